@@ -1,0 +1,1 @@
+"""Measurements of the product against real data."""

@@ -1,0 +1,1 @@
+"""Running the system: the ``dgrag`` command, the local cluster, the sample documents."""

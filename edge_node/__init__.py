@@ -1,0 +1,1 @@
+"""The edge: documents to a knowledge graph, a question to a local answer or to the cloud."""

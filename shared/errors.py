@@ -1,0 +1,141 @@
+"""The error tree. Each error carries facts; a border file turns it into a status, a message and a next step.
+
+DgragError
+├── InputError            what the caller sent cannot be used (4xx)
+│   ├── UnreadableDocument    a document's bytes cannot become text
+│   ├── TooLarge              a body, a file or a list is over its cap
+│   └── NotFound              no such document, job, edge, request
+├── ModelError            the model server failed or answered nonsense
+│   ├── ModelTimeout          no full answer before the deadline
+│   ├── ModelUnavailable      cannot be reached, or 5xx
+│   └── ModelReplyError       an answer that cannot be used
+├── CloudError            the cloud cannot be used right now
+│   ├── CloudUnavailable      cannot be reached, hung, or 5xx
+│   └── CloudRefused          the cloud understood and said no
+├── StoreError            the store is damaged, foreign or too new
+├── FetchError            weights could not be had or do not match their hash
+└── SettingsError         a setting that cannot work, found at start
+"""
+
+from __future__ import annotations
+
+
+class DgragError(Exception):
+    """Base of all our errors: a stable ``code``, a sentence, and the ``next_step`` a person can take."""
+
+    code = "error"
+
+    def __init__(self, message: str, *, next_step: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.next_step = next_step
+
+
+class InputError(DgragError):
+    """What the caller sent cannot be used."""
+
+    code = "bad_input"
+
+
+class UnreadableDocument(InputError):
+    """A document's bytes cannot become text; ``reason`` is a stable word (``empty``, ``not_text``, ``bad_pdf``, …)."""
+
+    code = "unreadable_document"
+
+    def __init__(self, name: str, reason: str, message: str, *, next_step: str = "") -> None:
+        super().__init__(f"{name}: {message}", next_step=next_step)
+        self.name = name
+        self.reason = reason
+
+
+class TooLarge(InputError):
+    """A body, a file or a list is over its cap (``limit`` in ``unit``)."""
+
+    code = "too_large"
+
+    def __init__(self, what: str, *, limit: int, unit: str = "bytes") -> None:
+        super().__init__(f"{what} is over the limit of {limit} {unit}", next_step="send less, or raise the limit in the settings")
+        self.limit = limit
+
+
+class NotFound(InputError):
+    """No such document, job, edge or request."""
+
+    code = "not_found"
+
+    def __init__(self, kind: str, identity: str) -> None:
+        super().__init__(f"there is no {kind} {identity!r} here", next_step=f"list the {kind}s to see which exist")
+
+
+class Conflict(InputError):
+    """The request does not fit the present state (a wrong base version, an answered request)."""
+
+    code = "conflict"
+
+
+class ModelError(DgragError):
+    """The model server failed or answered nonsense."""
+
+    code = "model_error"
+
+
+class ModelTimeout(ModelError):
+    """No full answer before the deadline."""
+
+    code = "model_timeout"
+
+    def __init__(self, *, deadline_s: float) -> None:
+        super().__init__(f"the model gave no full answer in {deadline_s:.1f} s", next_step="raise the deadline or use a faster model")
+
+
+class ModelUnavailable(ModelError):
+    """The model server cannot be reached, or fails by itself."""
+
+    code = "model_unavailable"
+
+
+class ModelReplyError(ModelError):
+    """The model server answered something that is not the OpenAI format."""
+
+    code = "model_reply_error"
+
+
+class CloudError(DgragError):
+    """The cloud cannot be used right now."""
+
+    code = "cloud_error"
+
+
+class CloudUnavailable(CloudError):
+    """The cloud cannot be reached, hangs, or fails by itself."""
+
+    code = "cloud_unavailable"
+
+
+class CloudRefused(CloudError):
+    """The cloud understood the request and said no."""
+
+    code = "cloud_refused"
+
+    def __init__(self, message: str, *, status: int, reason: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.reason = reason
+
+
+class StoreError(DgragError):
+    """The store is damaged, foreign, or written by a newer release."""
+
+    code = "store_error"
+
+
+class FetchError(DgragError):
+    """Weights could not be had, or do not match their hash."""
+
+    code = "fetch_error"
+
+
+class SettingsError(DgragError):
+    """A setting that cannot work, found at start."""
+
+    code = "settings_error"

@@ -1,0 +1,113 @@
+"""The outside world as small Protocols: models, tokens, vectors, time. Adapters live in ``shared/models`` and ``shared/index``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One request to a chat model.
+
+    ``n`` samples share one prompt, in one request (DGRAG §III-C ④, batch inference). ``schema`` asks for JSON of that
+    JSON schema. ``top_logprobs`` > 0 asks for the distribution of the first generated token.
+    """
+
+    messages: tuple[Message, ...]
+    max_tokens: int
+    n: int = 1
+    temperature: float = 0.0
+    schema: dict[str, Any] | None = None
+    stop: tuple[str, ...] = ()
+    top_logprobs: int = 0
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a chat model answered: ``n`` texts, and what it cost."""
+
+    texts: tuple[str, ...]
+    tokens_in: int
+    tokens_out: int  # over all samples
+    first_token: dict[str, float] | None = None  # token text -> log-probability, of the first sample
+    truncated: tuple[bool, ...] = ()  # per sample: cut at max_tokens
+
+
+class Generator(Protocol):
+    """A chat model."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, as stored beside its results."""
+
+    async def generate(self, prompt: Prompt, *, deadline_s: float) -> Reply:
+        """Answer within ``deadline_s`` seconds in all. Raises ModelTimeout, ModelUnavailable, ModelReplyError."""
+
+    def stream(self, prompt: Prompt, *, deadline_s: float) -> AsyncIterator[str]:
+        """Yield the text of one sample piece by piece. Raises as ``generate``."""
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Model name, dimension and a hash of a probe text's vector: equal fingerprints mean one vector space."""
+
+    @property
+    def dimensions(self) -> int:
+        """d."""
+
+    async def embed(self, texts: Sequence[str]) -> FloatArray:
+        """Return (n, d) float32 rows of norm 1. An empty text gets the vector of a blank, never zeros or NaN."""
+
+
+class Tokenizer(Protocol):
+    """Counts tokens and tells where they stand."""
+
+    def count(self, text: str) -> int:
+        """Number of tokens."""
+
+    def spans(self, text: str) -> Sequence[tuple[int, int]]:
+        """Character span [start, end) of each token, in order."""
+
+
+class VectorIndex(Protocol):
+    """Exact search by cosine over keyed unit vectors. A cache of the store: never saved."""
+
+    def __len__(self) -> int: ...
+
+    def put(self, keys: Sequence[str], vectors: FloatArray) -> None:
+        """Insert or replace. Raises ValueError unless vectors are (n, d) finite float32 unit rows."""
+
+    def drop(self, keys: Iterable[str]) -> None:
+        """Remove; unknown keys are ignored."""
+
+    def top(self, vector: FloatArray, k: int, *, min_score: float = -1.0) -> list[tuple[str, float]]:
+        """The k best (key, cosine), best first, ties by insertion order."""
+
+
+class Clock(Protocol):
+    """Time as an argument."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never goes back."""

@@ -1,0 +1,222 @@
+"""The values that travel through the system. Frozen; ids are plain strings with a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, NewType
+
+DocumentId = NewType("DocumentId", str)
+ChunkId = NewType("ChunkId", str)
+EdgeId = NewType("EdgeId", str)
+SummaryId = NewType("SummaryId", str)
+
+Route = Literal["memory", "local", "cloud", "global", "degraded"]
+
+
+# ---------------------------------------------------------------- documents and their graph
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One readable document: what the readers make of a file or of a row of a corpus."""
+
+    document_id: DocumentId
+    name: str  # file name, or `doc_id` of a corpus row; replaces an older document of the same name
+    title: str
+    text: str
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A window of a document; ``text == document.text[start:end]`` (characters)."""
+
+    chunk_id: ChunkId  # "<document_id>:<ordinal>"
+    document_id: DocumentId
+    ordinal: int
+    text: str
+    start: int
+    end: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntityMention:
+    """One chunk says something about one entity (DGRAG §III-B ①). ``name`` is as written; ``key`` is its normal form."""
+
+    key: str
+    name: str
+    type: str
+    description: str
+    chunk_id: ChunkId
+
+
+@dataclass(frozen=True, slots=True)
+class RelationMention:
+    """One chunk relates two entities, both given by key; undirected for the graph, directed in the description."""
+
+    source: str
+    target: str
+    description: str
+    keywords: tuple[str, ...]
+    strength: float
+    chunk_id: ChunkId
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A view over all mentions of one key (and of its aliases)."""
+
+    key: str
+    name: str
+    type: str
+    description: str
+    chunk_ids: tuple[ChunkId, ...]  # sorted, unique
+    mentions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A view over all mentions of one unordered pair; ``source < target``."""
+
+    source: str
+    target: str
+    description: str
+    keywords: tuple[str, ...]
+    weight: float  # sum of the mentions' strengths
+    chunk_ids: tuple[ChunkId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Subgraph:
+    """A part of the entity graph (DGRAG §III-B ②); at most the configured number of entities."""
+
+    subgraph_id: str
+    entities: tuple[str, ...]  # keys, sorted
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the cloud learns about one subgraph (DGRAG §III-B ③): text and counts, never chunks, never vectors."""
+
+    summary_id: SummaryId
+    text: str
+    entities: int
+    relations: int
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryDelta:
+    """What changed in an edge's summaries since ``base_version``; a snapshot has ``base_version == 0``."""
+
+    epoch: str  # random per store; a restored or recreated store has another
+    base_version: int
+    version: int
+    upserts: tuple[Summary, ...]
+    removals: tuple[SummaryId, ...]
+
+
+# ---------------------------------------------------------------- answers
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A passage that may support an answer, with where it stands."""
+
+    edge: EdgeId
+    document_id: DocumentId
+    document: str
+    chunk_id: ChunkId
+    span: tuple[int, int]  # characters in the document's text
+    text: str
+    score: float  # cosine with the question, [-1, 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Marker ``[n]`` of an answer's text, resolved."""
+
+    n: int
+    edge: EdgeId
+    document_id: DocumentId
+    document: str
+    chunk_id: ChunkId
+    span: tuple[int, int]
+    quote: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """Gate step 1 (DGRAG §III-C ⑤ 1): do the samples lack information?"""
+
+    refusals: int  # samples that say so in words (lexical pre-check)
+    samples: int
+    sufficiency: float | None  # P(yes) that the passages hold the answer; None when the pre-check decided
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Similarity:
+    """Gate step 2 (DGRAG §III-C ⑤ 2): agreement of the samples, each part in [0, 1]."""
+
+    cosine: float
+    jaccard: float
+    semantic: float
+    mean: float
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class GateReport:
+    """All that the gate saw and decided."""
+
+    decision: Literal["local", "escalate"]
+    reason: str
+    confidence: Confidence | None = None
+    similarity: Similarity | None = None
+    samples: tuple[str, ...] = ()
+    selected: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeReport:
+    """What one edge was asked for and how it answered."""
+
+    edge: EdgeId
+    asked_for: str  # "evidence"
+    status: Literal["answered", "late", "refused", "failed", "offline"]
+    ms: float
+    bytes: int
+    evidence: int
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStep:
+    """Time, calls, tokens and bytes of one step or transfer."""
+
+    step: str
+    ms: float
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    bytes_out: int = 0
+    bytes_in: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a question returns, at the edge and at the cloud (design §11)."""
+
+    query_id: str
+    answer: str
+    citations: tuple[Citation, ...]
+    route: Route
+    gate: GateReport | None = None
+    edges: tuple[EdgeReport, ...] = ()
+    partial: bool = False
+    degraded: bool = False
+    reason: str = ""  # why degraded or partial, in words
+    answered: bool = True  # False: nobody's documents answer this, and the text says so
+    trace: tuple[TraceStep, ...] = field(default=())
