@@ -4,7 +4,10 @@ DgragError
 ├── InputError            what the caller sent cannot be used (4xx)
 │   ├── UnreadableDocument    a document's bytes cannot become text
 │   ├── TooLarge              a body, a file or a list is over its cap
-│   └── NotFound              no such document, job, edge, request
+│   ├── NotFound              no such document, job, edge, request
+│   └── Conflict              does not fit the present state
+│       ├── ResyncNeeded          the cloud needs a snapshot of the edge's summaries first
+│       └── StaleEpoch            the summaries are of a store that another one has replaced
 ├── ModelError            the model server failed or answered nonsense
 │   ├── ModelTimeout          no full answer before the deadline
 │   ├── ModelUnavailable      cannot be reached, or 5xx
@@ -14,6 +17,7 @@ DgragError
 │   └── CloudRefused          the cloud understood and said no
 ├── StoreError            the store is damaged, foreign or too new
 ├── FetchError            weights could not be had or do not match their hash
+├── NotBuilt              promised by the REST contract, brought by a later release (501)
 └── SettingsError         a setting that cannot work, found at start
 """
 
@@ -71,6 +75,25 @@ class Conflict(InputError):
     """The request does not fit the present state (a wrong base version, an answered request)."""
 
     code = "conflict"
+
+
+class ResyncNeeded(Conflict):
+    """A delta does not follow what the cloud holds of the edge (its ``version``); a snapshot would."""
+
+    code = "resync"
+
+    def __init__(self, edge: str, *, version: int) -> None:
+        super().__init__(f"the cloud holds version {version} of {edge}, which the delta does not follow", next_step="send a snapshot")
+        self.version = version
+
+
+class StaleEpoch(Conflict):
+    """A delta is of an edge's former store: a newer one has replaced it."""
+
+    code = "stale_epoch"
+
+    def __init__(self, edge: str, epoch: str) -> None:
+        super().__init__(f"epoch {epoch!r} of {edge} was replaced by a newer one", next_step="run one edge node under this name")
 
 
 class ModelError(DgragError):
@@ -133,6 +156,15 @@ class FetchError(DgragError):
     """Weights could not be had, or do not match their hash."""
 
     code = "fetch_error"
+
+
+class NotBuilt(DgragError):
+    """Promised by the REST contract, brought by a later release."""
+
+    code = "not_built"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} comes with a later release", next_step="see CHANGELOG.md for what this release has")
 
 
 class SettingsError(DgragError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from shared.ports import Reply
@@ -40,8 +40,9 @@ class Trace:
     ('retrieve', 10)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_step: Callable[[TraceStep], None] | None = None) -> None:
         self._steps: list[TraceStep] = []
+        self._on_step = on_step  # told each step as it ends
 
     @contextmanager
     def step(self, name: str) -> Iterator[OpenStep]:
@@ -51,13 +52,15 @@ class Trace:
             yield open_step
         finally:
             ms = round((time.perf_counter() - started) * 1000, 2)
-            self._steps.append(
-                TraceStep(name, ms, open_step.calls, open_step.tokens_in, open_step.tokens_out, open_step.bytes_out, open_step.bytes_in)
-            )
+            counted = (open_step.calls, open_step.tokens_in, open_step.tokens_out, open_step.bytes_out, open_step.bytes_in)
+            self.extend((TraceStep(name, ms, *counted),))
 
     def extend(self, steps: tuple[TraceStep, ...]) -> None:
-        """Append another process's steps."""
+        """Append steps that ended elsewhere."""
         self._steps.extend(steps)
+        if self._on_step is not None:
+            for step in steps:
+                self._on_step(step)
 
     def steps(self) -> tuple[TraceStep, ...]:
         """The steps so far."""

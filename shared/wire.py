@@ -65,7 +65,7 @@ class DeltaBody(Wire):
     base_version: Annotated[int, Field(ge=0, lt=2**53)]
     version: Annotated[int, Field(ge=0, lt=2**53)]
     upserts: Annotated[list[SummaryBody], Field(max_length=MAX_SUMMARIES)] = []
-    removals: Annotated[list[str], Field(max_length=MAX_SUMMARIES)] = []
+    removals: Annotated[list[Annotated[str, Field(min_length=1, max_length=128)]], Field(max_length=MAX_SUMMARIES)] = []
 
     @classmethod
     def from_record(cls, delta: SummaryDelta) -> DeltaBody:

@@ -1,0 +1,177 @@
+"""A model's answer made safe and checked: inert text, citations that point at given passages, and refusals told apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from shared.records import Citation, Evidence
+from shared.refusals import REFUSAL, is_refusal
+
+__all__ = ["REFUSAL", "cite", "content_words", "inert", "is_refusal"]  # who checks an answer needs both checks
+
+MIN_SUPPORT = 0.5  # share of a sentence's content words that a passage must hold to be cited for it
+MAX_QUOTE_CHARS = 300
+
+_NUMBER = r"(?:(?:passages?|sources?|documents?|refs?)\s*)?#?\d{1,4}"
+_LIST = rf"{_NUMBER}(?:\s*(?:,|;|&|and|-|–)\s*{_NUMBER})*"
+_LABELLED = r"\(\s*(?:passages?|sources?|documents?|refs?)\s*#?\d{1,4}(?:\s*(?:,|;|&|and|-|–)\s*#?\d{1,4})*\s*\)"
+# "(2)" alone is an enumeration ("(1) open, (2) close") unless a sentence ends behind it
+MARKER = re.compile(rf"[ \t]*(?:\[\s*{_LIST}\s*\]|{_LABELLED}|\(\s*\d{{1,2}}\s*\)(?=\s*(?:[.!?]|$)))", re.IGNORECASE | re.MULTILINE)
+_AFTER_STOP = re.compile(rf"([.!?])((?:{MARKER.pattern})+)", re.IGNORECASE | re.MULTILINE)
+_ABBREVIATION = r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\bFig)(?<!\b[A-Z])"
+_SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}\.|[!?])[\"'”’)]*(?=\s|$))\s*|\n+")
+_WORD = re.compile(r"\w+")
+_STOP_WORDS = frozenset(
+    """
+    a about after all also an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it
+    its may more most must no not of on or our she should so some such than that the their them then there these they this those to was we
+    were what when where which who why will with would you your yes answer passage passages according based question
+    """.split()  # noqa: SIM905 - a list would be a page long
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    words: frozenset[str]
+    sentences: tuple[tuple[int, int], ...]
+
+
+def cite(answer: str, evidence: Sequence[Evidence]) -> tuple[str, tuple[Citation, ...]]:
+    """Return the answer with markers ``[1] … [k]`` in order of appearance, and what each points at.
+
+    Markers of the model (``[2]``, ``[1, 3]``, ``[Passage 2]``, ``(2)`` at a sentence's end) that number a given passage
+    (from 1) stay, all others go. A sentence without one gets the passage that holds most of its content words, if that is
+    at least ``MIN_SUPPORT`` of them; a refusal and a sentence that nothing supports get none. Each quote is an exact
+    substring of its passage: the sentence that shares most words with what it is cited for. Markup is made inert.
+
+    >>> passage = Evidence("ward", "d1", "pumps.md", "d1:0", (10, 49), "Old. Pump P-204 was replaced in March.", 0.7)
+    >>> text, citations = cite("The pump P-204 was replaced in March [7].", [passage])
+    >>> text, citations[0].quote, citations[0].span
+    ('The pump P-204 was replaced in March [1].', 'Pump P-204 was replaced in March.', (15, 48))
+    """
+    text = _AFTER_STOP.sub(r"\2\1", inert(answer))  # "failed. [1]" -> "failed [1].", so that a marker stands in its sentence
+    passages = [_passage(item.text) for item in evidence]
+    cited: dict[int, frozenset[str]] = {}  # row of evidence -> words of the first sentence that cites it; insertion order = n
+    pieces = [_with_markers(text[start:end], passages, cited) for start, end in _sentences(text)]
+    citations = tuple(_citation(n, evidence[row], passages[row], words) for n, (row, words) in enumerate(cited.items(), start=1))
+    return "".join(pieces).strip(), citations
+
+
+def inert(text: str) -> str:
+    """Return text in which no link, image, HTML tag or control character is left; what they showed stays.
+
+    >>> inert("See [the manual](http://x.example/a) <img src=x onerror=alert(1)> ![plan](p.png), 3 < 5.")
+    'See the manual  plan, 3 < 5.'
+    """
+    text = _CONTROL.sub("", text).encode("utf-8", "replace").decode("utf-8")
+    for pattern, replacement in _MARKUP:
+        previous = ""
+        while previous != text:  # markup hidden in markup appears when the outer one goes
+            previous, text = text, pattern.sub(replacement, text)
+    return text
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+_MARKUP = (
+    (re.compile(r"!\[([^\[\]]{0,500})\]\([^()]{0,2000}(?:\([^()]{0,500}\)[^()]{0,500})?\)"), r"\1"),
+    (re.compile(r"\[(\d{1,4})\]\([^()]{0,2000}\)"), r"[\1]"),  # a linked marker is a marker
+    (re.compile(r"\[([^\[\]]{0,500})\]\([^()]{0,2000}(?:\([^()]{0,500}\)[^()]{0,500})?\)"), r"\1"),
+    (re.compile(r"<!--.{0,5000}?-->|</?[a-zA-Z][^<>]{0,2000}>", re.DOTALL), ""),
+    (re.compile(r"<(?=[a-zA-Z/!?])"), "< "),  # an unclosed tag would be closed by what a page prints after it
+)
+
+
+def _with_markers(sentence: str, passages: Sequence[_Passage], cited: dict[int, frozenset[str]]) -> str:
+    """One sentence with its markers checked and renumbered; ``cited`` learns what it cites."""
+    bare = MARKER.sub("", sentence)
+    words = content_words(bare)
+    if not MARKER.search(sentence) or not any(_rows(match[0], len(passages)) for match in MARKER.finditer(sentence)):
+        row = None if is_refusal(bare) else _best_passage(words, passages)
+        return bare if row is None else _insert(bare, f" [{_number(row, words, cited)}]")
+
+    def renumbered(match: re.Match[str]) -> str:
+        numbers = [_number(row, words, cited) for row in _rows(match[0], len(passages))]
+        return (" " if match.start() else "") + "".join(f"[{n}]" for n in dict.fromkeys(numbers)) if numbers else ""
+
+    return MARKER.sub(renumbered, sentence)
+
+
+def _number(row: int, words: frozenset[str], cited: dict[int, frozenset[str]]) -> int:
+    cited.setdefault(row, words)
+    return list(cited).index(row) + 1
+
+
+def _rows(marker: str, passages: int) -> list[int]:
+    """Rows of evidence that a marker names; ``[1-3]`` names three."""
+    rows: list[int] = []
+    for first, last in re.findall(r"(\d+)(?:\s*[-–]\s*#?(\d+))?", marker):
+        rows.extend(range(int(first) - 1, min(int(last or first), passages)))
+    return [row for row in rows if 0 <= row < passages]
+
+
+def _insert(sentence: str, marker: str) -> str:
+    """Put a marker before the sentence's closing punctuation."""
+    body = sentence.rstrip()
+    stop = len(body.rstrip(".!?:"))
+    return body[:stop] + marker + sentence[stop:]
+
+
+def _best_passage(words: frozenset[str], passages: Sequence[_Passage]) -> int | None:
+    shares = [len(words & passage.words) / len(words) for passage in passages] if words else []
+    best = max(range(len(shares)), key=lambda row: (shares[row], -row), default=None)
+    return best if best is not None and shares[best] >= MIN_SUPPORT else None
+
+
+def _citation(n: int, item: Evidence, passage: _Passage, words: frozenset[str]) -> Citation:
+    start, end = max(passage.sentences, key=lambda span: (len(words & content_words(item.text[slice(*span)])), -span[0]))
+    start, end = _shortened(item.text, start, end, words)
+    offset = item.span[0]
+    span = (offset + start, offset + end)
+    return Citation(n, item.edge, item.document_id, item.document, item.chunk_id, span, item.text[start:end], item.score)
+
+
+def _shortened(text: str, start: int, end: int, words: frozenset[str]) -> tuple[int, int]:
+    """Cut a long sentence to the window of ``MAX_QUOTE_CHARS`` that begins at a word and holds most of ``words``."""
+    if end - start <= MAX_QUOTE_CHARS:
+        return start, end
+    starts = [match.start() for match in _WORD.finditer(text, start, end)] or [start]
+    found = {at: len(words & content_words(text[at : min(at + MAX_QUOTE_CHARS, end)])) for at in starts[::8]}
+    best = max(found, key=lambda at: (found[at], -at))
+    stop = min(best + MAX_QUOTE_CHARS, end)
+    if stop < end and " " in text[best + 1 : stop]:
+        stop = text.rindex(" ", best + 1, stop)
+    return best, stop
+
+
+def _passage(text: str) -> _Passage:
+    spans = []
+    for start, end in _sentences(text):
+        piece = text[start:end]
+        start += len(piece) - len(piece.lstrip())
+        if piece.strip():
+            spans.append((start, start + len(piece.strip())))
+    return _Passage(content_words(text), tuple(spans) or ((0, min(len(text), MAX_QUOTE_CHARS)),))
+
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    """Spans that cover the text; each sentence ends behind its closing punctuation and the blanks that follow."""
+    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+    cuts = sorted({0, *ends, len(text)})
+    return list(pairwise(cuts))
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words that carry meaning, in lower case and without a plural s.
+
+    >>> sorted(content_words("The pumps of Ward 3 were replaced."))
+    ['3', 'pump', 'replaced', 'ward']
+    """
+    words = (word.casefold() for word in _WORD.findall(text))
+    return frozenset(_singular(word) for word in words if word not in _STOP_WORDS and (len(word) > 1 or word.isdigit()))
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

@@ -1,0 +1,134 @@
+"""Errors as RFC 9457 problem details, the same for both services: one table, no echo of what the caller sent."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from shared import errors
+
+STATUS: dict[type[errors.DgragError], int] = {  # the nearest base class counts
+    errors.InputError: 400,
+    errors.UnreadableDocument: 422,
+    errors.TooLarge: 413,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.ModelError: 502,
+    errors.ModelTimeout: 504,
+    errors.ModelUnavailable: 503,
+    errors.CloudError: 502,
+    errors.CloudUnavailable: 503,
+    errors.StoreError: 500,
+    errors.FetchError: 503,
+    errors.NotBuilt: 501,
+    errors.SettingsError: 500,
+    errors.DgragError: 500,
+}
+CODES = {400: "bad_input", 404: "no_such_route", 405: "method_not_allowed", 413: "too_large"}
+MAX_FAULTS = 3
+MAX_DETAIL_CHARS = 500
+
+
+def status_of(error: errors.DgragError) -> int:
+    """The HTTP status of an error.
+
+    >>> status_of(errors.ResyncNeeded("ward", version=3))
+    409
+    """
+    return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
+
+
+def problem(status: int, code: str, detail: str, next_step: str = "") -> JSONResponse:
+    """A problem document: ``{type, title, status, detail, code, next_step}``."""
+    body = {
+        "type": f"urn:dgrag:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": printable(detail),
+        "code": code,
+        "next_step": next_step,
+    }
+    return JSONResponse(body, status, media_type="application/problem+json")
+
+
+def printable(text: str) -> str:
+    """Text that any log and any JSON reader can take: no lone surrogates, bounded length."""
+    return text.encode("utf-8", "backslashreplace").decode()[:MAX_DETAIL_CHARS]
+
+
+def install_problems(app: FastAPI, *, max_body_bytes: int) -> None:
+    """Make ``app`` answer every error with a problem document, and refuse bodies over ``max_body_bytes`` (413) unread."""
+    app.add_exception_handler(errors.DgragError, _on_our_error)
+    app.add_exception_handler(RequestValidationError, _on_bad_request)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(Exception, _on_surprise)
+    app.add_middleware(BodyCap, max_body_bytes=max_body_bytes)
+
+
+async def _on_our_error(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, errors.DgragError)
+    return problem(status_of(error), error.code, error.message, error.next_step)
+
+
+async def _on_bad_request(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    faults = [f"{'.'.join(str(part)[:40] for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()[:MAX_FAULTS]]
+    return problem(422, "bad_input", "; ".join(faults), "send the body that /docs describes")
+
+
+async def _on_http_error(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    return problem(error.status_code, CODES.get(error.status_code, "http_error"), str(error.detail), "see /docs for the routes")
+
+
+async def _on_surprise(_: Request, __: Exception) -> JSONResponse:
+    return problem(500, "internal", "an error inside the service; its log tells more", "report it with the log")
+
+
+class BodyTooLarge(HTTPException):
+    """Raised while a body is read; an HTTPException, because FastAPI turns any other error in a body into a 400."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(413, errors.TooLarge("the request body", limit=limit).message)
+
+
+class BodyCap:
+    """Stops reading a request's body at ``max_body_bytes``, whether its length was declared or not."""
+
+    def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
+        self._app = app
+        self._limit = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+        elif _declared(scope) > self._limit:
+            too_large = errors.TooLarge("the request body", limit=self._limit)
+            await problem(413, too_large.code, too_large.message, too_large.next_step)(scope, receive, send)
+        else:
+            await self._app(scope, self._counted(receive), send)
+
+    def _counted(self, receive: Receive) -> Callable[[], Awaitable[Message]]:
+        read = 0
+
+        async def capped() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > self._limit:
+                raise BodyTooLarge(self._limit)
+            return message
+
+        return capped
+
+
+def _declared(scope: Scope) -> int:
+    lengths = [value for name, value in scope["headers"] if name == b"content-length"]
+    return max((int(value) for value in lengths if value.isdigit()), default=0)

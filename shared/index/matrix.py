@@ -1,0 +1,72 @@
+"""The reference index: one float32 matrix that grows by doubling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from threading import Lock
+
+import numpy as np
+
+from shared.ports import FloatArray
+from shared.vectors import checked, top_rows
+
+FIRST_CAPACITY = 64  # rows
+
+
+class NumpyIndex:
+    """Exact cosine over a preallocated (capacity, d) float32 matrix; the oracle for the other indexes.
+
+    Rows stand in the order in which their keys first came, so that a tie is won by the older key. A replaced vector
+    keeps its row; a drop closes the gap without changing the order of the rest.
+
+    >>> index = NumpyIndex(2)
+    >>> index.put(["east", "north"], np.eye(2, dtype=np.float32))
+    >>> index.top(np.array([0.0, 1.0], dtype=np.float32), 1)
+    [('north', 1.0)]
+    """
+
+    def __init__(self, dimensions: int) -> None:
+        self._dimensions = dimensions
+        self._matrix = np.empty((FIRST_CAPACITY, dimensions), dtype=np.float32)
+        self._rows: dict[str, int] = {}
+        self._keys: list[str] = []
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def put(self, keys: Sequence[str], vectors: FloatArray) -> None:
+        """Insert or replace; of a key given twice the last vector stays. Raises ValueError as the port says."""
+        vectors = checked(vectors, rows=len(keys), dimensions=self._dimensions)
+        with self._lock:
+            self._reserve(len(self._keys) + len(keys))
+            for key, vector in zip(keys, vectors, strict=True):
+                row = self._rows.setdefault(key, len(self._keys))
+                if row == len(self._keys):
+                    self._keys.append(key)
+                self._matrix[row] = vector
+
+    def drop(self, keys: Iterable[str]) -> None:
+        """Remove; unknown keys are ignored."""
+        with self._lock:
+            gone = {key for key in keys if key in self._rows}
+            if not gone:
+                return
+            kept = [row for row, key in enumerate(self._keys) if key not in gone]
+            self._matrix[: len(kept)] = self._matrix[kept]
+            self._keys = [self._keys[row] for row in kept]
+            self._rows = {key: row for row, key in enumerate(self._keys)}
+
+    def top(self, vector: FloatArray, k: int, *, min_score: float = -1.0) -> list[tuple[str, float]]:
+        """The k best (key, cosine), best first, ties by insertion order. Raises ValueError unless ``vector`` is a (d,) unit row."""
+        query = checked(np.atleast_2d(vector), rows=1, dimensions=self._dimensions)[0]
+        with self._lock:
+            scores = self._matrix[: len(self._keys)] @ query
+            best = top_rows(scores, k)
+            return [(self._keys[row], float(scores[row])) for row in best if scores[row] >= min_score]
+
+    def _reserve(self, rows: int) -> None:
+        if rows > len(self._matrix):
+            grown = np.empty((max(rows, 2 * len(self._matrix)), self._dimensions), dtype=np.float32)
+            grown[: len(self._keys)] = self._matrix[: len(self._keys)]
+            self._matrix = grown

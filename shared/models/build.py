@@ -1,0 +1,50 @@
+"""Settings to models."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import httpx
+
+from shared.models.catalogue import model_named
+from shared.models.fetch import located
+from shared.models.openai_compatible import OpenAIGenerator
+from shared.models.settings import ModelSettings
+from shared.models.wordpiece import WordPieceTokenizer
+from shared.ports import Embedder, Tokenizer
+
+DEFAULT_EMBEDDER = "minilm-onnx"
+
+
+def model_http(settings: ModelSettings) -> httpx.AsyncClient:
+    """The client for the model server; a server on this machine is never asked through the environment's proxy."""
+    return httpx.AsyncClient(base_url=settings.url, trust_env=not _is_loopback(httpx.URL(settings.url).host))
+
+
+def build_generator(settings: ModelSettings, http: httpx.AsyncClient) -> OpenAIGenerator:
+    """The chat model behind ``http``, whose base address is ``settings.url``."""
+    key = settings.api_key.get_secret_value() if settings.api_key else None
+    return OpenAIGenerator(http, model=settings.name, api_key=key)
+
+
+def build_embedder(settings: ModelSettings) -> Embedder:
+    """The embedder by name. Raises FetchError or SettingsError that says what to run when it is not there."""
+    if settings.embedder == DEFAULT_EMBEDDER:
+        from shared.models.onnx_embedder import OnnxEmbedder  # onnxruntime takes a moment that only this choice should cost
+
+        return OnnxEmbedder.load(located(model_named("minilm"), settings.dir), threads=settings.embedder_threads)
+    from shared.models.sentence_transformers_embedder import SentenceTransformersEmbedder
+
+    return SentenceTransformersEmbedder.load(settings.embedder, threads=settings.embedder_threads)
+
+
+def build_tokenizer(settings: ModelSettings) -> Tokenizer:
+    """The counter of tokens, the same for every embedder and chat model. Raises FetchError when it is not there."""
+    return WordPieceTokenizer(located(model_named("minilm"), settings.dir) / "tokenizer.json")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

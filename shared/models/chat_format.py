@@ -1,0 +1,206 @@
+"""The OpenAI chat format, both ways: our Prompt to a request body, a reply's bytes to our Reply. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shared.errors import ModelReplyError, ModelUnavailable
+from shared.ports import Prompt, Reply
+
+THINKING = re.compile(r"^.*?</think>|<think>.*?(?:</think>|\Z)", re.DOTALL)
+STREAM_END = "[DONE]"
+
+
+def request_body(prompt: Prompt, *, model: str, stream: bool = False) -> dict[str, Any]:
+    """The JSON body that asks for ``prompt.n`` samples in one request, so that the server holds the prompt once.
+
+    Only standard fields: strict servers refuse others, and llama.cpp and vLLM reuse common prefixes without being told.
+    """
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": message.role, "content": message.content} for message in prompt.messages],
+        "max_tokens": prompt.max_tokens,
+        "temperature": prompt.temperature,
+        "n": prompt.n,
+    }
+    if prompt.schema is not None:
+        body["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": prompt.schema}}
+    if prompt.stop:
+        body["stop"] = list(prompt.stop)
+    if prompt.seed is not None:
+        body["seed"] = prompt.seed
+    if stream:
+        return {**body, "n": 1, "stream": True}
+    if prompt.top_logprobs or prompt.n > 1:  # n > 1: llama.cpp's usage counts one sample only; the listed tokens count them all
+        body |= {"logprobs": True, "top_logprobs": max(prompt.top_logprobs, 1)}
+    return body
+
+
+def parse_reply(raw: bytes, prompt: Prompt) -> Reply:
+    """A server's whole answer. Raises ModelReplyError when it is not the OpenAI format or not ``prompt.n`` samples.
+
+    A server that lists no log-probabilities gives ``first_token`` None, one that tells no usage 0 tokens in.
+    """
+    try:
+        completion = _Completion.model_validate_json(raw)
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "body"
+        raise ModelReplyError(f"the model server's answer is not the OpenAI format ({where}: {error.errors()[0]['msg']})") from error
+    choices = completion.choices
+    if len(choices) != prompt.n:
+        raise ModelReplyError(f"the model server gave {len(choices)} samples, {prompt.n} were asked for")
+    listed = sum(len(choice.tokens) for choice in choices)
+    return Reply(
+        texts=tuple(without_thinking(choice.message.content) for choice in choices),
+        tokens_in=completion.usage.prompt_tokens,
+        tokens_out=max(completion.usage.completion_tokens, listed),
+        first_token=_distribution(choices[0]) if prompt.top_logprobs else None,
+        truncated=tuple(choice.finish_reason == "length" for choice in choices),
+    )
+
+
+def parse_event(data: str) -> str:
+    """The text in one event of a stream. Raises ModelReplyError, or ModelUnavailable when the event tells of a failure."""
+    try:
+        event = _Event.model_validate_json(data)
+    except ValidationError as error:
+        raise ModelReplyError("the model server's stream is not the OpenAI format") from error
+    if event.error is not None:
+        raise ModelUnavailable(f"the model server broke off: {error_text(data.encode())}")
+    return "".join(choice.delta.content or "" for choice in event.choices[:1])
+
+
+def error_text(raw: bytes) -> str:
+    """What a server says about a failure, on one line.
+
+    >>> error_text(b'{"error": {"message": "too long"}}')
+    'too long'
+    """
+    try:
+        error = _Failure.model_validate_json(raw).error
+    except ValidationError:
+        error = raw.decode("utf-8", errors="replace")
+    text = error.message if isinstance(error, _Message) else error
+    return " ".join(text.split())[:200]
+
+
+def without_thinking(text: str) -> str:
+    """The text less a reasoning model's ``<think>`` block, closed or cut off; some templates swallow the opening tag.
+
+    >>> without_thinking("<think>Hm.</think> Yes")
+    'Yes'
+    """
+    return THINKING.sub("", text).lstrip() if "think>" in text else text
+
+
+class ThinkingFilter:
+    """Removes ``<think>`` blocks from a text that comes in pieces.
+
+    >>> view = ThinkingFilter()
+    >>> [view.feed(piece) for piece in ("<th", "ink>Hm", ".</thi", "nk>Yes", " < 5")], view.rest()
+    (['', '', '', 'Yes', ' < 5'], '')
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._hidden = False
+
+    def feed(self, piece: str) -> str:
+        """The part of the text that is sure to be visible."""
+        self._held += piece
+        shown = ""
+        while True:
+            tag = "</think>" if self._hidden else "<think>"
+            before, found, after = self._held.partition(tag)
+            if not found:
+                break
+            shown += "" if self._hidden else before
+            self._held, self._hidden = after, not self._hidden
+        keep = _open_end(self._held, tag)  # it may become a tag with the next piece
+        sure, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
+        return shown + ("" if self._hidden else sure)
+
+    def rest(self) -> str:
+        """What was held back at the end of the text."""
+        held, self._held = self._held, ""
+        return "" if self._hidden else held
+
+
+def _open_end(text: str, tag: str) -> int:
+    return next((size for size in range(min(len(text), len(tag) - 1), 0, -1) if text.endswith(tag[:size])), 0)
+
+
+def _distribution(choice: _Choice) -> dict[str, float] | None:
+    if not choice.tokens or not choice.tokens[0].top_logprobs:
+        return None
+    best: dict[str, float] = {}
+    for token in choice.tokens[0].top_logprobs:
+        if token.logprob is not None:  # null is llama.cpp's minus infinity
+            best[token.token] = max(token.logprob, best.get(token.token, token.logprob))
+    return best
+
+
+class _Format(BaseModel):
+    model_config = ConfigDict(allow_inf_nan=False, frozen=True)
+
+
+class _Message(_Format):
+    message: str
+
+
+class _Failure(_Format):
+    error: _Message | str
+
+
+class _TopToken(_Format):
+    token: str
+    logprob: float | None
+
+
+class _Token(_Format):
+    top_logprobs: list[_TopToken] = []
+
+
+class _Logprobs(_Format):
+    content: list[_Token] | None = None
+
+
+class _Content(_Format):
+    content: str
+
+
+class _Choice(_Format):
+    message: _Content
+    finish_reason: str | None = None
+    logprobs: _Logprobs | None = None
+
+    @property
+    def tokens(self) -> list[_Token]:
+        """The tokens that the server listed."""
+        return (self.logprobs.content if self.logprobs else None) or []
+
+
+class _Usage(_Format):
+    prompt_tokens: Annotated[int, Field(ge=0)] = 0
+    completion_tokens: Annotated[int, Field(ge=0)] = 0
+
+
+class _Completion(_Format):
+    choices: list[_Choice]
+    usage: _Usage = _Usage()
+
+
+class _Delta(_Format):
+    content: str | None = None
+
+
+class _EventChoice(_Format):
+    delta: _Delta = _Delta()
+
+
+class _Event(_Format):
+    choices: list[_EventChoice] = []
+    error: Any = None

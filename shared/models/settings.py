@@ -1,0 +1,26 @@
+"""Which models answer, and where they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import platformdirs
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from shared.models.fetch import HUB_URL
+
+
+class ModelSettings(BaseSettings):
+    """Read from ``DGRAG_MODEL_*`` (and overridden by arguments)."""
+
+    model_config = SettingsConfigDict(env_prefix="DGRAG_MODEL_", frozen=True)
+
+    url: str = Field("http://127.0.0.1:8090/v1", description="base address of an OpenAI-compatible server", pattern=r"^https?://")
+    name: str = Field("standard", description="the model's name at that server", min_length=1)
+    api_key: SecretStr | None = Field(None, description="key for that server; none for a local one")
+    deadline_s: float = Field(120.0, description="seconds for one request in all", gt=0)
+    dir: Path = Field(default_factory=lambda: platformdirs.user_cache_path("dgrag") / "models", description="folder of the fetched models")
+    embedder: str = Field("minilm-onnx", description="minilm-onnx, or a sentence-transformers model by name or path", min_length=1)
+    embedder_threads: int = Field(2, description="cores that the embedder may use", ge=1, le=256)
+    hub_url: str = Field(HUB_URL, description="model hub asked before the package index", pattern=r"^https?://")

@@ -1,0 +1,123 @@
+"""The local embedders: the worker with a toy model, then the real one."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from shared.errors import SettingsError
+from shared.models.fingerprint import fingerprint
+from shared.models.local_embedder import GROUP, LocalEmbedder
+from shared.models.onnx_embedder import OnnxEmbedder
+from shared.models.sentence_transformers_embedder import SentenceTransformersEmbedder
+
+
+def lengths(texts):
+    return np.array([[len(text), 1.0] for text in texts], dtype=np.float32)
+
+
+async def test_rows_come_in_the_texts_order_and_are_unit():
+    rows = await LocalEmbedder("toy", lengths).embed(["", "abc"])
+    assert rows.dtype == np.float32
+    assert rows == pytest.approx(np.array([[0, 1], [3 / 10**0.5, 1 / 10**0.5]]), abs=1e-6)
+
+
+async def test_a_long_list_takes_several_turns():
+    sizes = []
+
+    def encode(texts):
+        sizes.append(len(texts))
+        return lengths(texts)
+
+    rows = await LocalEmbedder("toy", encode).embed(["a"] * (2 * GROUP + 1))
+    assert (rows.shape, sizes) == ((2 * GROUP + 1, 2), [1, GROUP, GROUP, 1])
+
+
+async def test_no_texts_give_no_rows():
+    assert (await LocalEmbedder("toy", lengths).embed([])).shape == (0, 2)
+
+
+async def test_a_model_that_gives_no_number_is_refused():
+    embedder = LocalEmbedder("toy", lengths)
+    embedder._encode = lambda texts: np.full((1, 2), np.nan, dtype=np.float32)
+    with pytest.raises(ValueError, match="not finite"):
+        await embedder.embed(["a"])
+
+
+def test_a_fingerprint_names_model_dimension_and_space():
+    one, other = LocalEmbedder("toy", lengths), LocalEmbedder("toy", lambda texts: lengths(texts)[:, ::-1])
+    assert one.fingerprint.startswith("toy/2/")
+    assert (one.dimensions, one.fingerprint == other.fingerprint) == (2, False)
+
+
+def test_a_fingerprint_does_not_see_noise_in_the_last_digits():
+    vector = np.array([0.6, 0.8], dtype=np.float32)
+    assert fingerprint("m", vector) == fingerprint("m", vector + np.float32(1e-4))
+
+
+def test_an_absent_extra_is_named_with_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(SettingsError, match="sentence-transformers") as caught:
+        SentenceTransformersEmbedder.load("any")
+    assert "pip install 'dgrag[torch]'" in caught.value.next_step
+
+
+class ToyTransformer:
+    def __init__(self, name):
+        if name == "absent":
+            raise OSError("no such model")
+
+    def encode(self, texts, *, batch_size, convert_to_numpy, show_progress_bar):
+        assert convert_to_numpy
+        assert not show_progress_bar
+        return lengths(texts)
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    torch = types.SimpleNamespace(set_num_threads=lambda threads: None)
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", types.SimpleNamespace(SentenceTransformer=ToyTransformer))
+
+
+async def test_a_sentence_transformers_model_is_an_embedder(torch):
+    embedder = SentenceTransformersEmbedder.load("toy")
+    assert (await embedder.embed(["abc"]))[0] == pytest.approx([0.948683, 0.316228], abs=1e-5)
+
+
+def test_an_absent_sentence_transformers_model_is_a_setting_that_cannot_work(torch):
+    with pytest.raises(SettingsError, match="no such model"):
+        SentenceTransformersEmbedder.load("absent")
+
+
+@pytest.fixture(scope="module")
+def real(minilm):
+    return OnnxEmbedder.load(minilm)
+
+
+@pytest.mark.model
+async def test_the_real_model_puts_like_texts_together(real):
+    rows = await real.embed(["The pump was repaired.", "Someone fixed the pump.", "Bread needs flour and water."])
+    assert rows.shape == (3, 384)
+    assert rows[0] @ rows[1] > 0.8
+    assert rows[0] @ rows[2] < 0.2
+
+
+@pytest.mark.model
+async def test_the_real_model_gives_a_text_the_same_vector_in_any_company(real):
+    alone = await real.embed(["The pump was repaired."])
+    among = await real.embed(["A much longer text about quite another thing, so that lengths differ. " * 9, "The pump was repaired.", ""])
+    assert among[1] == pytest.approx(alone[0], abs=1e-6)
+
+
+@pytest.mark.model
+async def test_the_real_model_takes_blank_broken_and_endless_texts(real):
+    rows = await real.embed(["", "\ud800", "A" * 10_000, "word " * 10_000])
+    assert np.linalg.norm(rows, axis=1) == pytest.approx(np.ones(4), abs=1e-5)
+
+
+@pytest.mark.model
+def test_the_real_model_has_one_fingerprint(real, minilm):
+    assert real.fingerprint == OnnxEmbedder.load(minilm, threads=1).fingerprint
+    assert real.fingerprint.startswith("all-MiniLM-L6-v2-int8/384/")

@@ -1,0 +1,113 @@
+"""The server's command line, and the real server with the smallest model."""
+
+import asyncio
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from shared.errors import ModelUnavailable, SettingsError
+from shared.models import serve
+from shared.models.build import build_generator, model_http
+from shared.models.serve import ServeOptions, command, parse
+from shared.models.settings import ModelSettings
+from shared.ports import Message, Prompt
+
+
+def test_options_survive_the_command_line():
+    options = ServeOptions(Path("w.gguf"), "m", port=1, threads=4, parent=7)
+    assert command(options)[:3] == [sys.executable, "-m", "shared.models.serve"]
+    assert parse(command(options)[3:]) == options
+
+
+def test_what_is_not_given_keeps_its_default():
+    assert parse(["--model", "w.gguf", "--name", "m"]) == ServeOptions(Path("w.gguf"), "m")
+
+
+def test_a_missing_engine_is_named_with_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(SettingsError) as caught:
+        serve.start(ServeOptions(Path("w.gguf"), "m"))
+    assert "pip install 'dgrag[model]'" in caught.value.next_step
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def server(smoke_weights):
+    port = free_port()
+    process = subprocess.Popen(command(ServeOptions(smoke_weights, "smoke", port=port, context=2048)), stderr=subprocess.DEVNULL)
+    yield process, f"http://127.0.0.1:{port}/v1"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=20) == 0
+
+
+async def ready(http):
+    for _ in range(600):
+        try:
+            if (await http.get("models")).status_code == 200:
+                return
+        except httpx.TransportError:
+            pass
+        await asyncio.sleep(0.05)
+    pytest.fail("the server did not come up")
+
+
+@pytest.mark.model
+async def test_the_real_server_answers_samples_distributions_schemas_and_streams(server):
+    _, url = server
+    settings = ModelSettings(url=url, name="smoke")
+    ask = (Message("user", "Say yes."),)
+    async with model_http(settings) as http:
+        await ready(http)
+        assert (await http.get("models")).json()["data"][0]["id"] == "smoke"
+        model = build_generator(settings, http)
+        samples = await model.generate(Prompt(ask, 6, n=3, temperature=0.9, seed=1), deadline_s=60)
+        assert len(samples.texts) == 3
+        assert samples.tokens_out > 6  # all samples are counted, not one
+        probe = await model.generate(Prompt(ask, 1, top_logprobs=5), deadline_s=60)
+        assert probe.first_token is not None
+        assert len(probe.first_token) == 5
+        schema = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"], "additionalProperties": False}
+        assert "yes" in (await model.generate(Prompt(ask, 20, schema=schema), deadline_s=60)).texts[0]
+        whole = (await model.generate(Prompt(ask, 8), deadline_s=60)).texts[0]
+        assert "".join([piece async for piece in model.stream(Prompt(ask, 8), deadline_s=60)]) == whole
+
+
+@pytest.mark.model
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches a process as only Linux can")
+def test_the_real_server_ends_when_its_parent_does(smoke_weights):
+    port = free_port()
+    words = command(ServeOptions(smoke_weights, "smoke", port=port, context=512, parent=0))
+    script = f"import os, subprocess; words = {words!r}; words[-1] = str(os.getpid()); print(subprocess.Popen(words, stderr=-3).pid)"
+    started = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert started.stdout.strip().isdigit()
+    assert ended(int(started.stdout))
+
+
+def ended(pid):
+    try:
+        process = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    with os.fdopen(process):
+        watch = select.poll()
+        watch.register(process, select.POLLIN)
+        return bool(watch.poll(20_000))
+
+
+async def test_a_server_that_is_not_there_is_unavailable():
+    settings = ModelSettings(url=f"http://127.0.0.1:{free_port()}/v1")
+    async with model_http(settings) as http:
+        with pytest.raises(ModelUnavailable, match="no model server"):
+            await build_generator(settings, http).generate(Prompt((Message("user", "?"),), 1), deadline_s=5)
