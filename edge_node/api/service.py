@@ -1,0 +1,74 @@
+"""The service itself: health, status; and what was built: graph, entities, subgraphs, summaries."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+
+from edge_node.api.deps import Node, later
+
+router = APIRouter()
+Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
+@router.get("/health")
+async def health() -> dict[str, str]:
+    """The process answers."""
+    return {"status": "ok"}
+
+
+@router.get("/ready")
+async def ready(node: Node, response: Response) -> dict[str, Any]:
+    """Caches are built and the background tasks run: questions can come."""
+    if node.failed:
+        response.status_code = 503
+    return {"ready": not node.failed, "reason": node.failed}
+
+
+@router.get("/metrics")
+async def metrics() -> None:
+    """Prometheus metrics."""
+    raise later("the metrics page")
+
+
+@router.get("/v1/status")
+async def status(node: Node) -> dict[str, Any]:
+    """Counts, cost and progress of this edge."""
+    return await asyncio.to_thread(node.status)
+
+
+@router.get("/v1/graph")
+async def graph(
+    node: Node, entity: Annotated[str, Query(max_length=512)] = "", hops: Annotated[int, Query(ge=0, le=3)] = 1, limit: Limit = 100
+) -> dict[str, Any]:
+    """The neighbourhood of an entity, or the entities of highest degree when none is named."""
+    return node.strategy.neighbourhood(entity, hops=hops, limit=limit)
+
+
+@router.get("/v1/entities")
+async def entities(node: Node, limit: Limit = 100) -> dict[str, Any]:
+    """Entities by degree, highest first."""
+    return {"entities": node.strategy.neighbourhood("", hops=0, limit=limit)["entities"]}
+
+
+@router.get("/v1/subgraphs")
+async def subgraphs(node: Node) -> dict[str, Any]:
+    """The parts of the graph with their entities' keys."""
+    found = await asyncio.to_thread(node.graph.subgraphs)
+    return {"subgraphs": [{"subgraph_id": key, "entities": members} for key, members in sorted(found.items())]}
+
+
+@router.get("/v1/summaries")
+async def summaries(node: Node) -> dict[str, Any]:
+    """What the cloud knows, or will know at the next sync, of this edge."""
+    return {"summaries": await asyncio.to_thread(node.graph.summaries), "version": node.graph.version()}
+
+
+@router.get("/v1/policy")
+@router.post("/v1/policy/try")
+@router.get("/v1/audit")
+async def policy() -> None:
+    """The sharing policy and the egress ledger."""
+    raise later("the sharing policy with its ledger")

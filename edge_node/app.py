@@ -1,0 +1,45 @@
+"""The edge's HTTP service around a node."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+
+from fastapi import FastAPI
+
+from edge_node.api import documents, questions, service
+from edge_node.node import EdgeNode
+from shared.http_problems import install_problems
+
+log = logging.getLogger("dgrag.edge")
+FORM_OVERHEAD = 64 * 2**10  # what a multipart form adds to its file
+
+
+def create_app(node: EdgeNode) -> FastAPI:
+    """Routes over a node; its background work runs as long as the app does."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        work = asyncio.create_task(node.run(), name="edge")
+        work.add_done_callback(_report)
+        try:
+            yield
+        finally:
+            work.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await work
+            node.documents.database.close()
+
+    app = FastAPI(title=f"DGRAG edge {node.settings.id}", lifespan=lifespan, version="1")
+    app.state.node = node
+    install_problems(app, max_body_bytes=node.settings.max_document_bytes + FORM_OVERHEAD)
+    for router in (service.router, documents.router, questions.router):
+        app.include_router(router)
+    return app
+
+
+def _report(work: asyncio.Task[None]) -> None:
+    if not work.cancelled() and work.exception() is not None:
+        log.critical("the edge's background work failed; the node is not ready", exc_info=work.exception())

@@ -1,0 +1,147 @@
+"""Relations between given entities by a small model: the prompt, and a parser for whatever it answers (DGRAG §III-B ①)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from edge_node.graph.names import is_general, is_noise, normalise
+from shared.ports import Message, Prompt
+from shared.prompts import load_prompt
+from shared.records import Chunk, EntityMention
+
+Form = Literal["lines", "json"]
+
+MAX_ENTITIES = 30
+MAX_RELATIONS = 24
+MAX_RELATION_WORDS = 6
+MAX_NAME_CHARS = 80
+MAX_TOKENS: Mapping[Form, int] = {"lines": 320, "json": 900}  # a relation costs about 12 tokens as a line, 35 as JSON
+
+_BULLET = re.compile(r"^(?:[-*•]|\(?\d{1,2}[.)])\s*")
+_EDGES = " \t|`*\"'“”()[]<>"
+_OBJECT = re.compile(r"\{[^{}]*\}")
+_HEADER = ("subject", "source", "entity")
+_NOTHING = frozenset({"none", "none.", "no missing relations.", "n/a"})
+
+
+@dataclass(frozen=True, slots=True)
+class RelationLine:
+    """One relation as the model wrote it; the ends carry the given spelling where they are given entities."""
+
+    subject: str
+    relation: str
+    object: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What could be read of a reply, without repetition, and how many lines (or JSON objects) could not."""
+
+    items: tuple[RelationLine, ...]
+    unread_lines: int
+
+
+def names_for_prompt(mentions: Iterable[EntityMention]) -> tuple[str, ...]:
+    """The first MAX_ENTITIES distinct names, one a key, in order of appearance."""
+    by_key: dict[str, str] = {}
+    for mention in mentions:
+        by_key.setdefault(mention.key, mention.name[:MAX_NAME_CHARS])
+    return tuple(by_key.values())[:MAX_ENTITIES]
+
+
+def relation_prompt(chunk: Chunk, names: Sequence[str], *, form: Form) -> Prompt:
+    """Ask for the relations among ``names`` in a chunk: as lines (cheap), or as JSON whose ends can only be ``names``."""
+    file = load_prompt("edge_node", "extract_relations" if form == "lines" else "extract_relations_json")
+    messages = file.render(entities="; ".join(names), passage=" ".join(chunk.text.split()))
+    if form == "json":
+        return Prompt(messages, max_tokens=MAX_TOKENS[form], schema=relation_schema(names))
+    return Prompt(messages, max_tokens=MAX_TOKENS[form], stop=("\n\n",))
+
+
+def glean_prompt(asked: Prompt, known: Sequence[RelationLine], *, form: Form) -> Prompt:
+    """Ask which relations were missed, showing those that are known (GraphRAG's gleanings)."""
+    shown = as_json(known) if form == "json" else as_lines(known)
+    messages = (*asked.messages, Message("assistant", shown), *load_prompt("edge_node", "glean").render())
+    return Prompt(messages, max_tokens=asked.max_tokens, schema=asked.schema, stop=asked.stop)
+
+
+def as_lines(items: Iterable[RelationLine]) -> str:
+    """The form that the prompt asks for."""
+    return "\n".join(f"{item.subject} | {item.relation} | {item.object}" for item in items)
+
+
+def as_json(items: Iterable[RelationLine]) -> str:
+    """The form that the schema asks for."""
+    rows = [{"source": item.subject, "relation": item.relation, "target": item.object} for item in items]
+    return json.dumps({"relations": rows}, ensure_ascii=False)
+
+
+def relation_schema(names: Sequence[str]) -> dict[str, Any]:
+    """A JSON schema whose ends are an enum of ``names``; all lengths are bounded, so that a small model cannot loop for ever."""
+    end = {"type": "string", "enum": list(names)}
+    fields = {"source": end, "relation": {"type": "string", "minLength": 2, "maxLength": 40}, "target": end}
+    row = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    relations = {"type": "array", "items": row, "maxItems": MAX_RELATIONS}
+    return {"type": "object", "properties": {"relations": relations}, "required": ["relations"], "additionalProperties": False}
+
+
+def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "lines") -> Parsed:
+    r"""Read a reply; never raises: what cannot be read is counted.
+
+    candidates: the names that were given. Another name is accepted when it is one (no pronoun, number, general noun).
+
+    >>> parse_relations("Ann | works at | the mill\nand so on", ["Ann", "Mill"])
+    Parsed(items=(RelationLine(subject='Ann', relation='works at', object='Mill'),), unread_lines=1)
+    """
+    given = {normalise(name): name for name in candidates}
+    rows = _rows_of_lines(reply) if form == "lines" else _rows_of_json(reply)
+    found: dict[tuple[str, str, str], RelationLine] = {}
+    unread = 0
+    for row in rows:
+        item = _checked(row, given)
+        if item is None:
+            unread += 1
+        elif len(found) < MAX_RELATIONS:
+            found.setdefault((normalise(item.subject), item.relation.casefold(), normalise(item.object)), item)
+    return Parsed(tuple(found.values()), unread)
+
+
+def _rows_of_lines(reply: str) -> list[list[str]]:
+    lines = (_BULLET.sub("", line.strip()) for line in reply.splitlines())
+    return [[part.strip(_EDGES) for part in line.strip("| ").split("|")] for line in lines if line and line.casefold() not in _NOTHING]
+
+
+def _rows_of_json(reply: str) -> list[list[str]]:
+    """Each inner object by itself: a reply that was cut off loses only its last one."""
+    rows = []
+    for text in _OBJECT.findall(reply.replace("{}", "")):
+        try:
+            row = json.loads(text)
+        except ValueError:
+            rows.append([text])
+        else:
+            rows.append([str(row.get(field, "")).strip(_EDGES) for field in ("source", "relation", "target")])
+    if not rows and reply.strip() and '"relations"' not in reply:
+        rows.append([reply])
+    return rows
+
+
+def _checked(row: Sequence[str], given: Mapping[str, str]) -> RelationLine | None:
+    if len(row) != 3 or row[0].casefold() in _HEADER:
+        return None
+    subject, relation, target = _end(row[0], given), " ".join(row[1].split()), _end(row[2], given)
+    readable = any(character.isalpha() for character in relation) and len(relation.split()) <= MAX_RELATION_WORDS
+    if not (subject and target and readable) or normalise(subject) == normalise(target):
+        return None
+    return RelationLine(subject, relation, target)
+
+
+def _end(text: str, given: Mapping[str, str]) -> str:
+    key = normalise(text)
+    if key in given:
+        return given[key]
+    return "" if not key or len(text) > MAX_NAME_CHARS or is_noise(text) or is_general(key) else text

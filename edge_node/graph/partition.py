@@ -1,0 +1,222 @@
+"""The entity graph cut into subgraphs of at most ``max_entities`` (DGRAG §III-B ②).
+
+Leiden, again inside what is too big; small parts to the neighbour they share most weight with; what has no neighbour is
+grouped by chunk and document.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from heapq import heapify, heappop, heappush
+from itertools import chain, count
+from threading import Lock
+from typing import Literal
+
+import igraph
+import numpy as np
+
+from shared.records import Subgraph
+
+Method = Literal["igraph", "leidenalg"]
+Home = tuple[str, str]  # (chunk id, document id)
+Rows = list[int]
+
+ITERATIONS = 2
+_igraph_chance = Lock()  # igraph has one random number generator a process
+
+
+class _Chance:
+    """A seeded generator with the methods that igraph calls; numbers are drawn in blocks, as single draws are slow."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        blocks = (self._rng.integers(0, 2**64, size=4096, dtype=np.uint64).tolist() for _ in count())
+        self._words: Iterator[int] = chain.from_iterable(blocks)
+
+    def getrandbits(self, k: int) -> int:
+        """Return k <= 64 random bits."""
+        return next(self._words) >> (64 - k)
+
+    def random(self) -> float:
+        """Uniform on [0, 1)."""
+        return (next(self._words) >> 11) / 2**53
+
+    def randint(self, low: int, high: int) -> int:
+        """Uniform on low, …, high."""
+        return low + next(self._words) % (high - low + 1)
+
+    def gauss(self, mean: float, deviation: float) -> float:
+        """Normal."""
+        return float(self._rng.normal(mean, deviation))
+
+
+def partition(
+    entities: Sequence[str],
+    edges: Mapping[tuple[str, str], float],
+    homes: Mapping[str, Home],
+    *,
+    max_entities: int = 40,
+    seed: int = 7,
+    method: Method = "igraph",
+) -> list[Subgraph]:
+    """Return subgraphs that hold each entity exactly once, none with more than ``max_entities`` (DGRAG §III-B ②, §IV-E1).
+
+    edges: weight > 0 per pair of ``entities``, in either order; homes: (chunk id, document id) of an entity's first chunk.
+    The same sets and seed give the same parts, whatever their order. Ids are hashes of the members: see ``name_subgraphs``.
+    Raises ValueError for ``max_entities`` < 1, and KeyError for an edge whose end is no entity.
+
+    >>> [part.entities for part in partition(["b", "a", "c"], {("a", "b"): 1.0}, {}, max_entities=2)]
+    [('a', 'b'), ('c',)]
+    """
+    if max_entities < 1:
+        raise ValueError(f"max_entities is {max_entities}, expected 1 or more")
+    names = sorted(set(entities))
+    graph = _graph(names, edges)
+    detect = DETECT[method]
+    parts = [part for whole in detect(graph, seed) for part in _capped(graph, whole, max_entities, seed, detect)]
+    joined, alone = _merged(parts, graph, max_entities)
+    joined += _packed(alone, [homes.get(name, ("", "")) for name in names], max_entities)
+    return name_subgraphs(sorted(tuple(names[row] for row in part) for part in joined), {})
+
+
+def _graph(names: Sequence[str], edges: Mapping[tuple[str, str], float]) -> igraph.Graph:
+    row = {name: place for place, name in enumerate(names)}
+    weights: dict[tuple[int, int], float] = {}
+    for (source, target), weight in edges.items():
+        a, b = row[source], row[target]
+        if a != b:
+            pair = (a, b) if a < b else (b, a)
+            weights[pair] = weights.get(pair, 0.0) + weight
+    pairs = sorted(weights)
+    graph = igraph.Graph(n=len(names), edges=pairs)
+    graph.es["weight"] = [weights[pair] for pair in pairs]
+    return graph
+
+
+def _by_igraph(graph: igraph.Graph, seed: int) -> list[Rows]:
+    if graph.ecount() == 0:
+        return [[row] for row in range(graph.vcount())]
+    with _igraph_chance:
+        igraph.set_random_number_generator(_Chance(seed))
+        found = graph.community_leiden(objective_function="modularity", weights="weight", n_iterations=ITERATIONS)
+    return [list(part) for part in found]
+
+
+def _by_leidenalg(graph: igraph.Graph, seed: int) -> list[Rows]:
+    import leidenalg  # an extra: ten times slower at equal modularity, but with more objectives
+
+    if graph.ecount() == 0:
+        return [[row] for row in range(graph.vcount())]
+    found = leidenalg.find_partition(graph, leidenalg.ModularityVertexPartition, weights="weight", n_iterations=ITERATIONS, seed=seed)
+    return [list(part) for part in found]
+
+
+Detect = Callable[[igraph.Graph, int], list[Rows]]
+DETECT: dict[Method, Detect] = {"igraph": _by_igraph, "leidenalg": _by_leidenalg}
+
+
+def _capped(graph: igraph.Graph, part: Rows, limit: int, seed: int, detect: Detect) -> Iterator[Rows]:
+    """Split what is above the limit by Leiden again; what Leiden leaves whole (a star, a clique) is cut in breadth-first order."""
+    if len(part) <= limit:
+        yield part
+        return
+    rows = sorted(part)
+    inner = graph.induced_subgraph(rows)
+    pieces = detect(inner, seed)
+    if len(pieces) == 1:
+        order = inner.bfs(int(np.argmax(inner.degree())))[0]
+        pieces = [order[start : start + limit] for start in range(0, len(order), limit)]
+    for piece in pieces:
+        for smaller in _capped(inner, piece, limit, seed, detect):
+            yield [rows[row] for row in smaller]
+
+
+def _merged(parts: Sequence[Rows], graph: igraph.Graph, limit: int) -> tuple[list[Rows], list[Rows]]:
+    """Join parts, smallest first, to the neighbour with the most shared weight that has room. Returns (parts, parts without neighbour)."""
+    members = {number: list(part) for number, part in enumerate(sorted(map(sorted, parts)))}
+    near = _shared_weights(members, graph)
+    heap = [(len(rows), number) for number, rows in members.items() if near[number]]
+    alone = [rows for number, rows in members.items() if not near[number] and len(rows) < limit]
+    heapify(heap)
+    while heap:
+        size, small = heappop(heap)
+        if small not in members or len(members[small]) != size:
+            continue  # it was joined, or has grown since and is in the heap again
+        roomy = [(weight, -len(members[other]), -other) for other, weight in near[small].items() if len(members[other]) + size <= limit]
+        if not roomy:
+            continue
+        into = -max(roomy)[2]
+        members[into] += members.pop(small)
+        for other, weight in near[small].items():
+            del near[other][small]
+            if other != into:
+                near[into][other] = near[other][into] = near[into].get(other, 0.0) + weight
+        if near[into]:
+            heappush(heap, (len(members[into]), into))
+        elif len(members[into]) < limit:
+            alone.append(members.pop(into))
+    lonely = {rows[0] for rows in alone}
+    return [sorted(rows) for rows in members.values() if rows[0] not in lonely], [sorted(rows) for rows in alone]
+
+
+def _shared_weights(members: Mapping[int, Rows], graph: igraph.Graph) -> list[dict[int, float]]:
+    part_of = [0] * graph.vcount()
+    for number, rows in members.items():
+        for row in rows:
+            part_of[row] = number
+    near: list[dict[int, float]] = [{} for _ in members]
+    for (source, target), weight in zip(graph.get_edgelist(), graph.es["weight"], strict=True):
+        a, b = part_of[source], part_of[target]
+        if a != b:
+            near[a][b] = near[b][a] = near[a].get(b, 0.0) + weight
+    return near
+
+
+def _packed(pieces: Sequence[Rows], homes: Sequence[Home], limit: int) -> list[Rows]:
+    """Fill pieces without neighbours into parts: those of one chunk first, then of one document, then any."""
+    packed = sorted(pieces, key=lambda rows: (homes[rows[0]][::-1], rows))
+    for depth in (2, 1, 0):  # how much of (document, chunk) two pieces must share to be joined
+        packed = list(_filled(packed, [home[::-1][:depth] for home in homes], limit))
+    return [sorted(rows) for rows in packed]
+
+
+def _filled(pieces: Sequence[Rows], groups: Sequence[tuple[str, ...]], limit: int) -> Iterator[Rows]:
+    current: Rows = []
+    for piece in pieces:
+        if current and (len(current) + len(piece) > limit or groups[current[0]] != groups[piece[0]]):
+            yield current
+            current = []
+        current = current + piece
+    if current:
+        yield current
+
+
+def name_subgraphs(parts: Sequence[Sequence[str]], previous: Mapping[str, Sequence[str]]) -> list[Subgraph]:
+    """Give each part an id: the previous one it overlaps most with, else a hash of its members.
+
+    parts and previous: entity keys; each key in one part at most. So one new document renames nothing that it does not touch.
+    """
+    part_of = {key: number for number, part in enumerate(parts) for key in part}
+    overlaps: dict[tuple[int, str], int] = defaultdict(int)
+    for subgraph_id, keys in previous.items():
+        for key in keys:
+            if key in part_of:
+                overlaps[part_of[key], subgraph_id] += 1
+    names: dict[int, str] = {}
+    for (number, subgraph_id), _ in sorted(overlaps.items(), key=lambda item: (-item[1], item[0][1], sorted(parts[item[0][0]]))):
+        if number not in names and subgraph_id not in names.values():
+            names[number] = subgraph_id
+    taken = set(names.values())
+    for number, part in enumerate(parts):
+        if number not in names:
+            names[number] = _fresh_id(part, taken)
+            taken.add(names[number])
+    return [Subgraph(names[number], tuple(sorted(part))) for number, part in enumerate(parts)]
+
+
+def _fresh_id(part: Sequence[str], taken: set[str]) -> str:
+    content = "\n".join(sorted(part))
+    hashes = (blake2b(f"{salt}\n{content}".encode(), digest_size=8).hexdigest() for salt in count())
+    return next(found for found in hashes if found not in taken)

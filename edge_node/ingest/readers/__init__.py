@@ -1,0 +1,69 @@
+"""Documents' bytes to text: pure functions, one file a family of formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from edge_node.ingest.readers.markdown import read_markdown
+from edge_node.ingest.readers.pdf import read_pdf
+from edge_node.ingest.readers.plain import read_plain
+from edge_node.ingest.readers.table import read_table
+from edge_node.ingest.readers.text import MAX_TEXT_CHARS, ReadText, normalised, one_line, stem, suffix, too_large
+from edge_node.ingest.readers.web import read_html
+from edge_node.ingest.readers.word import OLE_MAGIC, read_word
+from shared.errors import UnreadableDocument
+
+__all__ = ["MAX_TEXT_CHARS", "READERS", "SUFFIXES", "ReadText", "Reader", "normalised", "read"]
+
+Reader = Callable[[str, bytes], ReadText]
+
+READERS: dict[str, Reader] = {
+    ".csv": read_table,
+    ".docx": read_word,
+    ".htm": read_html,
+    ".html": read_html,
+    ".markdown": read_markdown,
+    ".md": read_markdown,
+    ".pdf": read_pdf,
+    ".text": read_plain,
+    ".tsv": read_table,
+    ".txt": read_plain,
+    ".xhtml": read_html,
+}
+SUFFIXES = tuple(READERS)
+
+
+def read(name: str, data: bytes) -> ReadText:
+    r"""Return a document's title and normalised text; ``name`` chooses the reader by its suffix, PDF and Word show by their bytes.
+
+    Raises UnreadableDocument, whose reason is one of ``empty``, ``not_text``, ``encrypted``, ``bad_pdf``, ``no_text``,
+    ``bad_docx``, ``bad_html``, ``bad_table``, ``too_large``.
+
+    >>> read('ward.md', b'# Juniper Ward\r\n\r\nIt has **28** beds.')
+    ReadText(title='Juniper Ward', text='# Juniper Ward\n\nIt has 28 beds.')
+    """
+    if not data.strip():
+        raise _empty(name)
+    found = _reader(name, data)(name, data)
+    if len(found.text) > MAX_TEXT_CHARS:
+        raise too_large(name, f"holds more than {MAX_TEXT_CHARS} characters of text")
+    text = normalised(found.text)
+    if not any(character.isalnum() for character in text):
+        raise _empty(name)
+    return ReadText(one_line(found.title) or one_line(stem(name)), text)
+
+
+def _reader(name: str, data: bytes) -> Reader:
+    """Return the reader by the file's first bytes if they are telling, else by its suffix, else by a look for HTML."""
+    head = data[:1024].lstrip().lower()
+    if head.startswith(b"%pdf-"):
+        return read_pdf
+    if data.startswith((b"PK\x03\x04", OLE_MAGIC)):
+        return read_word
+    if known := READERS.get(suffix(name)):
+        return known
+    return read_html if head.startswith((b"<!doctype html", b"<html")) else read_plain
+
+
+def _empty(name: str) -> UnreadableDocument:
+    return UnreadableDocument(name, "empty", "has no text in it", next_step="add a document that has words in it")

@@ -1,0 +1,71 @@
+"""Plain text: which characters the bytes stand for."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from charset_normalizer import from_bytes
+
+from edge_node.ingest.readers.text import ReadText, stem
+from shared.errors import UnreadableDocument
+
+_BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_MAX_CONTROL_SHARE = 0.01
+_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\x0b\x0c\x1b")
+_FOREIGN_RUN = re.compile("[^\\W\\d_a-zA-Z]{3}")  # Western words have their accents one by one, Cyrillic ones are all high letters
+_EVERYDAY_WESTERN = frozenset("€‘’“”„•–—…«»°§£©®½·¡¿ÄÖÜäöüßàâáãåæçèéêëìíîïñòóôõøùúûÿœŒÀÁÂÅÆÇÈÉÊËÍÎÑÓÔØÚÛ\xa0")
+
+
+def read_plain(name: str, data: bytes) -> ReadText:
+    """Return plain text; its title is a short first paragraph without a full stop, else the file's name."""
+    text = decoded(name, data)
+    first = re.split(r"\n\s*\n", text.lstrip()[:400].replace("\r\n", "\n"), maxsplit=1)[0]
+    headline = " ".join(first.split())
+    is_title = 0 < len(headline) <= 120 and headline[-1] not in ".!?:;,"
+    return ReadText(headline if is_title else stem(name), text)
+
+
+def decoded(name: str, data: bytes) -> str:
+    r"""Return the characters of ``data``: by byte order mark, else UTF-8, else the likeliest older encoding.
+
+    Raises UnreadableDocument (``not_text``) for bytes that stand for no text.
+
+    >>> decoded('a.txt', 'Zürich – £5'.encode('cp1252'))
+    'Zürich – £5'
+    """
+    for mark, encoding in _BOMS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, errors="replace")
+    if _looks_binary(data):
+        raise _not_text(name)
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return _older_encoding(name, data)
+
+
+def _looks_binary(data: bytes) -> bool:
+    head = data[:65_536]
+    return len(head) - len(head.translate(None, _CONTROLS)) > _MAX_CONTROL_SHARE * len(head)
+
+
+def _older_encoding(name: str, data: bytes) -> str:
+    """Windows-1252 if that gives everyday Western text (a guesser confuses it with its sisters), else the guesser's choice."""
+    western = data.decode("cp1252", errors="replace")
+    if all(character in _EVERYDAY_WESTERN for character in set(western) if character > "\x7f") and not _FOREIGN_RUN.search(western):
+        return western
+    guess = from_bytes(data).best()
+    if guess is None:
+        raise _not_text(name)
+    return str(guess)
+
+
+def _not_text(name: str) -> UnreadableDocument:
+    return UnreadableDocument(name, "not_text", "its bytes are not text in any known encoding", next_step="save it as UTF-8 text or as PDF")

@@ -1,0 +1,107 @@
+"""What every reader returns, and the form in which text enters the system."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from shared.errors import UnreadableDocument
+
+MAX_TEXT_CHARS = 20_000_000  # of one document: about 30 thick books
+MAX_TITLE_CHARS = 200
+
+_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+# Control characters but tab and newline, lone surrogates, and signs without width that would split a word for every later match.
+_UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]")
+_MAX_MARKS = 30  # on one letter, as in Unicode's stream-safe format: NFC takes time with the square of their number
+_MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{_MAX_MARKS + 1},}}")
+_BLANK_LINES = re.compile(r"\n{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadText:
+    """A document as text. Headings are lines that begin with ``#``, list items with ``-``; blank lines part paragraphs."""
+
+    title: str
+    text: str
+
+
+def normalised(text: str) -> str:
+    r"""Return ``text`` in NFC, with ``\n`` line ends, without control characters, lone surrogates and runs of blank lines.
+
+    >>> normalised('Cafe\u0301\r\n\r\n\r\n\x00two\ud800  \n')
+    'Café\n\ntwo'
+    """
+    text = _UNWANTED.sub("", _LINE_ENDS.sub("\n", text)).replace("\xa0", " ")
+    text = unicodedata.normalize("NFC", _MARKS.sub(_fewer_marks, text))
+    return _BLANK_LINES.sub("\n\n", "\n".join(line.rstrip() for line in text.split("\n"))).strip("\n")
+
+
+def _fewer_marks(run: re.Match[str]) -> str:
+    return "".join(sign for at, sign in enumerate(run.group()) if at < _MAX_MARKS or not unicodedata.combining(sign))
+
+
+def one_line(text: str) -> str:
+    """Return ``text`` as a title: normalised, white space squeezed, at most ``MAX_TITLE_CHARS`` characters."""
+    return " ".join(normalised(text).split())[:MAX_TITLE_CHARS].rstrip()
+
+
+def stem(name: str) -> str:
+    """Return a file name without its folders and suffix.
+
+    >>> stem('wards/juniper.v2.md')
+    'juniper.v2'
+    """
+    base = name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    return base.rpartition(".")[0] or base
+
+
+def suffix(name: str) -> str:
+    """Return a file name's suffix in lower case, with its dot; ``""`` if it has none.
+
+    >>> suffix('Report.PDF'), suffix('v1.2/report')
+    ('.pdf', '')
+    """
+    base = name.replace("\\", "/").rsplit("/", 1)[-1]
+    return base[base.rfind(".") :].lower() if "." in base else ""
+
+
+def capped(name: str, parts: Iterable[str], *, separator: str = "\n") -> str:
+    """Join ``parts``; raise UnreadableDocument (``too_large``) as soon as they pass ``MAX_TEXT_CHARS``."""
+    kept: list[str] = []
+    total = 0
+    for part in parts:
+        total += len(part) + len(separator)
+        if total > MAX_TEXT_CHARS:
+            raise too_large(name, f"holds more than {MAX_TEXT_CHARS} characters of text")
+        kept.append(part)
+    return separator.join(kept)
+
+
+def too_large(name: str, message: str) -> UnreadableDocument:
+    """Return the error for a document that would unfold into more than a node should hold."""
+    return UnreadableDocument(name, "too_large", message, next_step="split the document and add the parts")
+
+
+def row_sentence(header: Sequence[str], cells: Sequence[str]) -> str:
+    """Return one table row as a sentence that names each filled column, so that it can be understood alone.
+
+    >>> row_sentence(['Ward', 'Beds'], ['Juniper', '28', 'new'])
+    'Ward: Juniper; Beds: 28; new.'
+    >>> row_sentence(['Ward'], [' '])
+    ''
+    """
+    names = [*header, *[""] * (len(cells) - len(header))]
+    pairs = [(" ".join(label.split()), " ".join(cell.split())) for label, cell in zip(names, cells, strict=False)]
+    line = "; ".join(f"{label}: {cell}" if label else cell for label, cell in pairs if cell)
+    return line if not line or line.endswith((".", "!", "?")) else line + "."
+
+
+def table_sentences(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table whose first row names the columns as sentences; a table of one row stays one line."""
+    filled = [row for row in rows if any(cell.strip() for cell in row)]
+    if len(filled) < 2:
+        return [row_sentence([], row) for row in filled]
+    return [row_sentence(filled[0], row) for row in filled[1:]]

@@ -1,0 +1,58 @@
+"""Every knob of an edge, with its unit, its default and the paper's section. Read from ``DGRAG_EDGE_*``, and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from shared.wire import EDGE_ID_PATTERN
+
+MAX_SAMPLES = 8  # a llama.cpp server draws at most as many samples in one request as it has slots; ours has eight
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class EdgeSettings(BaseSettings):
+    """An edge's settings. The defaults suit the default 1.5B model on two CPU cores."""
+
+    model_config = SettingsConfigDict(env_prefix="DGRAG_EDGE_", frozen=True)
+
+    # who and where
+    id: Annotated[str, Field(pattern=EDGE_ID_PATTERN)] = "edge-1"
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8100
+    state_dir: Path = Path(".dgrag/edges/edge-1")
+    cloud_url: str = ""  # empty: no cloud, the edge answers alone
+    max_document_bytes: Annotated[int, Field(ge=1)] = 32 * 2**20
+
+    # write path: DGRAG §III-B
+    strategy: Literal["dgrag", "naive"] = "dgrag"
+    index: Literal["nano", "numpy", "faiss"] = "nano"
+    chunk_tokens: Annotated[int, Field(ge=16, le=8192)] = 200  # a chunk fits the embedder's 256-token window whole
+    chunk_overlap: Annotated[int, Field(ge=0, le=4096)] = 30
+    extraction_share: Share = 0.0  # β of KET-RAG §4: share of chunks that the model extracts; the others get spaCy
+    extraction_form: Literal["lines", "json"] = "lines"
+    gleanings: Annotated[int, Field(ge=0, le=5)] = 0  # GraphRAG §3.1.1: further rounds that ask for what was missed
+    descriptions: Literal["joined", "model"] = "joined"  # ①: what is longer than the limit is cut there, or shortened by the model
+    description_chars: Annotated[int, Field(ge=100)] = 600
+    subgraph_entities: Annotated[int, Field(ge=2)] = 40  # §IV-B: entities per subgraph
+    leiden: Literal["igraph", "leidenalg"] = "igraph"
+    seed: int = 7
+    summaries: Literal["extractive", "model"] = "extractive"
+    settle_every: Annotated[int, Field(ge=1)] = 64  # documents after which graph and summaries are renewed in a long queue
+
+    # read path: DGRAG §III-C
+    keywords: Literal["nlp", "model"] = "nlp"  # ④ dual-level keywords
+    top_k: Annotated[int, Field(ge=1, le=1000)] = 20  # ④ entities, relations and chunks nearest the question
+    context_tokens: Annotated[int, Field(ge=50)] = 800  # ④ budget of passages and facts
+    facts_share: Share = 0.15  # ④ of that budget, for relations
+    samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES)] = 5  # ④ n answers in one batch
+    sample_tokens: Annotated[int, Field(ge=8)] = 96
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
+    max_refusals: Share = 0.4  # ⑤ 1: a larger share of samples that lack information escalates
+    min_sufficiency: Share = 0.5  # ⑤ 1: P(yes) that the passages hold the answer
+    min_similarity: Share = 0.6  # ⑤ 2: mean of cosine, Jaccard and semantic consistency
+    answer_deadline_s: Annotated[float, Field(gt=0)] = 180.0  # whole question, escalation included
+    cloud_deadline_s: Annotated[float, Field(gt=0)] = 150.0  # ⑥ at most this of it waits for the cloud

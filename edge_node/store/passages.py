@@ -1,0 +1,81 @@
+"""Chunks by meaning: the chunk vectors in memory, and passages read from the store by id."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from edge_node.store.documents import DocumentStore
+from edge_node.store.graph import GraphStore, VectorRows
+from shared.index import open_index
+from shared.ports import Embedder, FloatArray
+from shared.records import Chunk, ChunkId, EdgeId, Evidence
+
+EMBED_BATCH = 64
+
+
+def text_hash(text: str) -> str:
+    """Identity of an embedded text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Passages:
+    """The chunk index of an edge; a cache of the store."""
+
+    def __init__(self, edge: EdgeId, documents: DocumentStore, graph: GraphStore, embedder: Embedder, index: str) -> None:
+        self._edge = edge
+        self._documents = documents
+        self._graph = graph
+        self._embedder = embedder
+        self._index_name = index
+        self._index = open_index(index, embedder.dimensions)
+
+    def load(self) -> None:
+        """Read all chunk vectors from the store."""
+        rows = self._graph.vectors("chunk", self._embedder.dimensions)
+        self._index = open_index(self._index_name, self._embedder.dimensions)
+        self._index.put(rows.keys, rows.vectors)
+
+    async def embed(self, chunks: Sequence[Chunk], progress: Callable[[str, int, int], None]) -> VectorRows:
+        """Vectors of chunks, to be committed with them."""
+        texts = [chunk.text for chunk in chunks]
+        vectors = np.empty((len(texts), self._embedder.dimensions), dtype=np.float32)
+        for start in range(0, len(texts), EMBED_BATCH):
+            progress("embed", start, len(texts))
+            vectors[start : start + EMBED_BATCH] = await self._embedder.embed(texts[start : start + EMBED_BATCH])
+        return VectorRows(tuple(chunk.chunk_id for chunk in chunks), tuple(text_hash(text) for text in texts), vectors)
+
+    def put(self, rows: VectorRows) -> None:
+        """Show committed chunks to searches."""
+        self._index.put(rows.keys, rows.vectors)
+
+    def drop(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Hide removed chunks from searches."""
+        self._index.drop(chunk_ids)
+
+    def top(self, vector: FloatArray, k: int) -> list[tuple[str, float]]:
+        """The k chunks nearest a vector (d,), with cosine."""
+        return self._index.top(vector, k)
+
+    def scores(self, vector: FloatArray, chunk_ids: Sequence[str]) -> dict[str, float]:
+        """Cosine of given chunks with a vector (d,)."""
+        wanted = set(chunk_ids)
+        return {key: score for key, score in self._index.top(vector, len(self._index)) if key in wanted}
+
+    def read(self, ranked: Sequence[tuple[str, float]], *, budget_tokens: int) -> tuple[Evidence, ...]:
+        """Passages of ranked (chunk id, cosine), best first, as long as they fit the budget; the first is always in."""
+        chunks = self._documents.chunks([chunk_id for chunk_id, _ in ranked])
+        evidence: list[Evidence] = []
+        used = 0
+        for chunk_id, score in ranked:
+            if chunk_id not in chunks:
+                continue  # deleted between search and read
+            chunk, document = chunks[chunk_id]
+            if evidence and used + chunk.tokens > budget_tokens:
+                continue
+            used += chunk.tokens
+            place = (chunk.start, chunk.end)
+            evidence.append(Evidence(self._edge, chunk.document_id, document, chunk.chunk_id, place, chunk.text, round(score, 4)))
+        return tuple(evidence)

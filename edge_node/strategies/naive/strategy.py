@@ -1,0 +1,62 @@
+"""Naive RAG: the chunks nearest the question (DGRAG §IV-B, baseline 1)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from edge_node.store.passages import Passages
+from edge_node.strategies.base import Cost, Progress, Retrieval, Tools
+from shared.records import Chunk, ChunkId
+
+if TYPE_CHECKING:
+    from edge_node.settings import EdgeSettings
+
+
+class Naive:
+    """Implements IndexStrategy without a graph; it has no summaries, so no other edge finds it."""
+
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
+        self._passages = Passages(tools.edge, tools.documents, tools.graph, tools.embedder, tools.index)
+
+    @classmethod
+    def from_settings(cls, tools: Tools, settings: EdgeSettings) -> Self:  # noqa: ARG003 - the strategies share one constructor
+        """It has no knobs."""
+        return cls(tools)
+
+    async def open(self) -> None:
+        """Read the chunk vectors."""
+        await asyncio.to_thread(self._passages.load)
+
+    async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Cost:
+        """Embed and commit."""
+        rows = await self._passages.embed(chunks, progress)
+        await asyncio.to_thread(self._tools.graph.save_chunks, chunks, (), (), rows)
+        self._passages.put(rows)
+        progress("embed", len(chunks), len(chunks))
+        return Cost()
+
+    async def remove(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Hide them."""
+        self._passages.drop(chunk_ids)
+
+    async def settle(self, progress: Progress) -> Cost:
+        """Nothing is derived."""
+        progress("settle", 1, 1)
+        return Cost()
+
+    async def retrieve(self, question: str, *, budget_tokens: int, top_k: int) -> Retrieval:
+        """The chunks nearest the question."""
+        vector = (await self._tools.embedder.embed([question]))[0]
+        ranked = self._passages.top(vector, top_k)
+        return Retrieval(await asyncio.to_thread(self._passages.read, ranked, budget_tokens=budget_tokens))
+
+    def counts(self) -> dict[str, int]:
+        """No graph."""
+        return {"entities": 0, "relations": 0, "subgraphs": 0, "summaries": 0}
+
+    def neighbourhood(self, entity: str, *, hops: int, limit: int) -> dict[str, Any]:  # noqa: ARG002
+        """No graph."""
+        return {"entities": [], "relations": []}

@@ -1,0 +1,137 @@
+"""Holding the line: sync, resync, requests that come on the poll."""
+
+import asyncio
+import contextlib
+
+import pytest
+
+from edge_node.link.cloud_link import CloudLink
+from edge_node.store.database import Database
+from edge_node.store.graph import GraphStore
+from shared.errors import CloudRefused, CloudUnavailable, ModelUnavailable
+from shared.records import Subgraph, Summary
+from shared.wire import Enrolled, EvidenceReply, EvidenceRequest, PollReply
+
+REQUEST = EvidenceRequest(request_id="r1", question="which lot?", budget_tokens=100, min_score=0.4, deadline_ms=2000)
+
+
+class FakeCloud:
+    """Implements what CloudLink calls of CloudClient; remembers what it was told."""
+
+    def __init__(self, requests=()):
+        self.requests = list(requests)
+        self.deltas = []
+        self.replies = {}
+        self.refuse_deltas = []
+        self.away = False
+        self.replied = asyncio.Event()
+        self.pushed = asyncio.Event()
+
+    async def enrol(self):
+        if self.away:
+            raise CloudUnavailable("away")
+        return Enrolled(edge="ward")
+
+    async def push(self, delta):
+        self.deltas.append(delta)
+        if self.refuse_deltas:
+            raise self.refuse_deltas.pop()
+        self.pushed.set()
+        return Enrolled(edge="ward", epoch=delta.epoch, version=delta.version), 10
+
+    async def poll(self, *, wait_s):
+        if not self.requests:
+            await asyncio.sleep(3600)
+        return PollReply(requests=[self.requests.pop()])
+
+    async def reply(self, request_id, reply):
+        self.replies[request_id] = reply
+        self.replied.set()
+
+
+@pytest.fixture
+def graph(tmp_path):
+    database = Database(tmp_path / "edge.db")
+    store = GraphStore(database)
+    store.save_partition([Subgraph("s1", ("a",))], [Summary("s1", "about a", 1, 0)], {"s1": "1"}, [])
+    yield store
+    database.close()
+
+
+@contextlib.asynccontextmanager
+async def running(link):
+    task = asyncio.create_task(link.run())
+    try:
+        async with asyncio.timeout(10):
+            yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def found(request):
+    return EvidenceReply(refused="nothing here")
+
+
+async def test_a_new_cloud_gets_a_snapshot(graph):
+    cloud = FakeCloud()
+    link = CloudLink(cloud, graph, found)
+    async with running(link):
+        await cloud.pushed.wait()
+    assert [summary.text for summary in cloud.deltas[0].upserts] == ["about a"]
+    assert cloud.deltas[0].base_version == 0
+    assert link.in_sync
+
+
+async def test_a_cloud_that_asks_for_a_resync_gets_everything(graph):
+    cloud = FakeCloud()
+    link = CloudLink(cloud, graph, found)
+    async with running(link):
+        await cloud.pushed.wait()
+        graph.save_partition([Subgraph("s2", ("b",))], [Summary("s2", "about b", 1, 0)], {"s2": "2"}, [])
+        cloud.refuse_deltas = [CloudRefused("behind", status=409, reason="resync")]
+        await link.sync()
+    assert [delta.base_version for delta in cloud.deltas] == [0, 1, 0]
+    assert [summary.text for summary in cloud.deltas[-1].upserts] == ["about b"]
+
+
+async def test_a_request_on_the_poll_is_answered_by_its_id(graph):
+    cloud = FakeCloud([REQUEST])
+    async with running(CloudLink(cloud, graph, found)):
+        await cloud.replied.wait()
+    assert cloud.replies["r1"].refused == "nothing here"
+
+
+async def test_a_request_that_fails_here_is_refused_with_a_code_not_left_hanging(graph):
+    async def fails(request):
+        raise ModelUnavailable("no model")
+
+    cloud = FakeCloud([REQUEST])
+    async with running(CloudLink(cloud, graph, fails)):
+        await cloud.replied.wait()
+    assert cloud.replies["r1"].refused == "model_unavailable"
+
+
+async def test_a_request_that_takes_too_long_is_refused_in_time(graph):
+    async def slow(request):
+        await asyncio.sleep(3600)
+
+    cloud = FakeCloud([REQUEST.model_copy(update={"deadline_ms": 20})])
+    async with running(CloudLink(cloud, graph, slow)):
+        await cloud.replied.wait()
+    assert cloud.replies["r1"].refused == "not found in time"
+
+
+async def test_a_cloud_that_comes_back_is_told_what_it_missed(graph, monkeypatch):
+    monkeypatch.setattr("edge_node.link.cloud_link.BACKOFF_S", (0.01,))
+    cloud = FakeCloud()
+    cloud.away = True
+    link = CloudLink(cloud, graph, found)
+    async with running(link):
+        while not link.state.error == "away":
+            await asyncio.sleep(0)
+        assert not link.in_sync
+        cloud.away = False
+        await cloud.pushed.wait()
+    assert link.state.version == graph.version()

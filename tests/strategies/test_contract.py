@@ -1,0 +1,162 @@
+"""One suite for every strategy (style: a new strategy is tested by adding one name)."""
+
+import contextlib
+
+import pytest
+
+from edge_node.settings import EdgeSettings
+from edge_node.store.database import Database
+from edge_node.store.documents import DocumentStore
+from edge_node.store.graph import GraphStore
+from edge_node.strategies import STRATEGIES, open_strategy
+from edge_node.strategies.base import Tools
+from shared.clock import SystemClock
+from shared.models.fake import HashEmbedder, ScriptedGenerator
+from shared.records import Chunk
+
+TEXTS = {
+    "ward.md": "Juniper Ward bought the Fenlow Ventilator in March. The Fenlow Ventilator has an air filter.",
+    "pump.md": "The Maristow Pump uses the CX-40 battery pack. Brackwell Works makes the Maristow Pump.",
+    "gate.md": "Thornby Builders built the Heron Gate Barrier in 1998. The Heron Gate Barrier protects Port Tessel.",
+}
+
+
+class Bench:
+    """A strategy on a store in a folder."""
+
+    def __init__(self, folder, name):
+        self.database = Database(folder / "edge.db")
+        self.documents = DocumentStore(self.database, SystemClock())
+        self.graph = GraphStore(self.database)
+        tools = Tools("ward", self.documents, self.graph, HashEmbedder(), ScriptedGenerator(lambda prompt: ""), "numpy")
+        self.strategy = open_strategy(name, tools, EdgeSettings(strategy=name, state_dir=folder))
+
+    async def add(self, name):
+        text = TEXTS[name]
+        accepted = self.documents.accept(name, text.encode(), reader=name)
+        chunk = Chunk(f"{accepted.document_id}:0", accepted.document_id, 0, text, 0, len(text), len(text.split()))
+        await self.strategy.add([chunk], silent)
+        return accepted.document_id
+
+    async def remove(self, document_id):
+        await self.strategy.remove(self.documents.remove(document_id))
+
+    async def settle(self):
+        await self.strategy.settle(silent)
+
+    async def found(self, question="Which battery pack does the Maristow Pump use?"):
+        return await self.strategy.retrieve(question, budget_tokens=200, top_k=10)
+
+    def summaries(self):
+        return sorted(summary.text for summary in self.graph.summaries())
+
+
+def silent(step, done, total):
+    """No progress is shown."""
+
+
+@contextlib.asynccontextmanager
+async def bench(folder, name):
+    opened = Bench(folder, name)
+    await opened.strategy.open()
+    try:
+        yield opened
+    finally:
+        opened.database.close()
+
+
+@pytest.fixture(params=sorted(STRATEGIES))
+def name(request):
+    return request.param
+
+
+async def test_an_empty_strategy_finds_nothing(tmp_path, name):
+    async with bench(tmp_path, name) as empty:
+        assert (await empty.found()).evidence == ()
+        await empty.settle()
+        assert empty.strategy.counts() == {"entities": 0, "relations": 0, "subgraphs": 0, "summaries": 0}
+
+
+async def test_the_passage_that_answers_is_first_and_knows_its_place(tmp_path, name):
+    async with bench(tmp_path, name) as filled:
+        for text in TEXTS:
+            await filled.add(text)
+        await filled.settle()
+        best = (await filled.found()).evidence[0]
+        assert (best.edge, best.document, best.span) == ("ward", "pump.md", (0, len(TEXTS["pump.md"])))
+        assert -1 <= best.score <= 1
+
+
+async def test_passages_are_found_before_the_graph_is_settled(tmp_path, name):
+    async with bench(tmp_path, name) as unsettled:
+        await unsettled.add("pump.md")
+        assert [item.document for item in (await unsettled.found()).evidence] == ["pump.md"]
+
+
+async def test_adding_twice_equals_adding_once(tmp_path, name):
+    async with bench(tmp_path / "once", name) as once, bench(tmp_path / "twice", name) as twice:
+        await once.add("pump.md")
+        await twice.add("pump.md")
+        await twice.add("pump.md")
+        for one in (once, twice):
+            await one.settle()
+        assert await once.found() == await twice.found()
+        assert once.summaries() == twice.summaries()
+        assert once.strategy.counts() == twice.strategy.counts()
+
+
+async def test_adding_and_removing_equals_never_having_added(tmp_path, name):
+    async with bench(tmp_path / "never", name) as never, bench(tmp_path / "removed", name) as removed:
+        await never.add("pump.md")
+        gone = await removed.add("gate.md")
+        await removed.settle()
+        await removed.add("pump.md")
+        await removed.remove(gone)
+        for one in (never, removed):
+            await one.settle()
+        assert await never.found() == await removed.found()
+        assert never.summaries() == removed.summaries()
+        assert never.strategy.counts() == removed.strategy.counts()
+
+
+async def test_the_order_of_adding_makes_no_difference(tmp_path, name):
+    async with bench(tmp_path / "forth", name) as forth, bench(tmp_path / "back", name) as back:
+        for text in sorted(TEXTS):
+            await forth.add(text)
+        for text in sorted(TEXTS, reverse=True):
+            await back.add(text)
+        for one in (forth, back):
+            await one.settle()
+        assert [item.document for item in (await forth.found()).evidence] == [item.document for item in (await back.found()).evidence]
+        assert forth.summaries() == back.summaries()
+
+
+async def test_a_restart_gives_the_same_answers(tmp_path, name):
+    async with bench(tmp_path, name) as before:
+        for text in TEXTS:
+            await before.add(text)
+        await before.settle()
+        found, version = await before.found(), before.graph.version()
+    async with bench(tmp_path, name) as after:
+        assert await after.found() == found
+        assert after.graph.version() == version
+
+
+async def test_the_token_budget_is_kept_but_for_a_first_passage(tmp_path, name):
+    async with bench(tmp_path, name) as filled:
+        for text in TEXTS:
+            await filled.add(text)
+        await filled.settle()
+        found = await filled.strategy.retrieve("Maristow Pump Heron Gate Juniper Ward", budget_tokens=35, top_k=10)
+        assert sum(len(item.text.split()) for item in found.evidence) <= 35
+        tiny = await filled.strategy.retrieve("Maristow Pump", budget_tokens=1, top_k=10)
+        assert len(tiny.evidence) == 1
+
+
+async def test_settling_without_news_changes_nothing_for_the_cloud(tmp_path, name):
+    async with bench(tmp_path, name) as settled:
+        await settled.add("pump.md")
+        await settled.settle()
+        version = settled.graph.version()
+        await settled.settle()
+        assert settled.graph.version() == version

@@ -1,0 +1,59 @@
+"""An edge in this process: real SQLite, real HTTP routes over ASGI, a scripted model and a hashing embedder."""
+
+import asyncio
+import contextlib
+import math
+
+import httpx
+
+from edge_node.app import create_app
+from edge_node.build import Parts, build_node
+from edge_node.settings import EdgeSettings
+from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+
+
+def scripted(answer="Juniper Ward reported it [1].", *, sufficient=0.9):
+    """A model that always gives this answer, and finds the passages sufficient with this probability."""
+
+    def first_token(prompt):
+        return {"A": -0.1} if "letter" in prompt.messages[-1].content else {"Yes": math.log(sufficient), "No": math.log(1 - sufficient)}
+
+    return ScriptedGenerator(lambda prompt: [answer] * prompt.n, first_token)
+
+
+class Edge:
+    """A running edge and a client of it."""
+
+    def __init__(self, node, http):
+        self.node = node
+        self.http = http
+
+    async def settled(self):
+        """Wait until everything that was accepted is indexed or parked."""
+        async with asyncio.timeout(30):
+            while not self.node.status()["settled"]:
+                await self.node.worker.next_change(self.node.worker.now, wait_s=0.05)
+
+    async def add(self, name, text):
+        response = await self.http.post("/v1/documents", json={"name": name, "text": text})
+        assert response.status_code == 202, response.text
+        await self.settled()
+        return response.json()
+
+    async def ask(self, question, **fields):
+        response = await self.http.post("/v1/query", json={"question": question, **fields})
+        assert response.status_code == 200, response.text
+        return response.json()
+
+
+@contextlib.asynccontextmanager
+async def running_edge(folder, *, generator=None, cloud=None, **settings):
+    """An edge in ``folder``; started twice on one folder, it continues."""
+    chosen = EdgeSettings(**{"id": "ward", "strategy": "naive", "state_dir": folder, **settings})
+    node = build_node(chosen, Parts(generator or scripted(), HashEmbedder(), WordTokenizer(), cloud))
+    app = create_app(node)
+    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://edge") as http:
+        async with asyncio.timeout(30):
+            while (await http.get("/ready")).status_code != 200:
+                await asyncio.sleep(0)
+        yield Edge(node, http)
