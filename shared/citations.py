@@ -93,10 +93,29 @@ def _with_markers(sentence: str, passages: Sequence[_Passage], cited: dict[int, 
         return bare if row is None else _insert(bare, f" [{_number(row, words, cited)}]")
 
     def renumbered(match: re.Match[str]) -> str:
-        numbers = [_number(row, words, cited) for row in _rows(match[0], len(passages))]
+        numbers = [_number(row, words, cited) for row in _checked(_rows(match[0], len(passages)), words, passages)]
         return (" " if match.start() else "") + "".join(f"[{n}]" for n in dict.fromkeys(numbers)) if numbers else ""
 
     return MARKER.sub(renumbered, sentence)
+
+
+def _checked(rows: Sequence[int], words: frozenset[str], passages: Sequence[_Passage]) -> list[int]:
+    """Rows fit to be cited for a sentence: where its figures and codes stand, not where the model's number happens to point."""
+    telling = frozenset(word for word in words if _is_telling(word))
+    held = [len(telling & passage.words) for passage in passages]
+    fit = [row for row in rows if held[row] == max(held)]
+    if fit or not rows:
+        return fit
+    return [max(range(len(passages)), key=lambda row: (held[row], len(words & passages[row].words), -row))]
+
+
+def _is_telling(word: str) -> bool:
+    return any(character.isdigit() for character in word)
+
+
+def _support(words: frozenset[str], sentence: str) -> int:
+    """How much of ``words`` a sentence says; a figure or code counts for three plain words."""
+    return sum(3 if _is_telling(word) else 1 for word in words & content_words(sentence))
 
 
 def _number(row: int, words: frozenset[str], cited: dict[int, frozenset[str]]) -> int:
@@ -126,7 +145,7 @@ def _best_passage(words: frozenset[str], passages: Sequence[_Passage]) -> int | 
 
 
 def _citation(n: int, item: Evidence, passage: _Passage, words: frozenset[str]) -> Citation:
-    start, end = max(passage.sentences, key=lambda span: (len(words & content_words(item.text[slice(*span)])), -span[0]))
+    start, end = max(passage.sentences, key=lambda span: (_support(words, item.text[slice(*span)]), -span[0]))
     start, end = _shortened(item.text, start, end, words)
     offset = item.span[0]
     span = (offset + start, offset + end)

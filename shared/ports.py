@@ -72,7 +72,7 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """d."""
+        """D."""
 
     async def embed(self, texts: Sequence[str]) -> FloatArray:
         """Return (n, d) float32 rows of norm 1. An empty text gets the vector of a blank, never zeros or NaN."""

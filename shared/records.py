@@ -148,7 +148,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """Gate step 1 (DGRAG §III-C ⑤ 1): do the samples lack information?"""
+    """Gate step 1 (DGRAG §III-C ⑤ 1), whether the samples lack information."""
 
     refusals: int  # samples that say so in words (lexical pre-check)
     samples: int

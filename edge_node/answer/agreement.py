@@ -1,10 +1,9 @@
-"""The numbers of the gate: refusals, word overlap, probabilities read off the first token (DGRAG §III-C ⑤)."""
+"""The numbers of the gate: word overlap and the medoid (DGRAG §III-C ⑤)."""
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 WORD = re.compile(r"\w+")
@@ -38,38 +37,6 @@ def mean_pairwise_jaccard(texts: Sequence[str]) -> float:
     sets = [words(text) for text in texts]
     scores = [len(a & b) / len(a | b) if a | b else 1.0 for a, b in combinations(sets, 2)]
     return sum(scores) / len(scores) if scores else 1.0
-
-
-def probability_of(first_token: Mapping[str, float] | None, wanted: str, others: Sequence[str]) -> float | None:
-    """P(wanted) among the words ``wanted`` and ``others``, from the log-probabilities of the first token.
-
-    Tokens count for a word when they begin it, whatever their case and leading blanks ("Yes", " yes", "Y").
-    None when the distribution holds none of the words, so that nothing can be said.
-
-    >>> probability_of({"Yes": math.log(0.6), "no": math.log(0.2), "maybe": math.log(0.2)}, "yes", ["no"])
-    0.75
-    """
-    mass = dict.fromkeys([wanted, *others], 0.0)
-    for token, logprob in (first_token or {}).items():
-        stripped = token.strip().casefold()
-        for word in mass:
-            if stripped and word.casefold().startswith(stripped):
-                mass[word] += math.exp(logprob)
-                break
-    total = sum(mass.values())
-    return mass[wanted] / total if total > 0 else None
-
-
-def most_probable_letter(first_token: Mapping[str, float] | None, count: int) -> int | None:
-    """Which of the first ``count`` letters is the most probable first token; None when none of them is there.
-
-    >>> most_probable_letter({"B": -0.1, "A": -2.0}, 3)
-    1
-    """
-    letters = {chr(ord("A") + i): i for i in range(count)}
-    ranked = sorted((first_token or {}).items(), key=lambda item: -item[1])
-    found = (letters.get(token.strip().upper().rstrip(".):")) for token, _ in ranked)
-    return next((letter for letter in found if letter is not None), None)
 
 
 def medoid(similarity: Sequence[Sequence[float]], among: Sequence[int]) -> int:

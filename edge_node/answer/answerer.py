@@ -82,7 +82,9 @@ class Answerer:
         probe = sufficiency_prompt(ask.question, retrieval.evidence, retrieval.facts)
         return await self._gate.judge(Question(ask.question, samples, probe), trace, deadline_s=deadline_s)
 
-    def _local_answer(self, query_id: str, retrieval: Retrieval, report: GateReport, trace: Trace, *, route: Route, reason: str = "") -> Answer:
+    def _local_answer(
+        self, query_id: str, retrieval: Retrieval, report: GateReport, trace: Trace, *, route: Route, reason: str = ""
+    ) -> Answer:
         chosen = report.selected
         if chosen is None and report.decision == "escalate" and report.similarity is not None:
             chosen = next((i for i, sample in enumerate(report.samples) if sample), None)  # unsure, and nobody else to ask

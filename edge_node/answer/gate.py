@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from edge_node.answer.agreement import mean_pairwise_jaccard, medoid, most_probable_letter, probability_of, unmarked
+from edge_node.answer.agreement import mean_pairwise_jaccard, medoid, unmarked
+from shared.first_token import most_probable_letter, probability_of
 from shared.ports import Embedder, FloatArray, Generator, Message, Prompt
 from shared.prompts import load_prompt
 from shared.records import Confidence, GateReport, Similarity
@@ -86,7 +87,9 @@ class Gate:
         vectors = await self._embedder.embed(texts)
         cosine, jaccard, semantic = mean_pairwise_cosine(vectors), mean_pairwise_jaccard(texts), 1.0
         if len(set(texts)) > 1:
-            prompt = Prompt(self._compare(question.text, texts, SAME_CLAIMS.user.template), max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+            prompt = Prompt(
+                self._compare(question.text, texts, SAME_CLAIMS.user.template), max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS
+            )
             reply = step.model(await self._generator.generate(prompt, deadline_s=deadline_s))
             judged = probability_of(reply.first_token, "yes", ["no"])
             semantic = cosine if judged is None else judged  # a model that says neither leaves the meaning to the embedder

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shared.passages import listed
 from shared.ports import Generator, Message, Prompt
 from shared.prompts import load_prompt
 from shared.records import Evidence
@@ -27,9 +28,8 @@ class Sampling:
 
 def answer_prompt(question: str, evidence: Sequence[Evidence], facts: Sequence[str], *, task: str = TASK_ANSWER) -> tuple[Message, ...]:
     """The messages for a question. Only their end differs by task, so a server keeps the common prefix from call to call."""
-    passages = "\n".join(f"[{n}] ({item.document}) {' '.join(item.text.split())}" for n, item in enumerate(evidence, 1))
-    listed = "Known relations:\n" + "\n".join(facts) if facts else ""
-    return ANSWER.render(passages=passages or "(none)", facts=listed, question=question, task=task)
+    relations = "Known relations:\n" + "\n".join(facts) if facts else ""
+    return ANSWER.render(passages=listed(evidence), facts=relations, question=" ".join(question.split()), task=task)
 
 
 def sufficiency_prompt(question: str, evidence: Sequence[Evidence], facts: Sequence[str]) -> tuple[Message, ...]:
@@ -37,10 +37,14 @@ def sufficiency_prompt(question: str, evidence: Sequence[Evidence], facts: Seque
     return answer_prompt(question, evidence, facts, task=TASK_SUFFICIENT)
 
 
-async def draw(generator: Generator, messages: tuple[Message, ...], sampling: Sampling, trace: Trace, *, deadline_s: float) -> tuple[str, ...]:
+async def draw(
+    generator: Generator, messages: tuple[Message, ...], sampling: Sampling, trace: Trace, *, deadline_s: float
+) -> tuple[str, ...]:
     """Return n answers, stripped; one of them is asked for without chance so that n = 1 is deterministic."""
     temperature = sampling.temperature if sampling.n > 1 else 0.0
-    prompt = Prompt(messages, max_tokens=sampling.max_tokens, n=sampling.n, temperature=temperature, seed=sampling.seed, stop=("\nQuestion:",))
+    prompt = Prompt(
+        messages, max_tokens=sampling.max_tokens, n=sampling.n, temperature=temperature, seed=sampling.seed, stop=("\nQuestion:",)
+    )
     with trace.step("samples") as step:
         reply = step.model(await generator.generate(prompt, deadline_s=deadline_s))
     return tuple(text.strip().removeprefix("Answer:").strip() or "Insufficient information." for text in reply.texts)

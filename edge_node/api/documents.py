@@ -123,5 +123,7 @@ def _valid(validate: Callable[[], T]) -> T:
 
 def _job(node: Node, job_id: str) -> dict[str, Any]:
     job, now = node.documents.job(job_id), node.worker.now
-    current = {"step": now.step, "done": now.done, "total": now.total} if now.job_id == job_id else {"step": job["status"], "done": 0, "total": 0}
+    current = (
+        {"step": now.step, "done": now.done, "total": now.total} if now.job_id == job_id else {"step": job["status"], "done": 0, "total": 0}
+    )
     return job | current

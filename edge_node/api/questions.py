@@ -14,8 +14,8 @@ from fastapi.encoders import jsonable_encoder
 from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
 
-from edge_node.api.deps import Node, later
 from edge_node.answer.answerer import Answerer, Ask
+from edge_node.api.deps import Node, later
 from edge_node.settings import MAX_SAMPLES
 from shared.errors import DgragError, InputError
 from shared.records import Answer, Evidence, TraceStep

@@ -20,7 +20,7 @@ MIN_COSINE = 0.85
 MIN__LETTERS = 6
 
 _SHORT = r"([A-Z][A-Za-z0-9&-]*[A-Z][A-Za-z0-9&-]*)"
-_LONG_SHORT = re.compile(rf"((?:[\w’'-]+[ \n]+){{1,10}})\(\s*{_SHORT}s?\s*\)")
+_LONG_SHORT = re.compile(rf"((?:[\w’'-]+[ \n]+){{1,10}})\(\s*{_SHORT}\s*\)")
 _SHORT_LONG = re.compile(rf"\b{_SHORT}\s*\(([^()]{{6,90}})\)")
 _LETTER = r"\b[a-z]\b"
 _SKIPPED = frozenset({"of", "and", "the", "for", "in", "on", "to", "a", "an", "or", "by", "with"})
@@ -62,7 +62,7 @@ def acronym_definitions(text: str) -> frozenset[tuple[str, str]]:
     found = set()
     pairs = [(match[1], match[2]) for match in _LONG_SHORT.finditer(text)] + [(match[2], match[1]) for match in _SHORT_LONG.finditer(text)]
     for before, short in pairs:
-        long = _expansion(before.replace("-", " ").split(), [letter for letter in short.casefold() if letter.isalpha()])
+        long = _expansion(before.replace("-", " ").split(), [letter for letter in short.removesuffix("s").casefold() if letter.isalpha()])
         if long and (keys := (normalise(long), normalise(short)))[0] != keys[1]:
             found.add(keys)
     return frozenset(found)

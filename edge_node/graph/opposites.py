@@ -7,10 +7,11 @@ from itertools import product
 _PREFIXES = (
     ("hyper", "hypo"), ("pre", "post"), ("inter", "intra"), ("endo", "exo"), ("macro", "micro"), ("over", "under"), ("in", "ex"),
     ("im", "ex"), ("super", "sub"), ("super", "infra"), ("af", "ef"), ("ad", "ab"), ("anti", "pro"), ("mono", "poly"), ("mono", "di"),
-    ("uni", "bi"), ("homo", "hetero"), ("iso", "aniso"), ("up", "down"), ("in", "out"), ("ana", "cata"), ("ante", "retro"), ("eu", "pro"),
-    ("depolar", "repolar"), ("de", "re"), ("mis", ""), ("un", ""), ("non", ""), ("in", ""), ("im", ""), ("dis", ""), ("anti", ""), ("de", ""),
-    ("an", ""), ("a", ""), ("para", ""), ("counter", ""), ("pre", ""), ("post", ""), ("sub", ""), ("ex", ""), ("re", ""), ("pro", ""),
-    ("co", ""), ("il", ""), ("ir", ""), ("semi", ""), ("bi", ""), ("tri", ""), ("micro", ""), ("macro", ""), ("hyper", ""), ("hypo", ""),
+    ("uni", "bi"), ("homo", "hetero"), ("iso", "aniso"), ("up", "down"), ("in", "out"), ("ana", "cata"), ("ante", "retro"),
+    ("eu", "pro"), ("depolar", "repolar"), ("de", "re"), ("mis", ""), ("un", ""), ("non", ""), ("in", ""), ("im", ""), ("dis", ""),
+    ("anti", ""), ("de", ""), ("an", ""), ("a", ""), ("para", ""), ("counter", ""), ("pre", ""), ("post", ""), ("sub", ""),
+    ("ex", ""), ("re", ""), ("pro", ""), ("co", ""), ("il", ""), ("ir", ""), ("semi", ""), ("bi", ""), ("tri", ""), ("micro", ""),
+    ("macro", ""), ("hyper", ""), ("hypo", ""),
 )  # fmt: skip
 _PAIRS = """
     anterior/posterior superior/inferior left/right upper/lower male/female north/south east/west northern/southern

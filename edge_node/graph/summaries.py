@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -17,7 +18,9 @@ PROMPT_ENTITIES = 20
 PROMPT_RELATIONS = 25
 SUMMARY_TOKENS = 160
 DESCRIPTION_TOKENS = 120
+MAX_SENTENCES = 3
 _LOOP_WORDS = 5
+_SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+")
 
 
 def parts_of(graph: Graph, subgraphs: Iterable[Subgraph]) -> dict[str, Graph]:
@@ -98,7 +101,7 @@ def _extended(text: str, opening: str, items: Sequence[str], max_chars: int, *, 
 
 def summary_prompt(part: Graph) -> Prompt:
     """Ask a model for three sentences about a subgraph (DGRAG §III-B ②)."""
-    entities = "\n".join(f"- {entity.name} ({entity.type})" for entity in ranked_entities(part)[:PROMPT_ENTITIES])
+    entities = ", ".join(entity.name for entity in ranked_entities(part)[:PROMPT_ENTITIES])
     relations = "\n".join(f"- {_clause(relation, part)}" for relation in ranked_relations(part)[:PROMPT_RELATIONS])
     messages = load_prompt("edge_node", "summarise_subgraph").render(entities=entities, relations=relations or "- none")
     return Prompt(messages, max_tokens=SUMMARY_TOKENS)
@@ -121,12 +124,13 @@ def usable(text: str) -> bool:
     return len(words) >= 3 and max(runs.values(), default=0) < 3
 
 
-def whole_sentences(text: str) -> str:
-    """Drop a last sentence that was cut off, unless it is the only one.
+def whole_sentences(text: str, *, most: int = MAX_SENTENCES) -> str:
+    """Keep the first ``most`` sentences, without a last one that was cut off, unless it is the only one.
 
-    >>> whole_sentences("It is a ward. It has"), whole_sentences("It has")
-    ('It is a ward.', 'It has')
+    >>> whole_sentences("It is a ward. It has"), whole_sentences("It has"), whole_sentences("One. Two. Three.", most=2)
+    ('It is a ward.', 'It has', 'One. Two.')
     """
-    text = " ".join(text.split())
-    end = max(text.rfind(mark) for mark in (". ", "! ", "? "))
-    return text if text.endswith((".", "!", "?")) or end < 0 else text[: end + 1]
+    sentences = _SENTENCE_BREAK.split(" ".join(text.split()))
+    if len(sentences) > 1 and not sentences[-1].endswith((".", "!", "?")):
+        sentences.pop()
+    return " ".join(sentences[:most])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from edge_node.link.cloud_client import CloudClient
 from edge_node.store.graph import GraphStore
 from shared.errors import CloudError, CloudRefused, DgragError
-from shared.wire import EvidenceReply, EvidenceRequest
+from shared.wire import Enrolled, EvidenceReply, EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.link")
 POLL_WAIT_S = 25.0
@@ -75,7 +75,7 @@ class CloudLink:
                         raise
                     self.state.epoch = ""  # the cloud knows other summaries of ours than we think: send all of them
                     continue
-                self.state.epoch, self.state.version = known.epoch, known.version
+                self._learn(known)
                 self.state.sent_bytes += sent
                 log.info("summaries up to version %d sent (%d bytes)", known.version, sent)
 
@@ -88,8 +88,17 @@ class CloudLink:
 
     async def _enrol(self) -> None:
         known = await self._client.enrol()
-        self.state.connected, self.state.epoch, self.state.version, self.state.error = True, known.epoch, known.version, ""
+        self.state.connected, self.state.error = True, ""
+        self._learn(known)
         log.info("enrolled at the cloud, which knows version %d", known.version)
+
+    def _learn(self, known: Enrolled) -> None:
+        if known.epoch == self._graph.epoch() and known.version > self._graph.version():
+            log.warning(
+                "the cloud knows version %d of this store, which is at %d: restored from a backup?", known.version, self._graph.version()
+            )
+            self._graph.renew_epoch()
+        self.state.epoch, self.state.version = known.epoch, known.version if known.epoch == self._graph.epoch() else -1
 
     async def _poll_once(self) -> None:
         polled = await self._client.poll(wait_s=POLL_WAIT_S)

@@ -133,7 +133,9 @@ class DocumentStore:
         row = self.database.row(f"SELECT {LIST_COLUMNS} FROM documents WHERE document_id = ?", (identity,))
         if row is None:
             raise NotFound("document", identity)
-        counts = self.database.row("SELECT count(*) AS chunks, coalesce(sum(tokens), 0) AS tokens FROM chunks WHERE document_id = ?", (identity,))
+        counts = self.database.row(
+            "SELECT count(*) AS chunks, coalesce(sum(tokens), 0) AS tokens FROM chunks WHERE document_id = ?", (identity,)
+        )
         return _view(row) | dict(counts or {})
 
     def job(self, job_id: str) -> dict[str, Any]:

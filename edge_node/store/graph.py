@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -35,7 +36,9 @@ class GraphStore:
 
     # ------------------------------------------------------------ chunks with their mentions
 
-    def save_chunks(self, chunks: Sequence[Chunk], entities: Sequence[EntityMention], relations: Sequence[RelationMention], rows: VectorRows) -> None:
+    def save_chunks(
+        self, chunks: Sequence[Chunk], entities: Sequence[EntityMention], relations: Sequence[RelationMention], rows: VectorRows
+    ) -> None:
         """Commit chunks, their mentions and their vectors in one transaction; repeating it changes nothing.
 
         Raises NotFound when their document was removed meanwhile.
@@ -67,7 +70,12 @@ class GraphStore:
         rows = self.database.stream("SELECT * FROM relation_mentions ORDER BY chunk_id, rowid")
         return [
             RelationMention(
-                row["source"], row["target"], row["description"], tuple(json.loads(row["keywords"])), row["strength"], ChunkId(row["chunk_id"])
+                row["source"],
+                row["target"],
+                row["description"],
+                tuple(json.loads(row["keywords"])),
+                row["strength"],
+                ChunkId(row["chunk_id"]),
             )
             for row in rows
         ]
@@ -120,9 +128,18 @@ class GraphStore:
 
     def summary_hashes(self) -> dict[str, str]:
         """What each present summary was made of."""
-        return {row["summary_id"]: row["input_hash"] for row in self.database.rows("SELECT summary_id, input_hash FROM summaries WHERE removed = 0")}
+        return {
+            row["summary_id"]: row["input_hash"]
+            for row in self.database.rows("SELECT summary_id, input_hash FROM summaries WHERE removed = 0")
+        }
 
-    def save_partition(self, subgraphs: Sequence[Subgraph], changed: Sequence[Summary], hashes: Mapping[str, str], aliases: Sequence[tuple[str, str, str, float]]) -> None:
+    def save_partition(
+        self,
+        subgraphs: Sequence[Subgraph],
+        changed: Sequence[Summary],
+        hashes: Mapping[str, str],
+        aliases: Sequence[tuple[str, str, str, float]],
+    ) -> None:
         """Commit partition, aliases and changed summaries; what is in no subgraph any more becomes a tombstone.
 
         The version rises by one if, and only if, the cloud has something to learn.
@@ -133,13 +150,18 @@ class GraphStore:
             tx.executemany("INSERT INTO subgraphs VALUES (?, ?)", [(s.subgraph_id, json.dumps(s.entities)) for s in subgraphs])
             tx.execute("DELETE FROM aliases")
             tx.executemany("INSERT INTO aliases VALUES (?, ?, ?, ?)", aliases)
-            gone = [row["summary_id"] for row in tx.execute("SELECT summary_id FROM summaries WHERE removed = 0") if row["summary_id"] not in present]
+            gone = [
+                row["summary_id"]
+                for row in tx.execute("SELECT summary_id FROM summaries WHERE removed = 0")
+                if row["summary_id"] not in present
+            ]
             if not changed and not gone:
                 return
             version = int(tx.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()["value"]) + 1
             tx.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(version),))
             tx.executemany(
-                "UPDATE summaries SET removed = 1, text = '', crc = 0, version = ? WHERE summary_id = ?", [(version, summary_id) for summary_id in gone]
+                "UPDATE summaries SET removed = 1, text = '', crc = 0, version = ? WHERE summary_id = ?",
+                [(version, summary_id) for summary_id in gone],
             )
             tx.executemany(
                 "INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
@@ -150,9 +172,17 @@ class GraphStore:
         """The newest version of the summaries."""
         return int(self.database.meta("version", "0"))
 
+    def epoch(self) -> str:
+        """The name of this store's history of versions."""
+        return self.database.meta("epoch")
+
+    def renew_epoch(self) -> None:
+        """Start a new history: the cloud knows a later version of this store, so this one was restored from a backup."""
+        self.database.set_meta("epoch", secrets.token_hex(8))
+
     def delta(self, *, epoch: str, version: int) -> SummaryDelta:
         """What a cloud that knows ``version`` of ``epoch`` must learn; a snapshot if it knows another epoch or a later version."""
-        mine, newest = self.database.meta("epoch"), self.version()
+        mine, newest = self.epoch(), self.version()
         base = version if epoch == mine and version <= newest else 0
         rows = self.database.rows("SELECT * FROM summaries WHERE version > ? ORDER BY summary_id", (base,))
         upserts = tuple(Summary(SummaryId(r["summary_id"]), r["text"], r["entities"], r["relations"]) for r in rows if not r["removed"])

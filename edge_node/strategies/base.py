@@ -35,7 +35,8 @@ class Retrieval:
 class Progress(Protocol):
     """Is told how far a long step is."""
 
-    def __call__(self, step: str, done: int, total: int) -> None: ...
+    def __call__(self, step: str, done: int, total: int) -> None:
+        """``done`` of ``total`` in the named step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,10 @@ class Tools:
     embedder: Embedder
     generator: Generator  # remembers its replies in the store
     index: str = field(default="nano")  # name of the vector index
+
+
+def silent(step: str, done: int, total: int) -> None:
+    """A Progress that tells nobody."""
 
 
 class IndexStrategy(Protocol):

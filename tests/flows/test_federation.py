@@ -1,6 +1,5 @@
 """A cloud and edges in one process, joined by real HTTP routes: what DGRAG's Figures 3 and 4 promise."""
 
-import asyncio
 import contextlib
 
 import httpx
@@ -11,6 +10,7 @@ from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from tests.support.running_edge import running_edge, scripted
+from tests.support.waiting import until
 
 REFUSAL = "Insufficient information."
 WARD = "Juniper Ward reported the failure of four infusion pumps in March. Each infusion pump used a battery pack."
@@ -52,9 +52,7 @@ async def federation(folder, *, cloud_answer, edge_answers):
             started = running_edge(folder / name, id=name, strategy="dgrag", generator=scripted(answer), cloud=http)
             edges[name] = await stack.enter_async_context(started)
             await edges[name].add("report.md", text)
-            async with asyncio.timeout(20):
-                while not edges[name].node.link.in_sync:
-                    await asyncio.sleep(0.01)
+            await until(lambda link=edges[name].node.link: link.in_sync)
         yield edges, lines, cloud
 
 
@@ -115,9 +113,7 @@ async def test_only_summaries_reach_the_cloud_and_a_deleted_document_takes_them_
         document = (await edge.http.get("/v1/documents")).json()["documents"][0]
         await edge.http.delete(f"/v1/documents/{document['document_id']}")
         await edge.settled()
-        async with asyncio.timeout(20):
-            while cloud.edges()[0].summaries:
-                await asyncio.sleep(0.01)
+        await until(lambda: cloud.edges()[0].summaries == 0)
 
 
 async def test_documents_added_while_the_line_is_cut_are_known_to_the_cloud_after_it_heals(tmp_path):
@@ -128,9 +124,7 @@ async def test_documents_added_while_the_line_is_cut_are_known_to_the_cloud_afte
         await edges["ward"].add("second.md", PLANT)
         assert cloud.edges()[0].version == before
         lines["ward"].cut = False
-        async with asyncio.timeout(30):
-            while not edges["ward"].node.link.in_sync:
-                await asyncio.sleep(0.01)
+        await until(lambda: edges["ward"].node.link.in_sync)
         assert cloud.edges()[0].version == edges["ward"].node.graph.version() > before
 
 

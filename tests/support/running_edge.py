@@ -1,6 +1,5 @@
 """An edge in this process: real SQLite, real HTTP routes over ASGI, a scripted model and a hashing embedder."""
 
-import asyncio
 import contextlib
 import math
 
@@ -10,6 +9,7 @@ from edge_node.app import create_app
 from edge_node.build import Parts, build_node
 from edge_node.settings import EdgeSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from tests.support.waiting import until
 
 
 def scripted(answer="Juniper Ward reported it [1].", *, sufficient=0.9):
@@ -30,9 +30,7 @@ class Edge:
 
     async def settled(self):
         """Wait until everything that was accepted is indexed or parked."""
-        async with asyncio.timeout(30):
-            while not self.node.status()["settled"]:
-                await self.node.worker.next_change(self.node.worker.now, wait_s=0.05)
+        await until(lambda: self.node.status()["settled"])
 
     async def add(self, name, text):
         response = await self.http.post("/v1/documents", json={"name": name, "text": text})
@@ -53,7 +51,5 @@ async def running_edge(folder, *, generator=None, cloud=None, **settings):
     node = build_node(chosen, Parts(generator or scripted(), HashEmbedder(), WordTokenizer(), cloud))
     app = create_app(node)
     async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://edge") as http:
-        async with asyncio.timeout(30):
-            while (await http.get("/ready")).status_code != 200:
-                await asyncio.sleep(0)
+        await until(lambda: not node.failed)
         yield Edge(node, http)

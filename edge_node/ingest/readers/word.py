@@ -18,7 +18,18 @@ from shared.errors import UnreadableDocument
 MAX_UNZIPPED_BYTES = 128_000_000
 OLE_MAGIC = b"\xd0\xcf\x11\xe0"  # a Word file behind a password, or of before 2007
 # lxml reports bad XML as SyntaxError; the others are what python-docx ends in when parts or attributes are missing.
-_DAMAGED = (OpcError, SyntaxError, zipfile.BadZipFile, zlib.error, LookupError, ValueError, AttributeError, OSError, NotImplementedError)
+_DAMAGED = (
+    OpcError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    zlib.error,
+    LookupError,
+    ValueError,
+    AttributeError,
+    TypeError,
+    OSError,
+    RuntimeError,
+)
 
 
 def read_word(name: str, data: bytes) -> ReadText:
@@ -43,9 +54,10 @@ def read_word(name: str, data: bytes) -> ReadText:
 
 
 def _blocks(document: Any) -> Iterator[str]:
+    styles = {style.style_id: style.name or "" for style in document.styles}  # once: python-docx searches them for every paragraph
     items: list[str] = []  # list items stand together, without blank lines
     for block in document.iter_inner_content():
-        text = _table(block) if isinstance(block, Table) else _paragraph(block)
+        text = _table(block) if isinstance(block, Table) else _paragraph(block.text.strip(), styles.get(block._p.style, ""))
         if text.startswith("- "):
             items.append(text)
             continue
@@ -58,9 +70,7 @@ def _blocks(document: Any) -> Iterator[str]:
         yield "\n".join(items)
 
 
-def _paragraph(paragraph: Any) -> str:
-    text: str = paragraph.text.strip()
-    style = paragraph.style.name or "" if paragraph.style is not None else ""
+def _paragraph(text: str, style: str) -> str:
     if not text:
         return ""
     if style == "Title":

@@ -49,7 +49,7 @@ class Settled:
     entities: VectorRows
     relations: VectorRows
     subgraphs: int
-    cost: Cost = Cost()
+    cost: Cost
 
 
 def relation_key(source: str, target: str) -> str:
@@ -205,5 +205,3 @@ def entity_names(mentions: Sequence[EntityMention]) -> list[EntityName]:
         name, count = names.get(mention.key, (mention.name, 0))
         names[mention.key] = (min(name, mention.name), count + 1)
     return [EntityName(key, name, count) for key, (name, count) in sorted(names.items())]
-
-

@@ -14,7 +14,7 @@ from edge_node.graph.model_extraction import ModelExtractor
 from edge_node.graph.nlp import Extraction, SpacyExtractor
 from edge_node.graph.shares import choose_for_model
 from edge_node.store.passages import Passages
-from edge_node.strategies.base import Cost, Progress, Retrieval, Tools
+from edge_node.strategies.base import Cost, Progress, Retrieval, Tools, silent
 from edge_node.strategies.dgrag.dual_level import Hits, chunk_support, fact_lines, fuse, neighbours, pair, rank_by
 from edge_node.strategies.dgrag.keywords import KeywordFinder, ModelKeywords, NlpKeywords
 from edge_node.strategies.dgrag.settle import Settled, SettleOptions, Settler
@@ -57,9 +57,7 @@ class DGRAG:
             tools.generator, self._spacy, form=options.extraction_form, gleanings=options.gleanings, deadline_s=MODEL_DEADLINE_S
         )
         self._keywords: KeywordFinder = NlpKeywords(self._spacy) if options.keywords == "nlp" else ModelKeywords(tools.generator)
-        self._settler = Settler(
-            tools, SettleOptions(**{name: getattr(options, name) for name in SettleOptions.__dataclass_fields__})
-        )
+        self._settler = Settler(tools, SettleOptions(**{name: getattr(options, name) for name in SettleOptions.__dataclass_fields__}))
         self._entities = open_index(tools.index, tools.embedder.dimensions)
         self._relations = open_index(tools.index, tools.embedder.dimensions)
         self._graph = Graph({}, {})
@@ -77,7 +75,7 @@ class DGRAG:
         """Load spaCy and the chunk vectors, then settle what a stop may have left between two steps; where nothing was, it only reads."""
         await asyncio.to_thread(self._spacy.load)
         await asyncio.to_thread(self._passages.load)
-        await self.settle(lambda step, done, total: None)
+        await self.settle(silent)
 
     async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Cost:
         """① Extract mentions from chunks, embed them, commit all of it at once."""
@@ -100,7 +98,7 @@ class DGRAG:
         return settled.cost
 
     async def _extract(self, chunks: Sequence[Chunk], progress: Progress) -> tuple[list[EntityMention], list[RelationMention], Cost]:
-        found = await asyncio.to_thread(self._spacy.extract, chunks)
+        found = await asyncio.to_thread(self._spacy.extract, chunks, lambda done: progress("extract", done, len(chunks)))
         entities, relations, cost = list(found.entities), list(found.relations), Cost()
         per_chunk: dict[ChunkId, int] = {}
         for mention in entities:
@@ -135,9 +133,7 @@ class DGRAG:
         """
         keywords = await self._keywords.find(question)
         low, high, whole = await self._tools.embedder.embed([", ".join(keywords.low), ", ".join(keywords.high), question])
-        hits = Hits(
-            tuple(self._entities.top(low, top_k)), tuple((_edge(key), score) for key, score in self._relations.top(high, top_k))
-        )
+        hits = Hits(tuple(self._entities.top(low, top_k)), tuple((_edge(key), score) for key, score in self._relations.top(high, top_k)))
         graph = self._graph
         near = neighbours(hits, self._adjacency)
         support = chunk_support(hits, near, graph)

@@ -31,7 +31,9 @@ async def test_sending_it_again_is_a_duplicate_and_new_content_replaces(edge):
 
 
 async def test_a_file_is_uploaded_as_a_form(edge):
-    response = await edge.http.post("/v1/documents", files={"file": ("note.html", b"<p>The pump stopped.</p>")}, data={"labels": "ward,night"})
+    response = await edge.http.post(
+        "/v1/documents", files={"file": ("note.html", b"<p>The pump stopped.</p>")}, data={"labels": "ward,night"}
+    )
     assert response.status_code == 202
     await edge.settled()
     document = (await edge.http.get("/v1/documents")).json()["documents"][0]

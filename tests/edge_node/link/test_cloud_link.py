@@ -11,6 +11,7 @@ from edge_node.store.graph import GraphStore
 from shared.errors import CloudRefused, CloudUnavailable, ModelUnavailable
 from shared.records import Subgraph, Summary
 from shared.wire import Enrolled, EvidenceReply, EvidenceRequest, PollReply
+from tests.support.waiting import until
 
 REQUEST = EvidenceRequest(request_id="r1", question="which lot?", budget_tokens=100, min_score=0.4, deadline_ms=2000)
 
@@ -129,8 +130,7 @@ async def test_a_cloud_that_comes_back_is_told_what_it_missed(graph, monkeypatch
     cloud.away = True
     link = CloudLink(cloud, graph, found)
     async with running(link):
-        while not link.state.error == "away":
-            await asyncio.sleep(0)
+        await until(lambda: link.state.error == "away")
         assert not link.in_sync
         cloud.away = False
         await cloud.pushed.wait()

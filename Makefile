@@ -1,0 +1,51 @@
+# `make` lists the verbs. MODEL is the language model that install fetches: standard (1.1 GB), small (0.5 GB) or smoke (0.1 GB).
+PYTHON ?= python3
+MODEL ?= standard
+VENV := .venv
+BIN := $(VENV)/bin
+PACKAGES := shared edge_node cloud_server deploy benchmarks
+SITES := hospital bank plant fieldoffice
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-slow check up down clean
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+install: $(VENV)/.models-$(MODEL) ## make .venv with everything that runs, and fetch the default models
+
+demo: install ## four sites and a cloud on this machine: documents indexed, questions answered
+	$(BIN)/dgrag demo --model $(MODEL)
+
+test: $(VENV)/.installed ## every test but the slow ones, as CI runs them
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(VENV)/.installed ## the tests that take minutes
+	$(BIN)/python -m pytest -m slow
+
+check: $(VENV)/.installed ## lint, format, types, import contracts; then the size of each package
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	@for package in $(PACKAGES) tests; do \
+		printf '%-13s %6d lines\n' $$package $$(find $$package -name '*.py' -exec cat {} + | wc -l); done
+
+up: install ## start the cloud and four sample sites in the background
+	$(BIN)/dgrag up --edges 4 $(SITES:%=--data deploy/samples/%) --model $(MODEL) --detach
+
+down: ## stop what `make up` started
+	$(BIN)/dgrag down
+
+clean: ## remove .venv, caches and build folders; keeps .dgrag (the state) and the fetched models
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find $(PACKAGES) tests -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[edge,cloud,model,dev]' --constraint constraints.txt
+	touch $@
+
+$(VENV)/.models-$(MODEL): $(VENV)/.installed
+	$(BIN)/dgrag model fetch $(MODEL) minilm
+	touch $@

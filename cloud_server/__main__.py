@@ -1,0 +1,45 @@
+"""``python -m cloud_server``: environment -> settings -> build -> uvicorn."""
+
+from __future__ import annotations
+
+import socket
+import sys
+
+import uvicorn
+
+from cloud_server.app import create_app
+from cloud_server.build import Cloud, build_cloud
+from cloud_server.crossedge.coordinator import Models
+from cloud_server.settings import CloudSettings
+from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
+from shared.models.settings import ModelSettings
+from shared.service import run, server_config
+
+
+class Server(uvicorn.Server):
+    """A server that lets held polls go before it waits for open connections to end."""
+
+    def __init__(self, config: uvicorn.Config, cloud: Cloud) -> None:
+        super().__init__(config)
+        self._cloud = cloud
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Release the polls, then stop as uvicorn does."""
+        self._cloud.mailbox.close()
+        await super().shutdown(sockets)
+
+
+def server(settings: CloudSettings, models: ModelSettings) -> Server:
+    """Put the server together. Raises StoreError, FetchError and SettingsError."""
+    parts = Models(build_embedder(models), build_generator(models, model_http(models)), build_tokenizer(models))
+    cloud = build_cloud(settings, parts)
+    return Server(server_config(create_app(cloud), host=settings.host, port=settings.port), cloud)
+
+
+def serve() -> None:
+    """Run the cloud until it is told to stop. Raises ValidationError and DgragError for what cannot work."""
+    server(CloudSettings(), ModelSettings()).run()
+
+
+if __name__ == "__main__":
+    sys.exit(run(serve))

@@ -1,0 +1,66 @@
+"""The cloud's REST API (design §11): routes translate, and do nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cloud_server.build import Cloud
+from cloud_server.routes import edges, questions, service
+from shared.http_problems import install_problems
+
+access = logging.getLogger("dgrag.cloud.access")
+
+
+def create_app(cloud: Cloud) -> FastAPI:
+    """The app of one cloud; its index is filled when the app starts, its store closed when it stops."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await cloud.catalogue.open()
+        app.state.ready = True
+        yield
+        app.state.ready = False
+        cloud.mailbox.close()
+        await asyncio.to_thread(cloud.database.close)
+
+    app = FastAPI(title="DGRAG cloud", lifespan=lifespan, redoc_url=None, redirect_slashes=False)
+    app.state.cloud, app.state.ready = cloud, False
+    for router in (edges.router, questions.router, service.router):
+        app.include_router(router)
+    install_problems(app, max_body_bytes=cloud.settings.max_body_bytes)
+    app.add_middleware(AccessLog)
+    return app
+
+
+class AccessLog:
+    """One line a request: method, route, status, time, bytes. Never a path's values, a body or a header."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        status, sent, started = 0, 0, time.perf_counter()
+
+        async def watched(message: Message) -> None:
+            nonlocal status, sent
+            status = message.get("status", status)
+            sent += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        finally:
+            route = getattr(scope.get("route"), "path", "-")
+            ms = (time.perf_counter() - started) * 1000
+            access.info("%s %s %d %.1f ms %d bytes", scope["method"], route, status, ms, sent)
+        return None

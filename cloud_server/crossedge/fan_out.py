@@ -1,0 +1,134 @@
+"""Ask the chosen edges at once, under one deadline; who failed is part of the result (reliability goal R6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from cloud_server.crossedge.mailbox import Mailbox
+from shared.errors import Conflict, NotFound
+from shared.ports import Clock
+from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence
+from shared.wire import EvidenceReply, EvidenceRequest
+
+ASKED_FOR = "evidence"
+WAY_BACK = 0.1  # share of the deadline that the edge must leave for its reply to arrive
+
+
+@dataclass(frozen=True, slots=True)
+class FanOutResult:
+    """What came back: passages by edge, and a report for every edge that was asked, in the order of asking."""
+
+    evidence: dict[EdgeId, tuple[Evidence, ...]]
+    reports: tuple[EdgeReport, ...]
+    bytes_out: int
+    bytes_in: int
+
+    @property
+    def missing(self) -> tuple[EdgeReport, ...]:
+        """The edges that gave no answer."""
+        return tuple(report for report in self.reports if report.status != "answered")
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrived:
+    reply: EvidenceReply
+    bytes: int
+    at: float  # monotonic seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    edge: EdgeId
+    request: EvidenceRequest
+    arrival: asyncio.Future[_Arrived | None]  # None: given up
+
+
+class FanOut:
+    """Sends evidence requests through the mailbox and pairs the replies. All methods belong to the event loop's thread."""
+
+    def __init__(self, mailbox: Mailbox, clock: Clock, new_id: Callable[[], str]) -> None:
+        self._mailbox = mailbox
+        self._clock = clock
+        self._new_id = new_id
+        self._pending: dict[str, _Asked] = {}
+
+    async def ask(self, edges: Sequence[EdgeId], question: str, *, budget_tokens: int, min_score: float, deadline_s: float) -> FanOutResult:
+        """Ask ``edges`` for passages; returns when all have answered, and after ``deadline_s`` at the latest.
+
+        A late, offline, refusing or expelled edge is a value in the reports. Cancelling the caller withdraws all requests.
+        """
+        started = self._clock.monotonic()
+        asked = [self._post(edge, question, budget_tokens, min_score, deadline_s) for edge in edges]
+        waiting = {item.arrival for item in asked if not item.arrival.done()}
+        try:
+            if waiting:
+                await asyncio.wait(waiting, timeout=deadline_s)
+        finally:
+            for item in asked:
+                self._pending.pop(item.request.request_id, None)
+                self._mailbox.withdraw(item.edge, item.request.request_id)
+        ended = self._clock.monotonic()
+        outcomes = [_outcome(item, started=started, ended=ended) for item in asked]
+        return FanOutResult(
+            evidence={report.edge: passages for report, passages in outcomes if passages},
+            reports=tuple(report for report, _ in outcomes),
+            bytes_out=sum(len(item.request.model_dump_json()) for item in asked),
+            bytes_in=sum(report.bytes for report, _ in outcomes),
+        )
+
+    def deliver(self, edge: EdgeId, request_id: str, reply: EvidenceReply, *, size: int) -> None:
+        """Take an edge's reply of ``size`` bytes.
+
+        Raises NotFound for a request that does not exist, is over, or was sent to another edge (one answer for all three:
+        an edge learns nothing about others), and Conflict for a second reply.
+        """
+        asked = self._pending.get(request_id)
+        if asked is None or asked.edge != edge:
+            raise NotFound("request", request_id)
+        if asked.arrival.done():
+            raise Conflict(f"request {request_id!r} is already answered", next_step="send each reply once")
+        asked.arrival.set_result(_Arrived(reply, size, self._clock.monotonic()))
+
+    def give_up(self, edge: EdgeId) -> None:
+        """Wait no longer for an edge: it was expelled."""
+        for asked in self._pending.values():
+            if asked.edge == edge and not asked.arrival.done():
+                asked.arrival.set_result(None)
+
+    def _post(self, edge: EdgeId, question: str, budget_tokens: int, min_score: float, deadline_s: float) -> _Asked:
+        request = EvidenceRequest(
+            request_id=self._new_id(),
+            question=question,
+            budget_tokens=budget_tokens,
+            min_score=min_score,
+            deadline_ms=int(deadline_s * (1 - WAY_BACK) * 1000),
+        )
+        asked = _Asked(edge, request, asyncio.get_running_loop().create_future())
+        self._pending[request.request_id] = asked
+        if not self._mailbox.post(edge, request):
+            asked.arrival.cancel()
+        return asked
+
+
+def _outcome(asked: _Asked, *, started: float, ended: float) -> tuple[EdgeReport, tuple[Evidence, ...]]:
+    if asked.arrival.cancelled():
+        return EdgeReport(asked.edge, ASKED_FOR, "offline", 0.0, 0, 0, "the edge holds no poll"), ()
+    if not asked.arrival.done():
+        return EdgeReport(asked.edge, ASKED_FOR, "late", _ms(ended - started), 0, 0, "no reply before the deadline"), ()
+    arrived = asked.arrival.result()
+    if arrived is None:
+        return EdgeReport(asked.edge, ASKED_FOR, "failed", _ms(ended - started), 0, 0, "the edge was expelled meanwhile"), ()
+    ms = _ms(arrived.at - started)
+    if arrived.reply.refused:
+        return EdgeReport(asked.edge, ASKED_FOR, "refused", ms, arrived.bytes, 0, arrived.reply.refused), ()
+    passages = tuple(
+        Evidence(asked.edge, DocumentId(body.document_id), body.document, ChunkId(body.chunk_id), body.span, body.text, body.score)
+        for body in arrived.reply.evidence
+    )
+    return EdgeReport(asked.edge, ASKED_FOR, "answered", ms, arrived.bytes, len(passages)), passages
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 2)

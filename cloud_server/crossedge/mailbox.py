@@ -1,0 +1,100 @@
+"""Held polls: requests wait here for an edge, or an edge waits here for requests. The cloud never dials an edge."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from shared.ports import Clock
+from shared.records import EdgeId
+from shared.wire import EvidenceRequest
+
+GRACE_S = 5.0  # an edge between two polls counts as online for so long
+
+
+@dataclass(frozen=True, slots=True)
+class _Letter:
+    request: EvidenceRequest
+    expires: float  # monotonic seconds
+
+
+@dataclass(slots=True)
+class _Box:
+    letters: dict[str, _Letter] = field(default_factory=dict)  # by request id, oldest first
+    waiting: asyncio.Future[None] | None = None  # the poll held now
+    last_poll: float = float("-inf")  # monotonic seconds, when the last poll ended
+
+
+class Mailbox:
+    """One box an edge. All methods belong to the event loop's thread."""
+
+    def __init__(self, clock: Clock, *, grace_s: float = GRACE_S) -> None:
+        self._clock = clock
+        self._grace_s = grace_s
+        self._boxes: dict[EdgeId, _Box] = {}
+        self._open = True
+
+    def online(self, edge: EdgeId) -> bool:
+        """Whether the edge holds a poll, or did within the last seconds."""
+        box = self._boxes.get(edge)
+        return box is not None and (box.waiting is not None or self._clock.monotonic() - box.last_poll <= self._grace_s)
+
+    async def poll(self, edge: EdgeId, *, wait_s: float) -> list[EvidenceRequest]:
+        """The requests that wait for this edge, at once; else those that come within ``wait_s``; else none.
+
+        A newer poll of the same edge releases this one, empty-handed: the older connection is likely dead.
+        """
+        box = self._boxes.setdefault(edge, _Box())
+        _release(box)
+        if not box.letters and self._open and wait_s > 0:
+            box.waiting = held = asyncio.get_running_loop().create_future()
+            try:
+                await asyncio.wait({held}, timeout=wait_s)
+            finally:
+                if box.waiting is held:
+                    box.waiting = None
+                    box.last_poll = self._clock.monotonic()
+            if box.waiting is not None or self._boxes.get(edge) is not box:
+                return []
+        box.last_poll = self._clock.monotonic()
+        return self._empty(box)
+
+    def post(self, edge: EdgeId, request: EvidenceRequest) -> bool:
+        """Hand a request to an edge; False when it is offline, so that nobody waits for it."""
+        if not self.online(edge):
+            return False
+        box = self._boxes[edge]
+        box.letters[request.request_id] = _Letter(request, self._clock.monotonic() + request.deadline_ms / 1000)
+        if box.waiting is not None and not box.waiting.done():
+            box.waiting.set_result(None)
+        return True
+
+    def withdraw(self, edge: EdgeId, request_id: str) -> None:
+        """Take back a request that nobody waits for any more."""
+        if box := self._boxes.get(edge):
+            box.letters.pop(request_id, None)
+
+    def forget(self, edge: EdgeId) -> None:
+        """Release an expelled edge's poll and drop its box."""
+        if box := self._boxes.pop(edge, None):
+            _release(box)
+
+    def close(self) -> None:
+        """Release every held poll at once and hold no more: the cloud stops."""
+        self._open = False
+        for box in self._boxes.values():
+            _release(box)
+
+    def _empty(self, box: _Box) -> list[EvidenceRequest]:
+        """Take all letters out; each tells the time that is left now, and one whose time has passed is dropped."""
+        now = self._clock.monotonic()
+        left = [(letter.request, int((letter.expires - now) * 1000)) for letter in box.letters.values()]
+        box.letters.clear()
+        return [request.model_copy(update={"deadline_ms": ms}) for request, ms in left if ms > 0]
+
+
+def _release(box: _Box) -> None:
+    if box.waiting is not None:
+        if not box.waiting.done():
+            box.waiting.set_result(None)
+        box.waiting = None

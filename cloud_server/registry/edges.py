@@ -1,0 +1,71 @@
+"""Who is known: each edge, when it was last seen, and which version of its summaries the cloud holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cloud_server.database import Database
+from shared.errors import NotFound
+from shared.ports import Clock
+from shared.records import EdgeId
+
+SEEN_STEP_S = 60.0  # last_seen is written at most this often: a poll should not cost a disk sync
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeRow:
+    """One known edge."""
+
+    edge: EdgeId
+    epoch: str  # "": no summaries yet
+    version: int
+    last_seen: float  # seconds since the epoch
+
+
+class EdgeRegistry:
+    """The edges table."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._seen: dict[EdgeId, float] = {}
+
+    def enrol(self, edge: EdgeId) -> EdgeRow:
+        """Make an edge known, or greet it again; returns what the cloud holds of it."""
+        with self._database.write() as tx:
+            tx.execute(
+                "INSERT INTO edges (edge, last_seen) VALUES (?1, ?2) ON CONFLICT (edge) DO UPDATE SET last_seen = ?2",
+                (edge, self._clock.now()),
+            )
+        return self.get(edge)
+
+    def get(self, edge: EdgeId) -> EdgeRow:
+        """The row. Raises NotFound for an edge that never enrolled or was expelled."""
+        found = self._database.rows("SELECT edge, epoch, version, last_seen FROM edges WHERE edge = ?", (edge,))
+        if not found:
+            raise NotFound("edge", edge)
+        return self._row(*found[0])
+
+    def all(self) -> list[EdgeRow]:
+        """All edges, by name."""
+        return [self._row(*row) for row in self._database.rows("SELECT edge, epoch, version, last_seen FROM edges ORDER BY edge")]
+
+    def seen(self, edge: EdgeId) -> None:
+        """Note that an edge spoke. Raises NotFound."""
+        stored, now = self.get(edge), self._clock.now()
+        if now - stored.last_seen >= SEEN_STEP_S:
+            with self._database.write() as tx:
+                tx.execute("UPDATE edges SET last_seen = ? WHERE edge = ?", (now, edge))
+        self._seen[edge] = now
+
+    def expel(self, edge: EdgeId) -> int:
+        """Forget an edge and purge its summaries, in one transaction; returns how many. Raises NotFound."""
+        self.get(edge)
+        with self._database.write() as tx:
+            (purged,) = tx.execute("SELECT count(*) FROM summaries WHERE edge = ?", (edge,)).fetchone()
+            tx.execute("DELETE FROM edges WHERE edge = ?", (edge,))
+        self._seen.pop(edge, None)
+        return int(purged)
+
+    def _row(self, edge: str, epoch: str, version: int, last_seen: float) -> EdgeRow:
+        return EdgeRow(EdgeId(edge), epoch, version, max(last_seen, self._seen.get(EdgeId(edge), 0.0)))

@@ -1,0 +1,1 @@
+"""The cloud's routes, by who calls them."""

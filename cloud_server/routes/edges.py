@@ -1,0 +1,81 @@
+"""What edges call, and what operators call about edges."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
+
+from cloud_server.routes.deps import CloudDep, EdgePath, RequestPath
+from shared.records import EdgeId
+from shared.wire import DeltaBody, EdgeView, Enrolled, Enrolment, EvidenceReply, PollBody, PollReply
+
+router = APIRouter(prefix="/v1/edges", tags=["edges"])
+
+
+class EdgeList(BaseModel):
+    """``GET /v1/edges``."""
+
+    edges: list[EdgeView]
+
+
+class Expelled(BaseModel):
+    """``DELETE /v1/edges/{id}``: a receipt."""
+
+    edge: str
+    summaries: int  # purged
+
+
+@router.post("", status_code=201)
+async def enrol(body: Enrolment, cloud: CloudDep) -> Enrolled:
+    """Make an edge known; says what the cloud holds of its summaries."""
+    row = await asyncio.to_thread(cloud.registry.enrol, EdgeId(body.edge))
+    return Enrolled(edge=row.edge, epoch=row.epoch, version=row.version)
+
+
+@router.get("")
+async def list_edges(cloud: CloudDep) -> EdgeList:
+    """All edges, by name."""
+    return EdgeList(edges=cloud.edges())
+
+
+@router.put("/{edge}/summaries")
+async def put_summaries(edge: EdgePath, body: DeltaBody, cloud: CloudDep) -> Enrolled:
+    """Apply a delta once; 409 ``resync`` asks for a snapshot."""
+    await cloud.catalogue.accept(EdgeId(edge), body.to_record())
+    row = cloud.registry.get(EdgeId(edge))
+    return Enrolled(edge=row.edge, epoch=row.epoch, version=row.version)
+
+
+@router.post("/{edge}/poll")
+async def poll(edge: EdgePath, body: PollBody, cloud: CloudDep, request: Request) -> PollReply:
+    """Held until a request for this edge comes, or the time is over."""
+    await asyncio.to_thread(cloud.registry.seen, EdgeId(edge))
+    held = asyncio.ensure_future(cloud.mailbox.poll(EdgeId(edge), wait_s=min(body.wait_s, cloud.settings.max_poll_s)))
+    gone = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait({held, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return PollReply(requests=held.result() if held.done() else [])
+    finally:
+        held.cancel()  # a poll whose caller has gone would swallow the next request
+        gone.cancel()
+
+
+@router.post("/{edge}/replies/{request_id}", status_code=204)
+async def reply(edge: EdgePath, request_id: RequestPath, body: EvidenceReply, cloud: CloudDep, request: Request) -> Response:
+    """Take an edge's passages; 404 when nobody waits for them."""
+    cloud.registry.get(EdgeId(edge))
+    cloud.fan_out.deliver(EdgeId(edge), request_id, body, size=len(await request.body()))
+    return Response(status_code=204)
+
+
+@router.delete("/{edge}")
+async def expel(edge: EdgePath, cloud: CloudDep) -> Expelled:
+    """Forget an edge and purge what it sent."""
+    return Expelled(edge=edge, summaries=await cloud.expel(EdgeId(edge)))
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,39 @@
+"""Is it alive, is it ready."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
+
+from cloud_server.routes.deps import CloudDep
+from shared.errors import NotBuilt
+
+router = APIRouter(tags=["service"])
+
+
+class Ready(BaseModel):
+    """``GET /ready``."""
+
+    ready: bool
+    edges: int
+    summaries: int
+
+
+@router.get("/health")
+async def health() -> dict[str, str]:
+    """The process answers."""
+    return {"status": "ok"}
+
+
+@router.get("/ready")
+async def ready(request: Request, response: Response, cloud: CloudDep) -> Ready:
+    """The index is filled; 503 before."""
+    is_ready = bool(request.app.state.ready)
+    response.status_code = 200 if is_ready else 503
+    return Ready(ready=is_ready, edges=len(cloud.registry.all()), summaries=len(cloud.catalogue))
+
+
+@router.get("/metrics")
+async def metrics() -> None:
+    """Prometheus metrics. Raises NotBuilt (501)."""
+    raise NotBuilt("/metrics")

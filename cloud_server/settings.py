@@ -1,0 +1,41 @@
+"""Every knob of the cloud, with its unit, its default and the paper's section. Read from ``DGRAG_CLOUD_*``, and nowhere else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PAPER_THRESHOLD = 0.4  # DGRAG §IV-B, both thresholds; a cosine of the paper's embedding model
+MATCH_THRESHOLD = 0.35  # of MiniLM: at 0.4 it misses one of two sites in a quarter of the sample questions that need two
+EVIDENCE_THRESHOLD = PAPER_THRESHOLD  # suits MiniLM: answering passages of the samples score 0.56 or more
+
+Cosine = Annotated[float, Field(ge=-1, le=1)]
+Seconds = Annotated[float, Field(gt=0, le=600)]
+
+
+class CloudSettings(BaseSettings):
+    """The cloud's settings."""
+
+    model_config = SettingsConfigDict(env_prefix="DGRAG_CLOUD_", frozen=True)
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8099
+    state_dir: Path = Path(".dgrag/cloud")
+    index: Literal["nano", "numpy", "faiss"] = "nano"
+    max_body_bytes: Annotated[int, Field(ge=1024)] = 8 * 2**20
+    max_poll_s: Annotated[float, Field(ge=0, le=60)] = 30.0  # a poll is held no longer, whatever the edge asks for
+
+    # ⑥ cross-edge retrieval: DGRAG §III-C, §IV-B
+    match_m: Annotated[int, Field(ge=1, le=100)] = 5  # summaries; the paper's mixed-domain setting
+    match_threshold: Cosine = MATCH_THRESHOLD
+    edges_k: Annotated[int, Field(ge=1, le=100)] = 5
+    evidence_threshold: Cosine = EVIDENCE_THRESHOLD
+    evidence_budget_tokens: Annotated[int, Field(ge=50, le=100_000)] = 1200
+    deadline_s: Seconds = 20.0  # of one fan-out
+    answer_deadline_s: Seconds = 120.0  # of a whole question
+    max_answer_tokens: Annotated[int, Field(ge=8)] = 160
+    verify: bool = True  # ask first whether the passages hold the answer: one token, on the prompt that the answer needs anyway
+    min_sufficiency: Annotated[float, Field(ge=0, le=1)] = 0.5  # P(yes) below which `verify` gives up

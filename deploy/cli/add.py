@@ -1,0 +1,48 @@
+"""``dgrag add``: documents to an edge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deploy.cli import render
+from deploy.cli.board import IndexBoard, SendBars, err, out
+from deploy.cli.options import DEFAULT_STATE, Edge, State
+from deploy.cli.rest import client, only_edge_url
+from deploy.cli.sending import Refused, Sent, send, wait_settled
+from deploy.cli.sources import files_in, size
+from deploy.cli.up import settle
+from deploy.cluster.errors import ClusterError
+from deploy.cluster.state import StateDir
+
+
+def add(
+    paths: Annotated[list[Path], typer.Argument(help="Files, folders, or JSONL collections (one document a row).")],
+    edge: Edge = None,
+    state: State = DEFAULT_STATE,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Return when the documents are part of the graph, or at once.")] = True,
+    labels: Annotated[str, typer.Option(help="Labels for every document, with commas between them.")] = "",
+) -> None:
+    """Give an edge documents. They stay there; ends with 1 when any was parked, refused or skipped."""
+    url, files = only_edge_url(StateDir(state), edge), files_in(paths)
+    marks = [label.strip() for label in labels.split(",") if label.strip()]
+    with client() as http:
+        with SendBars(err()) as bars:
+            results = list(send(http, url, files, marks, partial(bars.advance, "sending", size(files))))
+        if wait:
+            with IndexBoard(err()) as board:
+                wait_settled(http, [url], board.show, check=lambda: None)
+        results = settle(http, url, results)
+    out().print(render.upload(results))
+    verdict(results)
+
+
+def verdict(results: Sequence[Sent | Refused]) -> None:
+    """Raise ClusterError when a document was lost on the way."""
+    lost = sum(isinstance(result, Refused) or result.status == "parked" for result in results)
+    if lost or not results:
+        raise ClusterError(f"{lost} of {len(results)} documents were not indexed", next_step="see the reasons above, then add them again")

@@ -1,0 +1,100 @@
+"""Live progress on standard error: bars on a terminal, one line per change elsewhere."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
+from rich.table import Column
+
+from deploy.cli.sending import EdgeStatus
+
+
+def err() -> Console:
+    """Standard error: progress and failures, never results."""
+    return Console(stderr=True, highlight=False)
+
+
+def out() -> Console:
+    """Standard output: results."""
+    return Console(highlight=False)
+
+
+class IndexBoard:
+    """One row per edge while documents become a graph."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._rows: dict[str, TaskID] = {}
+        self._told: set[tuple[str, str | int]] = set()
+        self._bars = Progress(
+            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+            BarColumn(bar_width=12),
+            TextColumn("{task.fields[documents]} documents", table_column=Column(no_wrap=True)),
+            TextColumn("{task.fields[step]}", markup=False, style="cyan"),
+            TextColumn("{task.fields[counts]}", markup=False, style="dim"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bars.stop()
+
+    def show(self, status: EdgeStatus) -> None:
+        """Bring one edge's row up to date."""
+        documents = f"{status.ended}/{status.total}"
+        counts = f"{status.chunks} chunks, {status.entities} entities, {status.tokens_in + status.tokens_out} tokens"
+        if not self._console.is_terminal:
+            self._tell(status, documents, counts)
+            return
+        if status.edge not in self._rows:
+            self._rows[status.edge] = self._bars.add_task(status.edge, total=None, documents="", step="", counts="")
+        self._bars.update(
+            self._rows[status.edge],
+            total=max(1, status.total),
+            completed=status.ended,
+            documents=documents,
+            step=status.step,
+            counts=counts,
+        )
+
+    def _tell(self, status: EdgeStatus, documents: str, counts: str) -> None:
+        tenths = 10 * status.ended // max(1, status.total)
+        news: set[tuple[str, str | int]] = {(status.edge, status.step.rstrip("/0123456789")), (status.edge, tenths)}
+        if news - self._told:  # a first step of its kind, or a tenth more of the documents
+            self._told |= news
+            self._console.print(f"{status.edge}: {status.step} ({documents} documents, {counts})", markup=False, soft_wrap=True)
+
+
+class SendBars:
+    """One bar per edge that documents are sent to, gone when they are there."""
+
+    def __init__(self, console: Console) -> None:
+        self._rows: dict[str, TaskID] = {}
+        self._bars = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=20),
+            DownloadColumn(),
+            console=console,
+            disable=not console.is_terminal,
+            transient=True,
+        )
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._bars.stop()
+
+    def advance(self, what: str, total: int, more: int) -> None:
+        """``more`` bytes of ``total`` have gone."""
+        if what not in self._rows:
+            self._rows[what] = self._bars.add_task(what, total=total)
+        self._bars.advance(self._rows[what], more)

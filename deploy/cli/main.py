@@ -1,0 +1,59 @@
+"""The ``dgrag`` command: every verb, and one line for every failure."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import httpx
+import typer
+
+from deploy.cli import add, ask, cloud, edge, model, status, up
+from deploy.cli.board import err
+from deploy.cluster.errors import ChildCrashError
+from deploy.cluster.supervisor import Interrupted
+from deploy.demo import demo
+from shared.errors import DgragError
+
+app = typer.Typer(
+    name="dgrag",
+    help="An edge-cloud federation of knowledge graphs: documents stay at their site, one question reaches them all.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for verb in (up.up, up.down, status.status, add.add, ask.ask, demo):
+    app.command()(verb)
+app.add_typer(model.app, name="model")
+app.add_typer(edge.app, name="edge")
+app.add_typer(cloud.app, name="cloud")
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """The console script. Always ends with SystemExit: 0, 1 for a failure in one line, 2 for wrong usage, 128 + n for signal n."""
+    try:
+        app(arguments, prog_name="dgrag")
+    except ChildCrashError as crash:
+        err().print(crash.tail, markup=False, style="dim", soft_wrap=True)
+        fail(crash.message, crash.next_step)
+    except DgragError as error:
+        fail(error.message, error.next_step)
+    except httpx.ConnectError as error:
+        fail(f"nothing answers at {error.request.url}", "see `dgrag status`, or start a cluster with `dgrag up`")
+    except httpx.TimeoutException as error:
+        fail(f"no answer in time from {error.request.url}", "try again, or read the service's log")
+    except httpx.RequestError as error:
+        fail(f"the connection to {error.request.url} broke: {error}", "read the service's log")
+    except Interrupted as interrupted:
+        fail("stopped by a signal", "", code=128 + interrupted.number)
+
+
+def fail(message: str, next_step: str, *, code: int = 1) -> None:
+    """Say in one line what failed and what to do, and end."""
+    line = f"dgrag: {message}" + (f" ({next_step})" if next_step else "")
+    typer.echo(" ".join(line.split()), err=True)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    run()

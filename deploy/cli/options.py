@@ -1,0 +1,13 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+State = Annotated[Path, typer.Option("--state", help="Folder of the local cluster.", show_default=True)]
+Json = Annotated[bool, typer.Option("--json", help="One JSON value on standard output, for scripts.")]
+Edge = Annotated[str | None, typer.Option("--edge", help="Id of an edge of the cluster, or the URL of any edge.")]
+DEFAULT_STATE = Path(".dgrag")

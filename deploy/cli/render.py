@@ -1,0 +1,184 @@
+"""Answers and tables as text for people. Pure: records in, something that rich prints out.
+
+Everything that came over the wire goes through ``plain`` and into Text objects: an answer may hold rich markup or terminal escapes.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from deploy.cli.sending import EdgeStatus, Refused, Sent
+from shared.records import Answer, Citation, EdgeReport, GateReport, TraceStep
+
+TOTAL = "total"
+
+
+def plain(text: str) -> str:
+    r"""The text without control characters, but for line ends and tabs.
+
+    >>> plain("a\x1b[31mb\n")
+    'a[31mb\n'
+    """
+    return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf", "Cs"})
+
+
+def answer(reply: Answer) -> RenderableType:
+    """The answer, where it comes from, and what it cost."""
+    parts: list[RenderableType] = [Text(plain(reply.answer)), Text()]
+    if reply.citations:
+        parts += [heading("Sources"), *(citation(item) for item in reply.citations), Text()]
+    parts += [heading("How"), route(reply)]
+    if reply.gate:
+        parts += [line for line in gate(reply.gate) if line.plain]
+    if reply.edges:
+        parts += [Text(), heading("Asked"), edges(reply.edges)]
+    if reply.trace:
+        parts += [Text(), heading("Cost"), trace(reply.trace)]
+    return Group(*parts)
+
+
+def heading(title: str) -> RenderableType:
+    """A line that begins a part."""
+    return Rule(Text(title, style="bold"), align="left", style="dim", characters="─")
+
+
+def citation(item: Citation) -> RenderableType:
+    """Number, edge, document, score, and the passage's own words."""
+    head = Text.assemble(
+        (f"[{item.n}] ", "bold cyan"), (plain(item.edge), "bold"), f" · {plain(item.document)}", (f"  {item.score:.2f}", "dim")
+    )
+    return Group(head, Padding(Text(f"“{plain(item.quote)}”", style="italic"), (0, 0, 0, 4)))
+
+
+def route(reply: Answer) -> Text:
+    """Who answered, with the flags that an honest answer carries."""
+    line = Text.assemble("route: ", (reply.route, "bold green" if reply.answered else "bold yellow"))
+    flags = [
+        flag for flag, is_set in (("partial", reply.partial), ("degraded", reply.degraded), ("not answered", not reply.answered)) if is_set
+    ]
+    if flags:
+        line.append(f" ({', '.join(flags)})", style="yellow")
+    if reply.reason:
+        line.append(f" – {plain(reply.reason)}")
+    return line
+
+
+def gate(report: GateReport) -> list[Text]:
+    """Each step of the gate with its score and its threshold (DGRAG §III-C ⑤)."""
+    lines = [Text(f"gate: {report.decision} – {plain(report.reason)}")]
+    if found := report.confidence:
+        line = f"  confidence: {found.refusals} of {found.samples} samples lack information"
+        if found.sufficiency is not None:
+            line += f", P(passages suffice) {found.sufficiency:.2f} (threshold {found.threshold:.2f})"
+        lines.append(Text(line))
+    if alike := report.similarity:
+        parts = f"cosine {alike.cosine:.2f}, Jaccard {alike.jaccard:.2f}, claims {alike.semantic:.2f}"
+        lines.append(Text(f"  similarity: {alike.mean:.2f} (threshold {alike.threshold:.2f}; {parts})"))
+    return lines
+
+
+def edges(reports: Iterable[EdgeReport]) -> Table:
+    """What each edge was asked for, and how it answered."""
+    table = _table("edge", "status", ">passages", ">bytes", ">ms", "why")
+    for report in reports:
+        table.add_row(
+            plain(report.edge), report.status, str(report.evidence), count(report.bytes), f"{report.ms:.0f}", Text(plain(report.reason))
+        )
+    return table
+
+
+def trace(steps: Sequence[TraceStep]) -> Table:
+    """Time, calls, tokens and bytes per step; the sums below, but for time, since steps may overlap."""
+    table = _table("step", ">ms", ">calls", ">tokens in", ">out", ">sent", ">received")
+    for step in steps:
+        table.add_row(plain(step.step), f"{step.ms:.0f}", *_costs([step]))
+    table.add_row(TOTAL, "", *_costs(steps))
+    return table
+
+
+def _costs(steps: Sequence[TraceStep]) -> list[str]:
+    sums = [
+        sum(step.calls for step in steps),
+        sum(step.tokens_in for step in steps),
+        sum(step.tokens_out for step in steps),
+        sum(step.bytes_out for step in steps),
+        sum(step.bytes_in for step in steps),
+    ]
+    return [count(number) for number in sums]
+
+
+def count(number: int) -> str:
+    """A number that can be read; nothing for zero.
+
+    >>> count(12345), count(0)
+    ('12,345', '')
+    """
+    return f"{number:,}" if number else ""
+
+
+def cluster(rows: Sequence[tuple[str, str, str, EdgeStatus | None]]) -> Table:
+    """(name, url, state, an edge's status) of each service."""
+    table = _table("service", "url", "state", ">documents", ">chunks", ">entities", ">relations", ">summaries")
+    for name, url, state, status in rows:
+        counts = _edge_counts(status) if status else [""] * 5
+        table.add_row(Text(name), Text(url), Text(state), *counts)
+    return table
+
+
+def _edge_counts(status: EdgeStatus) -> list[str]:
+    parked = status.documents.get("parked", 0)
+    documents = f"{status.ended}/{status.total}" + (f" ({parked} parked)" if parked else "")
+    return [documents, *(str(number) for number in (status.chunks, status.entities, status.relations, status.summaries))]
+
+
+def upload(results: Sequence[Sent | Refused]) -> RenderableType:
+    """How many documents ended how, and each that did not become part of the graph, with its reason."""
+    sent = [result for result in results if isinstance(result, Sent)]
+    kinds = {
+        "indexed": sum(document.status == "indexed" for document in sent),
+        "of these known before": sum(document.duplicate for document in sent),
+        "on the way": sum(document.status in {"queued", "running"} for document in sent),
+        "replaced by a later one": sum(document.status == "replaced" for document in sent),
+        "parked": sum(document.status == "parked" for document in sent),
+        "refused": sum(isinstance(result, Refused) and result.kind == "refused" for result in results),
+        "skipped rows": sum(isinstance(result, Refused) and result.kind == "skipped" for result in results),
+    }
+    summary = _table("documents", ">count")
+    for kind, number in kinds.items():
+        if number or kind == "indexed":
+            summary.add_row(kind, str(number))
+    return Group(summary, *failures(results))
+
+
+def failures(results: Iterable[Sent | Refused]) -> list[RenderableType]:
+    """A table of the documents that failed; empty when none did."""
+    table = _table("document", "what", "reason")
+    for result in results:
+        if isinstance(result, Refused):
+            table.add_row(Text(plain(result.name)), result.kind, Text(plain(result.reason)))
+        elif result.status == "parked":
+            table.add_row(Text(plain(result.name)), "parked", Text(plain(" – ".join(filter(None, [result.reason, result.next_step])))))
+    return [table] if table.row_count else []
+
+
+def _table(*columns: str) -> Table:
+    """A borderless table; a name that begins with ``>`` is right-aligned."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
+    for name in columns:
+        table.add_column(name.removeprefix(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
+    return table
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table of plain strings, in the same look."""
+    made = _table(*columns)
+    for row in rows:
+        made.add_row(*(Text(plain(cell)) for cell in row))
+    return made

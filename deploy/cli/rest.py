@@ -1,0 +1,85 @@
+"""Calls to an edge or to the cloud; an error of theirs becomes one of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+
+from deploy.cluster.errors import ClusterError
+from deploy.cluster.launch import is_url
+from deploy.cluster.state import ClusterState, Member, StateDir
+from shared.errors import DgragError
+
+TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+
+
+class RemoteError(DgragError):
+    """A service said no, in its own words (RFC 9457); ``status`` is the HTTP status."""
+
+    def __init__(self, message: str, *, status: int, code: str, next_step: str) -> None:
+        super().__init__(message, next_step=next_step)
+        self.status = status
+        self.code = code
+
+
+def client() -> httpx.Client:
+    """A client that talks to this machine's services and takes no proxy for them."""
+    return httpx.Client(timeout=TIMEOUT, trust_env=False)
+
+
+def body(response: httpx.Response) -> Any:
+    """The JSON of a 2xx answer. Raises RemoteError otherwise, ClusterError when it is not JSON."""
+    try:
+        value = response.json() if response.content else None
+    except ValueError as error:
+        raise ClusterError(
+            f"{response.url} does not answer JSON (HTTP {response.status_code})", next_step="is it a dgrag service?"
+        ) from error
+    if response.is_success:
+        return value
+    problem = value if isinstance(value, dict) else {}
+    said = problem.get("detail") or problem.get("title") or f"HTTP {response.status_code} from {response.url}"
+    raise RemoteError(
+        str(said), status=response.status_code, code=str(problem.get("code", "")), next_step=str(problem.get("next_step", ""))
+    )
+
+
+def running_state(root: StateDir) -> ClusterState:
+    """The cluster of a state directory. Raises ClusterError when none was started there."""
+    state = root.load()
+    if state is None:
+        raise ClusterError(f"no cluster runs in {root.root}", next_step="start one with `dgrag up`")
+    return state
+
+
+def edge_url(root: StateDir, edge: str | None) -> str:
+    """Where an edge answers, by id or URL; without either, the first edge. Raises ClusterError for an unknown one."""
+    if edge and is_url(edge):
+        return edge.rstrip("/")
+    edges = running_state(root).of("edge")
+    return (named(edges, edge) if edge else edges[0]).url
+
+
+def only_edge_url(root: StateDir, edge: str | None) -> str:
+    """As ``edge_url``, but an edge has to be named where there are several: documents must not land at the wrong site."""
+    if not edge:
+        edges = running_state(root).of("edge")
+        if len(edges) > 1:
+            ids = ", ".join(member.name for member in edges)
+            raise ClusterError(f"there are {len(edges)} edges", next_step=f"name one with --edge: {ids}")
+    return edge_url(root, edge)
+
+
+def cloud_url(root: StateDir) -> str:
+    """Where the cloud answers."""
+    return running_state(root).of("cloud")[0].url
+
+
+def named(members: Sequence[Member], name: str) -> Member:
+    """The member of that name. Raises ClusterError that lists the names."""
+    for member in members:
+        if member.name == name:
+            return member
+    raise ClusterError(f"there is no edge {name!r}", next_step=f"choose one of {', '.join(member.name for member in members)}")

@@ -1,0 +1,169 @@
+"""Documents to an edge, and how they end there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import httpx
+from pydantic import TypeAdapter
+
+from deploy.cli.rest import RemoteError, body
+from deploy.cli.sources import SourceFile, rows
+from edge_node.ingest.collections import BadRow, is_collection
+
+UPLOAD_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
+POLL_S = 0.5
+NOT_FOUND = 404
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One document that the edge took, with what became of it."""
+
+    name: str
+    document_id: str
+    duplicate: bool = False
+    status: str = "queued"
+    reason: str = ""
+    next_step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """One document or row that never became a document."""
+
+    name: str
+    kind: Literal["refused", "skipped"]  # by the edge; by the reader of a collection
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeStatus:
+    """``GET /v1/status`` of an edge, as far as it is shown."""
+
+    edge: str
+    settled: bool = False
+    documents: Mapping[str, int] = field(default_factory=dict)  # by status
+    chunks: int = 0
+    entities: int = 0
+    relations: int = 0
+    subgraphs: int = 0
+    summaries: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    model_calls: int = 0
+    pending_step: str = ""
+    progress: Mapping[str, Any] | None = None
+
+    @property
+    def total(self) -> int:
+        """All documents."""
+        return sum(self.documents.values())
+
+    @property
+    def ended(self) -> int:
+        """Documents that are indexed or parked."""
+        return self.documents.get("indexed", 0) + self.documents.get("parked", 0)
+
+    @property
+    def step(self) -> str:
+        """What the edge does now, with its own count where it has one."""
+        progress = self.progress or {}
+        name = str(progress.get("step") or self.pending_step or ("ready" if self.settled else "waiting"))
+        return f"{name} {progress['done']}/{progress['total']}" if progress.get("total") else name
+
+
+def send(
+    http: httpx.Client, url: str, files: Sequence[SourceFile], labels: Sequence[str], advance: Callable[[int], None]
+) -> Iterator[Sent | Refused]:
+    """Post every document, in order; ``advance`` hears of bytes. A refused one does not stop the rest.
+
+    Raises httpx.TransportError when the edge is gone, RemoteError when it refuses everything (401, 403).
+    """
+    for file in files:
+        if is_collection(file.name):
+            yield from _send_rows(http, url, file, labels, advance)
+        else:
+            yield _send_file(http, url, file, labels)
+            advance(file.path.stat().st_size)
+
+
+def _send_rows(
+    http: httpx.Client, url: str, file: SourceFile, labels: Sequence[str], advance: Callable[[int], None]
+) -> Iterator[Sent | Refused]:
+    for row in rows(file, advance):
+        if isinstance(row, BadRow):
+            yield Refused(f"{file.name}, line {row.line}", "skipped", row.message)
+            continue
+        document = {"name": row.name, "title": row.title, "text": row.text, "labels": [*row.labels, *labels]}
+        yield _receipt(row.name, http.post(f"{url}/v1/documents", json=document, timeout=UPLOAD_TIMEOUT))
+
+
+def _send_file(http: httpx.Client, url: str, file: SourceFile, labels: Sequence[str]) -> Sent | Refused:
+    with file.path.open("rb") as content:
+        try:
+            response = http.post(
+                f"{url}/v1/documents", files={"file": (file.name, content)}, data={"labels": ",".join(labels)}, timeout=UPLOAD_TIMEOUT
+            )
+        except (httpx.WriteError, httpx.RemoteProtocolError):
+            if not http.get(f"{url}/health").is_success:
+                raise
+            return Refused(file.name, "refused", "the edge closed the connection: the file is over its limit")
+    return _receipt(file.name, response)
+
+
+def _receipt(name: str, response: httpx.Response) -> Sent | Refused:
+    try:
+        receipt = body(response)
+    except RemoteError as problem:
+        if problem.status in {401, 403}:
+            raise
+        return Refused(name, "refused", problem.message)
+    return Sent(name, str(receipt["document_id"]), bool(receipt.get("duplicate", False)))
+
+
+def status_of(http: httpx.Client, url: str) -> EdgeStatus:
+    """How far an edge is."""
+    return TypeAdapter(EdgeStatus).validate_python(body(http.get(f"{url}/v1/status")))
+
+
+def wait_settled(
+    http: httpx.Client, urls: Iterable[str], show: Callable[[EdgeStatus], None], check: Callable[[], None]
+) -> dict[str, EdgeStatus]:
+    """Return each edge's status once all are settled; ``check`` may end the wait by raising.
+
+    An edge that is too busy to answer one question is asked again.
+    """
+    waiting, settled = list(urls), dict[str, EdgeStatus]()
+    while waiting:
+        check()
+        for url in list(waiting):
+            try:
+                status = status_of(http, url)
+            except httpx.TimeoutException:
+                continue
+            show(status)
+            if status.settled:
+                waiting.remove(url)
+                settled[url] = status
+        time.sleep(POLL_S if waiting else 0)
+    return settled
+
+
+def outcomes(http: httpx.Client, url: str, sent: Iterable[Sent]) -> list[Sent]:
+    """What became of each document."""
+    return [_outcome(http, url, document) for document in sent]
+
+
+def _outcome(http: httpx.Client, url: str, sent: Sent) -> Sent:
+    try:
+        view = body(http.get(f"{url}/v1/documents/{sent.document_id}"))
+    except RemoteError as problem:
+        if problem.status != NOT_FOUND:
+            raise
+        return replace(sent, status="replaced")  # by a later document of the same name
+    reason, next_step = str(view.get("reason") or ""), str(view.get("next_step") or "")
+    return replace(sent, status=str(view["status"]), reason=reason, next_step=next_step)

@@ -1,0 +1,66 @@
+"""``dgrag status``: what runs, and how far each edge is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import httpx
+import orjson
+import typer
+
+from deploy.cli import render
+from deploy.cli.board import out
+from deploy.cli.options import DEFAULT_STATE, Json, State
+from deploy.cli.rest import client, running_state
+from deploy.cli.sending import EdgeStatus, status_of
+from deploy.cluster.state import Member, StateDir
+from deploy.cluster.supervisor import answers
+from shared.errors import DgragError
+
+
+def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
+    """Show what runs here and how far each edge is."""
+    with client() as http:
+        members = running_state(StateDir(state)).members
+        ready = {member.name: is_ready(http, member) for member in members}
+        found = {member.name: edge_status(http, member) if ready[member.name] else None for member in members}
+    if as_json:
+        typer.echo(orjson.dumps(as_body(members, ready, found)).decode())
+    else:
+        rows = [(member.name, member.url, _state(member, ready=ready[member.name]), found[member.name]) for member in members]
+        out().print(render.cluster(rows))
+
+
+def is_ready(http: httpx.Client, member: Member) -> bool:
+    """True when the member's own process runs and answers."""
+    ours_ended = member.mark is not None and not member.mark.alive()
+    return not ours_ended and answers(http, f"{member.url}/models" if member.role == "model" else f"{member.url}/ready")
+
+
+def edge_status(http: httpx.Client, member: Member) -> EdgeStatus | None:
+    """An edge's own words; None for another role, and for an edge that does not give any."""
+    if member.role != "edge":
+        return None
+    try:
+        return status_of(http, member.url)
+    except (httpx.TransportError, DgragError):
+        return None
+
+
+def as_body(members: tuple[Member, ...], ready: dict[str, bool], found: dict[str, EdgeStatus | None]) -> dict[str, Any]:
+    """The promise of ``dgrag status --json``."""
+    body: dict[str, Any] = {"cloud": None, "model": None, "edges": []}
+    for member in members:
+        facts: dict[str, Any] = {"url": member.url, "pid": member.mark.pid if member.mark else None, "ready": ready[member.name]}
+        if member.role == "edge":
+            status_now = found[member.name] or EdgeStatus(member.name)
+            body["edges"].append({**asdict(status_now), **facts})
+        else:
+            body[member.role] = {**facts, "name": member.name}
+    return body
+
+
+def _state(member: Member, *, ready: bool) -> str:
+    pid = f"pid {member.mark.pid}" if member.mark else "not ours"
+    return f"ready, {pid}" if ready else f"not ready, {pid}"

@@ -1,0 +1,1 @@
+"""A cloud, its edges and a model server as processes of one machine."""

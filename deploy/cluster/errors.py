@@ -1,0 +1,24 @@
+"""What can go wrong with local processes, beside the errors of the services themselves."""
+
+from __future__ import annotations
+
+from shared.errors import DgragError
+
+
+class ClusterError(DgragError):
+    """The local cluster cannot do what was asked."""
+
+    code = "cluster_error"
+
+
+class ChildCrashError(ClusterError):
+    """A process ended that should run; ``tail`` is the end of its log."""
+
+    code = "child_crashed"
+
+    def __init__(self, name: str, *, exit_code: int, tail: str, log: str) -> None:
+        how = f"was killed by signal {-exit_code}" if exit_code < 0 else f"exited with {exit_code}"
+        super().__init__(f"{name} {how}", next_step=f"read {log}")
+        self.name = name
+        self.exit_code = exit_code
+        self.tail = tail

@@ -1,0 +1,91 @@
+"""From a plan to running services."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from deploy.cluster.errors import ClusterError
+from deploy.cluster.free_ports import Ports
+from deploy.cluster.services import (
+    CLOUD_PORT,
+    EDGE_PORT,
+    MODEL_PORT,
+    EdgeOptions,
+    Model,
+    Service,
+    cloud_service,
+    edge_service,
+    model_service,
+)
+from deploy.cluster.state import Member
+from deploy.cluster.supervisor import Supervisor
+from deploy.cluster.weights import fetch_embedder, fetch_generator
+from shared.models.fetch import Progress
+from shared.models.settings import ModelSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What ``dgrag up`` shall start. ``model`` is a name of the catalogue, or the URL of a server that runs."""
+
+    edges: tuple[str, ...]
+    model: str = "standard"
+    options: EdgeOptions = field(default_factory=EdgeOptions)
+    model_port: int = MODEL_PORT
+    cloud_port: int = CLOUD_PORT
+    edge_port: int = EDGE_PORT
+
+
+def is_url(model: str) -> bool:
+    """True for a model server that somebody else runs.
+
+    >>> is_url("http://gpu:8000/v1"), is_url("standard")
+    (True, False)
+    """
+    return model.startswith(("http://", "https://"))
+
+
+def launch(supervisor: Supervisor, plan: Plan, http: httpx.Client, *, on_ready: Callable[[Service], None], on_fetch: Progress) -> None:
+    """Start model server, cloud and edges, and return when all answer.
+
+    Raises FetchError, SettingsError, ChildCrashError, and ClusterError when the model's URL does not answer.
+    """
+    ports, settings = Ports(), ModelSettings()
+    fetch_embedder(settings, on_fetch)
+    services: list[Service] = []
+    if is_url(plan.model):
+        model = remote_model(plan.model, http, settings)
+        supervisor.include(Member("model", model.name, model.url))
+    else:
+        weights = fetch_generator(plan.model, settings, on_fetch)
+        services.append(model_service(plan.model, str(weights), port=ports.take(plan.model_port)))
+        model = Model(services[0].url, plan.model)
+    services.append(cloud_service(model, str(supervisor.directory.root / "cloud"), port=ports.take(plan.cloud_port)))
+    cloud_url = services[-1].url
+    for place, edge in enumerate(plan.edges):
+        folder: Path = supervisor.directory.root / "edges" / edge
+        port = ports.take(plan.edge_port + place)
+        services.append(edge_service(edge, model, cloud_url, str(folder), plan.options, port=port))
+    for service in services:
+        supervisor.start(service)
+    supervisor.wait_ready(services, http, on_ready)
+
+
+def remote_model(url: str, http: httpx.Client, settings: ModelSettings) -> Model:
+    """The model behind a URL: the one that the settings name, else the first that it serves. Raises ClusterError."""
+    url = url.rstrip("/")
+    key = settings.api_key.get_secret_value() if settings.api_key else None
+    try:
+        response = http.get(f"{url}/models", headers={"authorization": f"Bearer {key}"} if key else {}, timeout=10.0).raise_for_status()
+        served = [str(row["id"]) for row in response.json()["data"]]
+    except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+        raise ClusterError(f"no OpenAI-compatible server answers at {url}", next_step=f"try `curl {url}/models`") from error
+    if settings.name in served:
+        return Model(url, settings.name)
+    if not served:
+        raise ClusterError(f"{url} serves no model", next_step="load a model there")
+    return Model(url, served[0])

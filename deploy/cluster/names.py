@@ -1,0 +1,55 @@
+"""Edge ids from what the user gave. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from deploy.cluster.errors import ClusterError
+from shared.wire import EDGE_ID_PATTERN
+
+RESERVED = frozenset({"cloud", "model"})  # logs and tables carry these names already
+MOST_CHARS = 63
+
+
+def edge_ids(count: int, *, names: Sequence[str] = (), stems: Sequence[str] = ()) -> list[str]:
+    """``count`` ids: the names given, else the data's stems made valid, else ``edge-1`` ….
+
+    Raises ClusterError for a name that is not valid or comes twice, and for more names or data than edges.
+
+    >>> edge_ids(3, stems=["Ward 7", "ward_7"])
+    ['ward-7', 'ward-7-2', 'edge-3']
+    """
+    for given, what in ((names, "names"), (stems, "data paths")):
+        if len(given) > count:
+            raise ClusterError(f"{len(given)} {what} for {count} edges", next_step=f"use --edges {len(given)}")
+    ids = [_checked(name) for name in names]
+    if len(set(ids)) < len(ids):
+        raise ClusterError(f"an edge's name comes twice: {', '.join(ids)}", next_step="give each edge a name of its own")
+    for place in range(len(ids), count):
+        wished = slug(stems[place]) if place < len(stems) else ""
+        ids.append(_unused(wished or f"edge-{place + 1}", ids))
+    return ids
+
+
+def slug(text: str) -> str:
+    """Lower case letters, digits and single hyphens; empty when nothing is left.
+
+    >>> slug("Überblick – Plant 3.txt")
+    'berblick-plant-3-txt'
+    """
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MOST_CHARS].rstrip("-")
+
+
+def _checked(name: str) -> str:
+    if not re.fullmatch(EDGE_ID_PATTERN, name) or name in RESERVED:
+        raise ClusterError(f"{name!r} cannot be an edge's name", next_step="use a-z, 0-9 and hyphens, 63 at most; not cloud or model")
+    return name
+
+
+def _unused(wished: str, ids: Sequence[str]) -> str:
+    candidate, number = wished, 1
+    while candidate in ids or candidate in RESERVED:
+        number += 1
+        candidate = f"{wished[: MOST_CHARS - 5]}-{number}"
+    return candidate

@@ -1,0 +1,74 @@
+"""The command line and the environment of each service. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from deploy.cluster.state import Role
+
+HOST = "127.0.0.1"
+MODEL_PORT = 8090
+CLOUD_PORT = 8099
+EDGE_PORT = 8100
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What to start, and where it answers 200 once it can be used."""
+
+    role: Role
+    name: str
+    url: str
+    ready_url: str
+    command: tuple[str, ...]  # arguments of the Python interpreter
+    environment: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A chat model as the services see it."""
+
+    url: str  # ends in /v1
+    name: str
+
+    def environment(self) -> dict[str, str]:
+        """Settings that point a service at it."""
+        return {"DGRAG_MODEL_URL": self.url, "DGRAG_MODEL_NAME": self.name}
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeOptions:
+    """What ``dgrag up`` lets a user choose for all edges."""
+
+    extraction_share: float = 0.0  # β of KET-RAG §4: share of chunks that the model extracts
+    summaries: str = "extractive"
+
+
+def model_service(name: str, weights: str, *, port: int) -> Service:
+    """The local model server, one for the whole machine."""
+    url = f"http://{HOST}:{port}/v1"
+    command = ("-m", "shared.models.serve", "--model", weights, "--name", name, "--host", HOST, "--port", str(port))
+    return Service("model", name, url, f"{url}/models", command, {"GOMP_SPINCOUNT": "1000"})
+
+
+def cloud_service(model: Model, state_dir: str, *, port: int) -> Service:
+    """The cloud."""
+    url = f"http://{HOST}:{port}"
+    own = {"DGRAG_CLOUD_HOST": HOST, "DGRAG_CLOUD_PORT": str(port), "DGRAG_CLOUD_STATE_DIR": state_dir}
+    return Service("cloud", "cloud", url, f"{url}/ready", ("-m", "cloud_server"), {**own, **model.environment()})
+
+
+def edge_service(edge: str, model: Model, cloud_url: str, state_dir: str, options: EdgeOptions, *, port: int) -> Service:
+    """One edge."""
+    url = f"http://{HOST}:{port}"
+    own = {
+        "DGRAG_EDGE_ID": edge,
+        "DGRAG_EDGE_HOST": HOST,
+        "DGRAG_EDGE_PORT": str(port),
+        "DGRAG_EDGE_STATE_DIR": state_dir,
+        "DGRAG_EDGE_CLOUD_URL": cloud_url,
+        "DGRAG_EDGE_EXTRACTION_SHARE": str(options.extraction_share),
+        "DGRAG_EDGE_SUMMARIES": options.summaries,
+    }
+    return Service("edge", edge, url, f"{url}/ready", ("-m", "edge_node"), {**own, **model.environment()})

@@ -1,0 +1,149 @@
+"""``dgrag demo``: four sites, four questions, one machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Annotated, Any
+
+import httpx
+import orjson
+import typer
+from pydantic import TypeAdapter
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from deploy.cli import render
+from deploy.cli.ask import Mode, as_answer, query
+from deploy.cli.board import err, out
+from deploy.cli.options import Json
+from deploy.cli.rest import client
+from deploy.cli.sources import files_in
+from deploy.cli.up import bring_up, fill
+from deploy.cluster.errors import ClusterError
+from deploy.cluster.launch import Plan
+from deploy.cluster.state import StateDir
+from deploy.cluster.supervisor import Supervisor, supervised
+from deploy.expectations import HEADLINES, Sample, fault
+from shared.records import Answer
+
+SAMPLES = Path(__file__).parent / "samples"
+SITES = ("hospital", "bank", "plant", "fieldoffice")
+QUESTIONS = 4  # the first ones of the file: one of each kind
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A sample question with its answer; ``fault`` is empty when the answer is as expected."""
+
+    sample: Sample
+    reply: Any  # the answer's JSON as it came
+    answer: Answer
+    seconds: float
+    fault: str
+
+
+def demo(
+    state: Annotated[Path | None, typer.Option("--state", help="Folder to use; default: a temporary one.")] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the cluster running afterwards.")] = False,
+    model: Annotated[str, typer.Option(help="standard, small, smoke, or the URL of an OpenAI-compatible server.")] = "standard",
+    as_json: Json = False,
+) -> None:
+    """Start four sample sites, ask four questions, show where each answer comes from, and stop."""
+    started, asked, first_answer_s = time.monotonic(), list[Asked](), 0.0
+    with _folder(state, keep=keep) as folder, supervised(StateDir(folder), detached=keep) as supervisor, client() as http:
+        for result in _ask_all(supervisor, http, model):
+            asked.append(result)
+            first_answer_s = first_answer_s or time.monotonic() - started
+            if not as_json:
+                _show(result)
+    total_s = time.monotonic() - started
+    if as_json:
+        typer.echo(orjson.dumps(as_body(asked, first_answer_s, total_s)).decode())
+    else:
+        out().print(
+            Text(),
+            render.heading("Summary"),
+            _summary(asked),
+            Text(f"\nfirst answer after {first_answer_s:.0f} s, all done after {total_s:.0f} s"),
+        )
+    if keep:
+        err().print(
+            f"still running; ask with `dgrag ask … --state {folder}`, stop with `dgrag down --state {folder}`", markup=False, soft_wrap=True
+        )
+    wrong = [result for result in asked if result.fault]
+    if wrong:
+        raise ClusterError(f"{len(wrong)} of {len(asked)} answers are not as expected: " + "; ".join(_said(result) for result in wrong))
+
+
+def samples() -> list[Sample]:
+    """The questions of the demo."""
+    return TypeAdapter(list[Sample]).validate_json((SAMPLES / "questions.json").read_bytes())[:QUESTIONS]
+
+
+def as_body(asked: Sequence[Asked], first_answer_s: float, total_s: float) -> dict[str, Any]:
+    """What ``dgrag demo --json`` prints."""
+    rows = [
+        {
+            "question": result.sample.question,
+            "asked_at": result.sample.asked_at,
+            "expect": result.sample.expect,
+            "ok": not result.fault,
+            "fault": result.fault,
+            "seconds": round(result.seconds, 2),
+            "answer": result.reply,
+        }
+        for result in asked
+    ]
+    ok = all(row["ok"] for row in rows)
+    return {"ok": ok, "first_answer_s": round(first_answer_s, 1), "total_s": round(total_s, 1), "questions": rows}
+
+
+def _ask_all(supervisor: Supervisor, http: httpx.Client, model: str) -> Iterator[Asked]:
+    bring_up(supervisor, Plan(SITES, model=model), http)
+    fill(supervisor, {site: files_in([SAMPLES / site]) for site in SITES}, http)
+    urls = {member.name: member.url for member in supervisor.state.of("edge")}
+    for sample in samples():
+        began = time.monotonic()
+        with err().status(f"asking {sample.asked_at} …"):
+            reply = query(http, urls[sample.asked_at], sample.question, Mode.auto)
+        answer = as_answer(reply)
+        yield Asked(sample, reply, answer, time.monotonic() - began, fault(sample, answer))
+
+
+def _show(result: Asked) -> None:
+    title = Text.assemble("\nExpected: ", (HEADLINES[result.sample.expect], "bold"))
+    out().print(title, Panel(Text(f"{result.sample.asked_at} asks: {result.sample.question}")), render.answer(result.answer))
+    out().print(Text(f"✗ {result.fault}", style="bold red") if result.fault else Text("✓ as expected", style="bold green"))
+
+
+def _summary(asked: Sequence[Asked]) -> Table:
+    columns = ("question", "asked at", "expected", "route", "cites", ">s", ">tokens", "ok")
+    return render.table(columns, [_row(result) for result in asked])
+
+
+def _row(result: Asked) -> tuple[str, ...]:
+    answer, tokens = result.answer, sum(step.tokens_in + step.tokens_out for step in result.answer.trace)
+    cited = ", ".join(sorted({citation.edge for citation in answer.citations}))
+    verdict = f"no: {result.fault}" if result.fault else "yes"
+    words = (result.sample.question, result.sample.asked_at, result.sample.expect, answer.route, cited)
+    return (*words, f"{result.seconds:.1f}", f"{tokens:,}", verdict)
+
+
+def _said(result: Asked) -> str:
+    return f"“{result.sample.question}” {result.fault}"
+
+
+@contextmanager
+def _folder(state: Path | None, *, keep: bool) -> Iterator[Path]:
+    """The state's folder; a temporary one is gone afterwards, unless its cluster is kept."""
+    if state or keep:
+        yield state or Path(mkdtemp(prefix="dgrag-demo-"))
+        return
+    with TemporaryDirectory(prefix="dgrag-demo-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)

@@ -1,0 +1,120 @@
+import asyncio
+from contextlib import asynccontextmanager
+from itertools import count
+from types import SimpleNamespace
+
+import httpx
+import pytest
+
+from cloud_server.app import create_app
+from cloud_server.build import build_cloud
+from cloud_server.crossedge.coordinator import Models
+from cloud_server.settings import CloudSettings
+from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+
+
+class ManualClock:
+    """Stands still until told otherwise."""
+
+    def __init__(self):
+        self.seconds = 1000.0
+
+    def now(self):
+        return self.seconds
+
+    def monotonic(self):
+        return self.seconds
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+def answer_with_first_passage(prompt):
+    """Says what passage 1 says."""
+    listed = prompt.messages[-1].content.split("Passages:\n")[1]
+    return listed.splitlines()[0].split(") ", 1)[1].rstrip(".") + " [1]."
+
+
+def settings_for(folder, **changes):
+    defaults = {"state_dir": folder, "match_threshold": 0.3, "evidence_threshold": 0.3, "deadline_s": 5.0, "verify": False}
+    return CloudSettings(**{**defaults, **changes})
+
+
+@asynccontextmanager
+async def running(folder, *, generator=None, embedder=None, **changes):
+    """A cloud with fake models, and a client that speaks to it in this process."""
+    models = Models(embedder or HashEmbedder(256), generator or ScriptedGenerator(answer_with_first_passage), WordTokenizer())
+    numbers = count(1)
+    cloud = build_cloud(settings_for(folder, **changes), models, new_id=lambda: f"id-{next(numbers)}")
+    app = create_app(cloud)
+    transport = httpx.ASGITransport(app=app)
+    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url="http://cloud") as http:
+        yield SimpleNamespace(cloud=cloud, http=http, app=app)
+
+
+@pytest.fixture
+async def service(tmp_path):
+    async with running(tmp_path) as running_service:
+        yield running_service
+
+
+def summary(summary_id, text, entities=3, relations=2):
+    return {"summary_id": summary_id, "text": text, "entities": entities, "relations": relations}
+
+
+def delta(base, version, *upserts, removals=(), epoch="e1"):
+    return {"epoch": epoch, "base_version": base, "version": version, "upserts": list(upserts), "removals": list(removals)}
+
+
+def evidence(text, *, document="doc.md", chunk="d1:0", score=0.9, start=0):
+    return {
+        "document_id": "d1",
+        "document": document,
+        "chunk_id": chunk,
+        "span": [start, start + len(text)],
+        "text": text,
+        "score": score,
+    }
+
+
+async def enrol(http, edge, *texts):
+    """Make an edge known with one summary a text."""
+    assert (await http.post("/v1/edges", json={"edge": edge})).status_code == 201
+    body = delta(0, 1, *(summary(f"s{i}", text) for i, text in enumerate(texts)))
+    assert (await http.put(f"/v1/edges/{edge}/summaries", json=body)).status_code == 200
+
+
+async def serve_once(http, edge, *passages, refused=""):
+    """Poll once and reply to what comes; returns the request and the reply's response."""
+    polled = (await http.post(f"/v1/edges/{edge}/poll", json={"wait_s": 5})).json()["requests"]
+    for request in polled:
+        body = {"evidence": list(passages), "refused": refused}
+        response = await http.post(f"/v1/edges/{edge}/replies/{request['request_id']}", json=body)
+        return request, response
+    return None, None
+
+
+async def until(condition):
+    """Let other tasks run until ``condition()`` holds."""
+    for _ in range(10_000):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("the condition never came true")
+
+
+@pytest.fixture
+def kit():
+    """The helpers above, for tests that have no package to import them from."""
+    return SimpleNamespace(
+        running=running,
+        summary=summary,
+        delta=delta,
+        evidence=evidence,
+        enrol=enrol,
+        serve_once=serve_once,
+        until=until,
+        settings_for=settings_for,
+    )

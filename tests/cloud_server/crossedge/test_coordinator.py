@@ -1,0 +1,155 @@
+import asyncio
+import math
+
+import pytest
+
+from shared.errors import ModelTimeout
+from shared.models.fake import ScriptedGenerator
+from shared.refusals import REFUSAL
+from shared.wire import QuestionBody
+
+PUMP = "The infusion pump P-204 was replaced in March by Marlow."
+LOAN = "A bank loan over five years costs 4 percent a year."
+ASK = QuestionBody(question="When was the infusion pump P-204 replaced?", edge="ward", query_id="q1")
+
+
+async def asked(service, kit, *passages, edge="ward", body=ASK, refused=""):
+    """Ask while ``edge`` serves its next request."""
+    answering = asyncio.create_task(kit.serve_once(service.http, edge, *passages, refused=refused))
+    await kit.until(lambda: service.cloud.mailbox._boxes.get(edge) and service.cloud.mailbox._boxes[edge].waiting)
+    answer = await service.cloud.coordinator.answer(body, deadline_s=10)
+    if not answering.done():
+        service.cloud.mailbox.close()
+    await answering
+    return answer
+
+
+async def test_a_question_is_answered_from_the_edge_that_knows(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+    await kit.enrol(service.http, "bank", "loans and their cost")
+    answer = await asked(service, kit, kit.evidence(PUMP, document="pumps.md", start=40))
+    assert (answer.answered, answer.route, answer.query_id) == (True, "cloud", "q1")
+    assert answer.answer == "The infusion pump P-204 was replaced in March by Marlow [1]."
+    (citation,) = answer.citations
+    assert (citation.edge, citation.document, citation.quote, citation.span) == ("ward", "pumps.md", PUMP, (40, 40 + len(PUMP)))
+    assert [(r.edge, r.status, r.evidence) for r in answer.edges] == [("ward", "answered", 1)]
+    assert (answer.partial, answer.reason) == (False, "")
+    assert [step.step for step in answer.trace] == ["match", "fan_out", "rescore", "generate"]
+    assert answer.trace[1].bytes_in > 100
+    assert answer.trace[3].calls == 1
+
+
+async def test_the_reported_score_is_replaced_by_the_clouds_own(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+    answer = await asked(service, kit, kit.evidence(PUMP, score=-0.5))
+    assert 0.3 < answer.citations[0].score < 1.0
+
+
+async def test_without_a_matching_summary_nobody_is_asked(service, kit):
+    await kit.enrol(service.http, "bank", "gardens in Rome")
+    answer = await service.cloud.coordinator.answer(ASK, deadline_s=10)
+    assert (answer.answered, answer.edges, answer.citations) == (False, (), ())
+    assert answer.answer == "No connected site has documents that answer this question."
+    assert answer.reason == "no summary is near enough to the question"
+    assert service.cloud.models.generator.prompts == []
+
+
+async def test_passages_about_something_else_cost_no_model_call(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+    answer = await asked(service, kit, kit.evidence("Gardens of Rome grow figs"))
+    assert not answer.answered
+    assert answer.reason == "no passage is near enough to the question"
+    assert [step.step for step in answer.trace] == ["match", "fan_out", "rescore"]
+    assert service.cloud.models.generator.prompts == []
+
+
+@pytest.mark.parametrize("said", [REFUSAL, "The passages do not mention when.", ""])
+async def test_a_model_that_refuses_means_that_nobody_knows(tmp_path, kit, said):
+    async with kit.running(tmp_path, generator=ScriptedGenerator(lambda _: said)) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        answer = await asked(service, kit, kit.evidence(PUMP))
+    assert (answer.answered, answer.citations) == (False, ())
+    assert answer.answer == "No connected site has documents that answer this question."
+
+
+async def test_a_silent_edge_makes_the_answer_partial_and_is_named(tmp_path, kit):
+    async with kit.running(tmp_path, deadline_s=0.2) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        await kit.enrol(service.http, "bank", "infusion pump P-204 replaced too")
+        await service.cloud.mailbox.poll("bank", wait_s=0)
+        answer = await asked(service, kit, kit.evidence(PUMP))
+    assert (answer.answered, answer.partial) == (True, True)
+    assert {r.edge: r.status for r in answer.edges} == {"ward": "answered", "bank": "late"}
+    assert answer.reason == "1 of 2 asked sites gave no answer: bank (late)"
+
+
+async def test_a_refusing_edge_and_an_offline_one_are_told_apart(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+    await kit.enrol(service.http, "bank", "infusion pump P-204 replaced too")
+    answer = await asked(service, kit, refused="policy")
+    assert not answer.answered
+    assert {r.edge: (r.status, r.reason) for r in answer.edges} == {
+        "ward": ("refused", "policy"),
+        "bank": ("offline", "the edge holds no poll"),
+    }
+    assert "ward (refused)" in answer.reason
+    assert "bank (offline)" in answer.reason
+
+
+async def test_m_in_the_question_overrides_the_setting(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+    await kit.enrol(service.http, "bank", "infusion pump P-204 replaced too")
+    answer = await asked(service, kit, kit.evidence(PUMP), body=ASK.model_copy(update={"m": 1}))
+    assert len(answer.edges) == 1
+
+
+async def test_passages_stand_numbered_on_one_line_each_with_site_and_document(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+    await asked(service, kit, kit.evidence("The infusion pump P-204\n[2] (bank, x) was replaced.", document="a\nb.md"))
+    (prompt,) = service.cloud.models.generator.prompts
+    assert "\n[1] (ward, a b.md) The infusion pump P-204 [2] (bank, x) was replaced.\n" in prompt.messages[-1].content
+    assert "\n[2]" not in prompt.messages[-1].content
+    assert prompt.messages[-1].content.index(ASK.question) > prompt.messages[-1].content.index("P-204\u0020[2]")
+
+
+@pytest.mark.parametrize(("no", "answered"), [(0.9, False), (0.1, True)])
+async def test_when_asked_to_verify_it_answers_only_if_the_passages_suffice(tmp_path, kit, no, answered):
+    generator = ScriptedGenerator(lambda _: "In March [1].", lambda _: {"Yes": math.log(1 - no), "No": math.log(no)})
+    async with kit.running(tmp_path, generator=generator, verify=True) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        answer = await asked(service, kit, kit.evidence(PUMP))
+    assert answer.answered is answered
+    assert "verify" in [step.step for step in answer.trace]
+    assert len(generator.prompts) == (2 if answered else 1)
+
+
+async def test_a_probe_that_says_neither_yes_nor_no_decides_nothing(tmp_path, kit):
+    generator = ScriptedGenerator(lambda _: "In March [1].", lambda _: {"Well": -0.1})
+    async with kit.running(tmp_path, generator=generator, verify=True) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        assert (await asked(service, kit, kit.evidence(PUMP))).answered
+
+
+async def test_the_whole_has_one_deadline(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+    await service.cloud.mailbox.poll("ward", wait_s=0)
+
+    async def stuck(texts):
+        await asyncio.Event().wait()
+
+    service.cloud.models.embedder.embed = stuck
+    with pytest.raises(ModelTimeout):
+        await service.cloud.coordinator.answer(ASK, deadline_s=0.01)
+
+
+async def test_two_edges_are_merged_into_one_answer(tmp_path, kit):
+    generator = ScriptedGenerator(lambda _: "The pump was replaced in March [1] and recalled in May [2].")
+    async with kit.running(tmp_path, generator=generator) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        await kit.enrol(service.http, "plant", "infusion pump P-204 recalled")
+        serving = asyncio.create_task(kit.serve_once(service.http, "plant", kit.evidence("The infusion pump P-204 was recalled in May.")))
+        await kit.until(lambda: service.cloud.mailbox.online("plant"))
+        answer = await asked(service, kit, kit.evidence(PUMP))
+        await serving
+    assert {c.edge for c in answer.citations} == {"ward", "plant"}
+    assert not answer.partial

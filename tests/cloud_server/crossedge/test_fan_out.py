@@ -1,0 +1,159 @@
+import asyncio
+from itertools import count
+
+import pytest
+
+from cloud_server.crossedge.fan_out import FanOut
+from cloud_server.crossedge.mailbox import Mailbox
+from shared.clock import SystemClock
+from shared.errors import Conflict, NotFound
+from shared.wire import EvidenceBody, EvidenceReply
+
+
+@pytest.fixture
+def mailbox():
+    return Mailbox(SystemClock())
+
+
+@pytest.fixture
+def fan_out(mailbox):
+    numbers = count(1)
+    return FanOut(mailbox, SystemClock(), lambda: f"r{next(numbers)}")
+
+
+def reply(*texts):
+    return EvidenceReply(
+        evidence=[
+            EvidenceBody(document_id="d", document="a.md", chunk_id=f"d:{i}", span=(0, len(text)), text=text, score=1.0)
+            for i, text in enumerate(texts)
+        ]
+    )
+
+
+async def ask(fan_out, edges, deadline_s=5.0):
+    return await fan_out.ask(edges, "why?", budget_tokens=100, min_score=0.4, deadline_s=deadline_s)
+
+
+async def online(mailbox, *edges):
+    for edge in edges:
+        await mailbox.poll(edge, wait_s=0)
+
+
+async def started(fan_out, kit, edges, deadline_s=5.0):
+    task = asyncio.create_task(ask(fan_out, edges, deadline_s))
+    await kit.until(lambda: len(fan_out._pending) == len(edges))
+    return task
+
+
+async def test_it_returns_when_all_have_answered(fan_out, mailbox, kit):
+    await online(mailbox, "a", "b")
+    task = await started(fan_out, kit, ["a", "b"])
+    fan_out.deliver("b", "r2", reply("two", "three"), size=50)
+    fan_out.deliver("a", "r1", reply("one"), size=30)
+    result = await task
+    assert {edge: [p.text for p in passages] for edge, passages in result.evidence.items()} == {"a": ["one"], "b": ["two", "three"]}
+    assert [(r.edge, r.status, r.bytes, r.evidence) for r in result.reports] == [("a", "answered", 30, 1), ("b", "answered", 50, 2)]
+    assert result.bytes_in == 80
+    assert result.bytes_out > 100
+    assert result.missing == ()
+    assert fan_out._pending == {}
+
+
+async def test_passages_carry_the_name_of_who_replied(fan_out, mailbox, kit):
+    await online(mailbox, "a")
+    task = await started(fan_out, kit, ["a"])
+    fan_out.deliver("a", "r1", reply("one"), size=1)
+    assert (await task).evidence["a"][0].edge == "a"
+
+
+async def test_a_silent_edge_is_late_and_the_others_count(fan_out, mailbox, kit):
+    await online(mailbox, "a", "b")
+    task = await started(fan_out, kit, ["a", "b"], deadline_s=0.02)
+    fan_out.deliver("a", "r1", reply("one"), size=1)
+    result = await task
+    assert [r.status for r in result.reports] == ["answered", "late"]
+    assert result.reports[1].reason
+    assert list(result.evidence) == ["a"]
+
+
+async def test_an_offline_edge_costs_no_waiting(fan_out):
+    result = await ask(fan_out, ["a"], deadline_s=600)
+    assert [(r.status, r.ms) for r in result.reports] == [("offline", 0.0)]
+
+
+async def test_a_refusal_is_reported_with_its_reason(fan_out, mailbox, kit):
+    await online(mailbox, "a")
+    task = await started(fan_out, kit, ["a"])
+    fan_out.deliver("a", "r1", EvidenceReply(refused="policy"), size=9)
+    result = await task
+    assert [(r.status, r.reason) for r in result.reports] == [("refused", "policy")]
+    assert result.evidence == {}
+
+
+async def test_an_answer_without_passages_is_an_answer(fan_out, mailbox, kit):
+    await online(mailbox, "a")
+    task = await started(fan_out, kit, ["a"])
+    fan_out.deliver("a", "r1", reply(), size=2)
+    result = await task
+    assert result.reports[0].status == "answered"
+    assert result.evidence == {}
+
+
+async def test_an_edge_cannot_answer_for_another(fan_out, mailbox, kit):
+    await online(mailbox, "a", "b")
+    task = await started(fan_out, kit, ["a"])
+    with pytest.raises(NotFound):
+        fan_out.deliver("b", "r1", reply("forged"), size=1)
+    fan_out.deliver("a", "r1", reply("true"), size=1)
+    assert [p.text for p in (await task).evidence["a"]] == ["true"]
+
+
+async def test_an_unknown_and_a_late_reply_are_refused_alike(fan_out, mailbox, kit):
+    await online(mailbox, "a")
+    with pytest.raises(NotFound):
+        fan_out.deliver("a", "r9", reply(), size=1)
+    await (await started(fan_out, kit, ["a"], deadline_s=0.01))
+    with pytest.raises(NotFound):
+        fan_out.deliver("a", "r1", reply(), size=1)
+
+
+async def test_a_second_reply_is_a_conflict_and_changes_nothing(fan_out, mailbox, kit):
+    await online(mailbox, "a", "b")
+    task = await started(fan_out, kit, ["a", "b"])
+    fan_out.deliver("a", "r1", reply("first"), size=1)
+    with pytest.raises(Conflict):
+        fan_out.deliver("a", "r1", reply("second"), size=1)
+    fan_out.deliver("b", "r2", reply(), size=1)
+    assert [p.text for p in (await task).evidence["a"]] == ["first"]
+
+
+async def test_an_edge_that_is_expelled_meanwhile_has_failed(fan_out, mailbox, kit):
+    await online(mailbox, "a")
+    task = await started(fan_out, kit, ["a"])
+    fan_out.give_up("a")
+    assert [r.status for r in (await task).reports] == ["failed"]
+
+
+async def test_cancelling_the_caller_withdraws_the_requests(fan_out, mailbox, kit):
+    await online(mailbox, "a")
+    task = await started(fan_out, kit, ["a"])
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert fan_out._pending == {}
+    assert await mailbox.poll("a", wait_s=0) == []
+
+
+async def test_an_edge_is_told_to_leave_time_for_the_way_back(fan_out, mailbox, kit):
+    await online(mailbox, "a")
+    task = await started(fan_out, kit, ["a"], deadline_s=10)
+    (asked,) = await mailbox.poll("a", wait_s=0)
+    assert 8_000 < asked.deadline_ms <= 9_000
+    assert (asked.budget_tokens, asked.min_score, asked.question) == (100, 0.4, "why?")
+    fan_out.give_up("a")
+    await task
+
+
+async def test_asking_nobody_returns_nothing(fan_out):
+    result = await ask(fan_out, [])
+    assert (result.evidence, result.reports, result.bytes_in) == ({}, (), 0)

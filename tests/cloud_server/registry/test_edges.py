@@ -1,0 +1,49 @@
+import pytest
+
+from cloud_server.database import Database
+from cloud_server.registry.edges import EdgeRegistry
+from shared.errors import NotFound
+
+
+@pytest.fixture
+def registry(tmp_path, clock):
+    return EdgeRegistry(Database(tmp_path / "cloud.db"), clock)
+
+
+def test_an_edge_that_enrols_twice_is_one_edge(registry):
+    first = registry.enrol("ward")
+    assert registry.enrol("ward") == first
+    assert (first.epoch, first.version, first.last_seen) == ("", 0, 1000.0)
+    assert len(registry.all()) == 1
+
+
+def test_edges_come_by_name(registry):
+    for edge in ("ward", "bank"):
+        registry.enrol(edge)
+    assert [row.edge for row in registry.all()] == ["bank", "ward"]
+
+
+def test_an_unknown_edge_is_not_found(registry):
+    for call in (registry.get, registry.seen, registry.expel):
+        with pytest.raises(NotFound):
+            call("nobody")
+
+
+def test_last_seen_is_exact_but_written_rarely(registry, clock, tmp_path):
+    registry.enrol("ward")
+    clock.seconds += 10
+    registry.seen("ward")
+    assert registry.get("ward").last_seen == 1010.0
+    after_restart = EdgeRegistry(Database(tmp_path / "cloud.db"), clock)
+    assert after_restart.get("ward").last_seen == 1000.0
+    clock.seconds += 60
+    registry.seen("ward")
+    assert after_restart.get("ward").last_seen == 1070.0
+
+
+def test_an_expelled_edge_is_unknown_until_it_enrols_again(registry):
+    registry.enrol("ward")
+    assert registry.expel("ward") == 0
+    with pytest.raises(NotFound):
+        registry.get("ward")
+    assert registry.enrol("ward").version == 0

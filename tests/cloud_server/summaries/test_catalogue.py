@@ -1,0 +1,91 @@
+import pytest
+
+from cloud_server.database import Database
+from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.summaries.catalogue import Catalogue
+from cloud_server.summaries.store import SummaryStore
+from shared.errors import NotFound, ResyncNeeded
+from shared.index import open_index
+from shared.models.fake import HashEmbedder
+from shared.records import Summary, SummaryDelta
+
+
+class CountingEmbedder(HashEmbedder):
+    def __init__(self, dimensions=64):
+        super().__init__(dimensions)
+        self.texts = []
+
+    async def embed(self, texts):
+        self.texts.extend(texts)
+        return await super().embed(texts)
+
+
+async def opened(folder, clock, embedder):
+    database = Database(folder / "cloud.db")
+    registry = EdgeRegistry(database, clock)
+    catalogue = Catalogue(registry, SummaryStore(database), open_index("nano", embedder.dimensions), embedder)
+    registry.enrol("ward")
+    await catalogue.open()
+    return catalogue
+
+
+def delta(base, version, *texts, removals=()):
+    return SummaryDelta("e1", base, version, tuple(Summary(f"s-{text}", text, 1, 1) for text in texts), tuple(removals))
+
+
+async def best(catalogue, embedder, question):
+    vector = (await embedder.embed([question]))[0]
+    return [one.summary_id for one in await catalogue.match(vector, m=1, min_cosine=0.5)]
+
+
+@pytest.fixture
+def embedder():
+    return CountingEmbedder()
+
+
+async def test_an_accepted_summary_is_found_and_a_removed_one_is_not(tmp_path, clock, embedder):
+    catalogue = await opened(tmp_path, clock, embedder)
+    await catalogue.accept("ward", delta(0, 1, "infusion pumps", "loans"))
+    assert await best(catalogue, embedder, "loans") == ["s-loans"]
+    await catalogue.accept("ward", delta(1, 2, "bridges", removals=["s-loans"]))
+    assert await best(catalogue, embedder, "loans") == []
+    assert await best(catalogue, embedder, "bridges") == ["s-bridges"]
+
+
+async def test_a_repeated_or_unfitting_delta_costs_no_embedding(tmp_path, clock, embedder):
+    catalogue = await opened(tmp_path, clock, embedder)
+    await catalogue.accept("ward", delta(0, 1, "pumps"))
+    embedder.texts.clear()
+    await catalogue.accept("ward", delta(0, 1, "pumps"))
+    with pytest.raises(ResyncNeeded):
+        await catalogue.accept("ward", delta(4, 5, "loans"))
+    assert embedder.texts == []
+    assert len(catalogue) == 1
+
+
+async def test_after_a_restart_everything_is_found_without_embedding(tmp_path, clock, embedder):
+    await (await opened(tmp_path, clock, embedder)).accept("ward", delta(0, 1, "pumps", "loans"))
+    embedder.texts.clear()
+    again = await opened(tmp_path, clock, embedder)
+    assert embedder.texts == []
+    assert await best(again, embedder, "pumps") == ["s-pumps"]
+
+
+async def test_another_embedder_embeds_all_texts_again_once(tmp_path, clock, embedder):
+    await (await opened(tmp_path, clock, embedder)).accept("ward", delta(0, 1, "pumps", "loans"))
+    other = CountingEmbedder(32)
+    again = await opened(tmp_path, clock, other)
+    assert sorted(other.texts) == ["loans", "pumps"]
+    assert await best(again, other, "pumps") == ["s-pumps"]
+    other.texts.clear()
+    await opened(tmp_path, clock, other)
+    assert other.texts == []
+
+
+async def test_an_expelled_edge_is_no_longer_found(tmp_path, clock, embedder):
+    catalogue = await opened(tmp_path, clock, embedder)
+    await catalogue.accept("ward", delta(0, 1, "pumps"))
+    assert await catalogue.expel("ward") == 1
+    assert len(catalogue) == 0
+    with pytest.raises(NotFound):
+        await catalogue.accept("ward", delta(0, 2, "pumps"))

@@ -1,0 +1,168 @@
+import sqlite3
+
+import numpy as np
+import pytest
+
+from cloud_server.database import Database
+from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.summaries.store import SummaryStore
+from shared.errors import NotFound, ResyncNeeded, StaleEpoch, StoreError
+from shared.records import Summary, SummaryDelta
+
+
+@pytest.fixture
+def database(tmp_path):
+    database = Database(tmp_path / "cloud.db")
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def store(database, clock):
+    EdgeRegistry(database, clock).enrol("ward")
+    return SummaryStore(database)
+
+
+def delta(base, version, *texts, removals=(), epoch="e1"):
+    """Summaries are named by the first word of their text."""
+    return SummaryDelta(epoch, base, version, tuple(Summary(text.split()[0], text, 1, 2) for text in texts), tuple(removals))
+
+
+def vectors(n):
+    rows = np.zeros((n, 4), dtype=np.float32)
+    rows[np.arange(n), np.arange(n)] = 1
+    return rows
+
+
+def apply(store, change):
+    return store.apply("ward", change, vectors(len(change.upserts)))
+
+
+def texts(store):
+    return [row.summary.text for row in store.load()[0]]
+
+
+def test_a_first_delta_is_a_snapshot(store):
+    assert apply(store, delta(0, 1, "a one", "b two")) == (True, [])
+    assert texts(store) == ["a one", "b two"]
+    assert store.counts() == {"ward": 2}
+    assert store.ids("ward") == ["a", "b"]
+
+
+def test_a_stored_row_comes_back_as_it_was(store):
+    apply(store, delta(0, 1, "a ø\n\u2028 text"))
+    ((row,), damaged) = store.load()
+    assert (row.edge, row.summary) == ("ward", Summary("a", "a ø\n\u2028 text", 1, 2))
+    assert row.vector.tolist() == [1, 0, 0, 0]
+    assert damaged == []
+
+
+def test_a_delta_changes_adds_and_removes(store):
+    apply(store, delta(0, 1, "a one", "b two"))
+    assert apply(store, delta(1, 2, "a new", "c three", removals=["b", "nobody"])) == (True, ["b", "nobody"])
+    assert texts(store) == ["a new", "c three"]
+
+
+def test_a_summary_both_removed_and_sent_stays(store):
+    apply(store, delta(0, 1, "a one"))
+    assert apply(store, delta(1, 2, "a new", removals=["a"])) == (True, [])
+    assert texts(store) == ["a new"]
+
+
+def test_applying_twice_is_applying_once(store):
+    apply(store, delta(0, 1, "a one"))
+    change = delta(1, 2, "b two")
+    assert apply(store, change)[0]
+    assert apply(store, change) == (False, [])
+    assert texts(store) == ["a one", "b two"]
+
+
+def test_an_older_version_never_overwrites_a_newer_one(store):
+    apply(store, delta(0, 5, "a new"))
+    assert apply(store, delta(0, 3, "a old")) == (False, [])
+    assert apply(store, delta(2, 5, "a old")) == (False, [])
+    assert texts(store) == ["a new"]
+
+
+@pytest.mark.parametrize("change", [delta(2, 3, "b x"), delta(1, 9, "b x", epoch="e2"), delta(7, 9, "b x")], ids=["gap", "epoch", "far"])
+def test_a_delta_that_does_not_follow_asks_for_a_snapshot(store, change):
+    apply(store, delta(0, 1, "a one"))
+    with pytest.raises(ResyncNeeded) as caught:
+        apply(store, change)
+    assert caught.value.code == "resync"
+    assert texts(store) == ["a one"]
+
+
+def test_a_snapshot_replaces_everything_of_the_edge(store, database, clock):
+    EdgeRegistry(database, clock).enrol("bank")
+    store.apply("bank", delta(0, 1, "a bank"), vectors(1))
+    apply(store, delta(0, 1, "a one", "b two"))
+    assert apply(store, delta(0, 9, "b new", epoch="e2")) == (True, ["a"])
+    assert texts(store) == ["a bank", "b new"]
+
+
+def test_a_late_delta_of_a_replaced_store_is_refused(store):
+    apply(store, delta(0, 8, "a old"))
+    apply(store, delta(0, 1, "a new", epoch="e2"))
+    for late in (delta(8, 9, "a late"), delta(0, 9, "a late")):
+        with pytest.raises(StaleEpoch):
+            apply(store, late)
+    assert texts(store) == ["a new"]
+
+
+def test_an_empty_snapshot_empties(store):
+    apply(store, delta(0, 1, "a one"))
+    assert apply(store, delta(0, 2)) == (True, ["a"])
+    assert texts(store) == []
+
+
+def test_an_unknown_edge_is_not_found(store):
+    with pytest.raises(NotFound):
+        store.apply("nobody", delta(0, 1), vectors(0))
+
+
+def test_a_delta_whose_write_fails_leaves_no_trace(store):
+    apply(store, delta(0, 1, "a one"))
+    with pytest.raises(ValueError, match="zip"):
+        store.apply("ward", delta(1, 2, "b two", "c three"), vectors(1))
+    assert texts(store) == ["a one"]
+    assert store.fits("ward", delta(1, 2))
+
+
+@pytest.mark.parametrize("column", ["text", "entities", "vector", "crc"])
+def test_a_damaged_row_is_dropped_and_its_edge_has_to_send_all(store, database, column):
+    apply(store, delta(0, 1, "a one", "b two"))
+    with database.write() as tx:
+        tx.execute(f"UPDATE summaries SET {column} = {'zeroblob(16)' if column == 'vector' else 77} WHERE summary_id = 'a'")
+    rows, damaged = store.load()
+    assert ([row.summary.text for row in rows], damaged) == (["b two"], ["ward"])
+    assert store.load()[1] == []
+    with pytest.raises(ResyncNeeded):
+        apply(store, delta(1, 2, "c three"))
+    assert apply(store, delta(0, 1, "a one", "b two"))[0]
+
+
+def test_expelling_purges_the_summaries_too(store, database, clock):
+    apply(store, delta(0, 1, "a one", "b two"))
+    assert EdgeRegistry(database, clock).expel("ward") == 2
+    assert store.load() == ([], [])
+
+
+def test_a_file_that_is_no_store_is_named(tmp_path):
+    (tmp_path / "cloud.db").write_bytes(b"x" * 5000)
+    with pytest.raises(StoreError, match=r"cloud\.db"):
+        Database(tmp_path / "cloud.db")
+
+
+def test_a_store_of_a_newer_release_is_left_alone(tmp_path):
+    Database(tmp_path / "cloud.db").close()
+    connection = sqlite3.connect(tmp_path / "cloud.db")
+    connection.execute("PRAGMA user_version=99")
+    connection.close()
+    with pytest.raises(StoreError, match="schema 99"):
+        Database(tmp_path / "cloud.db")
+
+
+def test_the_file_is_durable_at_each_commit(database):
+    assert database.rows("PRAGMA journal_mode") == [("wal",)]
+    assert database.rows("PRAGMA synchronous") == [(2,)]  # FULL

@@ -1,0 +1,183 @@
+import asyncio
+import logging
+
+import pytest
+
+from shared.errors import ModelUnavailable, StoreError
+from shared.models.fake import ScriptedGenerator
+
+PUMP = "The infusion pump P-204 was replaced in March by Marlow."
+
+
+def check_problem(response, status, code=None):
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    body = response.json()
+    assert set(body) == {"type", "title", "status", "detail", "code", "next_step"}
+    assert body["status"] == status
+    if code:
+        assert body["code"] == code
+    return body
+
+
+async def test_enrolling_says_what_the_cloud_knows(service, kit):
+    response = await service.http.post("/v1/edges", json={"edge": "ward"})
+    assert (response.status_code, response.json()) == (201, {"edge": "ward", "epoch": "", "version": 0})
+    body = kit.delta(0, 3, kit.summary("s1", "pumps"))
+    assert (await service.http.put("/v1/edges/ward/summaries", json=body)).json() == {"edge": "ward", "epoch": "e1", "version": 3}
+    assert (await service.http.post("/v1/edges", json={"edge": "ward"})).json() == {"edge": "ward", "epoch": "e1", "version": 3}
+
+
+async def test_a_delta_sent_twice_counts_once(service, kit):
+    await kit.enrol(service.http, "ward", "pumps")
+    body = kit.delta(1, 2, kit.summary("s9", "bridges"))
+    for _ in range(2):
+        assert (await service.http.put("/v1/edges/ward/summaries", json=body)).json()["version"] == 2
+    (row,) = (await service.http.get("/v1/edges")).json()["edges"]
+    assert (row["edge"], row["summaries"], row["version"], row["online"]) == ("ward", 2, 2, False)
+
+
+async def test_a_delta_out_of_order_is_told_to_resync_and_a_snapshot_heals(service, kit):
+    await kit.enrol(service.http, "ward", "pumps")
+    response = await service.http.put("/v1/edges/ward/summaries", json=kit.delta(4, 5))
+    assert "snapshot" in check_problem(response, 409, "resync")["next_step"]
+    response = await service.http.put("/v1/edges/ward/summaries", json=kit.delta(0, 5, kit.summary("s1", "bridges")))
+    assert response.json()["version"] == 5
+
+
+async def test_a_delta_of_a_replaced_store_is_refused(service, kit):
+    await kit.enrol(service.http, "ward", "pumps")
+    await service.http.put("/v1/edges/ward/summaries", json=kit.delta(0, 1, epoch="e2"))
+    check_problem(await service.http.put("/v1/edges/ward/summaries", json=kit.delta(1, 2)), 409, "stale_epoch")
+
+
+async def test_an_unknown_edge_is_404_everywhere(service, kit):
+    http = service.http
+    check_problem(await http.put("/v1/edges/nobody/summaries", json=kit.delta(0, 1)), 404, "not_found")
+    check_problem(await http.post("/v1/edges/nobody/poll", json={"wait_s": 0}), 404, "not_found")
+    check_problem(await http.post("/v1/edges/nobody/replies/r1", json={}), 404, "not_found")
+    check_problem(await http.delete("/v1/edges/nobody"), 404, "not_found")
+
+
+async def test_a_question_travels_to_the_edge_and_back(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+    serving = asyncio.create_task(kit.serve_once(service.http, "ward", kit.evidence(PUMP)))
+    await kit.until(lambda: service.cloud.mailbox.online("ward"))
+    response = await service.http.post("/v1/questions", json={"question": "When was the infusion pump P-204 replaced?", "edge": "ward"})
+    request, replied = await serving
+    assert request["question"] == "When was the infusion pump P-204 replaced?"
+    assert replied.status_code == 204
+    answer = response.json()
+    assert (response.status_code, answer["answered"], answer["route"]) == (200, True, "cloud")
+    assert answer["citations"][0]["edge"] == "ward"
+    late = await service.http.post(f"/v1/edges/ward/replies/{request['request_id']}", json={})
+    check_problem(late, 404, "not_found")
+
+
+async def test_the_callers_remaining_time_bounds_the_answer(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+    await service.http.post("/v1/edges/ward/poll", json={"wait_s": 0})
+    response = await service.http.post("/v1/questions", json={"question": "infusion pump P-204 replaced?"}, headers={"deadline-ms": "200"})
+    assert response.json()["edges"][0]["status"] == "late"
+    assert response.json()["edges"][0]["ms"] < 2_000
+
+
+async def test_matching_alone_asks_nobody(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pumps", "nurses")
+    await kit.enrol(service.http, "bank", "loans")
+    matches = (await service.http.post("/v1/match", json={"question": "infusion pumps", "m": 2})).json()["matches"]
+    assert (matches[0]["edge"], matches[0]["summary_id"], matches[0]["score"]) == ("ward", "s0", pytest.approx(1.0))
+    assert len(matches) == 2
+    assert matches[0]["score"] >= matches[1]["score"]
+
+
+async def test_a_poll_is_held_no_longer_than_the_setting(tmp_path, kit):
+    async with kit.running(tmp_path, max_poll_s=0.01) as service:
+        await kit.enrol(service.http, "ward", "pumps")
+        assert (await service.http.post("/v1/edges/ward/poll", json={"wait_s": 60})).json() == {"requests": []}
+
+
+async def test_a_poll_whose_caller_has_gone_is_let_go(service, kit):
+    await kit.enrol(service.http, "ward", "pumps")
+    sent = []
+
+    async def receive():
+        if len(sent) == 0:
+            sent.append(1)
+            return {"type": "http.request", "body": b'{"wait_s": 60}', "more_body": False}
+        return {"type": "http.disconnect"}
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [(b"content-type", b"application/json")]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/v1/edges/ward/poll",
+        "headers": headers,
+        "query_string": b"",
+        "http_version": "1.1",
+    }
+    await asyncio.wait_for(service.app(scope | {"raw_path": b"", "root_path": "", "scheme": "http"}, receive, send), 5)
+    assert service.cloud.mailbox._boxes["ward"].waiting is None
+
+
+async def test_expelling_purges_and_ends_the_poll_at_once(service, kit):
+    await kit.enrol(service.http, "ward", "pumps", "nurses")
+    held = asyncio.create_task(service.http.post("/v1/edges/ward/poll", json={"wait_s": 60}))
+    await kit.until(lambda: service.cloud.mailbox.online("ward"))
+    response = await service.http.delete("/v1/edges/ward")
+    assert response.json() == {"edge": "ward", "summaries": 2}
+    assert (await held).json() == {"requests": []}
+    assert (await service.http.post("/v1/match", json={"question": "pumps"})).json() == {"matches": []}
+    assert (await service.http.get("/v1/edges")).json() == {"edges": []}
+
+
+async def test_a_model_that_is_away_is_a_503_problem(tmp_path, kit):
+    def away(_):
+        raise ModelUnavailable("the model server cannot be reached", next_step="start it")
+
+    async with kit.running(tmp_path, generator=ScriptedGenerator(away)) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        serving = asyncio.create_task(kit.serve_once(service.http, "ward", kit.evidence(PUMP)))
+        await kit.until(lambda: service.cloud.mailbox.online("ward"))
+        response = await service.http.post("/v1/questions", json={"question": "When was the infusion pump P-204 replaced?"})
+        await serving
+    check_problem(response, 503, "model_unavailable")
+
+
+async def test_health_ready_and_metrics(service, kit):
+    await kit.enrol(service.http, "ward", "pumps")
+    assert (await service.http.get("/health")).json() == {"status": "ok"}
+    assert (await service.http.get("/ready")).json() == {"ready": True, "edges": 1, "summaries": 1}
+    check_problem(await service.http.get("/metrics"), 501, "not_built")
+    service.app.state.ready = False
+    assert (await service.http.get("/ready")).status_code == 503
+
+
+async def test_summaries_survive_a_restart(tmp_path, kit):
+    async with kit.running(tmp_path) as service:
+        await kit.enrol(service.http, "ward", "infusion pumps")
+    async with kit.running(tmp_path) as service:
+        matches = (await service.http.post("/v1/match", json={"question": "infusion pumps"})).json()["matches"]
+        assert [m["edge"] for m in matches] == ["ward"]
+
+
+async def test_a_state_folder_that_cannot_be_used_is_a_store_error(tmp_path, kit):
+    (tmp_path / "state").write_text("a file, not a folder")
+    with pytest.raises(StoreError):
+        async with kit.running(tmp_path / "state"):
+            pass
+
+
+async def test_the_log_has_one_line_a_request_and_no_content(service, kit, caplog):
+    with caplog.at_level(logging.INFO, logger="dgrag.cloud.access"):
+        await service.http.post("/v1/questions", json={"question": "secret diagnosis", "edge": "ward"})
+        await service.http.delete("/v1/edges/ward-of-secrets")
+        await service.http.get("/secret%0Aforged line")
+    assert len(caplog.messages) == 3
+    assert caplog.messages[0].startswith("POST /v1/questions 200 ")
+    assert caplog.messages[1].startswith("DELETE /v1/edges/{edge} 404 ")
+    assert caplog.messages[2].startswith("GET - 404 ")
+    assert "secret" not in caplog.text

@@ -1,0 +1,34 @@
+"""What every test may use: the project's root and the evaluation data, if it is there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DATA = Path(os.environ.get("DGRAG_DATA", ROOT.parent / "shared" / "data"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what reads the evaluation data where there is none; DGRAG_DATA says where it is."""
+    if DATA.is_dir():
+        return
+    for item in items:
+        if item.get_closest_marker("data"):
+            item.add_marker(pytest.mark.skip(reason=f"no evaluation data at {DATA}; set DGRAG_DATA"))
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The project's root folder."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of the evaluation data; a test that asks for it is marked ``data``."""
+    if not DATA.is_dir():
+        pytest.skip(f"no evaluation data at {DATA}; set DGRAG_DATA")
+    return DATA

@@ -1,0 +1,250 @@
+"""The commands against fake services that run as processes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from deploy.cli.main import run
+from deploy.cluster import launch
+from deploy.cluster.services import Service
+from deploy.cluster.state import StateDir
+
+
+class Dgrag(Protocol):
+    """The fixture of conftest.py."""
+
+    state: Path
+
+    def __call__(self, *arguments: str) -> tuple[int, str, str]: ...
+    def beside(self, name: str) -> Dgrag: ...
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "Ward 7"
+    made.mkdir()
+    (made / "notes.md").write_text("The pump failed.")
+    return made
+
+
+def lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def test_up_prints_where_everything_answers_and_down_stops_it(dgrag: Dgrag, folder: Path):
+    code, out, err = dgrag("up", "--edges", "2", "--data", str(folder), "--detach", "--json", "--edge-port", "24100")
+    assert code == 0, err
+    found = json.loads(out)
+    assert set(found) == {"cloud", "model", "edges"}
+    assert [edge["edge"] for edge in found["edges"]] == ["ward-7", "edge-2"]
+    assert found["model"].endswith("/v1")
+
+    code, out, _ = dgrag("status", "--json")
+    assert code == 0
+    body = json.loads(out)
+    assert body["model"]["name"] == "standard"
+    assert body["cloud"]["ready"] is True
+    assert body["edges"][0]["documents"] == {"queued": 0, "running": 0, "indexed": 1, "parked": 0}
+    assert body["edges"][0]["pid"] != body["edges"][1]["pid"]
+
+    code, out, _ = dgrag("down")
+    assert code == 0
+    assert [line.split()[:3] for line in lines(out)] == [
+        ["stopped", "model", "standard"],
+        ["stopped", "cloud", "cloud"],
+        ["stopped", "edge", "ward-7"],
+        ["stopped", "edge", "edge-2"],
+    ]
+    assert dgrag("down") == (0, f"nothing runs in {dgrag.state.resolve()}\n", "")
+
+
+def test_up_on_a_running_cluster_says_so(dgrag: Dgrag):
+    assert dgrag("up", "--detach")[0] == 0
+    code, out, err = dgrag("up", "--detach")
+    assert (code, out) == (1, "")
+    assert err.startswith("dgrag: a cluster is running already in ")
+
+
+def test_up_again_starts_the_edges_that_have_a_store(dgrag: Dgrag):
+    for name in ("north", "south"):
+        (dgrag.state / "edges" / name).mkdir(parents=True)
+    _, out, _ = dgrag("up", "--detach", "--json")
+    assert [edge["edge"] for edge in json.loads(out)["edges"]] == ["north", "south"]
+
+
+def test_up_with_a_url_starts_no_model_server(dgrag: Dgrag):
+    first = json.loads(dgrag("up", "--detach", "--json")[1])
+    other = dgrag.beside("other")
+    try:
+        second = json.loads(other("up", "--detach", "--json", "--model", first["model"])[1])
+        assert second["model"] == first["model"]
+        state = StateDir(other.state).load()
+        assert state
+        assert [member.name for member in state.of("model")] == ["fake"]
+        assert state.of("model")[0].mark is None
+    finally:
+        stopped = other("down")[1]
+    assert "model" not in stopped
+    assert dgrag("status")[0] == 0
+
+
+def test_up_with_a_url_where_nothing_answers_starts_nothing(dgrag: Dgrag):
+    code, _, err = dgrag("up", "--model", "http://127.0.0.1:9/v1")
+    assert code == 1
+    assert err == "dgrag: no OpenAI-compatible server answers at http://127.0.0.1:9/v1 (try `curl http://127.0.0.1:9/v1/models`)\n"
+    assert not StateDir(dgrag.state).file.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--data", "missing.txt"], "there is no file or folder missing.txt"),
+        (["--edges", "1", "--names", "a,b"], "2 names for 1 edges"),
+        (["--names", "a b"], "'a b' cannot be an edge's name"),
+        (["--extraction", "2"], "--extraction cannot be '2'"),
+        (["--summaries", "long"], "--summaries cannot be 'long'"),
+    ],
+)
+def test_up_refuses_before_anything_starts(dgrag: Dgrag, arguments: list[str], said: str):
+    code, _, err = dgrag("up", *arguments)
+    assert code == 1
+    assert said in err
+    assert not StateDir(dgrag.state).file.exists()
+
+
+def test_a_crash_shows_the_log_and_one_line(dgrag: Dgrag, monkeypatch: pytest.MonkeyPatch):
+    made = launch.cloud_service
+
+    def crashing(*given: Any, **named: Any) -> Service:
+        service = made(*given, **named)
+        return replace(service, command=(*service.command, "--crash"))
+
+    monkeypatch.setattr(launch, "cloud_service", crashing)
+    code, _, err = dgrag("up", "--detach")
+    assert code == 1
+    assert "cannot read the moon" in err
+    assert lines(err)[-1].startswith("dgrag: cloud exited with 3 (read ")
+    assert not StateDir(dgrag.state).file.exists()
+
+
+def test_add_tells_what_became_of_each_document(dgrag: Dgrag, folder: Path):
+    (folder / "sub").mkdir()
+    (folder / "sub" / "parked.md").write_text("…")
+    (folder / "big.txt").write_text("0123456789")
+    (folder / "photo.xyz").write_text("unknown format")
+    (folder / "rows.jsonl").write_text('{"doc_id": "r1", "title": "R", "text": "A row."}\n{broken\n')
+    dgrag("up", "--detach")
+    code, out, err = dgrag("add", str(folder))
+    assert code == 1
+    assert lines(out) == [
+        "documents     count",
+        "indexed           2",
+        "parked            1",
+        "refused           1",
+        "skipped rows      1",
+        "document            what     reason",
+        "sub/parked.md       parked   no text layer – run OCR",
+        "big.txt             refused  big.txt is over the limit of 9 bytes",
+        lines(out)[8],
+    ]
+    assert lines(out)[8].startswith("rows.jsonl, line 2  skipped  ")
+    assert lines(err)[-1].startswith("dgrag: 3 of 5 documents were not indexed")
+
+
+def test_add_of_good_documents_ends_with_zero(dgrag: Dgrag, folder: Path):
+    dgrag("up", "--detach")
+    assert dgrag("add", str(folder / "notes.md"), "--labels", "a, b")[0] == 0
+    assert dgrag("add", str(folder / "notes.md"), "--no-wait")[0] == 0
+
+
+def test_add_asks_for_the_edge_where_there_are_two(dgrag: Dgrag, folder: Path):
+    dgrag("up", "--edges", "2", "--detach")
+    code, _, err = dgrag("add", str(folder))
+    assert code == 1
+    assert "name one with --edge: edge-1, edge-2" in err
+    assert dgrag("add", str(folder), "--edge", "edge-2")[0] == 0
+
+
+def test_ask_prints_the_answer_and_json_keeps_every_field(dgrag: Dgrag):
+    dgrag("up", "--edges", "2", "--detach")
+    code, out, _ = dgrag("ask", "Why?")
+    assert code == 0
+    assert lines(out)[0] == "edge-1 knows: Why?"
+    assert "route: local" in out
+    _, out, _ = dgrag("ask", "Why?", "--edge", "edge-2", "--mode", "cloud", "--json")
+    assert json.loads(out)["novelty"] == "a field of a later release"
+    assert json.loads(out)["answer"].startswith("edge-2")
+
+
+def test_an_unknown_edge_is_one_line_with_the_known_ones(dgrag: Dgrag):
+    dgrag("up", "--detach")
+    assert dgrag("ask", "Why?", "--edge", "x") == (1, "", "dgrag: there is no edge 'x' (choose one of edge-1)\n")
+
+
+@pytest.mark.parametrize("arguments", [["ask", "Why?"], ["add", __file__], ["status"], ["edge", "list"], ["cloud", "edges"]])
+def test_without_a_cluster_each_command_says_how_to_start_one(dgrag: Dgrag, arguments: list[str]):
+    code, out, err = dgrag(*arguments)
+    assert (code, out) == (1, "")
+    assert err == f"dgrag: no cluster runs in {dgrag.state.resolve()} (start one with `dgrag up`)\n"
+
+
+def test_a_dead_edge_is_one_line(dgrag: Dgrag):
+    code, _, err = dgrag("ask", "Why?", "--edge", "http://127.0.0.1:9")
+    assert code == 1
+    assert err == "dgrag: nothing answers at http://127.0.0.1:9/v1/query (see `dgrag status`, or start a cluster with `dgrag up`)\n"
+
+
+def test_status_tells_what_is_down(dgrag: Dgrag):
+    dgrag("up", "--detach")
+    state = StateDir(dgrag.state).load()
+    assert state
+    from deploy.cluster.processes import stop
+
+    stop([mark for member in state.of("edge") if (mark := member.mark)])
+    code, out, _ = dgrag("status")
+    assert code == 0
+    assert [line.split()[0] for line in lines(out) if "not ready" in line] == ["edge-1"]
+    edge = json.loads(dgrag("status", "--json")[1])["edges"][0]
+    assert (edge["edge"], edge["ready"], edge["documents"]) == ("edge-1", False, {})
+
+
+def test_the_cloud_is_asked_for_edges_and_matches(dgrag: Dgrag):
+    dgrag("up", "--detach")
+    assert lines(dgrag("cloud", "edges")[1]) == ["edge  online  last_seen  summaries  version", "ward  yes     never      2          4"]
+    assert lines(dgrag("cloud", "match", "Why?")[1]) == ["edge  summary_id  score", "ward  s1          0.500"]
+    assert json.loads(dgrag("cloud", "match", "Why?", "--json")[1]) == {"matches": [{"edge": "ward", "summary_id": "s1", "score": 0.5}]}
+    assert dgrag("cloud", "expel", "x") == (1, "", "dgrag: there is no edge 'x' here (list the edges)\n")
+    assert lines(dgrag("edge", "list")[1])[0] == "edge    url"
+
+
+@pytest.mark.parametrize("arguments", [[], ["up"], ["down"], ["status"], ["add"], ["ask"], ["demo"], ["edge", "run"], ["cloud", "match"]])
+def test_help_is_there(arguments: list[str], capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as caught:
+        run([*arguments, "--help"])
+    assert caught.value.code == 0
+    assert "Usage: dgrag" in capsys.readouterr().out
+
+
+def test_wrong_usage_ends_with_two(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as caught:
+        run(["ask"])
+    assert caught.value.code == 2
+
+
+def test_edge_run_becomes_the_service(monkeypatch: pytest.MonkeyPatch):
+    seen: list[Any] = []
+    monkeypatch.setattr("os.execve", lambda *given: seen.extend(given))
+    with pytest.raises(SystemExit):
+        run(["edge", "run", "--id", "ward", "--port", "9000", "--cloud", "http://cloud:8099"])
+    assert seen[1] == [sys.executable, "-m", "edge_node"]
+    assert {key: seen[2][key] for key in ("DGRAG_EDGE_ID", "DGRAG_EDGE_PORT", "DGRAG_EDGE_CLOUD_URL")} == {
+        "DGRAG_EDGE_ID": "ward",
+        "DGRAG_EDGE_PORT": "9000",
+        "DGRAG_EDGE_CLOUD_URL": "http://cloud:8099",
+    }

@@ -1,0 +1,147 @@
+"""What people see, letter by letter."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console, RenderableType
+
+from deploy.cli import render
+from deploy.cli.sending import EdgeStatus, Refused, Sent
+from shared.records import (
+    Answer,
+    ChunkId,
+    Citation,
+    Confidence,
+    DocumentId,
+    EdgeId,
+    EdgeReport,
+    GateReport,
+    Similarity,
+    TraceStep,
+)
+
+CITATION = Citation(1, EdgeId("plant"), DocumentId("d"), "report.md", ChunkId("d:0"), (0, 9), "Lot L-7713 failed.", 0.714)
+GATE = GateReport("escalate", "most samples lack information", Confidence(4, 5, 0.12, 0.5), Similarity(0.9, 0.8, 0.7, 0.8, 0.6))
+FULL = Answer(
+    "q1",
+    "Lot L-7713 failed [1].",
+    (CITATION,),
+    "cloud",
+    GATE,
+    (EdgeReport(EdgeId("plant"), "evidence", "answered", 41.6, 2048, 3), EdgeReport(EdgeId("ward"), "evidence", "late", 2000, 0, 0, "2 s")),
+    partial=True,
+    reason="1 of 2 edges answered",
+    trace=(TraceStep("samples", 1200.4, 1, 900, 60), TraceStep("cloud", 800, 0, 0, 0, 300, 1500)),
+)
+GOLDEN = """\
+Lot L-7713 failed [1].
+
+Sources ────────────────────────────────────────────────────────────────────────
+[1] plant · report.md  0.71
+    “Lot L-7713 failed.”
+
+How ────────────────────────────────────────────────────────────────────────────
+route: cloud (partial) – 1 of 2 edges answered
+gate: escalate – most samples lack information
+  confidence: 4 of 5 samples lack information, P(passages suffice) 0.12
+(threshold 0.50)
+  similarity: 0.80 (threshold 0.60; cosine 0.90, Jaccard 0.80, claims 0.70)
+
+Asked ──────────────────────────────────────────────────────────────────────────
+edge   status    passages  bytes    ms  why
+plant  answered         3  2,048    42
+ward   late             0         2000  2 s
+
+Cost ───────────────────────────────────────────────────────────────────────────
+step       ms  calls  tokens in  out  sent  received
+samples  1200      1        900   60
+cloud     800                          300     1,500
+total              1        900   60   300     1,500
+"""
+
+
+def shown(what: RenderableType, *, width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console.print(what)
+    assert isinstance(console.file, io.StringIO)
+    return "".join(f"{line.rstrip()}\n" for line in console.file.getvalue().splitlines())
+
+
+def test_a_full_answer_shows_all_that_is_known():
+    assert shown(render.answer(FULL)) == GOLDEN
+
+
+def test_a_bare_answer_is_short():
+    bare = Answer("q", "No document answers this question.", (), "cloud", answered=False)
+    rule = "─" * 76
+    assert shown(render.answer(bare)) == f"No document answers this question.\n\nHow {rule}\nroute: cloud (not answered)\n"
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 200])
+def test_no_line_is_wider_than_the_terminal(width: int):
+    assert max(len(line) for line in shown(render.answer(FULL), width=width).splitlines()) <= width
+
+
+def test_a_gate_that_saw_refusals_only_shows_no_probability():
+    gate = GateReport("escalate", "refusals", Confidence(5, 5, None, 0.4))
+    assert [line.plain for line in render.gate(gate)] == ["gate: escalate – refusals", "  confidence: 5 of 5 samples lack information"]
+
+
+def test_terminal_escapes_and_markup_of_an_answer_are_text():
+    hostile = Answer("q", "\x1b[2J[bold red]click[/] \u202egnp", (), "local")
+    first = shown(render.answer(hostile)).splitlines()[0]
+    assert first == "[2J[bold red]click[/] gnp"
+
+
+def test_an_upload_says_what_failed_and_why():
+    results = [
+        Sent("a.md", "1", status="indexed"),
+        Sent("b.md", "2", duplicate=True, status="indexed"),
+        Sent("c.pdf", "3", status="parked", reason="no text layer", next_step="run OCR"),
+        Sent("d.md", "4", status="replaced"),
+        Refused("e.bin", "refused", "over the limit"),
+        Refused("x.jsonl, line 3", "skipped", "not JSON"),
+    ]
+    assert shown(render.upload(results)) == (
+        "documents                count\n"
+        "indexed                      2\n"
+        "of these known before        1\n"
+        "replaced by a later one      1\n"
+        "parked                       1\n"
+        "refused                      1\n"
+        "skipped rows                 1\n"
+        "document         what     reason\n"
+        "c.pdf            parked   no text layer – run OCR\n"
+        "e.bin            refused  over the limit\n"
+        "x.jsonl, line 3  skipped  not JSON\n"
+    )
+
+
+def test_an_upload_without_failure_is_one_table():
+    assert shown(render.upload([Sent("a.md", "1", status="indexed")])) == "documents  count\nindexed        1\n"
+
+
+def test_the_cluster_shows_parked_documents():
+    status = EdgeStatus("ward", documents={"queued": 1, "indexed": 3, "parked": 2}, chunks=9, entities=4, relations=5, summaries=1)
+    table = shown(render.cluster([("cloud", "http://c", "ready", None), ("ward", "http://e", "ready", status)]), width=100)
+    assert [line.split() for line in table.splitlines()] == [
+        ["service", "url", "state", "documents", "chunks", "entities", "relations", "summaries"],
+        ["cloud", "http://c", "ready"],
+        ["ward", "http://e", "ready", "5/6", "(2", "parked)", "9", "4", "5", "1"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (EdgeStatus("e", settled=True), "ready"),
+        (EdgeStatus("e"), "waiting"),
+        (EdgeStatus("e", pending_step="summaries"), "summaries"),
+        (EdgeStatus("e", progress={"step": "extract", "done": 2, "total": 9}), "extract 2/9"),
+        (EdgeStatus("e", progress={"step": "extract", "done": 0, "total": 0}), "extract"),
+    ],
+)
+def test_the_step_of_an_edge_in_words(status: EdgeStatus, said: str):
+    assert status.step == said

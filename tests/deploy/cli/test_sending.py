@@ -1,0 +1,159 @@
+"""Documents on their way to an edge, with the edge as a transport."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from deploy.cli.rest import RemoteError, body
+from deploy.cli.sending import Refused, Sent, outcomes, send, wait_settled
+from deploy.cli.sources import SourceFile, files_in, rows, size
+from deploy.cluster.errors import ClusterError
+from edge_node.ingest.collections import BadRow
+
+EDGE = "http://edge"
+
+
+def client(answer: Callable[[httpx.Request], httpx.Response]) -> httpx.Client:
+    return httpx.Client(transport=httpx.MockTransport(answer))
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_a_folder_gives_its_readable_files_sorted_and_named_below_it(tmp_path: Path):
+    for name in ("b.md", "a/b.md", "a/x.PDF", ".git/c.md", ".hidden.md", "photo.png", "rows.jsonl"):
+        write(tmp_path / name, "x")
+    assert [file.name for file in files_in([tmp_path])] == ["a/b.md", "a/x.PDF", "b.md", "rows.jsonl"]
+
+
+def test_a_file_is_taken_whatever_it_is_called(tmp_path: Path):
+    path = write(tmp_path / "NOTES", "x")
+    assert files_in([path]) == [SourceFile("NOTES", path)]
+    assert size(files_in([path, path])) == 2
+
+
+def test_a_path_that_is_not_there_and_a_folder_without_readable_files_are_refused(tmp_path: Path):
+    with pytest.raises(ClusterError, match="there is no file or folder"):
+        files_in([tmp_path / "x"])
+    with pytest.raises(ClusterError, match="holds no readable file"):
+        files_in([tmp_path])
+
+
+def test_rows_are_streamed_and_their_bytes_counted(tmp_path: Path):
+    path = write(tmp_path / "c.jsonl", '{"doc_id": "1", "title": "", "text": "A."}\nnonsense\n')
+    seen: list[int] = []
+    found = list(rows(SourceFile("c.jsonl", path), seen.append))
+    assert [type(row) for row in found][1] is BadRow
+    assert sum(seen) == path.stat().st_size
+
+
+def test_rows_go_as_json_with_the_labels_added(tmp_path: Path):
+    path = write(tmp_path / "c.jsonl", '{"doc_id": "1", "title": "T", "text": "A.", "labels": ["own"]}\n')
+    seen: list[dict[str, object]] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(json.loads(request.content))
+        return httpx.Response(202, json={"document_id": "d1", "job_id": "j", "duplicate": True})
+
+    results = list(send(client(answer), EDGE, files_in([path]), ["more"], lambda more: None))
+    assert seen == [{"name": "1", "title": "T", "text": "A.", "labels": ["own", "more"]}]
+    assert results == [Sent("1", "d1", duplicate=True)]
+
+
+def test_files_go_as_multipart_with_their_name(tmp_path: Path):
+    write(tmp_path / "a" / "b.md", "hello")
+    seen: list[bytes] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.read())
+        return httpx.Response(202, json={"document_id": "d1", "job_id": "j", "duplicate": False})
+
+    assert list(send(client(answer), EDGE, files_in([tmp_path]), ["x", "y"], lambda more: None)) == [Sent("a/b.md", "d1")]
+    assert b'name="file"; filename="a/b.md"' in seen[0]
+    assert b'name="labels"\r\n\r\nx,y' in seen[0]
+
+
+def test_a_refused_file_does_not_stop_the_rest(tmp_path: Path):
+    for name in ("a.md", "b.md"):
+        write(tmp_path / name, name)
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if b"a.md" in request.read():
+            return httpx.Response(413, json={"title": "Too large", "detail": "a.md is over the limit of 3 bytes"})
+        return httpx.Response(202, json={"document_id": "d1"})
+
+    results = list(send(client(answer), EDGE, files_in([tmp_path]), [], lambda more: None))
+    assert results == [Refused("a.md", "refused", "a.md is over the limit of 3 bytes"), Sent("b.md", "d1")]
+
+
+def test_a_connection_that_a_living_edge_closes_is_a_refusal(tmp_path: Path):
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.method == "GET":
+            return httpx.Response(200)
+        raise httpx.WriteError("broken pipe", request=request)
+
+    results = list(send(client(answer), EDGE, files_in([write(tmp_path / "a.md", "x")]), [], lambda more: None))
+    assert results == [Refused("a.md", "refused", "the edge closed the connection: the file is over its limit")]
+
+
+def test_an_edge_that_knows_us_not_stops_everything(tmp_path: Path):
+    http = client(lambda request: httpx.Response(401, json={"title": "Unauthorized"}))
+    with pytest.raises(RemoteError, match="Unauthorized"):
+        list(send(http, EDGE, files_in([write(tmp_path / "a.md", "x")]), [], lambda more: None))
+
+
+def test_outcomes_hold_the_reason_and_know_a_replaced_document():
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path.endswith("/d2"):
+            return httpx.Response(404, json={"title": "Not Found"})
+        return httpx.Response(200, json={"status": "parked", "reason": "no text", "next_step": "run OCR"})
+
+    found = outcomes(client(answer), EDGE, [Sent("a", "d1"), Sent("b", "d2")])
+    assert found == [Sent("a", "d1", status="parked", reason="no text", next_step="run OCR"), Sent("b", "d2", status="replaced")]
+
+
+def test_the_wait_ends_when_every_edge_is_settled(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("deploy.cli.sending.POLL_S", 0.0)
+    calls: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        calls.append(request.url.host)
+        if len(calls) == 2:
+            raise httpx.ReadTimeout("busy", request=request)
+        return httpx.Response(200, json={"edge": request.url.host, "settled": len(calls) > 2, "documents": {}, "cost": "unknown field"})
+
+    shown: list[str] = []
+    found = wait_settled(client(answer), ["http://a", "http://b"], lambda status: shown.append(status.edge), lambda: None)
+    assert calls == ["a", "b", "a", "b"]
+    assert shown == ["a", "a", "b"]
+    assert found["http://b"].settled
+
+
+def test_a_crash_ends_the_wait():
+    def check() -> None:
+        raise ClusterError("crashed")
+
+    with pytest.raises(ClusterError, match="crashed"):
+        wait_settled(client(lambda request: httpx.Response(200)), ["http://a"], lambda status: None, check)
+
+
+@pytest.mark.parametrize(
+    ("response", "said"),
+    [
+        (httpx.Response(500), "HTTP 500 from http://edge/x"),
+        (httpx.Response(400, json={"title": "Bad", "detail": ""}), "Bad"),
+        (httpx.Response(400, json=["?"]), "HTTP 400 from http://edge/x"),
+        (httpx.Response(200, text="<html>"), "does not answer JSON"),
+    ],
+)
+def test_every_answer_that_is_no_success_is_an_error_of_ours(response: httpx.Response, said: str):
+    with pytest.raises((RemoteError, ClusterError), match=said):
+        body(client(lambda request: response).get("http://edge/x"))

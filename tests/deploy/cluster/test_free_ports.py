@@ -1,0 +1,35 @@
+"""Ports that nobody listens on."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from deploy.cluster.errors import ClusterError
+from deploy.cluster.free_ports import Ports, is_free
+
+
+@pytest.fixture
+def busy() -> Iterator[int]:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield server.getsockname()[1]
+
+
+def test_a_port_where_somebody_listens_is_not_free(busy: int):
+    assert not is_free(busy)
+    assert Ports().take(busy) > busy
+
+
+def test_a_port_is_handed_out_once(busy: int):
+    ports = Ports()
+    assert len({ports.take(busy) for _ in range(5)}) == 5
+
+
+def test_no_port_left_is_said(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("deploy.cluster.free_ports.is_free", lambda port: False)
+    with pytest.raises(ClusterError, match="no port at or above 65530 is free"):
+        Ports().take(65530)

@@ -1,0 +1,74 @@
+"""Marks, births and logs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from deploy.cluster import child
+from deploy.cluster.processes import Mark, birth, spawn, stop, tail
+
+
+def test_this_process_is_alive_and_keeps_its_birth():
+    mine = birth(os.getpid())
+    assert mine
+    assert Mark(os.getpid(), mine).alive()
+
+
+def test_another_birth_under_the_same_pid_is_another_process():
+    assert not Mark(os.getpid(), "another").alive()
+    assert not Mark(os.getpid(), "").alive()
+
+
+def test_a_zombie_does_not_live():
+    process = subprocess.Popen([sys.executable, "-c", "pass"])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # ended, but not collected
+    assert birth(process.pid) is None
+    process.wait()
+
+
+def test_a_process_that_never_was_has_no_birth():
+    assert birth(2**22 + 1) is None
+
+
+def test_without_proc_the_birth_comes_from_ps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    fake = tmp_path / "ps"
+    fake.write_text("#!/bin/sh\n[ $4 = 7 ] && echo 'Ss   Sat Nov 21 2026'\n[ $4 = 8 ] && echo 'Z    Sat Nov 21 2026'\n[ $4 != 9 ]\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr("deploy.cluster.processes.PROC", tmp_path)
+    assert [birth(7), birth(8), birth(9)] == ["Sat Nov 21 2026", None, None]
+
+
+def test_stop_of_nothing_is_nothing():
+    assert stop([Mark(os.getpid(), "another")]) == []
+
+
+def test_a_folder_named_like_a_package_of_ours_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "__init__.py").write_text("raise SystemExit(9)")
+    monkeypatch.chdir(tmp_path)
+    process = spawn(("-c", "import shared.errors"), {}, tmp_path / "log", outlive_us=False)
+    assert process.wait(20) == 0
+
+
+def test_the_environment_is_added_to_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GIVEN_BEFORE", "1")
+    words = ("-c", "import os; print(os.environ['GIVEN_BEFORE'], os.environ['GIVEN_NOW'])")
+    assert spawn(words, {"GIVEN_NOW": "2"}, tmp_path / "log", outlive_us=True).wait(20) == 0
+    assert tail(tmp_path / "log") == "1 2"
+
+
+def test_the_tail_is_the_last_lines_of_the_log(tmp_path: Path):
+    log = tmp_path / "log"
+    assert tail(log) == ""
+    log.write_text("".join(f"{number}\n" for number in range(100)))
+    assert tail(log, lines=2) == "98\n99"
+
+
+def test_a_child_whose_parent_is_gone_does_not_start():
+    assert child.main([str(os.getppid() + 1), "true"]) == 1

@@ -1,0 +1,77 @@
+"""Commands and environments of the services."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+import pytest
+
+from deploy.cluster.errors import ClusterError
+from deploy.cluster.launch import remote_model
+from deploy.cluster.services import EdgeOptions, Model, cloud_service, edge_service, model_service
+from edge_node.settings import EdgeSettings
+from shared.models.settings import ModelSettings
+
+MODEL = Model("http://127.0.0.1:8090/v1", "standard")
+
+
+def test_the_edge_reads_what_we_give_it(monkeypatch: pytest.MonkeyPatch):
+    service = edge_service("ward", MODEL, "http://127.0.0.1:8099", "/state/ward", EdgeOptions(0.25, "model"), port=8101)
+    for key, value in service.environment.items():
+        monkeypatch.setenv(key, value)
+    edge, model = EdgeSettings(), ModelSettings()
+    assert (edge.id, edge.port, edge.extraction_share, edge.summaries) == ("ward", 8101, 0.25, "model")
+    assert (edge.cloud_url, str(edge.state_dir)) == ("http://127.0.0.1:8099", "/state/ward")
+    assert (model.url, model.name) == (MODEL.url, "standard")
+    assert (service.url, service.ready_url) == ("http://127.0.0.1:8101", "http://127.0.0.1:8101/ready")
+
+
+def test_the_cloud_gets_its_port_and_the_model():
+    service = cloud_service(MODEL, "/state/cloud", port=8099)
+    assert service.environment["DGRAG_CLOUD_PORT"] == "8099"
+    assert service.environment["DGRAG_MODEL_URL"] == MODEL.url
+    assert service.command == ("-m", "cloud_server")
+
+
+def test_the_model_server_does_not_spin():
+    service = model_service("standard", "weights.gguf", port=8090)
+    assert service.environment == {"GOMP_SPINCOUNT": "1000"}
+    assert service.url == MODEL.url
+    assert service.command[:6] == ("-m", "shared.models.serve", "--model", "weights.gguf", "--name", "standard")
+
+
+def served(*names: str) -> httpx.Client:
+    body = json.dumps({"data": [{"id": name} for name in names]})
+    return httpx.Client(transport=httpx.MockTransport(lambda request: httpx.Response(200, text=body)))
+
+
+def test_of_a_remote_server_the_model_of_the_settings_is_taken_if_it_has_it():
+    assert remote_model("http://gpu/v1/", served("a", "b"), ModelSettings(name="b")) == Model("http://gpu/v1", "b")
+    assert remote_model("http://gpu/v1", served("a", "b"), ModelSettings(name="c")) == Model("http://gpu/v1", "a")
+
+
+def test_a_remote_server_gets_the_key():
+    seen: list[str | None] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers.get("authorization"))
+        return httpx.Response(200, json={"data": [{"id": "a"}]})
+
+    remote_model("http://gpu/v1", httpx.Client(transport=httpx.MockTransport(answer)), ModelSettings(api_key="secret"))
+    assert seen == ["Bearer secret"]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [httpx.Response(500), httpx.Response(200, text="hello"), httpx.Response(200, json=[]), httpx.Response(200, json={"data": [1]})],
+)
+def test_a_server_that_is_not_openai_compatible_is_refused(response: httpx.Response):
+    http = httpx.Client(transport=httpx.MockTransport(lambda request: response))
+    with pytest.raises(ClusterError, match="no OpenAI-compatible server"):
+        remote_model("http://gpu/v1", http, ModelSettings())
+
+
+def test_a_server_without_a_model_is_refused():
+    with pytest.raises(ClusterError, match="serves no model"):
+        remote_model("http://gpu/v1", served(), ModelSettings())

@@ -1,0 +1,219 @@
+"""No process is left behind, and none that is not ours is touched."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from deploy.cluster.errors import ChildCrashError, ClusterError
+from deploy.cluster.free_ports import Ports
+from deploy.cluster.processes import CODE_ROOT, Mark, birth, wait_gone
+from deploy.cluster.services import Service
+from deploy.cluster.state import ClusterState, Member, StateDir
+from deploy.cluster.supervisor import supervised, take_down
+
+HERE = Path(__file__).parents[1]
+spec = importlib.util.spec_from_file_location("foreground", HERE / "foreground.py")
+assert spec
+assert spec.loader
+foreground = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(foreground)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[StateDir]:
+    made = StateDir(tmp_path / "state")
+    yield made
+    take_down(made)
+
+
+@pytest.fixture
+def http() -> Iterator[httpx.Client]:
+    with httpx.Client(trust_env=False) as made:
+        yield made
+
+
+def ports(count: int) -> list[int]:
+    taker = Ports()
+    return [taker.take(23_400) for _ in range(count)]
+
+
+def run_foreground(directory: StateDir, *arguments: str) -> subprocess.Popen[bytes]:
+    """A supervisor with two fakes, in its own process; returns once both answer."""
+    numbers = [str(port) for port in ports(2)]
+    process = subprocess.Popen(
+        [sys.executable, str(HERE / "foreground.py"), str(directory.root), *numbers, *arguments],
+        env={**os.environ, "PYTHONPATH": str(CODE_ROOT)},
+    )
+    until(lambda: (directory.root / "ready").exists() or process.poll() is not None)
+    return process
+
+
+def until(condition: Callable[[], bool], *, seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.02)
+
+
+def marks_of(directory: StateDir) -> list[Mark]:
+    state = directory.load()
+    assert state
+    assert len(state.marks()) == 2
+    assert all(mark.alive() for mark in state.marks())
+    return state.marks()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_supervisor_leaves_no_process_and_no_state(directory: StateDir, number: signal.Signals):
+    process = run_foreground(directory)
+    marks = marks_of(directory)
+    process.send_signal(number)
+    assert process.wait(20) == 128 + number
+    assert not any(mark.alive() for mark in marks)
+    assert not directory.file.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
+def test_children_die_with_a_supervisor_that_is_killed_hard(directory: StateDir):
+    process = run_foreground(directory)
+    marks = marks_of(directory)
+    process.kill()
+    process.wait(20)
+    assert wait_gone(marks, patience_s=10)
+    assert take_down(directory) == []
+
+
+def test_a_detached_cluster_lives_on_and_down_stops_it(directory: StateDir):
+    process = run_foreground(directory, "--detach")
+    assert process.wait(20) == 0
+    marks = marks_of(directory)
+    assert [member.mark for member in take_down(directory)] == marks
+    assert wait_gone(marks, patience_s=1)
+    assert take_down(directory) == []
+
+
+def test_down_ends_a_foreground_supervisor_too(directory: StateDir):
+    process = run_foreground(directory)
+    marks = marks_of(directory)
+    until_reaped = take_down(directory)
+    assert len(until_reaped) == 2
+    assert process.wait(20) == 128 + signal.SIGTERM
+    assert not any(mark.alive() for mark in marks)
+
+
+def test_down_never_kills_a_process_that_got_a_pid_of_ours(directory: StateDir):
+    stranger = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+    try:
+        old = Mark(stranger.pid, "another boot/1")
+        directory.save(ClusterState(supervisor=old, members=(Member("edge", "ward", "http://127.0.0.1:1", old),)))
+        assert take_down(directory) == []
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_up_twice_is_refused_while_the_first_one_runs(directory: StateDir):
+    run_foreground(directory, "--detach").wait(20)
+    with pytest.raises(ClusterError, match="running already"), supervised(directory, detached=True):
+        pytest.fail("it started twice")
+    assert len(marks_of(directory)) == 2
+
+
+def test_a_folder_that_another_up_works_in_is_refused(directory: StateDir):
+    with directory.lock(), pytest.raises(ClusterError, match="running already"), supervised(directory, detached=True):
+        pytest.fail("it started twice")
+
+
+def test_state_of_a_cluster_that_has_died_is_no_obstacle(directory: StateDir):
+    directory.save(ClusterState(members=(Member("edge", "ward", "http://127.0.0.1:1", Mark(1, "another boot/1")),)))
+    with supervised(directory, detached=False) as supervisor:
+        assert supervisor.state.members == ()
+
+
+def test_a_crash_during_the_start_tells_the_log_and_stops_the_rest(directory: StateDir, http: httpx.Client):
+    good, bad = ports(2)
+    services = [foreground.fake(good), foreground.fake(bad, "--crash", name="moon")]
+    with pytest.raises(ChildCrashError) as caught:
+        start_and_wait(directory, services, http)
+    assert (caught.value.name, caught.value.exit_code) == ("moon", 3)
+    assert caught.value.tail == "line one\ncannot read the moon"
+    assert Ports().take(good) == good
+    assert not directory.file.exists()
+
+
+def test_what_a_service_left_in_its_group_is_stopped_with_it(directory: StateDir, http: httpx.Client):
+    service = foreground.fake(ports(1)[0], "--child")
+    with supervised(directory, detached=False) as supervisor:
+        mark = supervisor.start(service).mark
+        supervisor.wait_ready([service], http, lambda service: None)
+        assert mark
+        assert len(group(mark.pid)) == 2
+    assert group(mark.pid) == []
+
+
+def test_a_service_that_ignores_sigterm_is_killed(directory: StateDir, http: httpx.Client, monkeypatch: pytest.MonkeyPatch):
+    from deploy.cluster import processes
+    from deploy.cluster import supervisor as module
+
+    monkeypatch.setattr(module, "stop", lambda marks: processes.stop(marks, patience_s=0.3))
+    service = foreground.fake(ports(1)[0], "--stubborn")
+    with supervised(directory, detached=False) as supervisor:
+        mark = supervisor.start(service).mark
+        supervisor.wait_ready([service], http, lambda service: None)
+    assert mark
+    assert not mark.alive()
+
+
+def test_watch_tells_of_each_child_that_ends_and_returns_after_the_last(directory: StateDir):
+    told: list[tuple[str, int]] = []
+    with supervised(directory, detached=False) as supervisor:
+        supervisor.start(foreground.fake(1, "--crash", name="moon"))
+        supervisor.watch(lambda name, code: told.append((name, code)))
+    assert told == [("moon", 3)]
+
+
+def test_a_member_that_is_not_ours_is_recorded_and_never_stopped(directory: StateDir):
+    with supervised(directory, detached=True) as supervisor:
+        supervisor.include(Member("model", "big", "http://gpu:8000/v1"))
+    state = directory.load()
+    assert state
+    assert (state.members[0].name, state.marks(), state.running()) == ("big", [], [])
+
+
+def test_a_process_that_waits_too_long_for_readiness_is_named(directory: StateDir, http: httpx.Client, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("deploy.cluster.supervisor.READY_DEADLINE_S", 0.0)
+    service = replace(foreground.fake(ports(1)[0]), ready_url="http://127.0.0.1:9/ready")
+    with pytest.raises(ClusterError, match=service.name):
+        start_and_wait(directory, [service], http)
+
+
+def start_and_wait(directory: StateDir, services: list[Service], http: httpx.Client) -> None:
+    with supervised(directory, detached=True) as supervisor:
+        for service in services:
+            supervisor.start(service)
+        supervisor.wait_ready(services, http, lambda service: None)
+
+
+def group(pid: int) -> list[int]:
+    """The live processes of a group."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[2]) == pid and fields[0] != "Z" and birth(int(stat.parent.name)):
+            found.append(int(stat.parent.name))
+    return found

@@ -1,0 +1,62 @@
+"""The ``dgrag`` command with fake services that run as processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from deploy.cli.main import run
+from deploy.cluster import launch, services, supervisor
+from deploy.cluster.processes import spawn
+from deploy.cluster.services import Service
+
+FAKE = str(Path(__file__).with_name("fake_service.py"))
+
+
+class Dgrag:
+    """Runs the command in this process, on one state directory."""
+
+    def __init__(self, state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.state = state
+        self._capsys = capsys
+
+    def __call__(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit code, standard output, standard error."""
+        with pytest.raises(SystemExit) as caught:
+            run([*arguments, "--state", str(self.state)])
+        said = self._capsys.readouterr()
+        return int(caught.value.code or 0), said.out, said.err
+
+    def beside(self, name: str) -> Dgrag:
+        """The same on another state directory."""
+        return Dgrag(self.state.with_name(name), self._capsys)
+
+
+def faked(make: Callable[..., Service]) -> Callable[..., Service]:
+    """The service as it would be, but for its command."""
+
+    def made(*given: Any, **named: Any) -> Service:
+        service = make(*given, **named)
+        return replace(service, command=(FAKE, str(named["port"])))
+
+    return made
+
+
+@pytest.fixture
+def dgrag(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Dgrag]:
+    monkeypatch.setattr(launch, "fetch_embedder", lambda settings, progress: None)
+    monkeypatch.setattr(launch, "fetch_generator", lambda name, settings, progress: Path("weights.gguf"))
+    for name in ("model_service", "cloud_service", "edge_service"):
+        monkeypatch.setattr(launch, name, faked(getattr(services, name)))
+    monkeypatch.setenv("COLUMNS", "200")
+    children = []
+    monkeypatch.setattr(supervisor, "spawn", lambda *given, **named: children.append(spawn(*given, **named)) or children[-1])
+    made = Dgrag(tmp_path / "state", capsys)
+    yield made
+    made("down")
+    for child in children:
+        child.wait()  # a detached cluster outlives its command, which here is this process

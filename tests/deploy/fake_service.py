@@ -1,0 +1,89 @@
+"""A cloud, an edge or a model server for tests, as a process: ``fake_service.py PORT [--flag…]``.
+
+It takes documents ("park" in the name parks, "big" is refused), answers questions, and may crash, ignore SIGTERM or have a child.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+DOCUMENTS: dict[str, dict[str, Any]] = {}
+EDGE = os.environ.get("DGRAG_EDGE_ID", "edge")
+
+
+def answer(question: str) -> dict[str, Any]:
+    return {
+        "query_id": "q1",
+        "answer": f"{EDGE} knows: {question}",
+        "citations": [],
+        "route": "local",
+        "trace": [{"step": "retrieve", "ms": 1.5}],
+        "novelty": "a field of a later release",
+    }
+
+
+def status() -> dict[str, Any]:
+    parked = sum(row["status"] == "parked" for row in DOCUMENTS.values())
+    counts = {"queued": 0, "running": 0, "indexed": len(DOCUMENTS) - parked, "parked": parked}
+    return {"edge": EDGE, "settled": True, "documents": counts, "chunks": 7, "entities": 3, "cloud": {"connected": True}}
+
+
+class Service(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path in {"/ready", "/health"}:
+            self.reply(200, {"ready": True})
+        elif self.path == "/v1/models":
+            self.reply(200, {"data": [{"id": "fake"}]})
+        elif self.path == "/v1/status":
+            self.reply(200, status())
+        elif self.path == "/v1/edges":
+            self.reply(200, {"edges": [{"edge": "ward", "online": True, "last_seen": 0, "summaries": 2, "version": 4, "epoch": "e"}]})
+        else:
+            self.reply(200, DOCUMENTS[self.path.rpartition("/")[2]])
+
+    def do_POST(self) -> None:
+        data = self.rfile.read(int(self.headers["content-length"]))
+        if self.path == "/v1/query":
+            self.reply(200, answer(json.loads(data)["question"]))
+        elif self.path == "/v1/match":
+            self.reply(200, {"matches": [{"edge": "ward", "summary_id": "s1", "score": 0.5}]})
+        else:
+            self.take(data)
+
+    def do_DELETE(self) -> None:
+        self.reply(404, {"title": "Not Found", "detail": "there is no edge 'x' here", "code": "not_found", "next_step": "list the edges"})
+
+    def take(self, data: bytes) -> None:
+        found = re.search(rb'filename="([^"]+)"', data)
+        name = found[1].decode() if found else json.loads(data)["name"]
+        if "big" in name:
+            self.reply(413, {"title": "Too large", "detail": f"{name} is over the limit of 9 bytes", "code": "too_large"})
+            return
+        parked = {"status": "parked", "reason": "no text layer", "next_step": "run OCR"}
+        DOCUMENTS[f"d{len(DOCUMENTS)}"] = parked if "park" in name else {"status": "indexed"}
+        self.reply(202, {"document_id": f"d{len(DOCUMENTS) - 1}", "job_id": "j", "duplicate": False})
+
+    def reply(self, status_code: int, value: dict[str, Any]) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(status_code)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+if __name__ == "__main__":
+    if "--crash" in sys.argv:
+        sys.stderr.write("line one\ncannot read the moon\n")
+        sys.exit(3)
+    if "--stubborn" in sys.argv:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "--child" in sys.argv:
+        subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Service).serve_forever()

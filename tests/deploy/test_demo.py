@@ -1,0 +1,34 @@
+"""``dgrag demo`` with fake sites: each answers everything itself, so that only the first question is as expected."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+Dgrag = Callable[..., tuple[int, str, str]]  # the fixture of conftest.py
+
+
+def test_the_demo_tells_which_answers_are_not_as_expected_and_stops(dgrag: Dgrag):
+    code, out, err = dgrag("demo")
+    assert code == 1
+    assert "Expected: answered by nobody, and said so" in out
+    assert "hospital knows: Which battery pack" in out
+    assert "✗ was answered by local, expected cloud" in out
+    assert err.splitlines()[-1].startswith("dgrag: 4 of 4 answers are not as expected: “Which battery pack")
+    assert dgrag("down")[1].startswith("nothing runs")
+
+
+def test_the_demo_in_json_holds_the_answers_as_they_came(dgrag: Dgrag):
+    code, out, _ = dgrag("demo", "--json")
+    body = json.loads(out)
+    assert (code, body["ok"], len(body["questions"])) == (1, False, 4)
+    assert body["questions"][0]["answer"]["novelty"] == "a field of a later release"
+    assert body["questions"][0]["fault"] == "does not say CX-40"
+    assert 0 <= body["first_answer_s"] <= body["total_s"]
+
+
+def test_a_kept_demo_goes_on_running(dgrag: Dgrag):
+    _, _, err = dgrag("demo", "--keep", "--json")
+    assert "still running; ask with `dgrag ask" in err
+    status = json.loads(dgrag("status", "--json")[1])
+    assert [edge["edge"] for edge in status["edges"]] == ["hospital", "bank", "plant", "fieldoffice"]

@@ -1,0 +1,192 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.citations import MAX_QUOTE_CHARS, cite, content_words, inert
+from shared.records import ChunkId, DocumentId, EdgeId, Evidence
+
+PUMPS = "Ward 3 has two pumps. Pump P-204 was replaced in March by the Marlow company. It is blue."
+LOANS = "The bank lends at most 40,000 crowns. A loan over five years costs 4 percent a year."
+
+
+def passage(text, *, start=100, edge="ward", score=0.7):
+    return Evidence(EdgeId(edge), DocumentId("d1"), "doc.md", ChunkId("d1:0"), (start, start + len(text)), text, score)
+
+
+EVIDENCE = [passage(PUMPS), passage(LOANS, start=7, edge="bank", score=0.6)]
+
+
+def test_a_marker_that_names_a_given_passage_stays():
+    text, citations = cite("Pump P-204 was replaced in March [1].", EVIDENCE)
+    assert text == "Pump P-204 was replaced in March [1]."
+    assert [(c.n, c.edge, c.document, c.chunk_id, c.score) for c in citations] == [(1, "ward", "doc.md", "d1:0", 0.7)]
+
+
+def test_the_quote_is_the_sentence_that_supports_and_its_span_is_in_the_document():
+    _, (citation,) = cite("Pump P-204 was replaced in March [1].", EVIDENCE)
+    assert citation.quote == "Pump P-204 was replaced in March by the Marlow company."
+    assert citation.span == (122, 177)  # 100 + len("Ward 3 has two pumps. ") = 122; the quote has 55 characters
+
+
+def test_markers_are_renumbered_in_order_of_appearance():
+    text, citations = cite("A loan costs 4 percent [2]. The pump was replaced in March [1]. Five years [2].", EVIDENCE)
+    assert text == "A loan costs 4 percent [1]. The pump was replaced in March [2]. Five years [1]."
+    assert [c.edge for c in citations] == ["bank", "ward"]
+
+
+@pytest.mark.parametrize(
+    ("marker", "kept"),
+    [
+        ("[1, 2]", "[1][2]"),
+        ("[1,2]", "[1][2]"),
+        ("[1] [2]", "[1] [2]"),
+        ("[1][2]", "[1] [2]"),
+        ("[1-2]", "[1][2]"),
+        ("[1 and 2]", "[1][2]"),
+        ("[Passage 1]", "[1]"),
+        ("[passages 1, 2]", "[1][2]"),
+        ("[source 1; source 2]", "[1][2]"),
+        ("(Passage 1)", "[1]"),
+        ("(1)", "[1]"),
+        ("[ 1 ]", "[1]"),
+        ("[1, 9]", "[1]"),
+        ("[1, 1]", "[1]"),
+    ],
+)
+def test_markers_come_in_many_shapes(marker, kept):
+    text, _ = cite(f"The pump was replaced {marker}.", EVIDENCE)
+    assert text.replace("] [", "][") == f"The pump was replaced {kept.replace('] [', '][')}."
+
+
+@pytest.mark.parametrize("marker", ["[3]", "[0]", "[2021]", "[99, 98]"])
+def test_a_marker_that_names_nothing_goes(marker):
+    text, citations = cite(f"Bananas grow in warm countries {marker}.", EVIDENCE)
+    assert text == "Bananas grow in warm countries."
+    assert citations == ()
+
+
+def test_a_marker_behind_the_full_stop_belongs_to_the_sentence_before_it():
+    text, _ = cite("The pump was replaced. [1] Loans cost 4 percent. [2]", EVIDENCE)
+    assert text == "The pump was replaced [1]. Loans cost 4 percent [2]."
+
+
+def test_a_sentence_without_marker_gets_the_passage_that_supports_it():
+    text, citations = cite("The Marlow company replaced pump P-204.", EVIDENCE)
+    assert text == "The Marlow company replaced pump P-204 [1]."
+    assert citations[0].edge == "ward"
+
+
+def test_half_of_the_words_is_enough_and_less_is_not():
+    assert cite("Marlow pump banana castle.", EVIDENCE)[0] == "Marlow pump banana castle [1]."
+    assert cite("Marlow banana castle.", EVIDENCE) == ("Marlow banana castle.", ())
+
+
+def test_the_passage_with_the_larger_share_wins_and_a_tie_goes_to_the_first():
+    assert cite("A loan over five years at a Ward.", EVIDENCE)[1][0].edge == "bank"
+    assert cite("Marlow crowns.", EVIDENCE)[1][0].edge == "ward"
+
+
+def test_every_line_of_a_list_is_cited_by_itself():
+    text, citations = cite("- Pump P-204 was replaced\n- The bank lends 40,000 crowns", EVIDENCE)
+    assert text == "- Pump P-204 was replaced [1]\n- The bank lends 40,000 crowns [2]"
+    assert len(citations) == 2
+
+
+def test_an_enumeration_is_not_taken_for_markers():
+    text, _ = cite("(1) Open the valve, (2) replace the pump P-204 in March.", EVIDENCE)
+    assert text.startswith("(1) Open the valve, (2) replace")
+
+
+def test_a_refusal_is_not_cited():
+    assert cite("The passages do not mention the pump P-204 of Ward 3.", EVIDENCE) == (
+        "The passages do not mention the pump P-204 of Ward 3.",
+        (),
+    )
+
+
+@pytest.mark.parametrize("answer", ["", "Yes.", "...", "[1]"])
+def test_answers_without_words_do_no_harm(answer):
+    text, citations = cite(answer, EVIDENCE)
+    assert len(citations) == text.count("[")
+
+
+def test_without_evidence_no_marker_stays():
+    assert cite("The pump was replaced [1].", []) == ("The pump was replaced.", ())
+
+
+def test_abbreviations_and_decimals_do_not_end_a_sentence():
+    text, _ = cite(
+        "Dr. Ames says that 1.5 pumps of Ward 3, P-204 e.g. the blue one, were replaced in March by the Marlow company.", EVIDENCE
+    )
+    assert text.endswith("Marlow company [1].")
+    assert text.count("[1]") == 1
+
+
+def test_a_quote_is_at_most_300_characters_and_an_exact_part_of_the_passage():
+    long = "word " * 200 + "the pump P-204 was replaced in March " + "other " * 200
+    _, (citation,) = cite("Pump P-204 was replaced in March.", [passage(long, start=10)])
+    assert len(citation.quote) <= MAX_QUOTE_CHARS
+    assert "P-204 was replaced in March" in citation.quote
+    assert long[citation.span[0] - 10 : citation.span[1] - 10] == citation.quote
+
+
+@pytest.mark.parametrize(
+    ("marked_up", "shown"),
+    [
+        ("see [the manual](http://x.example)", "see the manual"),
+        ("see [the manual](javascript:alert(1))", "see the manual"),
+        ("![](http://x.example/p.png?q=secret)done", "done"),
+        ("![plan](p.png)", "plan"),
+        ("[![a](b)](c)", "a"),
+        ("<b>bold</b>", "bold"),
+        ("<script>alert(1)</script>", "alert(1)"),
+        ("<<b>script>x", "x"),
+        ("<img src=x onerror=alert(1)", "< img src=x onerror=alert(1)"),
+        ("<!-- hidden -->seen", "seen"),
+        ("3 < 5 and 7 > 6", "3 < 5 and 7 > 6"),
+        ("a <- b", "a <- b"),
+        ("nul\x00bell\x07", "nulbell"),
+        ("\u202eturned", "turned"),
+        ("half \ud800 pair", "half ? pair"),
+        ("two\nlines\tkept", "two\nlines\tkept"),
+    ],
+)
+def test_markup_is_made_inert(marked_up, shown):
+    assert inert(marked_up) == shown
+
+
+def test_a_linked_marker_is_a_marker():
+    assert cite("The pump was replaced [1](http://x.example).", EVIDENCE)[0] == "The pump was replaced [1]."
+
+
+def test_plural_and_case_do_not_matter_for_content_words():
+    assert content_words("The PUMPS of a ward") == content_words("pump, Wards!")
+
+
+SENTENCES = st.lists(
+    st.sampled_from(
+        ["Pump P-204 was replaced", " [1]", " [2]", " [7]", ". ", "(2)", "\n", "A loan costs 4 percent", "[1, 2]", "é<b>", "! "]
+    ),
+    max_size=12,
+)
+
+
+@given(SENTENCES.map("".join))
+def test_markers_and_citations_always_agree(answer):
+    """Numbers are 1..k in order of first appearance, and each quote stands in its passage where its span says."""
+    text, citations = cite(answer, EVIDENCE)
+    seen = list(dict.fromkeys(int(n) for n in re.findall(r"\[(\d+)\]", text)))
+    assert seen == [c.n for c in citations] == list(range(1, len(citations) + 1))
+    for citation in citations:
+        source = next(item for item in EVIDENCE if item.edge == citation.edge)
+        start, end = (at - source.span[0] for at in citation.span)
+        assert source.text[start:end] == citation.quote
+        assert citation.quote
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_any_text_can_be_cited(answer, source):
+    text, _ = cite(answer, [passage(source)] if source else [])
+    text.encode("utf-8")

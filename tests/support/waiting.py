@@ -1,0 +1,10 @@
+"""Waiting for a state of another task that nothing announces."""
+
+import asyncio
+
+
+async def until(condition, *, limit_s=30):
+    """Return when ``condition()`` is true; fail after ``limit_s`` seconds."""
+    async with asyncio.timeout(limit_s):
+        while not condition():  # noqa: ASYNC110 - the product has no event for it, and needs none
+            await asyncio.sleep(0.005)

@@ -1,0 +1,430 @@
+"""The house rules that no linter knows; each is shown to fail on a bad example."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from shared.prompts import PromptFile, load_prompt
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("shared", "edge_node", "cloud_server", "deploy", "benchmarks")
+MAX_MODULE_LINES = 300
+MAX_FUNCTION_LINES = 40  # signature and body, without the docstring
+
+# What only a border file may import: the network, files, processes, threads, time and chance.
+# fmt: off
+IO_MODULES = frozenset([
+    "asyncio", "concurrent.futures", "ctypes", "fastapi", "glob", "http", "httpx", "importlib.resources", "logging",
+    "multiprocessing", "os", "pathlib", "random", "secrets", "shutil", "signal", "socket", "sqlite3", "sse_starlette", "starlette",
+    "subprocess", "tempfile", "threading", "time", "urllib.request", "uvicorn", "uvloop",
+])
+# fmt: on
+
+# The border files, sorted. Everything else is pure: values in, values out (CONTRIBUTING.md, "How to add a border file").
+BORDER = [
+    "benchmarks/textbooks.py",
+    "cloud_server/__main__.py",
+    "cloud_server/app.py",
+    "cloud_server/crossedge/coordinator.py",
+    "cloud_server/crossedge/fan_out.py",
+    "cloud_server/crossedge/mailbox.py",
+    "cloud_server/database.py",
+    "cloud_server/routes/deps.py",
+    "cloud_server/routes/edges.py",
+    "cloud_server/routes/questions.py",
+    "cloud_server/routes/service.py",
+    "cloud_server/settings.py",
+    "cloud_server/summaries/catalogue.py",
+    "cloud_server/summaries/store.py",
+    "deploy/cli/add.py",
+    "deploy/cli/ask.py",
+    "deploy/cli/cloud.py",
+    "deploy/cli/edge.py",
+    "deploy/cli/main.py",
+    "deploy/cli/model.py",
+    "deploy/cli/options.py",
+    "deploy/cli/rest.py",
+    "deploy/cli/sending.py",
+    "deploy/cli/sources.py",
+    "deploy/cli/status.py",
+    "deploy/cli/up.py",
+    "deploy/cluster/child.py",
+    "deploy/cluster/free_ports.py",
+    "deploy/cluster/launch.py",
+    "deploy/cluster/processes.py",
+    "deploy/cluster/state.py",
+    "deploy/cluster/supervisor.py",
+    "deploy/cluster/weights.py",
+    "deploy/demo.py",
+    "edge_node/__main__.py",
+    "edge_node/answer/answerer.py",
+    "edge_node/api/deps.py",
+    "edge_node/api/documents.py",
+    "edge_node/api/questions.py",
+    "edge_node/api/service.py",
+    "edge_node/app.py",
+    "edge_node/build.py",
+    "edge_node/graph/model_extraction.py",
+    "edge_node/graph/nlp.py",
+    "edge_node/graph/partition.py",
+    "edge_node/ingest/worker.py",
+    "edge_node/link/cloud_client.py",
+    "edge_node/link/cloud_link.py",
+    "edge_node/node.py",
+    "edge_node/settings.py",
+    "edge_node/store/database.py",
+    "edge_node/store/documents.py",
+    "edge_node/store/graph.py",
+    "edge_node/strategies/dgrag/keywords.py",
+    "edge_node/strategies/dgrag/settle.py",
+    "edge_node/strategies/dgrag/strategy.py",
+    "edge_node/strategies/naive/strategy.py",
+    "shared/clock.py",
+    "shared/http_problems.py",
+    "shared/index/faiss.py",
+    "shared/index/matrix.py",
+    "shared/index/nano.py",
+    "shared/models/build.py",
+    "shared/models/catalogue.py",
+    "shared/models/fetch.py",
+    "shared/models/hub.py",
+    "shared/models/local_embedder.py",
+    "shared/models/onnx_embedder.py",
+    "shared/models/openai_compatible.py",
+    "shared/models/serve.py",
+    "shared/models/settings.py",
+    "shared/models/wheels.py",
+    "shared/models/wordpiece.py",
+    "shared/prompts.py",
+    "shared/service.py",
+    "shared/trace.py",
+]
+
+# The only files outside settings.py that touch the environment: they start processes and hand an environment on.
+ENVIRONMENT_READERS = [
+    "deploy/cli/edge.py",
+    "deploy/cluster/processes.py",
+    "shared/models/serve.py",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One source file: its path under the root, its text and its syntax tree."""
+
+    path: str
+    text: str
+    tree: ast.Module
+
+
+def modules(root: Path = ROOT) -> list[Module]:
+    files = sorted(file for package in PACKAGES for file in (root / package).rglob("*.py"))
+    texts = [(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")) for file in files]
+    return [Module(path, text, ast.parse(text)) for path, text in texts]
+
+
+def imported_names(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def does_io(module: Module) -> bool:
+    opens = any(isinstance(node, ast.Call) and ast.unparse(node.func) in {"open", "input"} for node in ast.walk(module.tree))
+    return opens or any(name == io or name.startswith(f"{io}.") for name in imported_names(module.tree) for io in IO_MODULES)
+
+
+def border_modules(root: Path = ROOT) -> list[str]:
+    return [module.path for module in modules(root) if does_io(module)]
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def function_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    first = function.body[0]
+    documented = ast.get_docstring(function) is not None
+    docstring = (first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0
+    return (function.end_lineno or function.lineno) - function.lineno + 1 - docstring
+
+
+def too_long(root: Path = ROOT) -> list[str]:
+    found = []
+    for module in modules(root):
+        if (lines := len(module.text.splitlines())) > MAX_MODULE_LINES:
+            found.append(f"{module.path}: {lines} lines")
+        for function in functions(module.tree):
+            if (lines := function_lines(function)) > MAX_FUNCTION_LINES:
+                found.append(f"{module.path}:{function.lineno} {function.name}: {lines} lines")
+    return found
+
+
+def undocumented(root: Path = ROOT) -> list[str]:
+    found = []
+    for module in modules(root):
+        public: list[ast.AST] = [module.tree]
+        while public:
+            node = public.pop()
+            if ast.get_docstring(node) is None:  # type: ignore[arg-type]
+                found.append(f"{module.path}:{getattr(node, 'lineno', 1)} {getattr(node, 'name', 'module')}")
+            if isinstance(node, ast.Module | ast.ClassDef):
+                public += [child for child in node.body if is_public(child)]
+    return found
+
+
+def is_public(node: ast.stmt) -> bool:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or node.name.startswith("_"):
+        return False
+    decorators = {ast.unparse(decorator).rpartition(".")[2] for decorator in node.decorator_list}
+    return not decorators & {"overload", "setter", "deleter"}
+
+
+def dangers(root: Path = ROOT) -> list[str]:
+    return [f"{module.path}:{line} {what}" for module in modules(root) for line, what in module_dangers(module)]
+
+
+def module_dangers(module: Module) -> Iterator[tuple[int, str]]:
+    forbidden_calls = {"eval", "exec", "yaml.load", "os.system"} | (set() if module.path.startswith("benchmarks/") else {"print"})
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call):
+            if (name := ast.unparse(node.func)) in forbidden_calls:
+                yield node.lineno, name
+            switches = {(keyword.arg, getattr(keyword.value, "value", None)) for keyword in node.keywords}
+            yield from ((node.lineno, f"{name}={value}") for name, value in switches & {("verify", False), ("shell", True)})
+        elif isinstance(node, ast.ExceptHandler) and swallows_all(node):
+            yield node.lineno, "catch-all except"
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            loaders = {name.partition(".")[0] for name in imported_names(node)} & {"pickle", "marshal", "shelve", "dill", "joblib"}
+            yield from ((node.lineno, name) for name in loaders)
+
+
+def swallows_all(handler: ast.ExceptHandler) -> bool:
+    """It catches everything and does not end by raising on: cleaning up and raising on is fine."""
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    all_caught = any(each is None or ast.unparse(each) in {"Exception", "BaseException"} for each in caught)
+    return all_caught and not isinstance(handler.body[-1], ast.Raise)
+
+
+def environment_readers(root: Path = ROOT) -> list[str]:
+    reads = re.compile(r"\bos\.(environb?|getenvb?|putenv)\b|from os import .*\b(environ|getenv)")
+    return [module.path for module in modules(root) if reads.search(module.text) and not module.path.endswith("settings.py")]
+
+
+def prompt_files(root: Path = ROOT) -> list[tuple[str, str]]:
+    found = sorted(file for package in PACKAGES for file in (root / package).rglob("prompts/*.md"))
+    return [(".".join(file.parent.parent.relative_to(root).parts), file.stem) for file in found]
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def private_places(root: Path = ROOT) -> list[str]:
+    # The patterns are cut in two so that this file does not match itself.
+    folders = re.compile("(?<![\\w.*])(" + "|".join(("/" + "work/", "/" + "root/", "/tmp" + "/w/")) + ")")
+    hosts = re.compile("://[^/\\s\"'<>]*\\.(" + "internal|intranet|corp|lan)\\b")
+    found = []
+    for name in project_files(root):
+        for number, line in enumerate((root / name).read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            found += [f"{name}:{number} {match.group()}" for match in (folders.search(line), hosts.search(line)) if match]
+    return found
+
+
+def project_files(root: Path) -> list[str]:
+    command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if listed.returncode == 0:
+        return [name for name in listed.stdout.split("\0") if (root / name).is_file()]
+    return [file.relative_to(root).as_posix() for file in root.rglob("*") if file.is_file() and ".venv" not in file.parts]
+
+
+def dependencies(root: Path = ROOT) -> set[str]:
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    return {normal(requirement) for group in groups for requirement in group} - {"dgrag"}
+
+
+def unpinned(root: Path = ROOT) -> list[str]:
+    pins = (root / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    return sorted(dependencies(root) - {normal(line) for line in pins if "==" in line} - {"vllm"})  # vllm pins its own world
+
+
+def unexplained(root: Path = ROOT) -> list[str]:
+    """Dependencies without a place in the first column of the table of reasons."""
+    lines = (root / "docs" / "adr" / "0002-dependencies.md").read_text(encoding="utf-8").splitlines()
+    named = [word for line in lines if line.startswith("| ") for word in re.findall(r"[\w.-]+", line.split("|")[1])]
+    return sorted(dependencies(root) - {normal(word) for word in named})
+
+
+def normal(requirement: str) -> str:
+    """The package's name as PEP 503 writes it."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement, maxsplit=1)[0]).lower()
+
+
+@pytest.fixture
+def bad(tmp_path: Path):
+    """Write a bad module into an empty tree and hand out the tree's root."""
+
+    def write(text: str, path: str = "shared/bad.py") -> Path:
+        file = tmp_path / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return tmp_path
+
+    return write
+
+
+def test_only_border_files_do_io_and_every_border_file_does():
+    actual = border_modules()
+    unlisted, idle = sorted(set(actual) - set(BORDER)), sorted(set(BORDER) - set(actual))
+    assert not unlisted, f"pure files must not import IO; make them pure, or add to BORDER: {unlisted}"
+    assert not idle, f"these need no IO any more; take them off BORDER: {idle}"
+    assert sorted(set(BORDER)) == BORDER
+
+
+@pytest.mark.parametrize(
+    "line", ["import os", "import os.path", "from pathlib import Path", "from importlib import resources", "import httpx as h", "open('x')"]
+)
+def test_an_io_import_makes_a_file_a_border_file(bad, line):
+    assert border_modules(bad(line)) == ["shared/bad.py"]
+
+
+@pytest.mark.parametrize("line", ["import osmnx", "from shared import time", "from . import os", "import importlib", "x = 'import os'"])
+def test_a_pure_import_does_not(bad, line):
+    assert border_modules(bad(line)) == []
+
+
+def test_no_module_and_no_function_is_too_long():
+    assert too_long() == []
+
+
+def test_a_long_module_and_a_long_function_are_found_and_a_docstring_is_free(bad):
+    docstring = '    """' + "Line.\n" * 60 + '    """\n'
+    fits = "def fits():\n" + docstring + "    x = 1\n" * 39
+    assert too_long(bad(fits)) == []
+    assert too_long(bad(fits + "    x = 1\n")) == ["shared/bad.py:1 fits: 41 lines"]
+    assert too_long(bad("x = 1\n" * 301)) == ["shared/bad.py: 301 lines"]
+
+
+def test_every_public_thing_is_documented():
+    assert undocumented() == []
+
+
+def test_missing_docstrings_are_found_and_private_things_are_free(bad):
+    text = '"""M."""\nclass A:\n    def method(self): ...\n    def _own(self): ...\ndef f():\n    """F."""\n    def inner(): ...\n'
+    assert undocumented(bad(text)) == ["shared/bad.py:2 A", "shared/bad.py:3 method"]
+    assert undocumented(bad("x = 1")) == ["shared/bad.py:1 module"]
+
+
+def test_nothing_dangerous_or_careless_is_called():
+    assert dangers() == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "print(1)",
+        "eval('1')",
+        "import pickle",
+        "from pickle import loads",
+        "yaml.load(text)",
+        "client(verify=False)",
+        "run('ls', shell=True)",
+        "try: pass\nexcept: pass",
+        "try: pass\nexcept Exception: pass",
+        "try: pass\nexcept (ValueError, BaseException): pass",
+    ],
+)
+def test_a_dangerous_call_is_found(bad, text):
+    assert len(dangers(bad(text))) == 1
+
+
+def test_a_named_error_and_a_console_are_no_danger(bad):
+    assert dangers(bad("try: console.print(1)\nexcept (ValueError, KeyError): get(verify=True)")) == []
+
+
+def test_a_clean_up_that_raises_on_is_no_catch_all(bad):
+    assert dangers(bad("try: go()\nexcept BaseException:\n    stop()\n    raise")) == []
+
+
+def test_the_environment_is_read_in_settings_only():
+    assert environment_readers() == ENVIRONMENT_READERS
+
+
+@pytest.mark.parametrize("text", ["os.environ['A']", "os.getenv('A')", "from os import path, environ"])
+def test_a_read_of_the_environment_is_found_outside_settings(bad, text):
+    assert environment_readers(bad(text)) == ["shared/bad.py"]
+    assert environment_readers(bad(text, "edge_node/settings.py")) == ["shared/bad.py"]
+
+
+@pytest.mark.parametrize(("package", "name"), prompt_files())
+def test_every_prompt_renders_with_its_fields(package, name):
+    prompt = load_prompt(package, name)
+    messages = prompt.render(**dict.fromkeys(prompt.fields, "value"))
+    assert all(message.content.strip() for message in messages)
+
+
+def test_a_prompt_with_a_stray_dollar_does_not_render():
+    with pytest.raises(ValueError, match="placeholder"):
+        PromptFile("bad", "It costs $ 5.").render()
+
+
+def test_the_import_contracts_are_kept():
+    result = lint_imports(ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("importer", ["shared.wrong", "cloud_server.wrong"])
+def test_an_import_against_the_layers_breaks_a_contract(bad, importer):
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    named = [module for contract in contracts for module in contract.get("modules", [])]
+    for module in {*PACKAGES, *named}:
+        parts = module.split(".")
+        for depth in range(1, len(parts) + 1):
+            bad("", "/".join([*parts[:depth], "__init__.py"]))
+    folder = bad((ROOT / "pyproject.toml").read_text(encoding="utf-8"), "pyproject.toml")
+    assert lint_imports(folder).returncode == 0
+    bad("import edge_node", importer.replace(".", "/") + ".py")
+    assert lint_imports(folder).returncode == 1
+
+
+def test_no_file_names_a_private_machine():
+    assert private_places() == []
+
+
+def test_a_private_path_and_a_private_host_are_found(bad):
+    private = ["a = '/" + "root/x'", "b = 'https://pypi" + ".corp.lan/simple'"]
+    assert len(private_places(bad("\n".join([*private, "c = 'docs/" + "work/x'", "d = 'https://example.org/lan'"])))) == 2
+
+
+def test_every_direct_dependency_has_a_pin_and_a_reason():
+    assert unpinned() == []
+    assert unexplained() == []
+
+
+def test_a_dependency_without_a_pin_or_a_reason_is_found(bad):
+    bad("httpx==1\nPy_Pdf==2\n", "constraints.txt")
+    bad("| package | why |\n| --- | --- |\n| **edge:** numpy, py-pdf | httpx is not meant |\n", "docs/adr/0002-dependencies.md")
+    project = """
+        [project]
+        dependencies = ["httpx", "numpy>=2; python_version > '3'"]
+        [project.optional-dependencies]
+        edge = ["py.pdf[x]"]
+    """
+    root = bad(project, "pyproject.toml")
+    assert unpinned(root) == ["numpy"]
+    assert unexplained(root) == ["httpx"]
