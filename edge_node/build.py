@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import httpx
 
 from edge_node.answer.answerer import Answerer, ReadLimits
+from edge_node.answer.focus import Focus
 from edge_node.answer.gate import Gate, GateLimits
 from edge_node.answer.samples import Sampling
 from edge_node.ingest.worker import Chunking, Worker
@@ -47,7 +48,7 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     strategy = open_strategy(settings.strategy, Tools(edge, documents, graph, parts.embedder, remembering, settings.index), settings)
     client = CloudClient(parts.cloud, edge) if parts.cloud is not None else None
     gate = Gate(parts.generator, parts.embedder, GateLimits(settings.max_refusals, settings.min_sufficiency, settings.min_similarity))
-    answerer = Answerer(strategy, parts.generator, gate, client, _read_limits(settings))
+    answerer = Answerer(strategy, Focus(parts.embedder, parts.tokenizer), parts.generator, gate, client, _read_limits(settings))
     link = CloudLink(client, graph, answerer.evidence) if client else None
 
     async def tell_cloud() -> None:
@@ -61,7 +62,9 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
 
 def _read_limits(settings: EdgeSettings) -> ReadLimits:
     sampling = Sampling(settings.samples, settings.sample_tokens, settings.temperature, settings.seed)
-    return ReadLimits(settings.context_tokens, settings.top_k, sampling, settings.answer_deadline_s, settings.cloud_deadline_s)
+    return ReadLimits(
+        settings.candidate_tokens, settings.context_tokens, settings.top_k, sampling, settings.answer_deadline_s, settings.cloud_deadline_s
+    )
 
 
 def check_fingerprint(database: Database, fingerprint: str) -> None:

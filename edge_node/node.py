@@ -53,9 +53,8 @@ class EdgeNode:
         if not name.strip() or "\0" in name:
             raise InputError("a document needs a name", next_step="give a file name")
         accepted = await asyncio.to_thread(self.documents.accept, name, raw, reader=reader, title=title, labels=labels)
-        if not accepted.duplicate:
-            await self.strategy.remove(accepted.removed)
-            self.worker.wake(dirty=bool(accepted.removed))
+        await self.strategy.remove(accepted.removed)
+        self.worker.wake(dirty=bool(accepted.removed))
         return accepted
 
     async def remove(self, document_id: DocumentId) -> int:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from shared.records import Citation, Evidence
-from shared.refusals import REFUSAL, is_refusal
-
-__all__ = ["REFUSAL", "cite", "content_words", "inert", "is_refusal"]  # who checks an answer needs both checks
+from shared.refusals import is_refusal
+from shared.sentences import WORD, content_words, sentences
 
 MIN_SUPPORT = 0.5  # share of a sentence's content words that a passage must hold to be cited for it
 MAX_QUOTE_CHARS = 300
@@ -21,16 +19,6 @@ _LABELLED = r"\(\s*(?:passages?|sources?|documents?|refs?)\s*#?\d{1,4}(?:\s*(?:,
 # "(2)" alone is an enumeration ("(1) open, (2) close") unless a sentence ends behind it
 MARKER = re.compile(rf"[ \t]*(?:\[\s*{_LIST}\s*\]|{_LABELLED}|\(\s*\d{{1,2}}\s*\)(?=\s*(?:[.!?]|$)))", re.IGNORECASE | re.MULTILINE)
 _AFTER_STOP = re.compile(rf"([.!?])((?:{MARKER.pattern})+)", re.IGNORECASE | re.MULTILINE)
-_ABBREVIATION = r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\bFig)(?<!\b[A-Z])"
-_SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}\.|[!?])[\"'”’)]*(?=\s|$))\s*|\n+")
-_WORD = re.compile(r"\w+")
-_STOP_WORDS = frozenset(
-    """
-    a about after all also an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it
-    its may more most must no not of on or our she should so some such than that the their them then there these they this those to was we
-    were what when where which who why will with would you your yes answer passage passages according based question
-    """.split()  # noqa: SIM905 - a list would be a page long
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +43,7 @@ def cite(answer: str, evidence: Sequence[Evidence]) -> tuple[str, tuple[Citation
     text = _AFTER_STOP.sub(r"\2\1", inert(answer))  # "failed. [1]" -> "failed [1].", so that a marker stands in its sentence
     passages = [_passage(item.text) for item in evidence]
     cited: dict[int, frozenset[str]] = {}  # row of evidence -> words of the first sentence that cites it; insertion order = n
-    pieces = [_with_markers(text[start:end], passages, cited) for start, end in _sentences(text)]
+    pieces = [_with_markers(text[start:end], passages, cited) for start, end in sentences(text)]
     citations = tuple(_citation(n, evidence[row], passages[row], words) for n, (row, words) in enumerate(cited.items(), start=1))
     return "".join(pieces).strip(), citations
 
@@ -156,7 +144,7 @@ def _shortened(text: str, start: int, end: int, words: frozenset[str]) -> tuple[
     """Cut a long sentence to the window of ``MAX_QUOTE_CHARS`` that begins at a word and holds most of ``words``."""
     if end - start <= MAX_QUOTE_CHARS:
         return start, end
-    starts = [match.start() for match in _WORD.finditer(text, start, end)] or [start]
+    starts = [match.start() for match in WORD.finditer(text, start, end)] or [start]
     found = {at: len(words & content_words(text[at : min(at + MAX_QUOTE_CHARS, end)])) for at in starts[::8]}
     best = max(found, key=lambda at: (found[at], -at))
     stop = min(best + MAX_QUOTE_CHARS, end)
@@ -167,30 +155,9 @@ def _shortened(text: str, start: int, end: int, words: frozenset[str]) -> tuple[
 
 def _passage(text: str) -> _Passage:
     spans = []
-    for start, end in _sentences(text):
+    for start, end in sentences(text):
         piece = text[start:end]
         start += len(piece) - len(piece.lstrip())
         if piece.strip():
             spans.append((start, start + len(piece.strip())))
     return _Passage(content_words(text), tuple(spans) or ((0, min(len(text), MAX_QUOTE_CHARS)),))
-
-
-def _sentences(text: str) -> list[tuple[int, int]]:
-    """Spans that cover the text; each sentence ends behind its closing punctuation and the blanks that follow."""
-    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-    cuts = sorted({0, *ends, len(text)})
-    return list(pairwise(cuts))
-
-
-def content_words(text: str) -> frozenset[str]:
-    """The words that carry meaning, in lower case and without a plural s.
-
-    >>> sorted(content_words("The pumps of Ward 3 were replaced."))
-    ['3', 'pump', 'replaced', 'ward']
-    """
-    words = (word.casefold() for word in _WORD.findall(text))
-    return frozenset(_singular(word) for word in words if word not in _STOP_WORDS and (len(word) > 1 or word.isdigit()))
-
-
-def _singular(word: str) -> str:
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

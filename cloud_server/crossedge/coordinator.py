@@ -18,6 +18,7 @@ from shared.ports import Clock, Embedder, FloatArray, Generator, Prompt, Tokeniz
 from shared.prompts import load_prompt
 from shared.records import Answer, EdgeReport, Evidence
 from shared.refusals import is_refusal
+from shared.sentences import questions_in
 from shared.trace import Trace
 from shared.wire import QuestionBody
 
@@ -78,8 +79,8 @@ class Coordinator:
         trace, limits = Trace(), self._limits
         nobody = Answer(body.query_id or self._new_id(), NOBODY_KNOWS, (), "cloud", answered=False)
         with trace.step("match"):
-            question = (await self._models.embedder.embed([body.question]))[0]
-            matches = await self._catalogue.match(question, m=body.m or limits.m, min_cosine=limits.min_match)
+            questions = await self._models.embedder.embed(questions_in(body.question))
+            matches = await self._catalogue.match(questions, m=body.m or limits.m, min_cosine=limits.min_match)
         edges = owners(matches, k=limits.k)
         if not edges:
             return replace(nobody, reason="no summary is near enough to the question", trace=trace.steps())
@@ -93,15 +94,15 @@ class Coordinator:
             )
             step.transfer(sent=result.bytes_out, received=result.bytes_in)
         with trace.step("rescore"):
-            evidence = await self._merge([passage for passages in result.evidence.values() for passage in passages], question)
+            evidence = await self._merge([passage for passages in result.evidence.values() for passage in passages], questions)
         answer = await self._write(body.question, evidence, nobody, trace, until=until)
         return _with_edges(answer, result.reports, trace)
 
-    async def _merge(self, passages: Sequence[Evidence], question: FloatArray) -> list[Evidence]:
+    async def _merge(self, passages: Sequence[Evidence], questions: FloatArray) -> list[Evidence]:
         if not passages:
             return []
         vectors = await self._models.embedder.embed([passage.text for passage in passages])
-        ranked = rescore(passages, vectors, question, min_cosine=self._limits.min_evidence)
+        ranked = rescore(passages, vectors, questions, min_cosine=self._limits.min_evidence)
         return fill_budget(ranked, self._models.tokenizer, budget_tokens=self._limits.budget_tokens)
 
     async def _write(self, question: str, evidence: Sequence[Evidence], nobody: Answer, trace: Trace, *, until: float) -> Answer:

@@ -15,13 +15,13 @@ EDGE_SHARE = 0.5  # of the budget, for one edge, where several have something to
 MIN_CUT_TOKENS = 32  # a passage is cut to what is left of the budget, but not to less than this
 
 
-def rescore(passages: Sequence[Evidence], vectors: FloatArray, question: FloatArray, *, min_cosine: float) -> list[Evidence]:
-    """The passages worth keeping, best first, each with the cosine of its row of ``vectors`` (n, d) with ``question`` (d,).
+def rescore(passages: Sequence[Evidence], vectors: FloatArray, questions: FloatArray, *, min_cosine: float) -> list[Evidence]:
+    """The passages worth keeping, best first, each with the best cosine of its row of ``vectors`` (n, d) with ``questions`` (q, d).
 
     Scores that edges report play no part; equal scores stand in the order of edge, document and chunk, so that no edge
     gains by answering first. A passage nearer than ``DUPLICATE_COSINE`` to a better one is dropped.
     """
-    scores = np.clip(vectors @ question, -1.0, 1.0)
+    scores = np.clip((vectors @ questions.T).max(axis=1), -1.0, 1.0)
     order = sorted(
         (row for row in range(len(passages)) if scores[row] >= min_cosine),
         key=lambda row: (-scores[row], passages[row].edge, passages[row].document_id, passages[row].chunk_id),

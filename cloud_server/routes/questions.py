@@ -8,6 +8,7 @@ from fastapi import APIRouter, Header
 
 from cloud_server.routes.deps import CloudDep
 from shared.records import Answer
+from shared.sentences import questions_in
 from shared.wire import DEADLINE_HEADER, Match, MatchBody, MatchReply, QuestionBody
 
 router = APIRouter(prefix="/v1", tags=["questions"])
@@ -24,6 +25,6 @@ async def ask(body: QuestionBody, cloud: CloudDep, deadline_ms: RemainingMs = No
 @router.post("/match")
 async def match(body: MatchBody, cloud: CloudDep) -> MatchReply:
     """The m summaries nearest to a question, best first, without a threshold."""
-    question = (await cloud.models.embedder.embed([body.question]))[0]
-    found = await cloud.catalogue.match(question, m=body.m, min_cosine=-1.0)
-    return MatchReply(matches=[Match(edge=one.edge, summary_id=one.summary_id, score=one.score) for one in found])
+    questions = await cloud.models.embedder.embed(questions_in(body.question))
+    found = await cloud.catalogue.match(questions, m=body.m, min_cosine=-1.0)
+    return MatchReply(matches=[Match(edge=one.edge, summary_id=one.summary_id, score=one.score) for one in found[: body.m]])

@@ -63,9 +63,9 @@ class Catalogue:
             self._index.drop(keys)
             return purged
 
-    async def match(self, question: FloatArray, *, m: int, min_cosine: float) -> list[SummaryMatch]:
+    async def match(self, questions: FloatArray, *, m: int, min_cosine: float) -> list[SummaryMatch]:
         """As ``matching.match``, off the event loop."""
-        return await asyncio.to_thread(match, question, self._index, m=m, min_cosine=min_cosine)
+        return await asyncio.to_thread(match, questions, self._index, m=m, min_cosine=min_cosine)
 
     async def _embed(self, texts: list[str]) -> FloatArray:
         if not texts:

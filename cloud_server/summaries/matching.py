@@ -23,10 +23,14 @@ def summary_key(edge: EdgeId, summary_id: SummaryId) -> str:
     return f"{edge}/{summary_id}"
 
 
-def match(question: FloatArray, index: VectorIndex, *, m: int, min_cosine: float) -> list[SummaryMatch]:
-    """The m summaries nearest to ``question`` (d,), those above the threshold only, best first (§IV-B: m = 1 or 5, 0.4)."""
+def match(questions: FloatArray, index: VectorIndex, *, m: int, min_cosine: float) -> list[SummaryMatch]:
+    """The m summaries nearest to each row of ``questions`` (q, d), above the threshold, best first (§IV-B: m = 1 or 5, 0.4)."""
+    best: dict[str, float] = {}
+    for question in questions:
+        for key, score in index.top(question, m, min_score=min_cosine):
+            best[key] = max(score, best.get(key, -1.0))
     found = []
-    for key, score in index.top(question, m, min_score=min_cosine):
+    for key, score in sorted(best.items(), key=lambda item: -item[1]):
         edge, _, summary_id = key.partition("/")
         found.append(SummaryMatch(EdgeId(edge), SummaryId(summary_id), score))
     return found

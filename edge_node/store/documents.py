@@ -57,7 +57,12 @@ class DocumentStore:
         """Commit a document and its job. The same content under the same name is a no-op; new content replaces the old."""
         identity, now = document_id(name, raw), self.clock.now()
         with self.database.write() as tx:
-            old = tx.execute("SELECT document_id FROM documents WHERE name = ?", (name,)).fetchone()
+            old = tx.execute("SELECT document_id, status FROM documents WHERE name = ?", (name,)).fetchone()
+            if old and old["document_id"] == identity and old["status"] == "parked":
+                tx.execute(
+                    "UPDATE documents SET status = 'queued', code = '', reason = '', next_step = '' WHERE document_id = ?", (identity,)
+                )
+                return Accepted(identity, _new_job(tx, identity, now), duplicate=True)  # sending it again is how to try again
             if old and old["document_id"] == identity:
                 job = tx.execute("SELECT job_id FROM jobs WHERE document_id = ? ORDER BY created_at DESC", (identity,)).fetchone()
                 return Accepted(identity, str(job["job_id"]), duplicate=True)

@@ -184,17 +184,19 @@ class Settler:
             progress("summarise", done, len(stale))
             part = parts[subgraph_id]
             text, spent = await self._summary(part)
+            if text is None:  # the model is away: a plain summary until the next settle, which finds another hash and tries again
+                text, hashes[subgraph_id] = extractive_summary(part), ""
             cost += spent
             changed.append(Summary(SummaryId(subgraph_id), text, len(part.entities), len(part.relations)))
         return changed, hashes, cost
 
-    async def _summary(self, part: Graph) -> tuple[str, Cost]:
+    async def _summary(self, part: Graph) -> tuple[str | None, Cost]:
         if self._options.summaries == "extractive":
             return extractive_summary(part), Cost()
         try:
             written = await model_summary(self._tools.generator, part, deadline_s=MODEL_DEADLINE_S)
         except ModelError:
-            return extractive_summary(part), Cost()  # a routing hint without the model is better than none
+            return None, Cost()
         return written.text, Cost(1, written.reply.tokens_in, written.reply.tokens_out)
 
 

@@ -7,7 +7,7 @@ from cloud_server.crossedge.evidence import fill_budget, rescore
 from shared.models.fake import WordTokenizer
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 
-QUESTION = np.array([1, 0, 0], dtype=np.float32)
+QUESTION = np.array([[1, 0, 0]], dtype=np.float32)  # (1, d)
 
 
 def passage(edge, text, *, chunk="d:0", score=0.0, start=0):

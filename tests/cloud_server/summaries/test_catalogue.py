@@ -35,7 +35,7 @@ def delta(base, version, *texts, removals=()):
 
 async def best(catalogue, embedder, question):
     vector = (await embedder.embed([question]))[0]
-    return [one.summary_id for one in await catalogue.match(vector, m=1, min_cosine=0.5)]
+    return [one.summary_id for one in await catalogue.match(vector[None], m=1, min_cosine=0.5)]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ def index():
     return index
 
 
-QUESTION = np.array([1, 0], dtype=np.float32)
+QUESTION = np.array([[1, 0]], dtype=np.float32)  # (1, d)
 
 
 def test_the_m_nearest_above_the_threshold_come_best_first(index):
@@ -30,7 +30,7 @@ def test_m_cuts(index):
 
 
 def test_nothing_near_matches_nothing(index):
-    assert match(np.array([-1, 0], dtype=np.float32), index, m=5, min_cosine=0.5) == []
+    assert match(np.array([[-1, 0]], dtype=np.float32), index, m=5, min_cosine=0.5) == []
 
 
 def test_owners_are_ranked_by_their_best_summary_and_come_once(index):
@@ -42,3 +42,9 @@ def test_owners_are_ranked_by_their_best_summary_and_come_once(index):
 
 def test_an_owner_is_known_by_the_first_slash(index):
     assert match(QUESTION, index, m=1, min_cosine=0)[0] == SummaryMatch("bank", "s/1", pytest.approx(1.0))
+
+
+def test_each_part_of_a_compound_question_brings_its_own_matches(index):
+    """The first row is nearest to one summary, the second to another; m = 1 each."""
+    both = np.array([[1, 0], [0, 1]], dtype=np.float32)
+    assert len({one.summary_id for one in match(both, index, m=1, min_cosine=0.5)}) == 2

@@ -97,6 +97,16 @@ def test_a_parked_document_says_why_and_what_to_do(documents):
     assert documents.job(accepted.job_id)["ended_at"] is not None
 
 
+def test_a_parked_document_that_is_sent_again_is_tried_again(documents):
+    first = documents.accept("a", b"text", reader="text.txt")
+    documents.take_next()
+    documents.park(first.document_id, code="model_unavailable", reason="no model", next_step="start it")
+    again = documents.accept("a", b"text", reader="text.txt")
+    assert again.duplicate
+    assert again.job_id != first.job_id
+    assert documents.take_next().document_id == first.document_id
+
+
 def test_pages_follow_each_other_by_name(documents):
     for name in "abcde":
         documents.accept(name, b"text", reader="text.txt")

@@ -1,0 +1,59 @@
+"""Sentences and the words that carry meaning: what citing, quoting and narrowing passages all need."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+_ABBREVIATION = r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\bFig)(?<!\b[A-Z])"
+_SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}\.|[!?])[\"'”’)]*(?=\s|$))\s*|\n+")
+WORD = re.compile(r"\w+")
+_STOP_WORDS = frozenset(
+    """
+    a about after all also an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it
+    its may more most must no not of on or our she should so some such than that the their them then there these they this those to was we
+    were what when where which who why will with would you your yes answer passage passages according based question
+    """.split()  # noqa: SIM905 - a list would be a page long
+)
+# "…, and which …?": a second question that could stand alone
+_SECOND_QUESTION = re.compile(
+    r",?\s+and\s+(?=(?:(?:on|at|in|to|from|by|for|with|of)\s+)?(?:which|what|who|whom|whose|when|where|why|how)\b)", re.IGNORECASE
+)
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Spans that cover the text; each sentence ends behind its closing punctuation and the blanks that follow.
+
+    >>> sentences("One. Two!")
+    [(0, 5), (5, 9)]
+    """
+    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+    return list(pairwise(sorted({0, *ends, len(text)})))
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words that carry meaning, in lower case and without a plural s.
+
+    >>> sorted(content_words("The pumps of Ward 3 were replaced."))
+    ['3', 'pump', 'replaced', 'ward']
+    """
+    words = (word.casefold() for word in WORD.findall(text))
+    return frozenset(_singular(word) for word in words if word not in _STOP_WORDS and (len(word) > 1 or word.isdigit()))
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def questions_in(question: str) -> tuple[str, ...]:
+    """The question itself, followed by its parts where it asks two or more things at once.
+
+    A compound question lies between its parts in an embedding space, near the answer of none; each part is searched for too.
+
+    >>> questions_in("Which ward failed, and which lot caused it?")
+    ('Which ward failed, and which lot caused it?', 'Which ward failed?', 'which lot caused it?')
+    >>> questions_in("Who leads research and development?")
+    ('Who leads research and development?',)
+    """
+    parts = [part.strip(" ,.?") for part in _SECOND_QUESTION.split(question)]
+    return (question, *(f"{part}?" for part in parts if part)) if len(parts) > 1 else (question,)
