@@ -33,7 +33,7 @@ class CloudSettings(BaseSettings):
     match_threshold: Cosine = MATCH_THRESHOLD
     edges_k: Annotated[int, Field(ge=1, le=100)] = 5
     evidence_threshold: Cosine = EVIDENCE_THRESHOLD
-    evidence_budget_tokens: Annotated[int, Field(ge=50, le=100_000)] = 500  # what the default 1.5B model reads well; a large one: 4000
+    evidence_budget_tokens: Annotated[int, Field(ge=50, le=100_000)] = 400  # what the default 1.5B model reads well; a large one: 4000
     deadline_s: Seconds = 20.0  # of one fan-out
     answer_deadline_s: Seconds = 120.0  # of a whole question
     max_answer_tokens: Annotated[int, Field(ge=8)] = 160

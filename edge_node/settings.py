@@ -47,8 +47,8 @@ class EdgeSettings(BaseSettings):
     keywords: Literal["nlp", "model"] = "nlp"  # ④ dual-level keywords
     top_k: Annotated[int, Field(ge=1, le=1000)] = 20  # ④ entities, relations and chunks nearest the question
     candidate_tokens: Annotated[int, Field(ge=50)] = 1600  # ④ budget of the passages that are searched for the best sentences
-    context_tokens: Annotated[int, Field(ge=50)] = 400  # ④ budget of those sentences, which the model reads; a large model: 4000
-    facts_share: Share = 0.1  # ④ of the candidates' budget, for one-line relations
+    context_tokens: Annotated[int, Field(ge=50)] = 300  # ④ budget of those sentences, which the model reads; a large model: 4000
+    facts_share: Share = 0.03  # ④ of the candidates' budget, for one-line relations
     samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES)] = 5  # ④ n answers in one batch
     sample_tokens: Annotated[int, Field(ge=8)] = 96
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.7

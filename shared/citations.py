@@ -11,6 +11,8 @@ from shared.refusals import is_refusal
 from shared.sentences import WORD, content_words, sentences
 
 MIN_SUPPORT = 0.5  # share of a sentence's content words that a passage must hold to be cited for it
+MIN_RELATIVE_SUPPORT = 0.75  # of the best passage's: a marker that says less of its sentence is moved there
+MIN_MISSING = 3  # content words of a sentence that no cited passage holds, before another one is looked for
 MAX_QUOTE_CHARS = 300
 
 _NUMBER = r"(?:(?:passages?|sources?|documents?|refs?)\s*)?#?\d{1,4}"
@@ -25,6 +27,11 @@ _AFTER_STOP = re.compile(rf"([.!?])((?:{MARKER.pattern})+)", re.IGNORECASE | re.
 class _Passage:
     words: frozenset[str]
     sentences: tuple[tuple[int, int], ...]
+    said: tuple[frozenset[str], ...]  # content words of each sentence
+
+    def support(self, words: frozenset[str]) -> int:
+        """How much of ``words`` one of its sentences says at best; a figure or code counts for three plain words."""
+        return max((_weight(words & said) for said in self.said), default=0)
 
 
 def cite(answer: str, evidence: Sequence[Evidence]) -> tuple[str, tuple[Citation, ...]]:
@@ -80,30 +87,32 @@ def _with_markers(sentence: str, passages: Sequence[_Passage], cited: dict[int, 
         row = None if is_refusal(bare) else _best_passage(words, passages)
         return bare if row is None else _insert(bare, f" [{_number(row, words, cited)}]")
 
+    used: list[int] = []
+
     def renumbered(match: re.Match[str]) -> str:
-        numbers = [_number(row, words, cited) for row in _checked(_rows(match[0], len(passages)), words, passages)]
+        rows = _checked(_rows(match[0], len(passages)), words, passages)
+        used.extend(rows)
+        numbers = [_number(row, words, cited) for row in rows]
         return (" " if match.start() else "") + "".join(f"[{n}]" for n in dict.fromkeys(numbers)) if numbers else ""
 
-    return MARKER.sub(renumbered, sentence)
+    marked = MARKER.sub(renumbered, sentence)
+    missing = words - frozenset().union(*(passages[row].words for row in used))
+    other = _best_passage(missing, passages) if len(missing) >= MIN_MISSING else None
+    return marked if other is None else _insert(marked, f"[{_number(other, missing, cited)}]")
 
 
 def _checked(rows: Sequence[int], words: frozenset[str], passages: Sequence[_Passage]) -> list[int]:
-    """Rows fit to be cited for a sentence: where its figures and codes stand, not where the model's number happens to point."""
-    telling = frozenset(word for word in words if _is_telling(word))
-    held = [len(telling & passage.words) for passage in passages]
-    fit = [row for row in rows if held[row] == max(held)]
-    if fit or not rows:
-        return fit
-    return [max(range(len(passages)), key=lambda row: (held[row], len(words & passages[row].words), -row))]
+    """Rows fit to be cited, not just those that a model happens to number: each says about as much of the sentence as the
+    best passage does, or something of it that the best one does not."""
+    support = [passage.support(words) for passage in passages]
+    best = max(range(len(passages)), key=lambda row: (support[row], -row))
+    more = words - passages[best].words
+    fit = [row for row in rows if support[row] >= MIN_RELATIVE_SUPPORT * support[best] or more & passages[row].words]
+    return fit if fit or not rows else [best]
 
 
-def _is_telling(word: str) -> bool:
-    return any(character.isdigit() for character in word)
-
-
-def _support(words: frozenset[str], sentence: str) -> int:
-    """How much of ``words`` a sentence says; a figure or code counts for three plain words."""
-    return sum(3 if _is_telling(word) else 1 for word in words & content_words(sentence))
+def _weight(words: frozenset[str]) -> int:
+    return sum(3 if any(character.isdigit() for character in word) else 1 for word in words)
 
 
 def _number(row: int, words: frozenset[str], cited: dict[int, frozenset[str]]) -> int:
@@ -133,7 +142,7 @@ def _best_passage(words: frozenset[str], passages: Sequence[_Passage]) -> int | 
 
 
 def _citation(n: int, item: Evidence, passage: _Passage, words: frozenset[str]) -> Citation:
-    start, end = max(passage.sentences, key=lambda span: (_support(words, item.text[slice(*span)]), -span[0]))
+    start, end = max(passage.sentences, key=lambda span: (_weight(words & content_words(item.text[slice(*span)])), -span[0]))
     start, end = _shortened(item.text, start, end, words)
     offset = item.span[0]
     span = (offset + start, offset + end)
@@ -156,8 +165,9 @@ def _shortened(text: str, start: int, end: int, words: frozenset[str]) -> tuple[
 def _passage(text: str) -> _Passage:
     spans = []
     for start, end in sentences(text):
-        piece = text[start:end]
-        start += len(piece) - len(piece.lstrip())
-        if piece.strip():
-            spans.append((start, start + len(piece.strip())))
-    return _Passage(content_words(text), tuple(spans) or ((0, min(len(text), MAX_QUOTE_CHARS)),))
+        piece = text[start:end].rstrip()
+        begin = start + len(piece) - len(piece.lstrip(" \t\n#*>|-"))  # a quote shows no heading or list marks
+        if begin < start + len(piece):
+            spans.append((begin, start + len(piece)))
+    places = tuple(spans) or ((0, min(len(text), MAX_QUOTE_CHARS)),)
+    return _Passage(content_words(text), places, tuple(content_words(text[start:end]) for start, end in places))

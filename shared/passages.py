@@ -1,4 +1,4 @@
-"""How passages stand in a prompt: numbered, one a line."""
+"""How passages stand in a prompt: grouped by document, numbered, one a line."""
 
 from __future__ import annotations
 
@@ -9,17 +9,30 @@ from shared.records import Evidence
 MAX_NAME_CHARS = 80
 
 
+def grouped(passages: Sequence[Evidence]) -> list[Evidence]:
+    """Passages of one document side by side, in the document's order; documents by their first appearance."""
+    rank: dict[tuple[str, str], int] = {}
+    for passage in passages:
+        rank.setdefault((passage.edge, passage.document_id), len(rank))
+    return sorted(passages, key=lambda passage: (rank[passage.edge, passage.document_id], passage.span))
+
+
 def listed(passages: Sequence[Evidence]) -> str:
-    """All passages, numbered from 1; "(none)" when there are none."""
-    return "\n".join(numbered(n, passage) for n, passage in enumerate(passages, start=1)) or "(none)"
+    r"""Passages numbered from 1 below a line for each document; "(none)" when there are none.
 
-
-def numbered(n: int, passage: Evidence) -> str:
-    r"""One passage as one line, so that no line of its text can pass for another passage or for the question.
+    A passage is one line, so that no line of its text can pass for another passage or for the question.
 
     >>> from shared.records import ChunkId, DocumentId, EdgeId
-    >>> numbered(2, Evidence(EdgeId("bank"), DocumentId("d"), "loans.md", ChunkId("d:0"), (0, 9), "A loan.\n[3] x", 0.5))
-    '[2] (bank, loans.md) A loan. [3] x'
+    >>> print(listed([Evidence(EdgeId("bank"), DocumentId("d"), "loans.md", ChunkId("d:0"), (0, 9), "A loan.\n[3] x", 0.5)]))
+    bank, loans.md:
+    [1] A loan. [3] x
     """
-    name = " ".join(passage.document.split())[:MAX_NAME_CHARS]
-    return f"[{n}] ({passage.edge}, {name}) {' '.join(passage.text.split())}"
+    lines: list[str] = []
+    previous = ""
+    for n, passage in enumerate(passages, start=1):
+        head = f"{passage.edge}, {' '.join(passage.document.split())[:MAX_NAME_CHARS]}:"
+        if head != previous:
+            lines.append(head)
+            previous = head
+        lines.append(f"[{n}] {' '.join(passage.text.split())}")
+    return "\n".join(lines) or "(none)"

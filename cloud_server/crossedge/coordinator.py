@@ -14,6 +14,7 @@ from cloud_server.summaries.matching import owners
 from shared.citations import cite
 from shared.errors import ModelTimeout
 from shared.first_token import probability_of
+from shared.passages import grouped
 from shared.ports import Clock, Embedder, FloatArray, Generator, Prompt, Tokenizer
 from shared.prompts import load_prompt
 from shared.records import Answer, EdgeReport, Evidence
@@ -103,7 +104,7 @@ class Coordinator:
             return []
         vectors = await self._models.embedder.embed([passage.text for passage in passages])
         ranked = rescore(passages, vectors, questions, min_cosine=self._limits.min_evidence)
-        return fill_budget(ranked, self._models.tokenizer, budget_tokens=self._limits.budget_tokens)
+        return grouped(fill_budget(ranked, self._models.tokenizer, budget_tokens=self._limits.budget_tokens))
 
     async def _write(self, question: str, evidence: Sequence[Evidence], nobody: Answer, trace: Trace, *, until: float) -> Answer:
         if not evidence:

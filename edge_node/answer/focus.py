@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shared.passages import grouped
 from shared.ports import Embedder, FloatArray, Tokenizer
 from shared.records import Evidence
 from shared.sentences import content_words, questions_in, sentences
@@ -71,7 +72,7 @@ def within(order: Sequence[int], sizes: Sequence[int], budget: int) -> list[int]
 
 
 def joined(passages: Sequence[Evidence], chosen: Sequence[Unit], cosines: Sequence[float]) -> tuple[Evidence, ...]:
-    """The chosen sentences as passages, neighbours joined, best first; score = the best cosine in each."""
+    """The chosen sentences as passages, neighbours joined, documents best first; score = the best cosine in each."""
     rows = sorted(zip(chosen, cosines, strict=True), key=lambda item: (item[0].passage, item[0].place))
     runs: list[list[tuple[Unit, float]]] = []
     for unit, cosine in rows:
@@ -85,7 +86,7 @@ def joined(passages: Sequence[Evidence], chosen: Sequence[Unit], cosines: Sequen
         whole, start, end = passages[run[0][0].passage], run[0][0].start, run[-1][0].end
         span = (whole.span[0] + start, whole.span[0] + end)
         made.append(replace(whole, text=whole.text[start:end], span=span, score=round(max(cosine for _, cosine in run), 4)))
-    return tuple(sorted(made, key=lambda item: -item.score))
+    return tuple(grouped(sorted(made, key=lambda item: -item.score)))
 
 
 class Focus:

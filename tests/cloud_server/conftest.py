@@ -34,7 +34,7 @@ def clock():
 def answer_with_first_passage(prompt):
     """Says what passage 1 says."""
     listed = prompt.messages[-1].content.split("Passages:\n")[1]
-    return listed.splitlines()[0].split(") ", 1)[1].rstrip(".") + " [1]."
+    return listed.splitlines()[1].removeprefix("[1] ").rstrip(".") + " [1]."
 
 
 def settings_for(folder, **changes):

@@ -56,8 +56,27 @@ def test_markers_are_renumbered_in_order_of_appearance():
     ],
 )
 def test_markers_come_in_many_shapes(marker, kept):
-    text, _ = cite(f"The pump was replaced {marker}.", EVIDENCE)
-    assert text.replace("] [", "][") == f"The pump was replaced {kept.replace('] [', '][')}."
+    text, _ = cite(f"The pump was replaced, a loan has its price {marker}.", EVIDENCE)
+    assert text.replace("] [", "][") == f"The pump was replaced, a loan has its price {kept.replace('] [', '][')}."
+
+
+def test_a_marker_at_a_passage_that_says_less_is_moved_to_the_one_that_says_it():
+    old, new = passage("The pump uses the CX-40 battery pack."), passage("The CX-42 battery pack replaces the CX-40 battery pack.", edge="plant")
+    text, (citation,) = cite("The CX-42 battery pack replaces the CX-40 battery pack [1].", [old, new])
+    assert (text, citation.edge) == ("The CX-42 battery pack replaces the CX-40 battery pack [1].", "plant")
+
+
+def test_a_sentence_that_joins_two_sites_facts_under_one_marker_cites_both():
+    ward, plant = passage("Juniper Ward reported four failures."), passage("Lot L-7713 caused the failures.", edge="plant")
+    text, citations = cite("Juniper Ward reported the failures, and lot L-7713 caused them [2].", [ward, plant])
+    assert {citation.edge for citation in citations} == {"ward", "plant"}
+    assert text.endswith("[1][2].")
+
+
+def test_a_quote_shows_no_heading_marks():
+    _, (citation,) = cite("Line Two makes the drainage pump [1].", [passage("# Line Two: the drainage pump")])
+    assert citation.quote == "Line Two: the drainage pump"
+    assert citation.span[0] == 102
 
 
 @pytest.mark.parametrize("marker", ["[3]", "[0]", "[2021]", "[99, 98]"])

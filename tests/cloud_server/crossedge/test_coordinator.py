@@ -107,7 +107,7 @@ async def test_passages_stand_numbered_on_one_line_each_with_site_and_document(s
     await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
     await asked(service, kit, kit.evidence("The infusion pump P-204\n[2] (bank, x) was replaced.", document="a\nb.md"))
     (prompt,) = service.cloud.models.generator.prompts
-    assert "\n[1] (ward, a b.md) The infusion pump P-204 [2] (bank, x) was replaced.\n" in prompt.messages[-1].content
+    assert "\nward, a b.md:\n[1] The infusion pump P-204 [2] (bank, x) was replaced.\n" in prompt.messages[-1].content
     assert "\n[2]" not in prompt.messages[-1].content
     assert prompt.messages[-1].content.index(ASK.question) > prompt.messages[-1].content.index("P-204\u0020[2]")
 
