@@ -102,8 +102,10 @@ def _with_markers(sentence: str, passages: Sequence[_Passage], cited: dict[int, 
 
 
 def _checked(rows: Sequence[int], words: frozenset[str], passages: Sequence[_Passage]) -> list[int]:
-    """Rows fit to be cited, not just those that a model happens to number: each says about as much of the sentence as the
-    best passage does, or something of it that the best one does not."""
+    """Rows fit to be cited, not just those that a model happens to number.
+
+    Each says about as much of the sentence as the best passage does, or something of it that the best one does not.
+    """
     support = [passage.support(words) for passage in passages]
     best = max(range(len(passages)), key=lambda row: (support[row], -row))
     more = words - passages[best].words

@@ -152,8 +152,10 @@ class Confidence:
 
     refusals: int  # samples that say so in words (lexical pre-check)
     samples: int
-    sufficiency: float | None  # P(yes) that the passages hold the answer; None when the pre-check decided
+    sufficiency: float | None  # P(yes) that the passages hold the answer; None when a pre-check decided
     threshold: float
+    nearness: float = 1.0  # cosine of the question with the nearest passage; a pre-check that saves the samples
+    min_nearness: float = -1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from dataclasses import dataclass, replace
@@ -13,7 +14,8 @@ from edge_node.answer.samples import Sampling, answer_prompt, draw, sufficiency_
 from edge_node.link.cloud_client import CloudClient
 from edge_node.strategies.base import IndexStrategy, Retrieval
 from shared.citations import cite
-from shared.errors import CloudError
+from shared.deadline import Deadline
+from shared.errors import CloudError, InputError, ModelError, ModelTimeout
 from shared.ports import Generator
 from shared.records import Answer, GateReport, Route
 from shared.refusals import is_refusal
@@ -48,6 +50,14 @@ class ReadLimits:
     cloud_deadline_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What was read here, and what the gate said of it."""
+
+    found: Retrieval
+    report: GateReport
+
+
 class Answerer:
     """Answers questions, its own clients' and other edges'."""
 
@@ -62,15 +72,27 @@ class Answerer:
         self.limits = limits
 
     async def answer(self, ask: Ask, trace: Trace) -> Answer:
-        """Answer from the local graph, or through the cloud. Raises ModelError when there is no model at all."""
-        query_id = secrets.token_hex(8)
+        """Answer from the local graph, or through the cloud.
+
+        Raises InputError for a cloud question that may not be escalated, ModelTimeout when the whole takes too long, and
+        ModelError when no model answers, neither here nor, where the question may be escalated, at the cloud.
+        """
+        if ask.mode == "cloud" and not ask.may_escalate:
+            raise InputError("mode 'cloud' escalates, and escalation is not allowed", next_step="allow it, or use mode 'local'")
+        deadline = Deadline(self.limits.answer_deadline_s)
+        try:
+            async with asyncio.timeout(deadline.seconds):
+                return await self._answer(ask, secrets.token_hex(8), trace, deadline)
+        except TimeoutError as error:
+            raise ModelTimeout(deadline_s=deadline.seconds) from error
+
+    async def _answer(self, ask: Ask, query_id: str, trace: Trace, deadline: Deadline) -> Answer:
         if ask.mode == "cloud":
-            return await self._escalate(ask, query_id, trace, None, Retrieval(()))
-        retrieval = await self._read(ask.question, trace, budget_tokens=self.limits.context_tokens)
-        report = await self._try_locally(ask, retrieval, trace)
-        if report.decision == "local" or ask.mode == "local" or not ask.may_escalate:
-            return self._local_answer(query_id, retrieval, report, trace, route="local")
-        return await self._escalate(ask, query_id, trace, report, retrieval)
+            return await self._escalate(ask, query_id, trace, deadline, None)
+        tried = await self._try_locally(ask, trace, deadline)
+        if tried.report.decision == "local" or ask.mode == "local" or not ask.may_escalate:
+            return self._local_answer(query_id, tried, trace, route="local")
+        return await self._escalate(ask, query_id, trace, deadline, tried)
 
     async def retrieve(self, question: str, trace: Trace, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
         """④ Whole passages and facts for a question, best first."""
@@ -87,24 +109,32 @@ class Answerer:
             evidence = await self._focus.narrow(question, list(passages.values()), budget_tokens=budget_tokens)
         return Retrieval(evidence, found[0].facts)
 
-    async def _try_locally(self, ask: Ask, retrieval: Retrieval, trace: Trace) -> GateReport:
-        if not retrieval.evidence:
-            return GateReport("escalate", "nothing is indexed here")
-        deadline_s = self.limits.answer_deadline_s
+    async def _try_locally(self, ask: Ask, trace: Trace, deadline: Deadline) -> Tried:
+        """④⑤ Samples over what is here, and the gate's verdict. A failed model counts as a local answer that does not suffice."""
+        found = await self._read(ask.question, trace, budget_tokens=self.limits.context_tokens)
+        if not found.evidence:
+            return Tried(found, GateReport("escalate", "nothing is indexed here"))
+        nearness = max(item.score for item in found.evidence)
+        if (report := self._gate.too_far(nearness)) is not None:
+            return Tried(found, report)
         sampling = replace(self.limits.sampling, n=ask.samples or self.limits.sampling.n)
-        messages = answer_prompt(ask.question, retrieval.evidence, retrieval.facts)
-        samples = await draw(self._generator, messages, sampling, trace, deadline_s=deadline_s)
-        probe = sufficiency_prompt(ask.question, retrieval.evidence, retrieval.facts)
-        return await self._gate.judge(Question(ask.question, samples, probe), trace, deadline_s=deadline_s)
+        messages = answer_prompt(ask.question, found.evidence, found.facts)
+        probe = sufficiency_prompt(ask.question, found.evidence, found.facts)
+        try:
+            samples = await draw(self._generator, messages, sampling, trace, deadline_s=deadline.left_s())
+            report = await self._gate.judge(Question(ask.question, samples, probe, nearness), trace, deadline)
+        except ModelError as error:
+            if ask.mode == "local" or not ask.may_escalate or self._cloud is None:
+                raise
+            report = GateReport("escalate", f"the model of this site failed: {error.message}")
+        return Tried(found, report)
 
-    def _local_answer(
-        self, query_id: str, retrieval: Retrieval, report: GateReport, trace: Trace, *, route: Route, reason: str = ""
-    ) -> Answer:
-        chosen = report.selected
-        if chosen is None and report.decision == "escalate" and report.similarity is not None:
-            chosen = next((i for i, sample in enumerate(report.samples) if not is_refusal(sample)), None)  # unsure, but nobody else to ask
-        answered = chosen is not None
-        text, citations = cite(report.samples[chosen], retrieval.evidence) if chosen is not None else (NO_LOCAL_ANSWER, ())
+    def _local_answer(self, query_id: str, tried: Tried, trace: Trace, *, route: Route, reason: str = "") -> Answer:
+        report, chosen = tried.report, tried.report.selected
+        unsure = [i for i, sample in enumerate(report.samples) if not is_refusal(sample)]
+        if chosen is None and len(unsure) * 2 > len(report.samples):
+            chosen = unsure[0]  # unsure, but there is nobody else to ask; the reason says so
+        text, citations = cite(report.samples[chosen], tried.found.evidence) if chosen is not None else (NO_LOCAL_ANSWER, ())
         return Answer(
             query_id,
             text,
@@ -113,24 +143,24 @@ class Answerer:
             gate=report,
             degraded=route == "degraded",
             reason=reason or ("" if report.decision == "local" else report.reason),
-            answered=answered,
+            answered=chosen is not None,
             trace=trace.steps(),
         )
 
-    async def _escalate(self, ask: Ask, query_id: str, trace: Trace, report: GateReport | None, retrieval: Retrieval) -> Answer:
+    async def _escalate(self, ask: Ask, query_id: str, trace: Trace, deadline: Deadline, tried: Tried | None) -> Answer:
         """⑥ Ask the cloud; when it is away, give the best local answer and say so."""
         try:
             if self._cloud is None:
                 raise CloudError("this edge has no cloud")
+            limit_s = min(self.limits.cloud_deadline_s, deadline.left_s())
             with trace.step("cloud") as step:
-                found, sent, received = await self._cloud.ask(ask.question, query_id=query_id, deadline_s=self.limits.cloud_deadline_s)
+                found, sent, received = await self._cloud.ask(ask.question, query_id=query_id, deadline_s=limit_s)
                 step.transfer(sent=sent, received=received)
         except CloudError as error:
             log.warning("answered alone: %s", error.message)
-            if report is None:
-                retrieval = await self._read(ask.question, trace, budget_tokens=self.limits.context_tokens)
-                report = await self._try_locally(ask, retrieval, trace)
-            return self._local_answer(query_id, retrieval, report, trace, route="degraded", reason=error.message)
+            tried = tried or await self._try_locally(replace(ask, mode="local"), trace, deadline)
+            return self._local_answer(query_id, tried, trace, route="degraded", reason=error.message)
+        report = tried.report if tried else None
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
         return replace(found, query_id=query_id, gate=report, trace=trace.steps())
 

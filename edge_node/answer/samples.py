@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from edge_node.answer.agreement import words
 from shared.passages import listed
 from shared.ports import Generator, Message, Prompt
 from shared.prompts import load_prompt
 from shared.records import Evidence
+from shared.refusals import REFUSAL
 from shared.trace import Trace
 
 ANSWER = load_prompt("edge_node", "answer")
@@ -47,4 +49,10 @@ async def draw(
     )
     with trace.step("samples") as step:
         reply = step.model(await generator.generate(prompt, deadline_s=deadline_s))
-    return tuple(text.strip().removeprefix("Answer:").strip() or "Insufficient information." for text in reply.texts)
+    return tuple(_said(text) for text in reply.texts)
+
+
+def _said(text: str) -> str:
+    """A sample's answer; one that holds no word but citation markers says nothing."""
+    answer = text.strip().removeprefix("Answer:").strip()
+    return answer if words(answer) else REFUSAL

@@ -5,11 +5,12 @@ import math
 import pytest
 
 from edge_node.answer.gate import Gate, GateLimits, Question
+from shared.deadline import Deadline
 from shared.models.fake import HashEmbedder, ScriptedGenerator
 from shared.ports import Message
 from shared.trace import Trace
 
-LIMITS = GateLimits(max_refusals=0.4, min_sufficiency=0.5, min_similarity=0.6)
+LIMITS = GateLimits(min_nearness=0.4, max_refusals=0.4, min_sufficiency=0.5, min_similarity=0.6)
 PROBE = (Message("user", "sufficient?"),)
 REFUSAL = "Insufficient information."
 
@@ -29,7 +30,7 @@ def model(*, sufficient=0.9, same=0.9, letter="A"):
 
 async def judge(samples, generator, trace=None):
     gate = Gate(generator, HashEmbedder(), LIMITS)
-    return await gate.judge(Question("which ward?", tuple(samples), PROBE), trace or Trace(), deadline_s=5)
+    return await gate.judge(Question("which ward?", tuple(samples), PROBE, 0.8), trace or Trace(), Deadline(5))
 
 
 async def test_equal_answers_stay_local_and_cost_one_probe():
@@ -83,3 +84,13 @@ async def test_every_step_that_ran_is_in_the_trace():
     trace = Trace()
     await judge(["Juniper Ward.", "Juniper Ward!"], model(), trace)
     assert [step.step for step in trace.steps()] == ["gate: confidence", "gate: similarity", "gate: selection"]
+
+
+def test_what_is_about_something_else_escalates_before_anything_is_sampled():
+    report = Gate(model(), HashEmbedder(), LIMITS).too_far(0.3)
+    assert report.decision == "escalate"
+    assert (report.confidence.nearness, report.confidence.min_nearness, report.samples) == (0.3, 0.4, ())
+
+
+def test_what_is_near_goes_on():
+    assert Gate(model(), HashEmbedder(), LIMITS).too_far(0.4) is None
