@@ -17,11 +17,11 @@ install: $(VENV)/.models-$(MODEL) ## make .venv with everything that runs, and f
 demo: install ## four sites and a cloud on this machine: documents indexed, questions answered
 	$(BIN)/dgrag demo --model $(MODEL)
 
-test: $(VENV)/.installed ## every test but the slow ones, as CI runs them
-	$(BIN)/python -m pytest -m "not slow"
+test: $(VENV)/.models-small ## every test but the slow ones, as CI runs them; fetches the small model (0.5 GB)
+	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "not slow"
 
-test-slow: $(VENV)/.installed ## the tests that take minutes
-	$(BIN)/python -m pytest -m slow
+test-slow: $(VENV)/.models-small ## the tests that take minutes
+	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m slow
 
 check: $(VENV)/.installed ## lint, format, types, import contracts; then the size of each package
 	$(BIN)/ruff check .
@@ -46,6 +46,6 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[edge,cloud,model,dev]' --constraint constraints.txt
 	touch $@
 
-$(VENV)/.models-$(MODEL): $(VENV)/.installed
-	$(BIN)/dgrag model fetch $(MODEL) minilm
+$(VENV)/.models-%: $(VENV)/.installed
+	$(BIN)/dgrag model fetch $* minilm
 	touch $@

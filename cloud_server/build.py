@@ -36,14 +36,14 @@ class Cloud:
     coordinator: Coordinator
 
     async def expel(self, edge: EdgeId) -> int:
-        """Forget an edge: its row, its summaries, its poll, and what is asked of it now. Raises NotFound."""
+        """Shut an edge out: purge its row, its summaries, its poll, and what is asked of it now. Raises NotFound, Expelled."""
         purged = await self.catalogue.expel(edge)
         self.mailbox.forget(edge)
         self.fan_out.give_up(edge)
         return purged
 
     def edges(self) -> list[EdgeView]:
-        """All edges, by name."""
+        """All edges, by name; reads the store, so it belongs off the event loop."""
         counts = self.summaries.counts()
         return [
             EdgeView(

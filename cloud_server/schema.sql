@@ -1,19 +1,26 @@
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- Every statement may be repeated: it brings a store of an older release up to date.
 
-CREATE TABLE edges (
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS edges (
     edge      TEXT PRIMARY KEY,
     epoch     TEXT NOT NULL DEFAULT '',  -- of the summaries held; '': none yet, the next delta must be a snapshot
     version   INTEGER NOT NULL DEFAULT 0,
     last_seen REAL NOT NULL              -- seconds since the epoch
 ) WITHOUT ROWID;
 
-CREATE TABLE retired_epochs (            -- a delayed delta of a former store must not overwrite the present one's
+CREATE TABLE IF NOT EXISTS expelled (    -- who may not enrol until an operator lets it
+    edge TEXT PRIMARY KEY,
+    at   REAL NOT NULL                   -- seconds since the epoch
+) WITHOUT ROWID;
+
+CREATE TABLE IF NOT EXISTS retired_epochs (  -- a delayed delta of a former store must not overwrite the present one's
     edge  TEXT NOT NULL REFERENCES edges ON DELETE CASCADE,
     epoch TEXT NOT NULL,
     PRIMARY KEY (edge, epoch)
 ) WITHOUT ROWID;
 
-CREATE TABLE summaries (
+CREATE TABLE IF NOT EXISTS summaries (
     edge       TEXT NOT NULL REFERENCES edges ON DELETE CASCADE,
     summary_id TEXT NOT NULL,
     text       TEXT NOT NULL,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
+from textwrap import shorten
 from typing import Annotated, Any
 
 import httpx
@@ -24,7 +25,7 @@ from deploy.cli.board import err, out
 from deploy.cli.options import Json
 from deploy.cli.rest import client
 from deploy.cli.sources import files_in
-from deploy.cli.up import bring_up, fill
+from deploy.cli.up import bring_up
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import Plan
 from deploy.cluster.state import StateDir
@@ -34,6 +35,7 @@ from shared.records import Answer
 
 SAMPLES = Path(__file__).parent / "samples"
 SITES = ("hospital", "bank", "plant", "fieldoffice")
+QUESTION_CHARS = 22  # of a row of the summary: the row fits into 80 columns
 QUESTIONS = 4  # the first ones of the file: one of each kind
 
 
@@ -61,7 +63,7 @@ def demo(
             asked.append(result)
             first_answer_s = first_answer_s or time.monotonic() - started
             if not as_json:
-                _show(result)
+                _show(len(asked), result)
     total_s = time.monotonic() - started
     if as_json:
         typer.echo(orjson.dumps(as_body(asked, first_answer_s, total_s)).decode())
@@ -70,7 +72,7 @@ def demo(
             Text(),
             render.heading("Summary"),
             _summary(asked),
-            Text(f"\nfirst answer after {first_answer_s:.0f} s, all done after {total_s:.0f} s"),
+            Text(f"\nfirst answer after {first_answer_s:.0f} s, all done after {total_s:.0f} s, start and indexing included"),
         )
     if keep:
         err().print(
@@ -105,8 +107,7 @@ def as_body(asked: Sequence[Asked], first_answer_s: float, total_s: float) -> di
 
 
 def _ask_all(supervisor: Supervisor, http: httpx.Client, model: str) -> Iterator[Asked]:
-    bring_up(supervisor, Plan(SITES, model=model), http)
-    fill(supervisor, {site: files_in([SAMPLES / site]) for site in SITES}, http)
+    bring_up(supervisor, Plan(SITES, model=model), {site: files_in([SAMPLES / site]) for site in SITES}, http)
     urls = {member.name: member.url for member in supervisor.state.of("edge")}
     for sample in samples():
         began = time.monotonic()
@@ -116,23 +117,28 @@ def _ask_all(supervisor: Supervisor, http: httpx.Client, model: str) -> Iterator
         yield Asked(sample, reply, answer, time.monotonic() - began, fault(sample, answer))
 
 
-def _show(result: Asked) -> None:
+def _show(number: int, result: Asked) -> None:
     title = Text.assemble("\nExpected: ", (HEADLINES[result.sample.expect], "bold"))
-    out().print(title, Panel(Text(f"{result.sample.asked_at} asks: {result.sample.question}")), render.answer(result.answer))
+    out().print(title, Panel(Text(f"{number}. {result.sample.asked_at} asks: {result.sample.question}")), render.answer(result.answer))
     out().print(Text(f"✗ {result.fault}", style="bold red") if result.fault else Text("✓ as expected", style="bold green"))
 
 
 def _summary(asked: Sequence[Asked]) -> Table:
-    columns = ("question", "asked at", "expected", "route", "cites", ">s", ">tokens", "ok")
-    return render.table(columns, [_row(result) for result in asked])
+    """One line a question; below it the time and the tokens of all."""
+    columns = ("#", "question", "asked at", "route", "cites", ">s", ">tokens", "ok")
+    total = ("", render.TOTAL, "", "", "", f"{sum(result.seconds for result in asked):.1f}", f"{sum(map(_tokens, asked)):,}", "")
+    return render.table(columns, [*(_row(number, result) for number, result in enumerate(asked, 1)), total])
 
 
-def _row(result: Asked) -> tuple[str, ...]:
-    answer, tokens = result.answer, sum(step.tokens_in + step.tokens_out for step in result.answer.trace)
-    cited = ", ".join(sorted({citation.edge for citation in answer.citations}))
-    verdict = f"no: {result.fault}" if result.fault else "yes"
-    words = (result.sample.question, result.sample.asked_at, result.sample.expect, answer.route, cited)
-    return (*words, f"{result.seconds:.1f}", f"{tokens:,}", verdict)
+def _row(number: int, result: Asked) -> tuple[str, ...]:
+    cited = ", ".join(sorted({citation.edge for citation in result.answer.citations}))
+    question = shorten(result.sample.question, QUESTION_CHARS, placeholder=" …")
+    facts = (f"{result.seconds:.1f}", f"{_tokens(result):,}", "no" if result.fault else "yes")
+    return (str(number), question, result.sample.asked_at, result.answer.route, cited, *facts)
+
+
+def _tokens(result: Asked) -> int:
+    return sum(step.tokens_in + step.tokens_out for step in result.answer.trace)
 
 
 def _said(result: Asked) -> str:

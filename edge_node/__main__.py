@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-import httpx
 import uvicorn
 
 from edge_node.app import create_app
 from edge_node.build import Parts, build_node
+from edge_node.link.cloud_client import cloud_http
 from edge_node.settings import EdgeSettings
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
@@ -18,7 +18,7 @@ from shared.service import run, server_config
 def serve() -> None:
     """Run one edge until it is told to stop. Raises ValidationError and DgragError for what cannot work."""
     settings, models = EdgeSettings(), ModelSettings()
-    cloud = httpx.AsyncClient(base_url=settings.cloud_url) if settings.cloud_url else None
+    cloud = cloud_http(settings.cloud_url) if settings.cloud_url else None
     parts = Parts(build_generator(models, model_http(models)), build_embedder(models), build_tokenizer(models), cloud)
     uvicorn.Server(server_config(create_app(build_node(settings, parts)), host=settings.host, port=settings.port)).run()
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 from fastapi import FastAPI
 
-from edge_node.api import documents, questions, service
+from edge_node.api import chat, documents, questions, service
 from edge_node.node import EdgeNode
 from shared.http_problems import install_problems
 
@@ -28,14 +28,15 @@ def create_app(node: EdgeNode) -> FastAPI:
             yield
         finally:
             work.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await work
-            node.documents.database.close()
+            try:
+                await asyncio.wait([work])  # raises nothing of the work's: _report has told it
+            finally:
+                await asyncio.to_thread(node.documents.database.close)
 
     app = FastAPI(title=f"DGRAG edge {node.settings.id}", lifespan=lifespan, version="1")
     app.state.node = node
     install_problems(app, max_body_bytes=node.settings.max_document_bytes + FORM_OVERHEAD)
-    for router in (service.router, documents.router, questions.router):
+    for router in (service.router, documents.router, questions.router, chat.router):
         app.include_router(router)
     return app
 

@@ -47,13 +47,17 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     remembering = RememberingGenerator(parts.generator, database, parts.clock)
     strategy = open_strategy(settings.strategy, Tools(edge, documents, graph, parts.embedder, remembering, settings.index), settings)
     client = CloudClient(parts.cloud, edge) if parts.cloud is not None else None
-    gate = Gate(parts.generator, parts.embedder, GateLimits(settings.max_refusals, settings.min_sufficiency, settings.min_similarity))
+    gate = Gate(
+        parts.generator,
+        parts.embedder,
+        GateLimits(settings.min_nearness, settings.max_refusals, settings.min_sufficiency, settings.min_similarity),
+    )
     answerer = Answerer(strategy, Focus(parts.embedder, parts.tokenizer), parts.generator, gate, client, _read_limits(settings))
     link = CloudLink(client, graph, answerer.evidence) if client else None
 
     async def tell_cloud() -> None:
         if link is not None:
-            await link.sync_if_connected()
+            link.wake()
 
     chunking = Chunking(settings.chunk_tokens, settings.chunk_overlap)
     worker = Worker(documents, strategy, parts.tokenizer, chunking, settle_every=settings.settle_every, on_settled=tell_cloud)

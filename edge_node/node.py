@@ -14,10 +14,25 @@ from edge_node.settings import EdgeSettings
 from edge_node.store.documents import Accepted, DocumentStore
 from edge_node.store.graph import GraphStore
 from edge_node.strategies.base import IndexStrategy
-from shared.errors import InputError, TooLarge
+from shared.errors import DgragError, InputError, TooLarge
 from shared.records import DocumentId
 
 log = logging.getLogger("dgrag.edge")
+
+
+def why(error: BaseException) -> str:
+    """Why a node's background work ended, in one line without any document's content.
+
+    >>> why(BaseExceptionGroup("", [InputError("the store is damaged", next_step="restore a backup")]))
+    'the store is damaged – restore a backup'
+    >>> why(ValueError("…"))
+    'background work ended: ValueError'
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return why(error.exceptions[0])
+    if isinstance(error, DgragError):
+        return " – ".join(filter(None, (error.message, error.next_step)))
+    return f"background work ended: {type(error).__name__}"
 
 
 @dataclass(slots=True)
@@ -35,15 +50,15 @@ class EdgeNode:
 
     async def run(self) -> None:
         """Open the caches, then index documents and hold the line to the cloud until cancelled."""
-        await self.strategy.open()
-        self.failed = ""
         try:
+            await self.strategy.open()
+            self.failed = ""
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.worker.run(), name="worker")
                 if self.link is not None:
                     tasks.create_task(self.link.run(), name="link")
-        except BaseExceptionGroup as errors:
-            self.failed = f"background work ended: {errors.exceptions[0]!r}"
+        except BaseException as error:
+            self.failed = why(error)
             raise
 
     async def accept(self, name: str, raw: bytes, *, reader: str, title: str = "", labels: tuple[str, ...] = ()) -> Accepted:
@@ -76,6 +91,7 @@ class EdgeNode:
             **self.strategy.counts(),
             "busy_s": round(self.worker.busy_s, 1),
             "progress": {"step": now.step, "done": now.done, "total": now.total},
+            "failed": self.failed,
             "cloud": {
                 "url": self.settings.cloud_url,
                 "connected": bool(state and state.connected),
@@ -83,5 +99,5 @@ class EdgeNode:
                 "sent_bytes": state.sent_bytes if state else 0,
                 "error": state.error if state else "this edge has no cloud",
             },
-            "settled": quiet and (link is None or not link.state.connected or link.in_sync),
+            "settled": not self.failed and quiet and (link is None or not link.state.connected or link.in_sync),
         }

@@ -5,16 +5,20 @@ DgragError
 │   ├── UnreadableDocument    a document's bytes cannot become text
 │   ├── TooLarge              a body, a file or a list is over its cap
 │   ├── NotFound              no such document, job, edge, request
+│   ├── Forbidden             the caller may not, whatever it sends
+│   │   └── Expelled              an operator has shut the edge out
 │   └── Conflict              does not fit the present state
 │       ├── ResyncNeeded          the cloud needs a snapshot of the edge's summaries first
-│       └── StaleEpoch            the summaries are of a store that another one has replaced
+│       ├── StaleEpoch            the summaries are of a store that another one has replaced
+│       └── WireMismatch          edge and cloud speak different versions of the protocol
 ├── ModelError            the model server failed or answered nonsense
 │   ├── ModelTimeout          no full answer before the deadline
 │   ├── ModelUnavailable      cannot be reached, or 5xx
 │   └── ModelReplyError       an answer that cannot be used
 ├── CloudError            the cloud cannot be used right now
 │   ├── CloudUnavailable      cannot be reached, hung, or 5xx
-│   └── CloudRefused          the cloud understood and said no
+│   ├── CloudRefused          the cloud understood and said no
+│   └── Unsendable            what is to be sent is not of the agreed form
 ├── StoreError            the store is damaged, foreign or too new
 ├── FetchError            weights could not be had or do not match their hash
 ├── NotBuilt              promised by the REST contract, brought by a later release (501)
@@ -71,6 +75,21 @@ class NotFound(InputError):
         super().__init__(f"there is no {kind} {identity!r} here", next_step=f"list the {kind}s to see which exist")
 
 
+class Forbidden(InputError):
+    """The caller may not, whatever it sends."""
+
+    code = "forbidden"
+
+
+class Expelled(Forbidden):
+    """An operator has shut the edge out."""
+
+    code = "expelled"
+
+    def __init__(self, edge: str) -> None:
+        super().__init__(f"{edge} was expelled from this cloud", next_step=f"let it in again with `dgrag cloud readmit {edge}`")
+
+
 class Conflict(InputError):
     """The request does not fit the present state (a wrong base version, an answered request)."""
 
@@ -94,6 +113,18 @@ class StaleEpoch(Conflict):
 
     def __init__(self, edge: str, epoch: str) -> None:
         super().__init__(f"epoch {epoch!r} of {edge} was replaced by a newer one", next_step="run one edge node under this name")
+
+
+class WireMismatch(Conflict):
+    """Edge and cloud speak different versions of the protocol between them."""
+
+    code = "wire_version"
+
+    def __init__(self, *, edge: int, cloud: int) -> None:
+        super().__init__(
+            f"the edge speaks version {edge} of the protocol, the cloud speaks version {cloud}",
+            next_step="install the same release on both",
+        )
 
 
 class ModelError(DgragError):
@@ -144,6 +175,15 @@ class CloudRefused(CloudError):
         super().__init__(message)
         self.status = status
         self.reason = reason
+
+
+class Unsendable(CloudError):
+    """What is to be sent is not of the agreed form; ``fields`` says where."""
+
+    code = "unsendable"
+
+    def __init__(self, what: str, *, fields: str) -> None:
+        super().__init__(f"a {what} cannot be sent to the cloud: {fields}", next_step="report it: the edge must not make such a message")
 
 
 class StoreError(DgragError):

@@ -18,6 +18,7 @@ STATUS: dict[type[errors.DgragError], int] = {  # the nearest base class counts
     errors.UnreadableDocument: 422,
     errors.TooLarge: 413,
     errors.NotFound: 404,
+    errors.Forbidden: 403,
     errors.Conflict: 409,
     errors.ModelError: 502,
     errors.ModelTimeout: 504,
@@ -62,6 +63,11 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()[:MAX_DETAIL_CHARS]
 
 
+def faults_of(error: RequestValidationError) -> str:
+    """What is wrong with a request, without its content; the first three faults."""
+    return "; ".join(f"{'.'.join(str(part)[:40] for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()[:MAX_FAULTS])
+
+
 def install_problems(app: FastAPI, *, max_body_bytes: int) -> None:
     """Make ``app`` answer every error with a problem document, and refuse bodies over ``max_body_bytes`` (413) unread."""
     app.add_exception_handler(errors.DgragError, _on_our_error)
@@ -78,8 +84,7 @@ async def _on_our_error(_: Request, error: Exception) -> JSONResponse:
 
 async def _on_bad_request(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    faults = [f"{'.'.join(str(part)[:40] for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()[:MAX_FAULTS]]
-    return problem(422, "bad_input", "; ".join(faults), "send the body that /docs describes")
+    return problem(422, "bad_input", faults_of(error), "send the body that /docs describes")
 
 
 async def _on_http_error(_: Request, error: Exception) -> JSONResponse:

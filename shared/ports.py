@@ -72,7 +72,7 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """D."""
+        """D, the length of every vector."""
 
     async def embed(self, texts: Sequence[str]) -> FloatArray:
         """Return (n, d) float32 rows of norm 1. An empty text gets the vector of a blank, never zeros or NaN."""
@@ -101,6 +101,9 @@ class VectorIndex(Protocol):
 
     def top(self, vector: FloatArray, k: int, *, min_score: float = -1.0) -> list[tuple[str, float]]:
         """The k best (key, cosine), best first, ties by insertion order."""
+
+    def scores(self, vector: FloatArray, keys: Sequence[str]) -> list[float | None]:
+        """The cosine of each key's vector with ``vector`` (d,), None for an unknown key, without ranking the rest."""
 
 
 class Clock(Protocol):

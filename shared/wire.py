@@ -18,6 +18,7 @@ MAX_SUMMARY_CHARS = 8_000
 MAX_SUMMARIES = 5_000
 MAX_EVIDENCE = 64
 MAX_EVIDENCE_CHARS = 16_000
+MAX_NAME_CHARS = 512
 DEADLINE_HEADER = "deadline-ms"  # remaining milliseconds, never a clock time: hosts' clocks differ
 
 EdgeName = Annotated[str, Field(pattern=EDGE_ID_PATTERN)]
@@ -69,8 +70,11 @@ class DeltaBody(Wire):
 
     @classmethod
     def from_record(cls, delta: SummaryDelta) -> DeltaBody:
-        """The body of a delta."""
-        upserts = [SummaryBody(summary_id=s.summary_id, text=s.text, entities=s.entities, relations=s.relations) for s in delta.upserts]
+        """The body of a delta; a text over the cap is cut. Raises ValidationError."""
+        upserts = [
+            SummaryBody(summary_id=s.summary_id, text=s.text[:MAX_SUMMARY_CHARS], entities=s.entities, relations=s.relations)
+            for s in delta.upserts
+        ]
         return cls(
             epoch=delta.epoch, base_version=delta.base_version, version=delta.version, upserts=upserts, removals=list(delta.removals)
         )
@@ -112,7 +116,7 @@ class EvidenceBody(Wire):
     """One passage in a reply. The edge's name is not in it: the cloud takes it from who replied."""
 
     document_id: Annotated[str, Field(min_length=1, max_length=128)]
-    document: Annotated[str, Field(max_length=512)]
+    document: Annotated[str, Field(max_length=MAX_NAME_CHARS)]
     chunk_id: Annotated[str, Field(min_length=1, max_length=160)]
     span: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
     text: Annotated[str, Field(min_length=1, max_length=MAX_EVIDENCE_CHARS)]
@@ -120,13 +124,14 @@ class EvidenceBody(Wire):
 
     @classmethod
     def from_record(cls, evidence: Evidence) -> EvidenceBody:
-        """The body of a passage."""
+        """The body of a passage; one over the cap is cut at its end, and its span with it."""
+        start, end = evidence.span
         return cls(
             document_id=evidence.document_id,
-            document=evidence.document,
+            document=evidence.document[:MAX_NAME_CHARS],
             chunk_id=evidence.chunk_id,
-            span=evidence.span,
-            text=evidence.text,
+            span=(start, min(end, start + MAX_EVIDENCE_CHARS)),
+            text=evidence.text[:MAX_EVIDENCE_CHARS],
             score=evidence.score,
         )
 

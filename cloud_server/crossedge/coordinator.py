@@ -94,6 +94,7 @@ class Coordinator:
                 deadline_s=max(0.0, min(limits.fan_out_deadline_s, RETRIEVAL_SHARE * (until - self._clock.monotonic()))),
             )
             step.transfer(sent=result.bytes_out, received=result.bytes_in)
+        trace.extend(result.steps)
         with trace.step("rescore"):
             evidence = await self._merge([passage for passages in result.evidence.values() for passage in passages], questions)
         answer = await self._write(body.question, evidence, nobody, trace, until=until)

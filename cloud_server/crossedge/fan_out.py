@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cloud_server.crossedge.mailbox import Mailbox
 from shared.errors import Conflict, NotFound
 from shared.ports import Clock
-from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence
+from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence, TraceStep
 from shared.wire import EvidenceReply, EvidenceRequest
 
 ASKED_FOR = "evidence"
@@ -24,6 +24,7 @@ class FanOutResult:
     reports: tuple[EdgeReport, ...]
     bytes_out: int
     bytes_in: int
+    steps: tuple[TraceStep, ...]  # what the edges did, each step under its edge's name
 
     @property
     def missing(self) -> tuple[EdgeReport, ...]:
@@ -76,6 +77,7 @@ class FanOut:
             reports=tuple(report for report, _ in outcomes),
             bytes_out=sum(len(item.request.model_dump_json()) for item in asked),
             bytes_in=sum(report.bytes for report, _ in outcomes),
+            steps=tuple(step for item in asked for step in _steps(item)),
         )
 
     def deliver(self, edge: EdgeId, request_id: str, reply: EvidenceReply, *, size: int) -> None:
@@ -128,6 +130,11 @@ def _outcome(asked: _Asked, *, started: float, ended: float) -> tuple[EdgeReport
         for body in arrived.reply.evidence
     )
     return EdgeReport(asked.edge, ASKED_FOR, "answered", ms, arrived.bytes, len(passages)), passages
+
+
+def _steps(asked: _Asked) -> list[TraceStep]:
+    arrived = asked.arrival.result() if asked.arrival.done() and not asked.arrival.cancelled() else None
+    return [replace(step, step=f"{asked.edge}: {step.step}") for step in arrived.reply.trace] if arrived else []
 
 
 def _ms(seconds: float) -> float:

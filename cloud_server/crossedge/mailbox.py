@@ -26,7 +26,7 @@ class _Box:
 
 
 class Mailbox:
-    """One box an edge. All methods belong to the event loop's thread."""
+    """One box an edge. All methods belong to the event loop's thread; ``online``, which only looks, to any."""
 
     def __init__(self, clock: Clock, *, grace_s: float = GRACE_S) -> None:
         self._clock = clock

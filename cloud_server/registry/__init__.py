@@ -1,1 +1,1 @@
-"""."""
+"""Which edges there are, and which of them are online."""

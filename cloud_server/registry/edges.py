@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cloud_server.database import Database
-from shared.errors import NotFound
+from shared.errors import Expelled, NotFound
 from shared.ports import Clock
 from shared.records import EdgeId
 
@@ -31,8 +31,9 @@ class EdgeRegistry:
         self._seen: dict[EdgeId, float] = {}
 
     def enrol(self, edge: EdgeId) -> EdgeRow:
-        """Make an edge known, or greet it again; returns what the cloud holds of it."""
+        """Make an edge known, or greet it again; returns what the cloud holds of it. Raises Expelled."""
         with self._database.write() as tx:
+            self.admit(edge)
             tx.execute(
                 "INSERT INTO edges (edge, last_seen) VALUES (?1, ?2) ON CONFLICT (edge) DO UPDATE SET last_seen = ?2",
                 (edge, self._clock.now()),
@@ -40,18 +41,24 @@ class EdgeRegistry:
         return self.get(edge)
 
     def get(self, edge: EdgeId) -> EdgeRow:
-        """The row. Raises NotFound for an edge that never enrolled or was expelled."""
+        """The row. Raises Expelled, and NotFound for an edge that never enrolled."""
         found = self._database.rows("SELECT edge, epoch, version, last_seen FROM edges WHERE edge = ?", (edge,))
         if not found:
+            self.admit(edge)
             raise NotFound("edge", edge)
         return self._row(*found[0])
+
+    def admit(self, edge: EdgeId) -> None:
+        """Let pass whoever is not shut out, known or not. Raises Expelled."""
+        if self._database.row("SELECT 1 FROM expelled WHERE edge = ?", (edge,)) is not None:
+            raise Expelled(edge)
 
     def all(self) -> list[EdgeRow]:
         """All edges, by name."""
         return [self._row(*row) for row in self._database.rows("SELECT edge, epoch, version, last_seen FROM edges ORDER BY edge")]
 
     def seen(self, edge: EdgeId) -> None:
-        """Note that an edge spoke. Raises NotFound."""
+        """Note that an edge spoke. Raises as ``get``."""
         stored, now = self.get(edge), self._clock.now()
         if now - stored.last_seen >= SEEN_STEP_S:
             with self._database.write() as tx:
@@ -59,13 +66,20 @@ class EdgeRegistry:
         self._seen[edge] = now
 
     def expel(self, edge: EdgeId) -> int:
-        """Forget an edge and purge its summaries, in one transaction; returns how many. Raises NotFound."""
+        """Shut an edge out and purge its summaries, in one transaction; returns how many. Raises as ``get``."""
         self.get(edge)
         with self._database.write() as tx:
             (purged,) = tx.execute("SELECT count(*) FROM summaries WHERE edge = ?", (edge,)).fetchone()
             tx.execute("DELETE FROM edges WHERE edge = ?", (edge,))
+            tx.execute("INSERT OR REPLACE INTO expelled VALUES (?, ?)", (edge, self._clock.now()))
         self._seen.pop(edge, None)
         return int(purged)
+
+    def readmit(self, edge: EdgeId) -> None:
+        """Let an expelled edge enrol again. Raises NotFound for one that was not expelled."""
+        with self._database.write() as tx:
+            if not tx.execute("DELETE FROM expelled WHERE edge = ?", (edge,)).rowcount:
+                raise NotFound("expelled edge", edge)
 
     def _row(self, edge: str, epoch: str, version: int, last_seen: float) -> EdgeRow:
         return EdgeRow(EdgeId(edge), epoch, version, max(last_seen, self._seen.get(EdgeId(edge), 0.0)))

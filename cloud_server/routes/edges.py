@@ -8,8 +8,9 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from cloud_server.routes.deps import CloudDep, EdgePath, RequestPath
+from shared.errors import WireMismatch
 from shared.records import EdgeId
-from shared.wire import DeltaBody, EdgeView, Enrolled, Enrolment, EvidenceReply, PollBody, PollReply
+from shared.wire import WIRE_VERSION, DeltaBody, EdgeView, Enrolled, Enrolment, EvidenceReply, PollBody, PollReply
 
 router = APIRouter(prefix="/v1/edges", tags=["edges"])
 
@@ -29,7 +30,9 @@ class Expelled(BaseModel):
 
 @router.post("", status_code=201)
 async def enrol(body: Enrolment, cloud: CloudDep) -> Enrolled:
-    """Make an edge known; says what the cloud holds of its summaries."""
+    """Make an edge known; says what the cloud holds of its summaries. 403 ``expelled``, 409 ``wire_version``."""
+    if body.wire_version != WIRE_VERSION:
+        raise WireMismatch(edge=body.wire_version, cloud=WIRE_VERSION)
     row = await asyncio.to_thread(cloud.registry.enrol, EdgeId(body.edge))
     return Enrolled(edge=row.edge, epoch=row.epoch, version=row.version)
 
@@ -37,14 +40,14 @@ async def enrol(body: Enrolment, cloud: CloudDep) -> Enrolled:
 @router.get("")
 async def list_edges(cloud: CloudDep) -> EdgeList:
     """All edges, by name."""
-    return EdgeList(edges=cloud.edges())
+    return EdgeList(edges=await asyncio.to_thread(cloud.edges))
 
 
 @router.put("/{edge}/summaries")
 async def put_summaries(edge: EdgePath, body: DeltaBody, cloud: CloudDep) -> Enrolled:
     """Apply a delta once; 409 ``resync`` asks for a snapshot."""
     await cloud.catalogue.accept(EdgeId(edge), body.to_record())
-    row = cloud.registry.get(EdgeId(edge))
+    row = await asyncio.to_thread(cloud.registry.get, EdgeId(edge))
     return Enrolled(edge=row.edge, epoch=row.epoch, version=row.version)
 
 
@@ -65,15 +68,22 @@ async def poll(edge: EdgePath, body: PollBody, cloud: CloudDep, request: Request
 @router.post("/{edge}/replies/{request_id}", status_code=204)
 async def reply(edge: EdgePath, request_id: RequestPath, body: EvidenceReply, cloud: CloudDep, request: Request) -> Response:
     """Take an edge's passages; 404 when nobody waits for them."""
-    cloud.registry.get(EdgeId(edge))
+    await asyncio.to_thread(cloud.registry.get, EdgeId(edge))
     cloud.fan_out.deliver(EdgeId(edge), request_id, body, size=len(await request.body()))
     return Response(status_code=204)
 
 
 @router.delete("/{edge}")
 async def expel(edge: EdgePath, cloud: CloudDep) -> Expelled:
-    """Forget an edge and purge what it sent."""
+    """Shut an edge out and purge what it sent."""
     return Expelled(edge=edge, summaries=await cloud.expel(EdgeId(edge)))
+
+
+@router.post("/{edge}/readmit", status_code=204)
+async def readmit(edge: EdgePath, cloud: CloudDep) -> Response:
+    """Let an expelled edge enrol again; 404 when it was not expelled."""
+    await asyncio.to_thread(cloud.registry.readmit, EdgeId(edge))
+    return Response(status_code=204)
 
 
 async def _disconnected(request: Request) -> None:

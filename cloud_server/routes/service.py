@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
@@ -30,7 +32,8 @@ async def ready(request: Request, response: Response, cloud: CloudDep) -> Ready:
     """The index is filled; 503 before."""
     is_ready = bool(request.app.state.ready)
     response.status_code = 200 if is_ready else 503
-    return Ready(ready=is_ready, edges=len(cloud.registry.all()), summaries=len(cloud.catalogue))
+    edges = await asyncio.to_thread(cloud.registry.all)
+    return Ready(ready=is_ready, edges=len(edges), summaries=len(cloud.catalogue))
 
 
 @router.get("/metrics")

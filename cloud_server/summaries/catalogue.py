@@ -56,7 +56,7 @@ class Catalogue:
                 self._index.put([summary_key(edge, summary.summary_id) for summary in delta.upserts], vectors)
 
     async def expel(self, edge: EdgeId) -> int:
-        """Forget an edge and all its summaries; returns how many. Raises NotFound."""
+        """Shut an edge out and forget all its summaries; returns how many. Raises NotFound, Expelled."""
         async with self._writing:
             keys = [summary_key(edge, summary_id) for summary_id in await asyncio.to_thread(self._store.ids, edge)]
             purged = await asyncio.to_thread(self._registry.expel, edge)

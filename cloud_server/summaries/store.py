@@ -17,7 +17,7 @@ from shared.records import EdgeId, Summary, SummaryDelta, SummaryId
 
 @dataclass(frozen=True, slots=True)
 class StoredSummary:
-    """One row."""
+    """One row of the summaries."""
 
     edge: EdgeId
     summary: Summary

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import orjson
 import typer
 
 from deploy.cli import render
 from deploy.cli.board import IndexBoard, SendBars, err, out
-from deploy.cli.options import DEFAULT_STATE, Edge, State
+from deploy.cli.options import DEFAULT_STATE, Edge, Json, State
 from deploy.cli.rest import client, only_edge_url
 from deploy.cli.sending import Refused, Sent, send, wait_settled
 from deploy.cli.sources import files_in, size
 from deploy.cli.up import settle
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
+from shared.clock import SystemClock
 
 
 def add(
@@ -26,6 +28,7 @@ def add(
     state: State = DEFAULT_STATE,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Return when the documents are part of the graph, or at once.")] = True,
     labels: Annotated[str, typer.Option(help="Labels for every document, with commas between them.")] = "",
+    as_json: Json = False,
 ) -> None:
     """Give an edge documents. They stay there; ends with 1 when any was parked, refused or skipped."""
     url, files = only_edge_url(StateDir(state), edge), files_in(paths)
@@ -34,11 +37,27 @@ def add(
         with SendBars(err()) as bars:
             results = list(send(http, url, files, marks, partial(bars.advance, "sending", size(files))))
         if wait:
-            with IndexBoard(err()) as board:
+            with IndexBoard(err(), SystemClock()) as board:
                 wait_settled(http, [url], board.show, check=lambda: None)
         results = settle(http, url, results)
-    out().print(render.upload(results))
+    if as_json:
+        typer.echo(orjson.dumps(as_body(results)).decode())
+    else:
+        out().print(render.upload(results))
     verdict(results)
+
+
+def as_body(results: Sequence[Sent | Refused]) -> dict[str, Any]:
+    """What ``dgrag add --json`` prints: the documents that the edge took, and what never became one."""
+    sent = [result for result in results if isinstance(result, Sent)]
+    refused = [result for result in results if isinstance(result, Refused)]
+    return {
+        "documents": [
+            {"name": item.name, "document_id": item.document_id, "status": item.status, "code": item.code, "reason": item.reason}
+            for item in sent
+        ],
+        "skipped": [{"name": item.name, "kind": item.kind, "reason": item.reason} for item in refused],
+    }
 
 
 def verdict(results: Sequence[Sent | Refused]) -> None:

@@ -26,12 +26,15 @@ class Mode(StrEnum):
     auto = "auto"
     local = "local"
     cloud = "cloud"
+    global_ = "global"
 
 
 def ask(
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
     edge: Edge = None,
-    mode: Annotated[Mode, typer.Option(help="auto: the edge's gate decides; local: nothing leaves; cloud: ask all sites.")] = Mode.auto,
+    mode: Annotated[
+        Mode, typer.Option(help="auto: the edge's gate decides; local: nothing leaves; cloud: ask all sites; global: a later release.")
+    ] = Mode.auto,
     as_json: Json = False,
     state: State = DEFAULT_STATE,
 ) -> None:

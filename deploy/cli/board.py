@@ -1,7 +1,8 @@
-"""Live progress on standard error: bars on a terminal, one line per change elsewhere."""
+"""Live progress on standard error: bars on a terminal, now and then a line elsewhere."""
 
 from __future__ import annotations
 
+import math
 from types import TracebackType
 from typing import Self
 
@@ -10,6 +11,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 from rich.table import Column
 
 from deploy.cli.sending import EdgeStatus
+from shared.ports import Clock
+
+QUIET_S = 5.0  # between two lines
 
 
 def err() -> Console:
@@ -25,10 +29,13 @@ def out() -> Console:
 class IndexBoard:
     """One row per edge while documents become a graph."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, clock: Clock) -> None:
         self._console = console
+        self._clock = clock
         self._rows: dict[str, TaskID] = {}
-        self._told: set[tuple[str, str | int]] = set()
+        self._news: dict[str, str] = {}  # by edge, what no line has told yet
+        self._told: dict[str, str] = {}
+        self._quiet_until = -math.inf
         self._bars = Progress(
             TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
             BarColumn(bar_width=12),
@@ -51,7 +58,7 @@ class IndexBoard:
         documents = f"{status.ended}/{status.total}"
         counts = f"{status.chunks} chunks, {status.entities} entities, {status.tokens_in + status.tokens_out} tokens"
         if not self._console.is_terminal:
-            self._tell(status, documents, counts)
+            self._tell(status.edge, f"{status.edge} {documents} {status.step}")
             return
         if status.edge not in self._rows:
             self._rows[status.edge] = self._bars.add_task(status.edge, total=None, documents="", step="", counts="")
@@ -64,12 +71,16 @@ class IndexBoard:
             counts=counts,
         )
 
-    def _tell(self, status: EdgeStatus, documents: str, counts: str) -> None:
-        tenths = 10 * status.ended // max(1, status.total)
-        news: set[tuple[str, str | int]] = {(status.edge, status.step.rstrip("/0123456789")), (status.edge, tenths)}
-        if news - self._told:  # a first step of its kind, or a tenth more of the documents
-            self._told |= news
-            self._console.print(f"{status.edge}: {status.step} ({documents} documents, {counts})", markup=False, soft_wrap=True)
+    def _tell(self, edge: str, state: str) -> None:
+        if self._told.get(edge) == state:
+            self._news.pop(edge, None)
+            return
+        self._news[edge] = state
+        if (now := self._clock.monotonic()) >= self._quiet_until:
+            self._console.print("indexing: " + ", ".join(self._news.values()), markup=False, soft_wrap=True)
+            self._told |= self._news
+            self._news.clear()
+            self._quiet_until = now + QUIET_S
 
 
 class SendBars:

@@ -53,10 +53,18 @@ def match(
 
 @app.command()
 def expel(edge: Annotated[str, typer.Argument(help="Id of the edge.")], state: State = DEFAULT_STATE) -> None:
-    """Forget an edge and purge all that it has sent."""
+    """Shut an edge out and purge all that it has sent."""
     with client() as http:
         body(http.delete(f"{cloud_url(StateDir(state))}/v1/edges/{edge}"))
     out().print(f"expelled {edge}: its summaries are gone from the cloud", markup=False)
+
+
+@app.command()
+def readmit(edge: Annotated[str, typer.Argument(help="Id of the edge.")], state: State = DEFAULT_STATE) -> None:
+    """Let an expelled edge in again; it comes back by itself within five minutes."""
+    with client() as http:
+        body(http.post(f"{cloud_url(StateDir(state))}/v1/edges/{edge}/readmit"))
+    out().print(f"readmitted {edge}", markup=False)
 
 
 def rows(reply: Any, name: str) -> list[dict[str, Any]]:

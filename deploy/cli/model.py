@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from shared.errors import DgragError, FetchError, SettingsError
+from shared.errors import FetchError, SettingsError
 from shared.models import serve as server
 from shared.models.catalogue import Model, catalogue, model_named
 from shared.models.fetch import Sources, located
@@ -39,7 +37,7 @@ def fetch(
 ) -> None:
     """Download models and check them by SHA-256. What is there is kept; what broke off goes on."""
     settings = ModelSettings()
-    with one_line_errors(), Bar(quiet=as_json) as bar:
+    with Bar(quiet=as_json) as bar:
         models = [model_named(name) for name in names or DEFAULTS]
         sources = Sources(given, settings.hub_url)
         folders = {model.name: str(fetch_model(model, directory or settings.dir, bar, sources=sources)) for model in models}
@@ -67,16 +65,17 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; there is no password, so keep it on loopback.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8090,
     context: Annotated[int, typer.Option(min=256, help="Tokens, shared by all parallel sequences.")] = 8192,
-    parallel: Annotated[int, typer.Option(min=1, max=64, help="Sequences at once; a question needs one for each sample.")] = 5,
+    parallel: Annotated[
+        int, typer.Option(min=1, max=64, help="Sequences at once; a question needs one for each sample.")
+    ] = server.PARALLEL,
     threads: Annotated[int, typer.Option(min=1, max=256)] = 2,
 ) -> None:
     """Serve a fetched model in the OpenAI format until Ctrl-C. One server a machine is enough for all nodes."""
-    with one_line_errors():
-        model = model_named(name)
-        if model.kind != "generator":
-            raise SettingsError(f"{name} is an {model.kind}: nodes run it by themselves", next_step="serve standard, small or smoke")
-        weights = located(model, directory or ModelSettings().dir) / model.files[0].name
-        words = server.command(server.ServeOptions(weights, name, host, port, context, parallel, threads))
+    model = model_named(name)
+    if model.kind != "generator":
+        raise SettingsError(f"{name} is an {model.kind}: nodes run it by themselves", next_step="serve standard, small or smoke")
+    weights = located(model, directory or ModelSettings().dir) / model.files[0].name
+    words = server.command(server.ServeOptions(weights, name, host, port, context, parallel, threads))
     os.execv(words[0], words)  # noqa: S606 - a fresh process of ours, so that the engine loads with its environment set
 
 
@@ -100,17 +99,6 @@ class Bar:
         if file not in self._tasks:
             self._tasks[file] = self._progress.add_task(file, total=total)
         self._progress.update(self._tasks[file], description=f"{step:<8} {file}", completed=done)
-
-
-@contextmanager
-def one_line_errors() -> Iterator[None]:
-    """End with exit status 1 and one line that says what failed and what to do."""
-    try:
-        yield
-    except DgragError as error:
-        hint = f" ({error.next_step})" if error.next_step else ""
-        typer.echo(f"error: {error.message}{hint}", err=True)
-        raise typer.Exit(1) from error
 
 
 def _row(model: Model, models_dir: Path) -> dict[str, str | int | bool]:

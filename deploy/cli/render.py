@@ -95,10 +95,16 @@ def edges(reports: Iterable[EdgeReport]) -> Table:
 
 
 def trace(steps: Sequence[TraceStep]) -> Table:
-    """Time, calls, tokens and bytes per step; the sums below, but for time, since steps may overlap."""
+    """Time, calls, tokens and bytes per step; the sums below, but for time, since steps may overlap.
+
+    What was done several times is one row, what cost nothing is none.
+    """
     table = _table("step", ">ms", ">calls", ">tokens in", ">out", ">sent", ">received")
-    for step in steps:
-        table.add_row(plain(step.step), f"{step.ms:.0f}", *_costs([step]))
+    for name in dict.fromkeys(step.step for step in steps):
+        same = [step for step in steps if step.step == name]
+        ms, costs = f"{sum(step.ms for step in same):.0f}", _costs(same)
+        if ms != "0" or any(costs):
+            table.add_row(plain(name) + (f" ×{len(same)}" if len(same) > 1 else ""), ms, *costs)
     table.add_row(TOTAL, "", *_costs(steps))
     return table
 

@@ -12,10 +12,12 @@ from pydantic import TypeAdapter
 
 from deploy.cli.rest import RemoteError, body
 from deploy.cli.sources import SourceFile, rows
+from deploy.cluster.errors import ClusterError
 from edge_node.ingest.collections import BadRow, is_collection
 
 UPLOAD_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
 POLL_S = 0.5
+MAX_SILENCES = 10  # timeouts in a row, of 30 s each, until an edge counts as hanging
 NOT_FOUND = 404
 
 
@@ -27,6 +29,7 @@ class Sent:
     document_id: str
     duplicate: bool = False
     status: str = "queued"
+    code: str = ""  # a stable word for the reason
     reason: str = ""
     next_step: str = ""
 
@@ -46,6 +49,7 @@ class EdgeStatus:
 
     edge: str
     settled: bool = False
+    failed: str = ""  # why it does not work; "starting" until it does
     documents: Mapping[str, int] = field(default_factory=dict)  # by status
     chunks: int = 0
     entities: int = 0
@@ -55,7 +59,6 @@ class EdgeStatus:
     tokens_in: int = 0
     tokens_out: int = 0
     model_calls: int = 0
-    pending_step: str = ""
     progress: Mapping[str, Any] | None = None
 
     @property
@@ -72,7 +75,7 @@ class EdgeStatus:
     def step(self) -> str:
         """What the edge does now, with its own count where it has one."""
         progress = self.progress or {}
-        name = str(progress.get("step") or self.pending_step or ("ready" if self.settled else "waiting"))
+        name = str(progress.get("step") or ("ready" if self.settled else "waiting"))
         return f"{name} {progress['done']}/{progress['total']}" if progress.get("total") else name
 
 
@@ -135,16 +138,24 @@ def wait_settled(
 ) -> dict[str, EdgeStatus]:
     """Return each edge's status once all are settled; ``check`` may end the wait by raising.
 
-    An edge that is too busy to answer one question is asked again.
+    An edge that is too busy to answer one question is asked again. Raises ClusterError when an edge has failed, or is silent.
     """
     waiting, settled = list(urls), dict[str, EdgeStatus]()
+    silences = dict.fromkeys(waiting, 0)  # timeouts in a row
     while waiting:
         check()
         for url in list(waiting):
             try:
                 status = status_of(http, url)
-            except httpx.TimeoutException:
-                continue
+            except httpx.TransportError as error:
+                silences[url] += 1
+                if isinstance(error, httpx.TimeoutException) and silences[url] < MAX_SILENCES:
+                    continue
+                check()  # a crash says more
+                raise ClusterError(f"the edge at {url} stopped answering", next_step="see `dgrag status`, and the edge's log") from error
+            silences[url] = 0
+            if status.failed not in {"", "starting"}:
+                raise ClusterError(f"edge {status.edge} has failed: {status.failed}", next_step="see the edge's log, then start it again")
             show(status)
             if status.settled:
                 waiting.remove(url)
@@ -166,4 +177,4 @@ def _outcome(http: httpx.Client, url: str, sent: Sent) -> Sent:
             raise
         return replace(sent, status="replaced")  # by a later document of the same name
     reason, next_step = str(view.get("reason") or ""), str(view.get("next_step") or "")
-    return replace(sent, status=str(view["status"]), reason=reason, next_step=next_step)
+    return replace(sent, status=str(view["status"]), code=str(view.get("code") or ""), reason=reason, next_step=next_step)

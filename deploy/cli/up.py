@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, cast, get_args
 
 import httpx
 import orjson
@@ -21,9 +21,10 @@ from deploy.cli.sources import SourceFile, files_in, size
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import Plan, launch
 from deploy.cluster.names import edge_ids
-from deploy.cluster.services import CLOUD_PORT, EDGE_PORT, EdgeOptions
-from deploy.cluster.state import ClusterState, StateDir
+from deploy.cluster.services import CLOUD_PORT, EDGE_PORT, EdgeOptions, Service, Summaries
+from deploy.cluster.state import ClusterState, Member, StateDir
 from deploy.cluster.supervisor import Supervisor, supervised, take_down
+from shared.clock import SystemClock
 
 EXTRACTION_WORDS = {"nlp": 0.0, "model": 1.0}
 
@@ -50,49 +51,52 @@ def up(
     options = EdgeOptions(extraction_share(extraction), _summaries(summaries))
     plan = Plan(tuple(ids), model=model, options=options, cloud_port=cloud_port, edge_port=edge_port)
     with supervised(directory, detached=detach) as supervisor, client() as http:
-        bring_up(supervisor, plan, http)
-        statuses, failed = fill(supervisor, dict(zip(ids, files, strict=False)), http)
+        statuses, failed = bring_up(supervisor, plan, dict(zip(ids, files, strict=False)), http)
         _report(supervisor.state, statuses, failed, as_json=as_json)
         if not detach:
             stay(supervisor)
 
 
-def down(state: State = DEFAULT_STATE) -> None:
+def down(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
     """Stop exactly what this state directory started."""
     stopped = take_down(StateDir(state))
+    if as_json:
+        typer.echo(orjson.dumps({"stopped": [_stopped(member) for member in stopped]}).decode())
+        return
     if not stopped:
         out().print(f"nothing runs in {state.resolve()}", markup=False)
     for member in stopped:
         out().print(f"stopped {member.role} {member.name} ({member.url}, pid {member.mark.pid if member.mark else '-'})", markup=False)
 
 
-def bring_up(supervisor: Supervisor, plan: Plan, http: httpx.Client) -> None:
-    """Fetch what is missing, start everything, wait until it answers."""
+def _stopped(member: Member) -> dict[str, Any]:
+    return {"role": member.role, "name": member.name, "url": member.url, "pid": member.mark.pid if member.mark else None}
+
+
+def bring_up(
+    supervisor: Supervisor, plan: Plan, files_by_edge: Mapping[str, Sequence[SourceFile]], http: httpx.Client
+) -> tuple[dict[str, EdgeStatus], list[Sent | Refused]]:
+    """Start everything, send each edge its documents as soon as it answers, and wait until all edges are settled.
+
+    Returns the edges' statuses, by URL, and what failed.
+    """
     console = err()
     with Bar(quiet=not console.is_terminal) as fetched:
-        launch(
-            supervisor,
-            plan,
-            http,
-            on_ready=lambda service: console.print(f"{service.name}: ready at {service.url}", markup=False),
-            on_fetch=fetched,
-        )
-
-
-def fill(
-    supervisor: Supervisor, files_by_edge: Mapping[str, Sequence[SourceFile]], http: httpx.Client
-) -> tuple[dict[str, EdgeStatus], list[Sent | Refused]]:
-    """Send each edge its documents and wait until all edges are settled; returns their statuses, and what failed."""
-    urls = {member.name: member.url for member in supervisor.state.of("edge")}
+        services = launch(supervisor, plan, http, on_fetch=fetched)
     sent: dict[str, list[Sent | Refused]] = {}
-    with SendBars(err()) as bars:
-        for edge, files in files_by_edge.items():
-            advance = partial(bars.advance, f"sending to {edge}", size(files))
-            sent[edge] = list(send(http, urls[edge], files, (), advance))
-            supervisor.check()
-    with IndexBoard(err()) as board:
+
+    def on_ready(service: Service) -> None:
+        console.print(f"{service.name}: ready at {service.url}", markup=False)
+        if service.role == "edge" and (files := files_by_edge.get(service.name)):
+            with SendBars(console) as bars:
+                advance = partial(bars.advance, f"sending to {service.name}", size(files))
+                sent[service.name] = list(send(http, service.url, files, (), advance))
+
+    supervisor.wait_ready(services, http, on_ready)
+    urls = {member.name: member.url for member in supervisor.state.of("edge")}
+    with IndexBoard(console, SystemClock()) as board:
         statuses = wait_settled(http, urls.values(), board.show, supervisor.check)
-    ended = [result for edge, results in sent.items() for result in settle(http, urls[edge], results)]
+    ended = [result for edge in plan.edges for result in settle(http, urls[edge], sent.get(edge, []))]
     return statuses, [result for result in ended if isinstance(result, Refused) or result.status == "parked"]
 
 
@@ -134,10 +138,10 @@ def extraction_share(text: str) -> float:
     return share
 
 
-def _summaries(text: str) -> str:
-    if text not in {"extractive", "model"}:
+def _summaries(text: str) -> Summaries:
+    if text not in get_args(Summaries):
         raise ClusterError(f"--summaries cannot be {text!r}", next_step="give extractive or model")
-    return text
+    return cast("Summaries", text)
 
 
 def _ids(directory: StateDir, edges: int | None, names: Sequence[str], stems: Sequence[str]) -> list[str]:

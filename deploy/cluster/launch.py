@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from deploy.cluster.services import (
 from deploy.cluster.state import Member
 from deploy.cluster.supervisor import Supervisor
 from deploy.cluster.weights import fetch_embedder, fetch_generator
-from shared.models.fetch import Progress
+from shared.models.fetch import FetchProgress
 from shared.models.settings import ModelSettings
 
 
@@ -49,10 +48,10 @@ def is_url(model: str) -> bool:
     return model.startswith(("http://", "https://"))
 
 
-def launch(supervisor: Supervisor, plan: Plan, http: httpx.Client, *, on_ready: Callable[[Service], None], on_fetch: Progress) -> None:
-    """Start model server, cloud and edges, and return when all answer.
+def launch(supervisor: Supervisor, plan: Plan, http: httpx.Client, *, on_fetch: FetchProgress) -> list[Service]:
+    """Fetch what is missing and start model server, cloud and edges at the same time; returns what has to become ready.
 
-    Raises FetchError, SettingsError, ChildCrashError, and ClusterError when the model's URL does not answer.
+    Raises FetchError, SettingsError, and ClusterError when the model's URL does not answer.
     """
     ports, settings = Ports(), ModelSettings()
     fetch_embedder(settings, on_fetch)
@@ -72,7 +71,7 @@ def launch(supervisor: Supervisor, plan: Plan, http: httpx.Client, *, on_ready: 
         services.append(edge_service(edge, model, cloud_url, str(folder), plan.options, port=port))
     for service in services:
         supervisor.start(service)
-    supervisor.wait_ready(services, http, on_ready)
+    return services
 
 
 def remote_model(url: str, http: httpx.Client, settings: ModelSettings) -> Model:

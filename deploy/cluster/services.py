@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from deploy.cluster.state import Role
 
 HOST = "127.0.0.1"
+Summaries = Literal["extractive", "model"]
 MODEL_PORT = 8090
 CLOUD_PORT = 8099
 EDGE_PORT = 8100
@@ -42,7 +44,7 @@ class EdgeOptions:
     """What ``dgrag up`` lets a user choose for all edges."""
 
     extraction_share: float = 0.0  # β of KET-RAG §4: share of chunks that the model extracts
-    summaries: str = "extractive"
+    summaries: Summaries = "extractive"
 
 
 def model_service(name: str, weights: str, *, port: int) -> Service:
@@ -60,7 +62,7 @@ def cloud_service(model: Model, state_dir: str, *, port: int) -> Service:
 
 
 def edge_service(edge: str, model: Model, cloud_url: str, state_dir: str, options: EdgeOptions, *, port: int) -> Service:
-    """One edge."""
+    """One edge, told where the cloud and the model are."""
     url = f"http://{HOST}:{port}"
     own = {
         "DGRAG_EDGE_ID": edge,

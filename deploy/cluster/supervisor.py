@@ -53,13 +53,17 @@ class Supervisor:
         self.directory.save(self.state)
 
     def wait_ready(self, services: list[Service], http: httpx.Client, on_ready: Callable[[Service], None]) -> None:
-        """Return when each service answers. Raises ChildCrashError, or ClusterError after five minutes."""
+        """Return when each service answers; ``on_ready`` may take its time.
+
+        Raises ChildCrashError, and ClusterError when none has become ready for five minutes.
+        """
         waiting, deadline = list(services), time.monotonic() + READY_DEADLINE_S
         while waiting:
             self.check()
             for service in [service for service in waiting if answers(http, service.ready_url)]:
                 waiting.remove(service)
                 on_ready(service)
+                deadline = time.monotonic() + READY_DEADLINE_S
             if waiting and time.monotonic() > deadline:
                 names = ", ".join(service.name for service in waiting)
                 raise ClusterError(f"not ready after {READY_DEADLINE_S:.0f} s: {names}", next_step=f"read {self.directory.root / 'logs'}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import orjson
 from fastapi import APIRouter, Query, Request
@@ -15,7 +15,7 @@ from starlette.datastructures import UploadFile
 
 from edge_node.api.deps import Node, later
 from edge_node.store.documents import Accepted
-from shared.errors import InputError
+from shared.errors import InputError, NotFound
 from shared.records import DocumentId
 
 T = TypeVar("T")
@@ -63,14 +63,15 @@ async def list_documents(
     status: Annotated[str, Query(pattern="^(queued|running|indexed|parked)?$")] = "",
 ) -> dict[str, Any]:
     """A page of documents by name; ``next`` goes into ``after`` for the page that follows."""
-    page = node.documents.list(limit=limit, after=after, status=status)
-    return {"documents": page, "counts": node.documents.counts(), "next": page[-1]["name"] if len(page) == limit else None}
+    page = await asyncio.to_thread(node.documents.list, limit=limit, after=after, status=status)
+    counts = await asyncio.to_thread(node.documents.counts)
+    return {"documents": page, "counts": counts, "next": page[-1]["name"] if len(page) == limit else None}
 
 
 @router.get("/documents/{document_id}")
 async def get_document(document_id: str, node: Node) -> dict[str, Any]:
     """One document with its status, counts and, where parked, the reason."""
-    return node.documents.get(document_id)
+    return await asyncio.to_thread(node.documents.get, document_id)
 
 
 @router.delete("/documents/{document_id}")
@@ -82,18 +83,22 @@ async def delete_document(document_id: str, node: Node) -> dict[str, Any]:
 @router.get("/jobs/{job_id}")
 async def get_job(job_id: str, node: Node) -> dict[str, Any]:
     """What indexing this document has cost so far, and where it stands."""
-    return _job(node, job_id)
+    return await asyncio.to_thread(_job, node, job_id)
 
 
 @router.get("/jobs/{job_id}/events")
 async def job_events(job_id: str, node: Node) -> EventSourceResponse:
-    """Server-sent events ``progress`` until the job has ended."""
-    _job(node, job_id)  # an unknown job is a 404, not an empty stream
+    """Server-sent events ``progress`` until the job has ended, or ``gone`` when its document is deleted meanwhile."""
+    await asyncio.to_thread(_job, node, job_id)  # an unknown job is a 404, not an empty stream
 
     async def events() -> AsyncIterator[dict[str, str]]:
         while True:
             seen = node.worker.now
-            job = await asyncio.to_thread(_job, node, job_id)
+            try:
+                job = await asyncio.to_thread(_job, node, job_id)
+            except NotFound:
+                yield {"event": "gone", "data": orjson.dumps({"job_id": job_id}).decode()}
+                return
             yield {"event": "progress", "data": orjson.dumps(job).decode()}
             if job["status"] in ("indexed", "parked"):
                 return
@@ -103,7 +108,7 @@ async def job_events(job_id: str, node: Node) -> EventSourceResponse:
 
 
 @router.post("/jobs/{job_id}/{action}")
-async def act_on_job(job_id: str, action: str) -> None:
+async def act_on_job(job_id: str, action: Literal["cancel", "retry"]) -> None:
     """Cancel or retry a job."""
     raise later(f"{action} of job {job_id[:64]!r}")
 
@@ -122,8 +127,10 @@ def _valid(validate: Callable[[], T]) -> T:
 
 
 def _job(node: Node, job_id: str) -> dict[str, Any]:
-    job, now = node.documents.job(job_id), node.worker.now
-    current = (
-        {"step": now.step, "done": now.done, "total": now.total} if now.job_id == job_id else {"step": job["status"], "done": 0, "total": 0}
-    )
-    return job | current
+    """A job with the step it is in: its own, or the settle (a step of no job) for which it waits; ``eta_s`` is that step's end."""
+    now, eta_s = node.worker.now, node.worker.eta_s
+    job = node.documents.job(job_id)
+    concerned = now.job_id == job_id or (now.job_id == "" and now.step and job["ended_at"] is None)
+    if not concerned:
+        return job | {"step": job["status"], "done": 0, "total": 0, "eta_s": None}
+    return job | {"step": now.step, "done": now.done, "total": now.total, "eta_s": eta_s}

@@ -1,29 +1,26 @@
-"""Questions: answers, evidence, and the OpenAI-compatible form."""
+"""Questions: answers and evidence."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-import time
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import orjson
 from fastapi import APIRouter, Response
-from fastapi.encoders import jsonable_encoder
 from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
 
 from edge_node.answer.answerer import Answerer, Ask
+from edge_node.api.chat import text_pieces
 from edge_node.api.deps import Node, later
 from edge_node.settings import MAX_SAMPLES
-from shared.errors import DgragError, InputError
+from shared.errors import DgragError
 from shared.records import Answer, Evidence, TraceStep
 from shared.trace import Trace
-from shared.wire import MAX_QUESTION_CHARS, Question
+from shared.wire import Question
 
 router = APIRouter(prefix="/v1")
-MODES: dict[str, Literal["auto", "local"]] = {"dgrag": "auto", "dgrag-local": "local"}
 
 
 class QueryBody(BaseModel):
@@ -56,24 +53,13 @@ class RetrieveReply(BaseModel):
     facts: tuple[str, ...]
 
 
-class ChatMessage(BaseModel):
-    """One message of an OpenAI-style request."""
-
-    role: Literal["system", "user", "assistant"]
-    content: Annotated[str, Field(max_length=100_000)]
-
-
-class ChatBody(BaseModel):
-    """The part of an OpenAI-style request that we use; other fields are ignored, as its clients expect."""
-
-    model: str = "dgrag"
-    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200)]
-    stream: bool = False
-
-
 @router.post("/query", response_model=Answer)
 async def query(body: QueryBody, node: Node) -> Response | Answer:
-    """Answer from here, or through the cloud from other sites."""
+    """Answer from here, or through the cloud from other sites.
+
+    With ``stream`` the answer comes as server-sent events: ``step`` live, as each step ends; then, when the gate has chosen an answer,
+    its ``text`` in pieces; last ``answer`` with all of it. The text is not streamed while it is written: the gate reads it first.
+    """
     ask = _ask(body)
     return EventSourceResponse(_answer_events(node.answerer, ask)) if body.stream else await node.answerer.answer(ask, Trace())
 
@@ -83,26 +69,6 @@ async def retrieve(body: RetrieveBody, node: Node) -> RetrieveReply:
     """The evidence only, for one's own model."""
     found = await node.answerer.retrieve(body.question, Trace(), budget_tokens=body.budget_tokens, top_k=body.top_k)
     return RetrieveReply(evidence=found.evidence, facts=found.facts)
-
-
-@router.get("/models")
-async def models() -> dict[str, Any]:
-    """The modes, as models of the OpenAI-compatible route."""
-    return {"object": "list", "data": [{"id": name, "object": "model", "owned_by": "dgrag"} for name in MODES]}
-
-
-@router.post("/chat/completions", response_model=None)
-async def chat(body: ChatBody, node: Node) -> Response | dict[str, Any]:
-    """OpenAI-compatible: the last user message is the question, the model's name chooses the mode."""
-    if body.model == "dgrag-global":
-        raise later("the global mode")
-    if body.model not in MODES:
-        raise InputError(f"there is no model {body.model[:80]!r}", next_step=f"use one of {', '.join(MODES)}")
-    questions = [message.content for message in body.messages if message.role == "user" and message.content.strip()]
-    if not questions:
-        raise InputError("there is no user message", next_step="send the question as the last message of role 'user'")
-    answer = await node.answerer.answer(Ask(questions[-1][:MAX_QUESTION_CHARS], MODES[body.model]), Trace())
-    return EventSourceResponse(_chunks(body.model, answer), sep="\n") if body.stream else _completion(body.model, answer)
 
 
 def _ask(body: QueryBody) -> Ask:
@@ -129,27 +95,6 @@ async def _answer_events(answerer: Answerer, ask: Ask) -> AsyncIterator[dict[str
         return
     finally:
         task.cancel()  # the client may be gone: then the model's work stops too
-    for piece in re.findall(r"\s*\S+", answer.answer):
+    for piece in text_pieces(answer.answer):
         yield {"event": "text", "data": orjson.dumps(piece).decode()}
     yield {"event": "answer", "data": orjson.dumps(answer).decode()}
-
-
-def _completion(model: str, answer: Answer) -> dict[str, Any]:
-    tokens_in, tokens_out = (sum(getattr(step, field) for step in answer.trace) for field in ("tokens_in", "tokens_out"))
-    return {
-        "id": answer.query_id,
-        "object": "chat.completion",
-        "created": int(time.time()),
-        "model": model,
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": answer.answer}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": tokens_in + tokens_out},
-        "dgrag": jsonable_encoder(answer),
-    }
-
-
-async def _chunks(model: str, answer: Answer) -> AsyncIterator[str]:
-    base = {"id": answer.query_id, "object": "chat.completion.chunk", "created": int(time.time()), "model": model}
-    pieces: list[tuple[dict[str, str], str | None]] = [({"role": "assistant", "content": answer.answer}, None), ({}, "stop")]
-    for delta, reason in pieces:
-        yield orjson.dumps(base | {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}).decode()
-    yield "[DONE]"

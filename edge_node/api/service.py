@@ -63,7 +63,7 @@ async def subgraphs(node: Node) -> dict[str, Any]:
 @router.get("/v1/summaries")
 async def summaries(node: Node) -> dict[str, Any]:
     """What the cloud knows, or will know at the next sync, of this edge."""
-    return {"summaries": await asyncio.to_thread(node.graph.summaries), "version": node.graph.version()}
+    return {"summaries": await asyncio.to_thread(node.graph.summaries), "version": await asyncio.to_thread(node.graph.version)}
 
 
 @router.get("/v1/policy")

@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 from rapidfuzz import fuzz, process
+from rapidfuzz.distance import Levenshtein
 
 from edge_node.graph.names import normalise, singular
 from edge_node.graph.opposites import opposed
@@ -17,12 +18,15 @@ from shared.ports import FloatArray
 
 MIN_RATIO = 92.0  # rapidfuzz token_sort_ratio, 0 to 100
 MIN_COSINE = 0.85
-MIN__LETTERS = 6
+MIN_LETTERS = 6
 
 _SHORT = r"([A-Z][A-Za-z0-9&-]*[A-Z][A-Za-z0-9&-]*)"
 _LONG_SHORT = re.compile(rf"((?:[\w’'-]+[ \n]+){{1,10}})\(\s*{_SHORT}\s*\)")
 _SHORT_LONG = re.compile(rf"\b{_SHORT}\s*\(([^()]{{6,90}})\)")
 _LETTER = r"\b[a-z]\b"
+_SMALL = frozenset({"of", "the", "for", "a", "an"})
+_ENDINGS = frozenset("adenrsy")  # larger, African, skilled, economics, watery
+_NO_VECTORS: Mapping[str, FloatArray] = {}
 _SKIPPED = frozenset({"of", "and", "the", "for", "in", "on", "to", "a", "an", "or", "by", "with"})
 
 
@@ -81,19 +85,43 @@ def _expansion(words: Sequence[str], initials: Sequence[str]) -> str:
     return ""
 
 
+def alias_candidates(keys: Iterable[str], *, min_ratio: float = MIN_RATIO) -> list[tuple[str, str, float]]:
+    """Return the pairs of keys, a < b, that are spelled nearly alike, with their ratio in [min_ratio, 100]: those to embed.
+
+    Alike are names that differ in spaces, plurals, initials, small words ("Republic of the Congo"), in the order of what "and" or
+    "of" joins ("Justice Department"), or by one letter of one long word. Another word makes another thing ("US trade deficit"),
+    and so does another ending ("low", "lower"; "Africa", "African"), number, single letter or opposite.
+    """
+    blocks: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for key in sorted(keys):
+        if sum(character.isalpha() for character in key) >= MIN_LETTERS:
+            ordered = " ".join(sorted(key.split()))
+            blocks[ordered[0]].append((ordered, key))
+    found = []
+    for block in blocks.values():
+        texts = [ordered for ordered, _ in block]
+        ratios = process.cdist(texts, texts, scorer=fuzz.ratio, score_cutoff=min_ratio, dtype=np.float32)
+        for row, column in np.argwhere(np.triu(ratios, k=1) > 0).tolist():
+            a, b = sorted((block[row][1], block[column][1]))
+            if _compatible(a, b, "spelling") and (_same_words(a, b) or _variants(a, b)):
+                found.append((a, b, float(ratios[row, column])))
+    return found
+
+
 def find_aliases(
     names: Iterable[EntityName],
     definitions: Iterable[tuple[str, str]] = (),
-    vectors: Mapping[str, FloatArray] | None = None,
+    vectors: Mapping[str, FloatArray] = _NO_VECTORS,
     *,
     min_ratio: float = MIN_RATIO,
     min_cosine: float = MIN_COSINE,
 ) -> list[AliasPair]:
     """Return which names are other names of which; a function of the sets given, whatever their order.
 
-    definitions: pairs of ``acronym_definitions``. vectors: unit (d,) rows by key. Without them only spellings with the same
-    words are joined ("blood stream", "bloodstream"; "Louis D. Brandeis", "Louis Brandeis"), as one letter can make another
-    thing ("metencephalon", "mesencephalon"). With them, any that nearly agree and are near in meaning. Canonical is the most
+    definitions: pairs of ``acronym_definitions``. vectors: unit (d,) rows of names by key, at least for ``alias_candidates``.
+    Spellings with the same words are joined always ("blood stream", "bloodstream"; "Louis D. Brandeis", "Louis Brandeis");
+    others that nearly agree only if their vectors are near, as one letter can make another thing ("metencephalon",
+    "mesencephalon"). Canonical is the most
     mentioned name, then the shortest, then the first by alphabet. Names with different numbers, or with opposite words
     ("hyper-", "hypo-"; "anterior", "posterior"), never meet, not even by a third.
     """
@@ -133,22 +161,11 @@ def _acronym_links(known: Mapping[str, EntityName], definitions: Iterable[tuple[
     return [_Link(min(pair), max(pair), "acronym", 1.0) for pair in single]
 
 
-def _spelling_links(
-    known: Mapping[str, EntityName], vectors: Mapping[str, FloatArray] | None, min_ratio: float, min_cosine: float
-) -> list[_Link]:
-    blocks: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for key in sorted(known):
-        if sum(character.isalpha() for character in key) >= MIN__LETTERS:
-            ordered = " ".join(sorted(key.split()))
-            blocks[ordered[0]].append((ordered, key))
+def _spelling_links(known: Mapping[str, EntityName], vectors: Mapping[str, FloatArray], min_ratio: float, min_cosine: float) -> list[_Link]:
     links = []
-    for block in blocks.values():
-        texts = [ordered for ordered, _ in block]
-        ratios = process.cdist(texts, texts, scorer=fuzz.ratio, score_cutoff=min_ratio, dtype=np.float32)
-        for row, column in np.argwhere(np.triu(ratios, k=1) > 0).tolist():
-            a, b = sorted((block[row][1], block[column][1]))
-            if _compatible(a, b, "spelling") and (_near(a, b, vectors, min_cosine) if vectors is not None else _same_words(a, b)):
-                links.append(_Link(a, b, "spelling", float(ratios[row, column]) / 100))
+    for a, b, ratio in alias_candidates(known, min_ratio=min_ratio):
+        if _initials_fit(known[a], known[b]) and (_same_words(a, b) or _near(a, b, vectors, min_cosine)):
+            links.append(_Link(a, b, "spelling", ratio / 100))
     return links
 
 
@@ -162,8 +179,32 @@ def _same_words(a: str, b: str) -> bool:
     return "".join(left) == "".join(right) and bool(left)
 
 
+def _variants(a: str, b: str) -> bool:
+    left, right = ([word for word in key.split() if word not in _SMALL] for key in (a, b))
+    if sorted(left) == sorted(right):
+        turned = ("of" in a.split()) != ("of" in b.split()) or {"and", "or"} & set(left)
+        return left == right or bool(turned)
+    different = [(x, y) for x, y in zip(left, right, strict=False) if x != y]
+    return len(left) == len(right) and len(different) == 1 and _slip(*different[0])
+
+
+def _slip(x: str, y: str) -> bool:
+    """One letter more, less or other in a long word, which makes no other form of it: its ending stays."""
+    short, long = sorted((x, y), key=len)
+    if len(short) < MIN_LETTERS or x[:-1] == y[:-1] or Levenshtein.distance(x, y) != 1:
+        return False
+    return not (long.startswith(short) and long[-1] in _ENDINGS)
+
+
 def _bare(key: str) -> list[str]:
-    return [singular(word) for word in key.split() if len(word) > 1 or word.isdigit()]
+    words = key.split()
+    inner = range(1, len(words) - 1)  # "hemoglobin s" and "d velling" are no names with an initial
+    return [singular(word) for place, word in enumerate(words) if place not in inner or len(word) > 1 or word.isdigit()]
+
+
+def _initials_fit(a: EntityName, b: EntityName) -> bool:
+    """An initial is left out of names only: "hepatitis virus" is not short for "hepatitis B virus"."""
+    return _marks(a.key, _LETTER) == _marks(b.key, _LETTER) or all(word[0].isupper() for word in f"{a.name} {b.name}".split())
 
 
 def _compatible(a: str, b: str, reason: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
 
@@ -39,29 +39,6 @@ def merge(
     entities = _entities(entity_mentions, aliases, limit_chars)
     relations = _relations(relation_mentions, aliases, limit_chars)
     return Graph(entities, {pair: relation for pair, relation in relations.items() if pair[0] in entities and pair[1] in entities})
-
-
-def merge_keys(
-    keys: Collection[str],
-    entity_mentions: Iterable[EntityMention],
-    relation_mentions: Iterable[RelationMention],
-    aliases: Mapping[str, str] = _NO_ALIASES,
-    *,
-    limit_chars: int = DESCRIPTION_CHARS,
-) -> Graph:
-    """Return that part of ``merge`` which ``keys`` (canonical ones) touch: those entities, and relations with an end among them.
-
-    The mentions must hold at least all entity mentions of ``keys`` and all relation mentions with an end among them. The
-    other end of such a relation is taken to exist: extractors name both ends in the relation's chunk.
-    """
-    wanted = frozenset(keys)
-    chosen = (mention for mention in entity_mentions if aliases.get(mention.key, mention.key) in wanted)
-    touching = (
-        mention
-        for mention in relation_mentions
-        if aliases.get(mention.source, mention.source) in wanted or aliases.get(mention.target, mention.target) in wanted
-    )
-    return Graph(_entities(chosen, aliases, limit_chars), _relations(touching, aliases, limit_chars))
 
 
 def _entities(mentions: Iterable[EntityMention], aliases: Mapping[str, str], limit_chars: int) -> dict[str, Entity]:

@@ -25,6 +25,7 @@ _MARKUP = re.compile(r"^\s*(?:[-*•#>]+|\d+[.)])\s+|^\s*[|][\s|:-]*$|[*_`]{2,}"
 _ASIDE = re.compile(  # "(Figure 3.2)", "(credit: …)", "(Mauss et al., 2005)"
     r"\s*\((?:(?:credit|figure|table|see|chapter|section)\b[^()]*|[^()]*(?:et al|,\s*(?:1[89]|20)\d\d)[^()]*)\)", re.IGNORECASE
 )
+_COLUMN = re.compile(r"(?:^|(?<=[;.] ))[^:;.]{1,40}(?=: )")
 _SENTENCE_END = (".", "!", "?", ":", ";", ".”", '."', ")", ".)")
 _HEADING_WORDS = 12
 
@@ -121,7 +122,9 @@ class SpacyExtractor:
 
 
 def _reading(doc: Doc, chunk: Chunk, lemma: Lemma, *, heading: bool) -> _Reading:
-    candidates = find_candidates(doc, heading=heading)
+    columns = column_names(doc.text)
+    found = find_candidates(doc, heading=heading)
+    candidates = {root: candidate for root, candidate in found.items() if not any(doc[root].idx in column for column in columns)}
     triples = [] if heading else find_triples(doc, candidates, lemma)
     return _Reading(chunk, candidates, triples, _sentences(doc, candidates))
 
@@ -142,6 +145,16 @@ def passages_of(text: str) -> list[tuple[str, bool]]:
         if any(character.isalpha() for character in line):
             found.append((line, not line.endswith(_SENTENCE_END) and len(line.split()) <= _HEADING_WORDS))
     return found
+
+
+def column_names(text: str) -> list[range]:
+    """Where the column names of table rows stand in a passage: they are no entities, unless the text names them elsewhere.
+
+    >>> column_names("Ward: Rowan Ward; Delivery time: 11:00."), column_names("Note: it is late.")
+    ([range(0, 4), range(18, 31)], [])
+    """
+    found = [range(*match.span()) for match in _COLUMN.finditer(text)]
+    return found if len(found) > 1 else []
 
 
 def _sentences(doc: Doc, candidates: dict[int, Candidate]) -> dict[int, str]:

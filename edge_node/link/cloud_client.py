@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import TypeVar
 
 import httpx
 import orjson
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from shared.errors import CloudRefused, CloudUnavailable
+from shared.errors import CloudRefused, CloudUnavailable, Unsendable
+from shared.loopback import is_loopback
 from shared.records import Answer, EdgeId, SummaryDelta
 from shared.wire import (
     DEADLINE_HEADER,
@@ -27,8 +29,13 @@ MAX_BODY_BYTES = 16 * 2**20
 ANSWER = TypeAdapter(Answer)
 
 
+def cloud_http(url: str) -> httpx.AsyncClient:
+    """The client for the cloud at ``url``; one on this machine is never asked through the environment's proxy."""
+    return httpx.AsyncClient(base_url=url, trust_env=not is_loopback(httpx.URL(url).host))
+
+
 class CloudClient:
-    """Speaks to one cloud for one edge. Every method raises CloudUnavailable or CloudRefused, and nothing else."""
+    """Speaks to one cloud for one edge. Every method raises CloudUnavailable, CloudRefused or Unsendable, and nothing else."""
 
     def __init__(self, http: httpx.AsyncClient, edge: EdgeId) -> None:
         self._http = http
@@ -41,7 +48,8 @@ class CloudClient:
 
     async def push(self, delta: SummaryDelta, *, deadline_s: float = 60.0) -> tuple[Enrolled, int]:
         """Send a delta; returns what the cloud knows now, and the bytes sent. CloudRefused(reason="resync") asks for a snapshot."""
-        content, sent = await self._call("PUT", f"/v1/edges/{self.edge}/summaries", DeltaBody.from_record(delta), deadline_s)
+        body = _made(lambda: DeltaBody.from_record(delta))
+        content, sent = await self._call("PUT", f"/v1/edges/{self.edge}/summaries", body, deadline_s)
         return _parse(Enrolled, content), sent
 
     async def poll(self, *, wait_s: float) -> PollReply:
@@ -55,7 +63,7 @@ class CloudClient:
 
     async def ask(self, question: str, *, query_id: str, deadline_s: float) -> tuple[Answer, int, int]:
         """Escalate a question; returns the cloud's answer, bytes sent and bytes received."""
-        body = QuestionBody(question=question, edge=self.edge, query_id=query_id)
+        body = _made(lambda: QuestionBody(question=question, edge=self.edge, query_id=query_id))
         content, sent = await self._call("POST", "/v1/questions", body, deadline_s)
         try:
             return ANSWER.validate_json(content), sent, len(content)
@@ -81,6 +89,14 @@ class CloudClient:
             raise CloudUnavailable(f"the cloud cannot be reached ({type(error).__name__})") from error
         _check(response.status_code, bytes(content))
         return bytes(content), len(sent)
+
+
+def _made(make: Callable[[], Body]) -> Body:
+    try:
+        return make()
+    except ValidationError as error:
+        faults = [f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors(include_input=False)[:3]]
+        raise Unsendable(error.title, fields="; ".join(faults)) from error
 
 
 def _check(status: int, content: bytes) -> None:

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 from edge_node.link.cloud_client import CloudClient
 from edge_node.store.graph import GraphStore
-from shared.errors import CloudError, CloudRefused, DgragError
+from shared.errors import CloudError, CloudRefused, DgragError, Expelled
 from shared.wire import Enrolled, EvidenceReply, EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.link")
 POLL_WAIT_S = 25.0
+EXPELLED_WAIT_S = 300.0  # between attempts while the cloud's operator shuts this edge out
+AT_ONCE = 4  # evidence requests: each may load model and disk
+MAX_WAITING = 32  # further ones; what comes on top is refused at once
 BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # waits between attempts to reach an absent cloud; the last one repeats
 
 Serve = Callable[[EvidenceRequest], Awaitable[EvidenceReply]]
@@ -38,6 +41,10 @@ class CloudLink:
         self._graph = graph
         self._serve = serve
         self._sync_lock = asyncio.Lock()
+        self._news = asyncio.Event()
+        self._failures = 0  # in a row
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._taken = 0  # evidence requests that run or wait for a slot
         self._replies: set[asyncio.Task[None]] = set()
         self.state = LinkState()
 
@@ -46,22 +53,53 @@ class CloudLink:
         """The cloud has acknowledged our newest summaries."""
         return self.state.connected and self.state.version == self._graph.version()
 
+    def wake(self) -> None:
+        """There may be new summaries: send them soon; a cloud that is away gets them when it is back."""
+        self._news.set()
+
     async def run(self) -> None:
-        """Enrol, sync, poll, for ever."""
-        failures = 0
+        """Enrol; sync and poll until the line breaks; again, for ever."""
         while True:
             try:
-                if not self.state.connected:
-                    await self._enrol()
-                await self.sync()
-                await self._poll_once()
-                failures = 0
+                await self._enrol()
+                await self._hold()
             except CloudError as error:
-                self.state.connected, self.state.error = False, error.message
-                if failures == 0:
-                    log.warning("the cloud is away: %s", error.message)
-                await asyncio.sleep(BACKOFF_S[min(failures, len(BACKOFF_S) - 1)])
-                failures += 1
+                wait_s = self._note(error)
+                await asyncio.sleep(wait_s)
+
+    def _note(self, error: CloudError) -> float:
+        """Remember why there is no line; returns how long to wait before the next attempt."""
+        expelled = isinstance(error, CloudRefused) and error.reason == Expelled.code
+        wait_s = EXPELLED_WAIT_S if expelled else BACKOFF_S[min(self._failures, len(BACKOFF_S) - 1)]
+        self.state.connected = False
+        self.state.error = f"{error.message}; trying again every {EXPELLED_WAIT_S / 60:.0f} minutes" if expelled else error.message
+        if self._failures == 0 or expelled:
+            log.warning("the cloud is away: %s", self.state.error)
+        self._failures += 1
+        return wait_s
+
+    async def _hold(self) -> None:
+        """Sync whenever there is news, and poll, both at once, until one of them fails. Raises CloudError."""
+        tasks = [asyncio.create_task(self._tell()), asyncio.create_task(self._poll())]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _tell(self) -> None:
+        while True:
+            self._news.clear()  # before the look at the versions: news that comes during it is looked at again
+            await self.sync()
+            await self._news.wait()
+
+    async def _poll(self) -> None:
+        while True:
+            await self._poll_once()
+            self._failures = 0
 
     async def sync(self) -> None:
         """Send what the cloud does not know yet. Raises CloudError."""
@@ -77,14 +115,8 @@ class CloudLink:
                     continue
                 self._learn(known)
                 self.state.sent_bytes += sent
+                await asyncio.to_thread(self._graph.drop_tombstones, version=self.state.version)
                 log.info("summaries up to version %d sent (%d bytes)", known.version, sent)
-
-    async def sync_if_connected(self) -> None:
-        """Send news at once instead of with the next poll; a cloud that is away gets them when it is back."""
-        try:
-            await self.sync()
-        except CloudError as error:
-            self.state.connected, self.state.error = False, error.message
 
     async def _enrol(self) -> None:
         known = await self._client.enrol()
@@ -103,19 +135,38 @@ class CloudLink:
     async def _poll_once(self) -> None:
         polled = await self._client.poll(wait_s=POLL_WAIT_S)
         for request in polled.requests:
-            task = asyncio.create_task(self._answer(request))
+            busy = self._taken >= AT_ONCE + MAX_WAITING
+            self._taken += not busy
+            task = asyncio.create_task(self._reply(request, EvidenceReply(refused="busy")) if busy else self._answer(request))
             self._replies.add(task)
             task.add_done_callback(self._replies.discard)
 
     async def _answer(self, request: EvidenceRequest) -> None:
         try:
-            async with asyncio.timeout(request.deadline_ms / 1000):
-                reply = await self._serve(request)
+            async with asyncio.timeout(request.deadline_ms / 1000), self._slots:
+                (outcome,) = await asyncio.gather(self._serve(request), return_exceptions=True)
         except TimeoutError:
-            reply = EvidenceReply(refused="not found in time")
-        except DgragError as error:
-            reply = EvidenceReply(refused=error.code)
+            outcome = TimeoutError()
+        finally:
+            self._taken -= 1
+        await self._reply(request, _reply_of(outcome))
+
+    async def _reply(self, request: EvidenceRequest, reply: EvidenceReply) -> None:
         try:
             await self._client.reply(request.request_id, reply)
         except CloudError as error:
             log.warning("a reply did not reach the cloud: %s", error.message)
+
+
+def _reply_of(outcome: EvidenceReply | BaseException) -> EvidenceReply:
+    """The cloud always gets a reply: what it does not hear of, it waits for."""
+    match outcome:
+        case EvidenceReply():
+            return outcome
+        case TimeoutError():
+            return EvidenceReply(refused="not found in time")
+        case DgragError():
+            return EvidenceReply(refused=outcome.code)
+        case _:
+            log.error("an evidence request failed", exc_info=outcome)
+            return EvidenceReply(refused="internal")

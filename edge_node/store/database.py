@@ -1,18 +1,12 @@
-"""One SQLite file: WAL, synchronous FULL, one writer, a connection for each reading thread."""
+"""The edge's store: its schema in the SQLite file that both services use alike."""
 
 from __future__ import annotations
 
-import secrets
-import sqlite3
-import threading
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
-from shared.errors import StoreError
+from shared import sqlite
 
 SCHEMA_VERSION = 1
 PAGE_SIZE = 16_384  # vectors of 1.5 KB: halves the commit time of the default 4,096 and saves a fifth of the file
@@ -27,105 +21,9 @@ def crc(data: str | bytes) -> int:
     return zlib.crc32(data.encode() if isinstance(data, str) else data)
 
 
-class Database:
-    """Opens or creates the store. Raises StoreError for a file of another program or of a newer release."""
+class Database(sqlite.Database):
+    """Opens or creates an edge's store. Raises StoreError for a file of another program or of a newer release."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.path = path
-        self._local = threading.local()
-        self._readers: list[sqlite3.Connection] = []
-        self._lock = threading.RLock()  # one writer
-        self._use = threading.Condition()  # a connection must not be closed under a thread that uses it
-        self._users = 0
-        self._closed = False
-        try:
-            self._writer = self._connect()
-            self._prepare()
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"{path} is not a usable store: {error}", next_step="restore a backup, or move the file away") from error
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
-        connection.row_factory = sqlite3.Row
-        for pragma in (f"page_size={PAGE_SIZE}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
-            connection.execute(f"PRAGMA {pragma}")
-        return connection
-
-    def _prepare(self) -> None:
-        found = int(self._writer.execute("PRAGMA user_version").fetchone()[0])
-        if found > SCHEMA_VERSION:
-            raise StoreError(
-                f"{self.path} has schema {found}, this release reads up to {SCHEMA_VERSION}", next_step="install the newer release again"
-            )
-        if found == 0:
-            schema = files("edge_node.store").joinpath("schema.sql").read_text(encoding="utf-8")
-            epoch = secrets.token_hex(8)
-            insert = f"INSERT INTO meta VALUES ('epoch', '{epoch}'), ('version', '0');"
-            self._writer.executescript(f"BEGIN; {schema} {insert} PRAGMA user_version={SCHEMA_VERSION}; COMMIT;")
-
-    @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """One transaction; committed (and on disk) when the block ends, rolled back when it raises."""
-        with self._in_use(), self._lock:
-            self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._writer
-            except BaseException:
-                self._writer.execute("ROLLBACK")
-                raise
-            self._writer.execute("COMMIT")
-
-    def rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[sqlite3.Row]:
-        """All rows of a query, from the last commit."""
-        with self._in_use():
-            return self._reader().execute(sql, arguments).fetchall()
-
-    def row(self, sql: str, arguments: Sequence[Any] = ()) -> sqlite3.Row | None:
-        """The first row of a query, or None."""
-        with self._in_use():
-            found: sqlite3.Row | None = self._reader().execute(sql, arguments).fetchone()
-            return found
-
-    def stream(self, sql: str, arguments: Sequence[Any] = ()) -> Iterator[sqlite3.Row]:
-        """Rows one by one, for tables that should not stand in memory twice."""
-        with self._in_use():
-            yield from self._reader().execute(sql, arguments)
-
-    def meta(self, key: str, default: str = "") -> str:
-        """A value of the meta table."""
-        found = self.row("SELECT value FROM meta WHERE key = ?", (key,))
-        return str(found["value"]) if found else default
-
-    def set_meta(self, key: str, value: str) -> None:
-        """Write a value of the meta table."""
-        with self.write() as tx:
-            tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
-
-    def close(self) -> None:
-        """Wait for what is under way, then close all connections; the last one folds the WAL into the file."""
-        with self._use:
-            self._closed = True
-            self._use.wait_for(lambda: self._users == 0)
-        for connection in [*self._readers, self._writer]:
-            connection.close()
-
-    @contextmanager
-    def _in_use(self) -> Iterator[None]:
-        with self._use:
-            if self._closed:
-                raise StoreError(f"{self.path} is closed")
-            self._users += 1
-        try:
-            yield
-        finally:
-            with self._use:
-                self._users -= 1
-                self._use.notify_all()
-
-    def _reader(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = self._connect()
-            self._readers.append(connection)
-        return connection
+        schema = files("edge_node.store").joinpath("schema.sql").read_text(encoding="utf-8")
+        super().__init__(path, schema=schema, version=SCHEMA_VERSION, page_size=PAGE_SIZE)

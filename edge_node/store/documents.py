@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edge_node.store.database import Database, crc
+from edge_node.store.replies import usage
 from shared.errors import NotFound, StoreError
 from shared.ports import Clock
 from shared.records import Chunk, ChunkId, DocumentId
@@ -59,8 +60,10 @@ class DocumentStore:
         with self.database.write() as tx:
             old = tx.execute("SELECT document_id, status FROM documents WHERE name = ?", (name,)).fetchone()
             if old and old["document_id"] == identity and old["status"] == "parked":
-                tx.execute(
-                    "UPDATE documents SET status = 'queued', code = '', reason = '', next_step = '' WHERE document_id = ?", (identity,)
+                tx.execute(  # with the bytes: it may be parked because they were damaged
+                    "UPDATE documents SET status = 'queued', code = '', reason = '', next_step = '',"
+                    " title = ?, labels = ?, raw = ?, raw_crc = ?, reader = ? WHERE document_id = ?",
+                    (title, json.dumps(list(labels)), raw, crc(raw), reader, identity),
                 )
                 return Accepted(identity, _new_job(tx, identity, now), duplicate=True)  # sending it again is how to try again
             if old and old["document_id"] == identity:
@@ -87,36 +90,38 @@ class DocumentStore:
             return tx.execute("UPDATE documents SET status = 'queued' WHERE status = 'running'").rowcount
 
     def take_next(self) -> StoredDocument | None:
-        """Mark the oldest queued document as running and return it."""
+        """Mark the oldest queued document as running and return it; one that is damaged on disk is parked, and the next one taken."""
         with self.database.write() as tx:
-            row = tx.execute("SELECT * FROM documents WHERE status = 'queued' ORDER BY created_at, rowid LIMIT 1").fetchone()
-            if row is None:
-                return None
-            identity = DocumentId(row["document_id"])
-            tx.execute("UPDATE documents SET status = 'running' WHERE document_id = ?", (identity,))
-            job = tx.execute("SELECT job_id FROM jobs WHERE document_id = ? ORDER BY created_at DESC", (identity,)).fetchone()
-        if crc(row["raw"]) != row["raw_crc"]:
-            raise StoreError(f"document {row['name']!r} is damaged on disk", next_step="send the document again")
-        labels = tuple(json.loads(row["labels"]))
-        return StoredDocument(identity, job["job_id"], row["name"], row["title"], labels, row["raw"], row["reader"])
+            while True:
+                row = tx.execute("SELECT * FROM documents WHERE status = 'queued' ORDER BY created_at, rowid LIMIT 1").fetchone()
+                if row is None:
+                    return None
+                identity = DocumentId(row["document_id"])
+                tx.execute("UPDATE documents SET status = 'running' WHERE document_id = ?", (identity,))
+                if crc(row["raw"]) != row["raw_crc"]:
+                    reason = f"document {row['name']!r} is damaged on disk"
+                    _end(tx, self.clock.now(), identity, "parked", ("damaged", reason, "send the document again"))
+                    continue
+                job = tx.execute("SELECT job_id FROM jobs WHERE document_id = ? ORDER BY created_at DESC", (identity,)).fetchone()
+                labels = tuple(json.loads(row["labels"]))
+                return StoredDocument(identity, job["job_id"], row["name"], row["title"], labels, row["raw"], row["reader"])
+
+    def requeue(self, identity: DocumentId) -> None:
+        """Let a document that is under way wait again, as the first of all if it is the oldest."""
+        with self.database.write() as tx:
+            tx.execute("UPDATE documents SET status = 'queued' WHERE document_id = ? AND status = 'running'", (identity,))
 
     def mark_indexed(self, identities: Iterable[DocumentId]) -> None:
-        """These documents' graph and summaries are committed."""
-        self._end([(identity, "indexed", "", "", "") for identity in identities])
-
-    def park(self, identity: DocumentId, *, code: str, reason: str, next_step: str) -> None:
-        """Set a document aside with a reason a person can act on."""
-        self._end([(identity, "parked", code, reason, next_step)])
-
-    def _end(self, ends: Sequence[tuple[DocumentId, str, str, str, str]]) -> None:
+        """These documents' graph and summaries are committed; one that was deleted and sent again meanwhile still waits."""
         now = self.clock.now()
         with self.database.write() as tx:
-            for identity, status, code, reason, next_step in ends:
-                tx.execute(
-                    "UPDATE documents SET status = ?, code = ?, reason = ?, next_step = ? WHERE document_id = ?",
-                    (status, code, reason, next_step, identity),
-                )
-                tx.execute("UPDATE jobs SET ended_at = ? WHERE document_id = ? AND ended_at IS NULL", (now, identity))
+            for identity in identities:
+                _end(tx, now, identity, "indexed", ("", "", ""))
+
+    def park(self, identity: DocumentId, *, code: str, reason: str, next_step: str) -> None:
+        """Set a document that is under way aside, with a reason a person can act on."""
+        with self.database.write() as tx:
+            _end(tx, self.clock.now(), identity, "parked", (code, reason, next_step))
 
     def add_job_cost(self, job_id: str, *, calls: int, tokens_in: int, tokens_out: int) -> None:
         """Add a step's model use to its job."""
@@ -158,13 +163,9 @@ class DocumentStore:
         return {status: found.get(status, 0) for status in ("queued", "running", "indexed", "parked")}
 
     def totals(self) -> dict[str, int]:
-        """Chunks, corpus tokens and model use over all documents."""
+        """Chunks and corpus tokens of all documents, and all that the write path has used of the model, settling included."""
         chunks = self.database.row("SELECT count(*) AS chunks, coalesce(sum(tokens), 0) AS tokens FROM chunks")
-        costs = self.database.row(
-            "SELECT coalesce(sum(calls), 0) AS model_calls, coalesce(sum(tokens_in), 0) AS tokens_in,"
-            " coalesce(sum(tokens_out), 0) AS tokens_out FROM jobs"
-        )
-        return dict(chunks or {}) | dict(costs or {})
+        return dict(chunks or {}) | usage(self.database)
 
     def chunks(self, chunk_ids: Sequence[str]) -> dict[str, tuple[Chunk, str]]:
         """Chunks by id with the name of their document; unknown ids are left out. Raises StoreError for a damaged one."""
@@ -188,6 +189,12 @@ def insert_chunks(tx: sqlite3.Connection, chunks: Sequence[Chunk]) -> None:
     )
 
 
+def delete_chunks(tx: sqlite3.Connection, identity: DocumentId) -> None:
+    """Delete a document's chunks with their vectors, part of the caller's transaction; their mentions follow by cascade."""
+    tx.execute("DELETE FROM vectors WHERE kind = 'chunk' AND key IN (SELECT chunk_id FROM chunks WHERE document_id = ?)", (identity,))
+    tx.execute("DELETE FROM chunks WHERE document_id = ?", (identity,))
+
+
 def chunk_of(row: sqlite3.Row) -> Chunk:
     """The record of a row."""
     return Chunk(
@@ -196,12 +203,21 @@ def chunk_of(row: sqlite3.Row) -> Chunk:
 
 
 def _purge(tx: sqlite3.Connection, identity: DocumentId) -> tuple[ChunkId, ...]:
-    chunks = "SELECT chunk_id FROM chunks WHERE document_id = ?"
-    removed = tuple(ChunkId(row["chunk_id"]) for row in tx.execute(chunks, (identity,)))
-    tx.execute(f"DELETE FROM vectors WHERE kind = 'chunk' AND key IN ({chunks})", (identity,))
-    if tx.execute("DELETE FROM documents WHERE document_id = ?", (identity,)).rowcount == 0:  # chunks and mentions follow by cascade
+    removed = tuple(ChunkId(row["chunk_id"]) for row in tx.execute("SELECT chunk_id FROM chunks WHERE document_id = ?", (identity,)))
+    delete_chunks(tx, identity)
+    if tx.execute("DELETE FROM documents WHERE document_id = ?", (identity,)).rowcount == 0:  # its jobs follow by cascade
         raise NotFound("document", identity)
     return removed
+
+
+def _end(tx: sqlite3.Connection, now: float, identity: DocumentId, status: str, why: tuple[str, str, str]) -> None:
+    """End a document that is under way; ``why``: code, reason and next step. One that is not under way stays as it is."""
+    ended = tx.execute(
+        "UPDATE documents SET status = ?, code = ?, reason = ?, next_step = ? WHERE document_id = ? AND status = 'running'",
+        (status, *why, identity),
+    )
+    if ended.rowcount:
+        tx.execute("UPDATE jobs SET ended_at = ? WHERE document_id = ? AND ended_at IS NULL", (now, identity))
 
 
 def _new_job(tx: sqlite3.Connection, identity: DocumentId, now: float) -> str:

@@ -11,12 +11,15 @@ from typing import Literal
 import numpy as np
 
 from edge_node.store.database import Database, crc
-from edge_node.store.documents import insert_chunks
+from edge_node.store.documents import delete_chunks, insert_chunks
 from shared.errors import NotFound, StoreError
 from shared.ports import FloatArray
 from shared.records import Chunk, ChunkId, EntityMention, RelationMention, Subgraph, Summary, SummaryDelta, SummaryId
 
 VectorKind = Literal["chunk", "entity", "relation"]
+DELTA_ROWS = 500  # summaries in one delta: the cloud embeds them within one request's deadline
+DELTA_CHARS = 1_000_000  # at most 6 bytes each in JSON: under the cloud's 8 MiB a body
+DROPPED = "tombstones_dropped"  # key in meta: the version up to which tombstones are gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +42,16 @@ class GraphStore:
     def save_chunks(
         self, chunks: Sequence[Chunk], entities: Sequence[EntityMention], relations: Sequence[RelationMention], rows: VectorRows
     ) -> None:
-        """Commit chunks, their mentions and their vectors in one transaction; repeating it changes nothing.
+        """Commit all chunks of their documents, their mentions and their vectors in one transaction, in place of any former ones.
 
-        Raises NotFound when their document was removed meanwhile.
+        Repeating it changes nothing. Raises NotFound when their document was removed meanwhile.
         """
-        ids = [(chunk.chunk_id,) for chunk in chunks]
         with self.database.write() as tx:
             for document_id in sorted({chunk.document_id for chunk in chunks}):
                 if tx.execute("SELECT 1 FROM documents WHERE document_id = ?", (document_id,)).fetchone() is None:
                     raise NotFound("document", document_id)
+                delete_chunks(tx, document_id)
             insert_chunks(tx, chunks)
-            tx.executemany("DELETE FROM entity_mentions WHERE chunk_id = ?", ids)
-            tx.executemany("DELETE FROM relation_mentions WHERE chunk_id = ?", ids)
             tx.executemany(
                 "INSERT INTO entity_mentions VALUES (?, ?, ?, ?, ?)", [(m.chunk_id, m.key, m.name, m.type, m.description) for m in entities]
             )
@@ -181,13 +182,46 @@ class GraphStore:
         self.database.set_meta("epoch", secrets.token_hex(8))
 
     def delta(self, *, epoch: str, version: int) -> SummaryDelta:
-        """What a cloud that knows ``version`` of ``epoch`` must learn; a snapshot if it knows another epoch or a later version."""
-        mine, newest = self.epoch(), self.version()
-        base = version if epoch == mine and version <= newest else 0
-        rows = self.database.rows("SELECT * FROM summaries WHERE version > ? ORDER BY summary_id", (base,))
-        upserts = tuple(Summary(SummaryId(r["summary_id"]), r["text"], r["entities"], r["relations"]) for r in rows if not r["removed"])
-        removals = tuple(SummaryId(row["summary_id"]) for row in rows if row["removed"]) if base else ()
+        """What a cloud that knows ``version`` of ``epoch`` must learn, or the first page of it; a snapshot if nothing can follow that.
+
+        When a page is full, the other rows get a version of their own, above the newest: a delta of the next page, like any
+        later change. So every page is complete for its version, a cut between two pages needs no care, and a row that is
+        stamped but not yet asked for is at worst sent twice.
+        """
+        with self.database.write() as tx:  # one view of versions and rows, and no change between reading and stamping
+            meta = {row["key"]: row["value"] for row in tx.execute("SELECT key, value FROM meta")}
+            mine, newest = meta["epoch"], int(meta["version"])
+            follows = epoch == mine and int(meta.get(DROPPED, 0)) <= version <= newest
+            base = version if follows else 0
+            changed = "SELECT * FROM summaries WHERE version > ? AND (? OR NOT removed) ORDER BY version, summary_id"
+            rows = tx.execute(changed, (base, base)).fetchall()
+            page = rows[: _page_rows([len(row["text"]) for row in rows])]
+            if rest := rows[len(page) :]:
+                tx.executemany("UPDATE summaries SET version = ? WHERE summary_id = ?", [(newest + 1, row["summary_id"]) for row in rest])
+                tx.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(newest + 1),))
+        told = [row for row in page if not row["removed"] and row["text"].strip()]
+        upserts = tuple(Summary(SummaryId(row["summary_id"]), row["text"], row["entities"], row["relations"]) for row in told)
+        known = {row["summary_id"] for row in told}
+        removals = tuple(SummaryId(row["summary_id"]) for row in page if row["summary_id"] not in known) if base else ()
         return SummaryDelta(mine, base, newest, upserts, removals)
+
+    def drop_tombstones(self, *, version: int) -> None:
+        """Forget what was removed up to ``version``, which the cloud has acknowledged; a cloud that knows less gets a snapshot."""
+        if self.database.row("SELECT 1 FROM summaries WHERE removed = 1 AND version <= ?", (version,)) is None:
+            return
+        with self.database.write() as tx:
+            tx.execute("DELETE FROM summaries WHERE removed = 1 AND version <= ?", (version,))
+            tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (DROPPED, str(version)))
+
+
+def _page_rows(chars: Sequence[int]) -> int:
+    """How many rows with texts of so many characters fit into one delta; at least one."""
+    total = 0
+    for row, length in enumerate(chars):
+        total += length
+        if row and (row >= DELTA_ROWS or total > DELTA_CHARS):
+            return row
+    return len(chars)
 
 
 def _vector_values(kind: VectorKind, rows: VectorRows) -> list[tuple[str, str, str, bytes, int]]:

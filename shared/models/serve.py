@@ -17,6 +17,7 @@ from pathlib import Path
 from shared.errors import SettingsError
 
 PARENT_CHECK_S = 1.0
+PARALLEL = 8  # sequences at once: a question draws up to as many samples in one request
 PROMPT_CACHE_MIB = 1024  # prompts whose place another request took, kept to go on from; the engine's own default is 8 GiB
 
 
@@ -29,7 +30,7 @@ class ServeOptions:
     host: str = "127.0.0.1"
     port: int = 8090
     context: int = 8192
-    parallel: int = 8
+    parallel: int = PARALLEL
     threads: int = 2
     parent: int | None = None  # process id; the server ends when that process is no longer its parent
 

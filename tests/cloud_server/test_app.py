@@ -134,6 +134,25 @@ async def test_expelling_purges_and_ends_the_poll_at_once(service, kit):
     assert (await service.http.get("/v1/edges")).json() == {"edges": []}
 
 
+async def test_an_expelled_edge_is_refused_everywhere_until_it_is_readmitted(service, kit):
+    http = service.http
+    await kit.enrol(http, "ward", "pumps")
+    await http.delete("/v1/edges/ward")
+    check_problem(await http.post("/v1/edges", json={"edge": "ward"}), 403, "expelled")
+    check_problem(await http.post("/v1/edges/ward/poll", json={"wait_s": 0}), 403, "expelled")
+    check_problem(await http.post("/v1/questions", json={"question": "pumps?", "edge": "ward"}), 403, "expelled")
+    assert (await http.post("/v1/edges/ward/readmit")).status_code == 204
+    assert (await http.post("/v1/edges", json={"edge": "ward"})).status_code == 201
+    check_problem(await http.post("/v1/edges/ward/readmit"), 404, "not_found")
+
+
+async def test_an_edge_of_another_protocol_version_is_refused_with_both_named(service):
+    response = await service.http.post("/v1/edges", json={"edge": "ward", "wire_version": 2})
+    detail = check_problem(response, 409, "wire_version")["detail"]
+    assert "edge speaks version 2" in detail
+    assert "cloud speaks version 1" in detail
+
+
 async def test_a_model_that_is_away_is_a_503_problem(tmp_path, kit):
     def away(_):
         raise ModelUnavailable("the model server cannot be reached", next_step="start it")

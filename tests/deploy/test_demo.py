@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import pytest
+
 Dgrag = Callable[..., tuple[int, str, str]]  # the fixture of conftest.py
 
 
@@ -14,8 +16,16 @@ def test_the_demo_tells_which_answers_are_not_as_expected_and_stops(dgrag: Dgrag
     assert "Expected: answered by nobody, and said so" in out
     assert "hospital knows: Which battery pack" in out
     assert "✗ was answered by local, expected cloud" in out
+    assert "2. bank asks: Which company built" in out
     assert err.splitlines()[-1].startswith("dgrag: 4 of 4 answers are not as expected: “Which battery pack")
     assert dgrag("down")[1].startswith("nothing runs")
+
+
+def test_the_summary_fits_into_80_columns_one_line_a_question(dgrag: Dgrag, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    table = dgrag("demo")[1].rpartition("Summary")[2].splitlines()[1:]
+    assert [line.split()[0] for line in table[:7] if line.strip()] == ["#", "1", "2", "3", "4", "total"]
+    assert "Which battery pack …" in table[1]
 
 
 def test_the_demo_in_json_holds_the_answers_as_they_came(dgrag: Dgrag):

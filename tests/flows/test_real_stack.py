@@ -15,6 +15,7 @@ from shared.errors import FetchError
 from shared.models.catalogue import model_named
 from shared.models.fetch import located
 from shared.models.settings import ModelSettings
+from tests.support.models import no_model
 
 pytestmark = pytest.mark.model
 DGRAG = str(Path(sys.executable).with_name("dgrag"))
@@ -32,7 +33,7 @@ def a_fetched_model():
         except FetchError:
             continue
         return name
-    pytest.skip("no default model is fetched: `dgrag model fetch small minilm`")
+    return no_model("no default model is fetched: `dgrag model fetch small minilm`")
 
 
 def dgrag(*arguments, check=True):

@@ -61,7 +61,10 @@ def test_markers_come_in_many_shapes(marker, kept):
 
 
 def test_a_marker_at_a_passage_that_says_less_is_moved_to_the_one_that_says_it():
-    old, new = passage("The pump uses the CX-40 battery pack."), passage("The CX-42 battery pack replaces the CX-40 battery pack.", edge="plant")
+    old, new = (
+        passage("The pump uses the CX-40 battery pack."),
+        passage("The CX-42 battery pack replaces the CX-40 battery pack.", edge="plant"),
+    )
     text, (citation,) = cite("The CX-42 battery pack replaces the CX-40 battery pack [1].", [old, new])
     assert (text, citation.edge) == ("The CX-42 battery pack replaces the CX-40 battery pack [1].", "plant")
 

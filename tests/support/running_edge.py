@@ -47,7 +47,7 @@ class Edge:
 @contextlib.asynccontextmanager
 async def running_edge(folder, *, generator=None, cloud=None, **settings):
     """An edge in ``folder``; started twice on one folder, it continues."""
-    chosen = EdgeSettings(**{"id": "ward", "strategy": "naive", "state_dir": folder, **settings})
+    chosen = EdgeSettings(**{"id": "ward", "strategy": "naive", "min_nearness": -1.0, "state_dir": folder, **settings})
     node = build_node(chosen, Parts(generator or scripted(), HashEmbedder(), WordTokenizer(), cloud))
     app = create_app(node)
     async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://edge") as http:

@@ -7,21 +7,22 @@ What did not change is not embedded or summarised again: each stored piece carri
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from edge_node.graph.aliases import AliasPair, EntityName, acronym_definitions, canonical_keys, find_aliases
+from edge_node.graph.aliases import AliasPair, EntityName, acronym_definitions, alias_candidates, canonical_keys, find_aliases
 from edge_node.graph.knowledge_graph import Graph, merge, needs_summary
-from edge_node.graph.model_summaries import model_description, model_summary
+from edge_node.graph.model_summaries import Written, model_description, model_summary
 from edge_node.graph.partition import name_subgraphs, partition
 from edge_node.graph.summaries import extractive_summary, parts_of
 from edge_node.store.graph import VectorKind, VectorRows
 from edge_node.store.passages import text_hash
 from edge_node.strategies.base import Cost, Progress, Tools
-from shared.errors import ModelError
+from shared.errors import ModelError, ModelTimeout, ModelUnavailable
 from shared.records import EntityMention, Subgraph, Summary, SummaryId
 
 EMBED_BATCH = 256
@@ -50,6 +51,7 @@ class Settled:
     relations: VectorRows
     subgraphs: int
     cost: Cost
+    unfinished: bool  # the model was away: some texts have their plain form until a later settle
 
 
 def relation_key(source: str, target: str) -> str:
@@ -90,26 +92,25 @@ class Settler:
         aliases = await self._aliases(entity_mentions)
         canonical = canonical_keys(aliases)
         graph = await asyncio.to_thread(self._merge, entity_mentions, canonical)
-        graph, shortening = await self._shorten(graph, entity_mentions, canonical, progress)
+        asking = _Asking()
+        graph = await self._shorten(graph, entity_mentions, canonical, asking, progress)
         entities = await self._renew("entity", entity_texts(graph), progress)
         relations = await self._renew("relation", relation_texts(graph), progress)
         progress("partition", 0, 1)
         subgraphs = await asyncio.to_thread(self._partition, graph)
-        changed, hashes, summarising = await self._summarise(subgraphs, graph, progress)
+        changed, hashes = await self._summarise(subgraphs, graph, asking, progress)
         rows = [(pair.key, pair.canonical, pair.reason, pair.score) for pair in aliases]
         await asyncio.to_thread(self._tools.graph.save_partition, subgraphs, changed, hashes, rows)
-        return Settled(graph, entities, relations, len(subgraphs), shortening + summarising)
+        return Settled(graph, entities, relations, len(subgraphs), asking.cost, asking.away)
 
     async def _aliases(self, mentions: Sequence[EntityMention]) -> list[AliasPair]:
         """Names that look alike are aliases only if they are near in meaning too, so only those are embedded."""
         names = entity_names(mentions)
         definitions = await asyncio.to_thread(self._definitions)
-        alike = await asyncio.to_thread(find_aliases, names, definitions)
-        keys = sorted({key for pair in alike for key in (pair.key, pair.canonical)})
-        if not keys:
-            return []
-        vectors = dict(zip(keys, await self._tools.embedder.embed(keys), strict=True))
-        return await asyncio.to_thread(find_aliases, [name for name in names if name.key in vectors], definitions, vectors)
+        alike = await asyncio.to_thread(alias_candidates, [name.key for name in names])
+        keys = sorted({key for a, b, _ in alike for key in (a, b)})
+        vectors = dict(zip(keys, await self._tools.embedder.embed(keys), strict=True)) if keys else {}
+        return await asyncio.to_thread(find_aliases, names, definitions, vectors)
 
     def _definitions(self) -> set[tuple[str, str]]:
         return {pair for text in self._tools.graph.chunk_texts() for pair in acronym_definitions(text)}
@@ -119,29 +120,25 @@ class Settler:
         return merge(entity_mentions, relation_mentions, canonical, limit_chars=self._options.description_chars)
 
     async def _shorten(
-        self, graph: Graph, mentions: Sequence[EntityMention], canonical: Mapping[str, str], progress: Progress
-    ) -> tuple[Graph, Cost]:
+        self, graph: Graph, mentions: Sequence[EntityMention], canonical: Mapping[str, str], asking: _Asking, progress: Progress
+    ) -> Graph:
         """Let the model merge descriptions that are too long together; an entity it fails on keeps the joined, cut form."""
-        cost = Cost()
         if self._options.descriptions == "joined":
-            return graph, cost
+            return graph
+        limit = self._options.description_chars
         texts: dict[str, list[str]] = {}
         for mention in sorted(mentions, key=lambda mention: (mention.chunk_id, mention.description)):
             texts.setdefault(canonical.get(mention.key, mention.key), []).append(mention.description)
-        long = [key for key in graph.entities if needs_summary(texts[key], self._options.description_chars)]
+        long = [key for key in graph.entities if needs_summary(texts[key], limit)]
         entities = dict(graph.entities)
         for done, key in enumerate(long):
             progress("shorten descriptions", done, len(long))
-            entity = entities[key]
-            try:
-                written = await model_description(
-                    self._tools.generator, entity.name, texts[key], deadline_s=MODEL_DEADLINE_S, max_chars=self._options.description_chars
-                )
-            except ModelError:
-                continue
-            entities[key] = replace(entity, description=written.text)
-            cost += Cost(1, written.reply.tokens_in, written.reply.tokens_out)
-        return Graph(entities, graph.relations), cost
+            write = partial(
+                model_description, self._tools.generator, entities[key].name, texts[key], deadline_s=MODEL_DEADLINE_S, max_chars=limit
+            )
+            if text := await asking.text(write):
+                entities[key] = replace(entities[key], description=text)
+        return Graph(entities, graph.relations)
 
     async def _renew(self, kind: VectorKind, texts: Mapping[str, str], progress: Progress) -> VectorRows:
         """Embed the texts that are new or different, drop vectors of what is gone, commit, return all."""
@@ -173,31 +170,50 @@ class Settler:
         return name_subgraphs([part.entities for part in parts], self._tools.graph.subgraphs())
 
     async def _summarise(
-        self, subgraphs: Sequence[Subgraph], graph: Graph, progress: Progress
-    ) -> tuple[list[Summary], dict[str, str], Cost]:
+        self, subgraphs: Sequence[Subgraph], graph: Graph, asking: _Asking, progress: Progress
+    ) -> tuple[list[Summary], dict[str, str]]:
+        """Summaries that say something else than the stored ones, and the hashes of what all were made of."""
         known = await asyncio.to_thread(self._tools.graph.summary_hashes)
+        stored = {summary.summary_id: summary for summary in await asyncio.to_thread(self._tools.graph.summaries)}
         parts = await asyncio.to_thread(parts_of, graph, subgraphs)
         hashes = {subgraph_id: summary_hash(part) for subgraph_id, part in parts.items()}
         stale = [subgraph_id for subgraph_id in parts if known.get(subgraph_id) != hashes[subgraph_id]]
-        changed, cost = [], Cost()
+        changed = []
         for done, subgraph_id in enumerate(stale):
             progress("summarise", done, len(stale))
             part = parts[subgraph_id]
-            text, spent = await self._summary(part)
-            if text is None:  # the model is away: a plain summary until the next settle, which finds another hash and tries again
+            text = await self._summary(part, asking)
+            if text is None:  # without the model: a plain summary until a later settle, which finds another hash and tries again
                 text, hashes[subgraph_id] = extractive_summary(part), ""
-            cost += spent
-            changed.append(Summary(SummaryId(subgraph_id), text, len(part.entities), len(part.relations)))
-        return changed, hashes, cost
+            summary = Summary(SummaryId(subgraph_id), text, len(part.entities), len(part.relations))
+            if summary != stored.get(summary.summary_id):
+                changed.append(summary)
+        return changed, hashes
 
-    async def _summary(self, part: Graph) -> tuple[str | None, Cost]:
+    async def _summary(self, part: Graph, asking: _Asking) -> str | None:
         if self._options.summaries == "extractive":
-            return extractive_summary(part), Cost()
+            return extractive_summary(part)
+        return await asking.text(partial(model_summary, self._tools.generator, part, deadline_s=MODEL_DEADLINE_S))
+
+
+class _Asking:
+    """The model during one settle: once it is away or hangs, it is not asked again, so that a settle waits for it only once."""
+
+    def __init__(self) -> None:
+        self.away = False
+        self.cost = Cost()
+
+    async def text(self, write: Callable[[], Awaitable[Written]]) -> str | None:
+        """What the model wrote; None where it is away, or where its reply could not be used."""
+        if self.away:
+            return None
         try:
-            written = await model_summary(self._tools.generator, part, deadline_s=MODEL_DEADLINE_S)
-        except ModelError:
-            return None, Cost()
-        return written.text, Cost(1, written.reply.tokens_in, written.reply.tokens_out)
+            written = await write()
+        except ModelError as error:
+            self.away = isinstance(error, ModelTimeout | ModelUnavailable)
+            return None
+        self.cost += Cost(1, written.reply.tokens_in, written.reply.tokens_out)
+        return written.text
 
 
 def entity_names(mentions: Sequence[EntityMention]) -> list[EntityName]:

@@ -20,6 +20,7 @@ from edge_node.strategies.dgrag.keywords import KeywordFinder, ModelKeywords, Nl
 from edge_node.strategies.dgrag.settle import Settled, SettleOptions, Settler
 from edge_node.strategies.dgrag.views import neighbourhood
 from shared.index import open_index
+from shared.ports import FloatArray, VectorIndex
 from shared.records import Chunk, ChunkId, EntityMention, RelationMention
 
 if TYPE_CHECKING:
@@ -45,6 +46,17 @@ class Options:
     facts_share: float
 
 
+@dataclass(frozen=True, slots=True)
+class _View:
+    """What questions see: the graph, its shape, and its vectors."""
+
+    graph: Graph
+    adjacency: nx.Graph
+    entities: VectorIndex
+    relations: VectorIndex
+    subgraphs: int
+
+
 class DGRAG:
     """Implements IndexStrategy."""
 
@@ -58,11 +70,9 @@ class DGRAG:
         )
         self._keywords: KeywordFinder = NlpKeywords(self._spacy) if options.keywords == "nlp" else ModelKeywords(tools.generator)
         self._settler = Settler(tools, SettleOptions(**{name: getattr(options, name) for name in SettleOptions.__dataclass_fields__}))
-        self._entities = open_index(tools.index, tools.embedder.dimensions)
-        self._relations = open_index(tools.index, tools.embedder.dimensions)
-        self._graph = Graph({}, {})
-        self._adjacency = nx.Graph()
-        self._subgraphs = 0
+        empty = open_index(tools.index, tools.embedder.dimensions)
+        self._view = _View(Graph({}, {}), nx.Graph(), entities=empty, relations=empty, subgraphs=0)
+        self._unfinished = False
 
     @classmethod
     def from_settings(cls, tools: Tools, settings: EdgeSettings) -> Self:
@@ -94,8 +104,15 @@ class DGRAG:
     async def settle(self, progress: Progress) -> Cost:
         """①② Merge mentions, embed what changed, partition, summarise what changed; then show it to questions."""
         settled = await self._settler.settle(progress)
-        self._show(settled)
+        # built beside the loop, then swapped at once: a question sees either the old view or the new one
+        self._view = await asyncio.to_thread(self._view_of, settled)
+        self._unfinished = settled.unfinished
         return settled.cost
+
+    @property
+    def unfinished(self) -> bool:
+        """The last settle went without the model."""
+        return self._unfinished
 
     async def _extract(self, chunks: Sequence[Chunk], progress: Progress) -> tuple[list[EntityMention], list[RelationMention], Cost]:
         found = await asyncio.to_thread(self._spacy.extract, chunks, lambda done: progress("extract", done, len(chunks)))
@@ -115,14 +132,12 @@ class DGRAG:
             cost += Cost(by_model.calls, by_model.tokens_in, by_model.tokens_out)
         return entities, relations, cost
 
-    def _show(self, settled: Settled) -> None:
-        """Swap the caches; a question sees either the old ones or the new ones."""
+    def _view_of(self, settled: Settled) -> _View:
         entities = open_index(self._tools.index, self._tools.embedder.dimensions)
         relations = open_index(self._tools.index, self._tools.embedder.dimensions)
         entities.put(settled.entities.keys, settled.entities.vectors)
         relations.put(settled.relations.keys, settled.relations.vectors)
-        self._entities, self._relations = entities, relations
-        self._graph, self._adjacency, self._subgraphs = settled.graph, to_networkx(settled.graph), settled.subgraphs
+        return _View(settled.graph, to_networkx(settled.graph), entities, relations, settled.subgraphs)
 
     # ------------------------------------------------------------ read path
 
@@ -133,18 +148,22 @@ class DGRAG:
         """
         keywords = await self._keywords.find(question)
         low, high, whole = await self._tools.embedder.embed([", ".join(keywords.low), ", ".join(keywords.high), question])
-        hits = Hits(tuple(self._entities.top(low, top_k)), tuple((_edge(key), score) for key, score in self._relations.top(high, top_k)))
-        graph = self._graph
-        near = neighbours(hits, self._adjacency)
-        support = chunk_support(hits, near, graph)
+        return await asyncio.to_thread(self._found, self._view, (low, high, whole), budget_tokens=budget_tokens, top_k=top_k)
+
+    def _found(self, view: _View, vectors: tuple[FloatArray, FloatArray, FloatArray], *, budget_tokens: int, top_k: int) -> Retrieval:
+        """vectors: of the low-level keywords, of the high-level ones, of the question."""
+        low, high, whole = vectors
+        hits = Hits(tuple(view.entities.top(low, top_k)), tuple((_edge(key), score) for key, score in view.relations.top(high, top_k)))
+        near = neighbours(hits, view.adjacency)
+        support = chunk_support(hits, near, view.graph)
         nearest = self._passages.top(whole, top_k)
         ranked = fuse([rank_by(support, top_k), [key for key, _ in nearest]])[:top_k]
         cosine = self._passages.scores(whole, ranked)
         facts_tokens = int(budget_tokens * self._options.facts_share)
         scored = [(chunk_id, cosine[chunk_id]) for chunk_id in ranked if chunk_id in cosine]
-        evidence = await asyncio.to_thread(self._passages.read, scored, budget_tokens=budget_tokens - facts_tokens)
+        evidence = self._passages.read(scored, budget_tokens=budget_tokens - facts_tokens)
         shown = frozenset(item.chunk_id for item in evidence)
-        lines = fact_lines([edge for edge, _ in [*hits.relations, *near]], graph, skip_chunks=shown)
+        lines = fact_lines([edge for edge, _ in [*hits.relations, *near]], view.graph, skip_chunks=shown)
         return Retrieval(evidence, _within(lines, facts_tokens))
 
     # ------------------------------------------------------------ views
@@ -153,15 +172,15 @@ class DGRAG:
         """What was built."""
         summaries = self._tools.graph.database.row("SELECT count(*) AS n FROM summaries WHERE removed = 0")
         return {
-            "entities": len(self._graph.entities),
-            "relations": len(self._graph.relations),
-            "subgraphs": self._subgraphs,
+            "entities": len(self._view.graph.entities),
+            "relations": len(self._view.graph.relations),
+            "subgraphs": self._view.subgraphs,
             "summaries": summaries["n"] if summaries else 0,
         }
 
     def neighbourhood(self, entity: str, *, hops: int, limit: int) -> dict[str, Any]:
         """Entities within ``hops`` of one (by name or key), or those of highest degree; with the relations among them."""
-        return neighbourhood(self._graph, self._adjacency, entity, hops=hops, limit=limit)
+        return neighbourhood(self._view.graph, self._view.adjacency, entity, hops=hops, limit=limit)
 
 
 def _edge(key: str) -> tuple[str, str]:

@@ -50,13 +50,18 @@ class Naive:
     async def retrieve(self, question: str, *, budget_tokens: int, top_k: int) -> Retrieval:
         """The chunks nearest the question."""
         vector = (await self._tools.embedder.embed([question]))[0]
-        ranked = self._passages.top(vector, top_k)
+        ranked = await asyncio.to_thread(self._passages.top, vector, top_k)
         return Retrieval(await asyncio.to_thread(self._passages.read, ranked, budget_tokens=budget_tokens))
 
+    @property
+    def unfinished(self) -> bool:
+        """Never: nothing is derived."""
+        return False
+
     def counts(self) -> dict[str, int]:
-        """No graph."""
+        """No graph, so nothing to count."""
         return {"entities": 0, "relations": 0, "subgraphs": 0, "summaries": 0}
 
     def neighbourhood(self, entity: str, *, hops: int, limit: int) -> dict[str, Any]:  # noqa: ARG002
-        """No graph."""
+        """No graph, so nothing near the entity."""
         return {"entities": [], "relations": []}

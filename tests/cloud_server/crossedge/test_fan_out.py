@@ -7,6 +7,7 @@ from cloud_server.crossedge.fan_out import FanOut
 from cloud_server.crossedge.mailbox import Mailbox
 from shared.clock import SystemClock
 from shared.errors import Conflict, NotFound
+from shared.records import TraceStep
 from shared.wire import EvidenceBody, EvidenceReply
 
 
@@ -157,3 +158,11 @@ async def test_an_edge_is_told_to_leave_time_for_the_way_back(fan_out, mailbox, 
 async def test_asking_nobody_returns_nothing(fan_out):
     result = await ask(fan_out, [])
     assert (result.evidence, result.reports, result.bytes_in) == ({}, (), 0)
+
+
+async def test_what_the_edges_did_is_told_under_their_names(fan_out, mailbox, kit):
+    await online(mailbox, "a", "b")
+    task = await started(fan_out, kit, ["a", "b", "offline"])
+    fan_out.deliver("a", "r1", EvidenceReply(trace=[TraceStep("retrieve", 3.0), TraceStep("narrow", 1.0)]), size=30)
+    fan_out.deliver("b", "r2", EvidenceReply(refused="busy", trace=[TraceStep("retrieve", 2.0)]), size=30)
+    assert [(step.step, step.ms) for step in (await task).steps] == [("a: retrieve", 3.0), ("a: narrow", 1.0), ("b: retrieve", 2.0)]

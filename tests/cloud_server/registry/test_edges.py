@@ -2,7 +2,7 @@ import pytest
 
 from cloud_server.database import Database
 from cloud_server.registry.edges import EdgeRegistry
-from shared.errors import NotFound
+from shared.errors import Expelled, NotFound
 
 
 @pytest.fixture
@@ -41,9 +41,18 @@ def test_last_seen_is_exact_but_written_rarely(registry, clock, tmp_path):
     assert after_restart.get("ward").last_seen == 1070.0
 
 
-def test_an_expelled_edge_is_unknown_until_it_enrols_again(registry):
+def test_an_expelled_edge_stays_out_over_a_restart_until_it_is_readmitted(registry, clock, tmp_path):
     registry.enrol("ward")
     assert registry.expel("ward") == 0
-    with pytest.raises(NotFound):
-        registry.get("ward")
+    after_restart = EdgeRegistry(Database(tmp_path / "cloud.db"), clock)
+    for call in (after_restart.get, after_restart.enrol, after_restart.seen, after_restart.admit):
+        with pytest.raises(Expelled):
+            call("ward")
+    registry.readmit("ward")
     assert registry.enrol("ward").version == 0
+
+
+def test_who_was_not_expelled_cannot_be_readmitted(registry):
+    registry.enrol("ward")
+    with pytest.raises(NotFound):
+        registry.readmit("ward")

@@ -1,4 +1,5 @@
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -164,5 +165,15 @@ def test_a_store_of_a_newer_release_is_left_alone(tmp_path):
 
 
 def test_the_file_is_durable_at_each_commit(database):
-    assert database.rows("PRAGMA journal_mode") == [("wal",)]
-    assert database.rows("PRAGMA synchronous") == [(2,)]  # FULL
+    assert database.row("PRAGMA journal_mode")[0] == "wal"
+    assert database.row("PRAGMA synchronous")[0] == 2  # FULL
+
+
+def test_reads_do_not_wait_for_a_writer(store, database):
+    def count():
+        return store.counts()
+
+    with database.write() as tx, ThreadPoolExecutor(1) as other_thread:
+        tx.execute("INSERT INTO summaries VALUES ('ward', 's', 't', 1, 1, x'', 0)")
+        assert other_thread.submit(count).result(timeout=10) == {}
+    assert store.counts() == {"ward": 1}

@@ -11,31 +11,49 @@ from deploy.cli.sending import EdgeStatus
 
 
 def status(step: str, *, queued: int, indexed: int) -> EdgeStatus:
-    return EdgeStatus("ward", documents={"queued": queued, "indexed": indexed}, pending_step=step, chunks=4)
+    return EdgeStatus("ward", documents={"queued": queued, "indexed": indexed}, progress={"step": step}, chunks=4)
 
 
-def written(*, terminal: bool, statuses: list[EdgeStatus]) -> str:
-    console = Console(file=io.StringIO(), force_terminal=terminal, width=100, highlight=False)
-    with IndexBoard(console) as board:
+class Clock:
+    """A clock that stands until it is moved."""
+
+    seconds = 0.0
+
+    def now(self) -> float:
+        return self.seconds
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+
+def written(*, terminal: bool, statuses: list[EdgeStatus], step_s: float = 0.0) -> str:
+    console, clock = Console(file=io.StringIO(), force_terminal=terminal, width=100, highlight=False), Clock()
+    with IndexBoard(console, clock) as board:
         for each in statuses:
             board.show(each)
+            clock.seconds += step_s
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
-def test_in_a_log_each_step_and_each_tenth_is_told_once():
+def test_in_a_log_a_line_every_five_seconds_tells_what_is_new():
+    """Shown at 0, 2, 4, 6 and 8 s: the line at 0 s silences those until 5 s, the one at 6 s those until 11 s."""
     statuses = [
         status("extract", queued=2, indexed=0),
-        status("extract", queued=2, indexed=0),
         status("embed", queued=2, indexed=0),
-        status("extract", queued=2, indexed=0),
+        EdgeStatus("plant", settled=True),
         status("extract", queued=1, indexed=1),
+        status("embed", queued=1, indexed=1),
     ]
-    assert written(terminal=False, statuses=statuses).splitlines() == [
-        "ward: extract (0/2 documents, 4 chunks, 0 entities, 0 tokens)",
-        "ward: embed (0/2 documents, 4 chunks, 0 entities, 0 tokens)",
-        "ward: extract (1/2 documents, 4 chunks, 0 entities, 0 tokens)",
+    assert written(terminal=False, statuses=statuses, step_s=2.0).splitlines() == [
+        "indexing: ward 0/2 extract",
+        "indexing: ward 1/2 extract, plant 0/0 ready",
     ]
+
+
+def test_in_a_log_what_has_not_changed_is_not_told_again():
+    same = [status("extract", queued=2, indexed=0)] * 3
+    assert written(terminal=False, statuses=same, step_s=6.0).splitlines() == ["indexing: ward 0/2 extract"]
 
 
 def test_on_a_terminal_each_edge_has_one_row():

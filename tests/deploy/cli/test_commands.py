@@ -118,6 +118,20 @@ def test_up_refuses_before_anything_starts(dgrag: Dgrag, arguments: list[str], s
     assert not StateDir(dgrag.state).file.exists()
 
 
+def test_an_edge_gets_its_documents_before_the_model_server_is_ready(dgrag: Dgrag, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """The model server here becomes ready only when the edge has its first document."""
+    made = launch.model_service
+
+    def patient(*given: Any, **named: Any) -> Service:
+        return replace(made(*given, **named), ready_url="http://127.0.0.1:24150/v1/documents/d0")
+
+    monkeypatch.setattr(launch, "model_service", patient)
+    monkeypatch.setattr("deploy.cluster.supervisor.READY_DEADLINE_S", 10.0)
+    code, _, err = dgrag("up", "--data", str(folder), "--detach", "--edge-port", "24150")
+    assert code == 0, err
+    assert [line.partition(":")[0] for line in lines(err)[:3]][-1] == "standard"
+
+
 def test_a_crash_shows_the_log_and_one_line(dgrag: Dgrag, monkeypatch: pytest.MonkeyPatch):
     made = launch.cloud_service
 
@@ -155,6 +169,32 @@ def test_add_tells_what_became_of_each_document(dgrag: Dgrag, folder: Path):
     ]
     assert lines(out)[8].startswith("rows.jsonl, line 2  skipped  ")
     assert lines(err)[-1].startswith("dgrag: 3 of 5 documents were not indexed")
+
+
+def test_add_in_json_names_each_document_and_what_became_none(dgrag: Dgrag, folder: Path):
+    (folder / "parked.md").write_text("…")
+    (folder / "rows.jsonl").write_text("{broken\n")
+    dgrag("up", "--detach")
+    code, out, _ = dgrag("add", str(folder), "--json")
+    body = json.loads(out)
+    assert code == 1
+    assert body["documents"] == [
+        {"name": "notes.md", "document_id": "d0", "status": "indexed", "code": "", "reason": ""},
+        {"name": "parked.md", "document_id": "d1", "status": "parked", "code": "no_text_layer", "reason": "no text layer"},
+    ]
+    assert [(row["name"], row["kind"]) for row in body["skipped"]] == [("rows.jsonl, line 1", "skipped")]
+
+
+def test_down_in_json_names_what_it_stopped(dgrag: Dgrag):
+    dgrag("up", "--detach")
+    stopped = json.loads(dgrag("down", "--json")[1])["stopped"]
+    assert [(row["role"], row["name"]) for row in stopped] == [("model", "standard"), ("cloud", "cloud"), ("edge", "edge-1")]
+    assert json.loads(dgrag("down", "--json")[1]) == {"stopped": []}
+
+
+def test_the_global_mode_is_the_servers_to_refuse(dgrag: Dgrag):
+    dgrag("up", "--detach")
+    assert dgrag("ask", "Why?", "--mode", "global") == (1, "", "dgrag: the global mode comes with a later release\n")
 
 
 def test_add_of_good_documents_ends_with_zero(dgrag: Dgrag, folder: Path):

@@ -2,18 +2,32 @@
 
 import json
 import sys
+from typing import NamedTuple
 
 import pytest
-from typer.testing import CliRunner
 
 from deploy.cli import model
+from deploy.cli.main import run as run_command
 from shared.models.catalogue import catalogue, model_named
+from shared.models.serve import ServeOptions, parse
+
+
+class Result(NamedTuple):
+    exit_code: int
+    stdout: str
+    stderr: str
 
 
 @pytest.fixture
-def run(monkeypatch, tmp_path):
+def run(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("DGRAG_MODEL_DIR", str(tmp_path))
-    return lambda *words: CliRunner().invoke(model.app, words)
+
+    def invoke(*words):
+        with pytest.raises(SystemExit) as caught:
+            run_command(["model", *words])
+        return Result(int(caught.value.code or 0), *capsys.readouterr())
+
+    return invoke
 
 
 @pytest.fixture
@@ -44,7 +58,7 @@ def test_names_folder_and_file_are_passed_on(run, everything_is_there, tmp_path)
 def test_an_unknown_name_ends_with_one_line_and_status_one(run):
     result = run("fetch", "huge")
     assert result.exit_code == 1
-    assert "error: there is no model 'huge' to fetch (choose one of standard, small, smoke, minilm)" in result.stderr
+    assert "dgrag: there is no model 'huge' to fetch (choose one of standard, small, smoke, minilm)" in result.stderr
 
 
 def test_a_path_that_does_not_exist_is_refused(run):
@@ -71,6 +85,14 @@ def test_serving_replaces_the_process_by_the_server(run, everything_is_there, mo
     assert (path, words[0]) == (sys.executable, sys.executable)
     assert words[words.index("--model") + 1] == str(tmp_path / "small" / model_named("small").files[0].name)
     assert words[words.index("--port") + 1] == "8091"
+
+
+def test_what_no_option_gives_is_the_servers_own_default(run, everything_is_there, monkeypatch, tmp_path):
+    seen = []
+    monkeypatch.setattr(model.os, "execv", lambda path, words: seen.append(words))
+    run("serve", "small")
+    weights = tmp_path / "small" / model_named("small").files[0].name
+    assert parse(seen[0][3:]) == ServeOptions(weights, "small")
 
 
 def test_a_model_that_is_not_fetched_cannot_be_served(run):

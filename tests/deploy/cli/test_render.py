@@ -73,6 +73,13 @@ def test_a_full_answer_shows_all_that_is_known():
     assert shown(render.answer(FULL)) == GOLDEN
 
 
+def test_steps_that_repeat_are_one_row_and_free_ones_none():
+    """21.4 + 20 + 0.1 ms are 42 ms in all."""
+    steps = [TraceStep("retrieve", 21.4), TraceStep("samples", 9.0, 1, 5), TraceStep("retrieve", 20), TraceStep("retrieve", 0.1)]
+    rows = shown(render.trace([*steps, TraceStep("gate: confidence", 0.2)])).splitlines()[1:]
+    assert [row.split() for row in rows] == [["retrieve", "×3", "42"], ["samples", "9", "1", "5"], ["total", "1", "5"]]
+
+
 def test_a_bare_answer_is_short():
     bare = Answer("q", "No document answers this question.", (), "cloud", answered=False)
     rule = "─" * 76
@@ -138,7 +145,7 @@ def test_the_cluster_shows_parked_documents():
     [
         (EdgeStatus("e", settled=True), "ready"),
         (EdgeStatus("e"), "waiting"),
-        (EdgeStatus("e", pending_step="summaries"), "summaries"),
+        (EdgeStatus("e", progress={"step": "summaries"}), "summaries"),
         (EdgeStatus("e", progress={"step": "extract", "done": 2, "total": 9}), "extract 2/9"),
         (EdgeStatus("e", progress={"step": "extract", "done": 0, "total": 0}), "extract"),
     ],

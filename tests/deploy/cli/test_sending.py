@@ -22,6 +22,13 @@ def client(answer: Callable[[httpx.Request], httpx.Response]) -> httpx.Client:
     return httpx.Client(transport=httpx.MockTransport(answer))
 
 
+def raising(error: type[httpx.TransportError]) -> Callable[[httpx.Request], httpx.Response]:
+    def answer(request: httpx.Request) -> httpx.Response:
+        raise error("nobody there", request=request)
+
+    return answer
+
+
 def write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
@@ -114,10 +121,13 @@ def test_outcomes_hold_the_reason_and_know_a_replaced_document():
     def answer(request: httpx.Request) -> httpx.Response:
         if request.url.path.endswith("/d2"):
             return httpx.Response(404, json={"title": "Not Found"})
-        return httpx.Response(200, json={"status": "parked", "reason": "no text", "next_step": "run OCR"})
+        return httpx.Response(200, json={"status": "parked", "code": "no_text_layer", "reason": "no text", "next_step": "run OCR"})
 
     found = outcomes(client(answer), EDGE, [Sent("a", "d1"), Sent("b", "d2")])
-    assert found == [Sent("a", "d1", status="parked", reason="no text", next_step="run OCR"), Sent("b", "d2", status="replaced")]
+    assert found == [
+        Sent("a", "d1", status="parked", code="no_text_layer", reason="no text", next_step="run OCR"),
+        Sent("b", "d2", status="replaced"),
+    ]
 
 
 def test_the_wait_ends_when_every_edge_is_settled(monkeypatch: pytest.MonkeyPatch):
@@ -143,6 +153,30 @@ def test_a_crash_ends_the_wait():
 
     with pytest.raises(ClusterError, match="crashed"):
         wait_settled(client(lambda request: httpx.Response(200)), ["http://a"], lambda status: None, check)
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (
+            lambda request: httpx.Response(200, json={"edge": "ward", "failed": "the store is damaged"}),
+            "ward has failed: the store is damaged",
+        ),
+        (raising(httpx.ConnectError), "http://a stopped answering"),
+        (raising(httpx.ReadTimeout), "http://a stopped answering"),
+    ],
+)
+def test_an_edge_that_has_failed_or_answers_no_more_ends_the_wait(answer, said: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("deploy.cli.sending.POLL_S", 0.0)
+    with pytest.raises(ClusterError, match=said):
+        wait_settled(client(answer), ["http://a"], lambda status: None, lambda: None)
+
+
+def test_an_edge_that_starts_is_waited_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("deploy.cli.sending.POLL_S", 0.0)
+    said = iter([{"edge": "a", "failed": "starting"}, {"edge": "a", "failed": "", "settled": True}])
+    found = wait_settled(client(lambda request: httpx.Response(200, json=next(said))), ["http://a"], lambda status: None, lambda: None)
+    assert found["http://a"].settled
 
 
 @pytest.mark.parametrize(

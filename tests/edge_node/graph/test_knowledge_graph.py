@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.graph.knowledge_graph import describe, merge, merge_keys, needs_summary, to_networkx
+from edge_node.graph.knowledge_graph import describe, merge, needs_summary, to_networkx
 from shared.records import ChunkId, EntityMention, RelationMention
 
 
@@ -110,14 +110,6 @@ def test_a_removed_document_was_never_there(entities, relations):
     with_all = [*gone[0], *kept[0]], [*gone[1], *kept[1]]
     after = [m for m in with_all[0] if m not in gone[0]], [m for m in with_all[1] if m not in gone[1]]
     assert merge(*after) == merge(*kept)
-
-
-@given(ENTITIES, RELATIONS, st.sets(KEYS), st.sampled_from([{}, {"b": "a"}]))
-def test_merging_some_keys_gives_that_part_of_the_whole(entities, relations, keys, aliases):
-    entities = [*entities, *(entity(key) for key in "abcd")]  # as extractors promise: each end of a relation is mentioned
-    whole, part = merge(entities, relations, aliases), merge_keys(keys, entities, relations, aliases)
-    assert part.entities == {key: value for key, value in whole.entities.items() if key in keys}
-    assert part.relations == {pair: value for pair, value in whole.relations.items() if keys & set(pair)}
 
 
 def test_a_description_keeps_whole_sentences_within_the_limit():

@@ -176,3 +176,18 @@ def test_asides_are_left_out():
 )
 def test_a_long_sentence_is_cut_at_a_space(text, short):
     assert shortened(text, limit=9) == short
+
+
+def test_the_column_names_of_a_table_are_no_entities_while_its_cells_are(read):
+    rows = (
+        "Ward: Rowan Ward; Delivery time: 11:00; Serial numbers: MR-2200.",
+        "Ward: Juniper Ward; Delivery time: 12:30; Serial numbers: none.",
+    )
+    found = keys(read("\n".join(rows)))
+    assert found >= {"rowan ward", "juniper ward"}
+    assert not found & {"ward", "delivery time", "serial number"}
+
+
+def test_a_column_name_that_the_text_names_too_is_an_entity_there(read):
+    found = read("Quality Office: Rowan Ward; Device: Tarn Pump.", "The Quality Office inspects Rowan Ward.")
+    assert {mention.chunk_id for mention in found.entities if mention.key == "quality office"} == {"d:1"}

@@ -5,8 +5,9 @@ import asyncio
 import httpx
 import pytest
 
-from edge_node.link.cloud_client import MAX_BODY_BYTES, CloudClient
-from shared.errors import CloudRefused, CloudUnavailable
+from edge_node.link.cloud_client import MAX_BODY_BYTES, CloudClient, cloud_http
+from shared.errors import CloudRefused, CloudUnavailable, Unsendable
+from shared.records import Summary, SummaryDelta
 
 
 def client(handler):
@@ -75,3 +76,20 @@ async def test_every_call_tells_its_remaining_time():
 
     await client(handler).enrol(deadline_s=2.5)
     assert seen == ["2500"]
+
+
+async def test_what_is_not_of_the_agreed_form_is_not_sent_and_not_quoted():
+    empty = SummaryDelta("e1", 0, 1, (Summary("s1", "", 1, 0),), ())
+    with pytest.raises(Unsendable, match="text"):
+        await client(lambda request: httpx.Response(200)).push(empty)
+    with pytest.raises(Unsendable) as caught:
+        await client(lambda request: httpx.Response(200)).ask("secret" * 1000, query_id="q", deadline_s=1)
+    assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("url", "through_proxy"), [("http://127.0.0.1:8099", False), ("http://[::1]:1", False), ("http://cloud.site", True)]
+)
+async def test_a_cloud_on_this_machine_is_not_asked_through_a_proxy(url, through_proxy):
+    async with cloud_http(url) as http:
+        assert http.trust_env is through_proxy

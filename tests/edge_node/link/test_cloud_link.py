@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from edge_node.link.cloud_link import CloudLink
+from edge_node.link.cloud_link import AT_ONCE, MAX_WAITING, CloudLink
 from edge_node.store.database import Database
 from edge_node.store.graph import GraphStore
 from shared.errors import CloudRefused, CloudUnavailable, ModelUnavailable
@@ -24,11 +24,15 @@ class FakeCloud:
         self.deltas = []
         self.replies = {}
         self.refuse_deltas = []
-        self.away = False
+        self.away = self.expelled = False
+        self.enrolments = 0
         self.replied = asyncio.Event()
         self.pushed = asyncio.Event()
 
     async def enrol(self):
+        self.enrolments += 1
+        if self.expelled:
+            raise CloudRefused("ward was expelled", status=403, reason="expelled")
         if self.away:
             raise CloudUnavailable("away")
         return Enrolled(edge="ward")
@@ -135,3 +139,77 @@ async def test_a_cloud_that_comes_back_is_told_what_it_missed(graph, monkeypatch
         cloud.away = False
         await cloud.pushed.wait()
     assert link.state.version == graph.version()
+
+
+async def test_news_is_sent_while_the_poll_is_held(graph):
+    cloud = FakeCloud()
+    link = CloudLink(cloud, graph, found)
+    async with running(link):
+        await cloud.pushed.wait()
+        cloud.pushed.clear()
+        graph.save_partition([Subgraph("s1", ("a",))], [Summary("s1", "about a, again", 1, 0)], {"s1": "2"}, [])
+        link.wake()
+        await cloud.pushed.wait()
+    assert [delta.base_version for delta in cloud.deltas] == [0, 1]
+
+
+async def test_an_expelled_edge_says_so_and_seldom_tries_again(graph, monkeypatch):
+    waits = []
+
+    async def sleep(seconds):
+        waits.append(seconds)
+        await asyncio.Event().wait()
+
+    cloud = FakeCloud()
+    cloud.expelled = True
+    link = CloudLink(cloud, graph, found)
+    monkeypatch.setattr("edge_node.link.cloud_link.asyncio.sleep", sleep)
+    task = asyncio.create_task(link.run())
+    for _ in range(10):
+        await asyncio.wait({task}, timeout=0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert (waits, cloud.enrolments) == ([300.0], 1)
+    assert link.state.error == "ward was expelled; trying again every 5 minutes"
+
+
+async def test_what_nobody_foresaw_is_refused_as_internal(graph):
+    async def breaks(request):
+        raise KeyError("secret")
+
+    cloud = FakeCloud([REQUEST])
+    async with running(CloudLink(cloud, graph, breaks)):
+        await cloud.replied.wait()
+    assert cloud.replies["r1"].refused == "internal"
+
+
+async def test_few_requests_run_at_once_some_wait_and_the_others_are_told_that_the_edge_is_busy(graph):
+    running_now, most, go_on = 0, 0, asyncio.Event()
+
+    async def counted(request):
+        nonlocal running_now, most
+        running_now += 1
+        most = max(most, running_now)
+        await go_on.wait()
+        running_now -= 1
+        return EvidenceReply(refused="nothing here")
+
+    n = AT_ONCE + MAX_WAITING
+    cloud = FakeCloud([REQUEST.model_copy(update={"request_id": f"r{i}", "deadline_ms": 60_000}) for i in range(n + 2)])
+    async with running(CloudLink(cloud, graph, counted)):
+        await until(lambda: len(cloud.replies) == 2)
+        assert {reply.refused for reply in cloud.replies.values()} == {"busy"}
+        go_on.set()
+        await until(lambda: len(cloud.replies) == n + 2)
+    assert most == AT_ONCE
+
+
+async def test_acknowledged_tombstones_are_dropped(graph):
+    cloud = FakeCloud()
+    link = CloudLink(cloud, graph, found)
+    async with running(link):
+        await cloud.pushed.wait()
+        graph.save_partition([], [], {}, [])
+        await link.sync()
+    assert cloud.deltas[-1].removals == ("s1",)
+    assert graph.database.rows("SELECT * FROM summaries") == []

@@ -91,6 +91,7 @@ def test_what_was_running_at_a_stop_is_queued_again(documents):
 
 def test_a_parked_document_says_why_and_what_to_do(documents):
     accepted = documents.accept("a", b"", reader="text.txt")
+    documents.take_next()
     documents.park(accepted.document_id, code="empty", reason="a: there is nothing in it", next_step="check the file")
     view = documents.get(accepted.document_id)
     assert (view["status"], view["code"], view["next_step"]) == ("parked", "empty", "check the file")
@@ -115,12 +116,49 @@ def test_pages_follow_each_other_by_name(documents):
     assert [d["name"] for d in first + second] == ["a", "b", "c", "d"]
 
 
-def test_a_damaged_document_is_named_instead_of_indexed(documents, database):
+def test_a_damaged_document_is_parked_and_the_next_one_taken(documents, database):
+    damaged = documents.accept("a", b"text", reader="text.txt")
+    documents.accept("b", b"text", reader="text.txt")
+    with database.write() as tx:
+        tx.execute("UPDATE documents SET raw = ? WHERE name = 'a'", (b"tExt",))
+    assert documents.take_next().name == "b"
+    view = documents.get(damaged.document_id)
+    assert (view["status"], view["code"], view["next_step"]) == ("parked", "damaged", "send the document again")
+    assert documents.job(damaged.job_id)["ended_at"] is not None
+
+
+def test_sending_a_damaged_document_again_brings_its_bytes_back(documents, database):
     documents.accept("a", b"text", reader="text.txt")
     with database.write() as tx:
         tx.execute("UPDATE documents SET raw = ?", (b"tExt",))
-    with pytest.raises(StoreError, match="'a' is damaged"):
-        documents.take_next()
+    assert documents.take_next() is None
+    documents.accept("a", b"text", reader="text.txt")
+    assert documents.take_next().raw == b"text"
+
+
+@pytest.mark.parametrize("status", ["indexed", "parked"])
+def test_a_document_that_is_deleted_and_sent_again_meanwhile_still_waits(documents, status):
+    first = documents.accept("a", b"text", reader="text.txt")
+    documents.take_next()
+    documents.remove(first.document_id)
+    again = documents.accept("a", b"text", reader="text.txt")
+    if status == "indexed":
+        documents.mark_indexed([first.document_id])
+    else:
+        documents.park(first.document_id, code="empty", reason="", next_step="")
+    assert documents.get(again.document_id)["status"] == "queued"
+    assert documents.job(again.job_id)["ended_at"] is None
+
+
+def test_only_a_document_under_way_is_queued_again(documents):
+    accepted = documents.accept("a", b"text", reader="text.txt")
+    documents.take_next()
+    documents.requeue(accepted.document_id)
+    assert documents.get(accepted.document_id)["status"] == "queued"
+    documents.take_next()
+    documents.mark_indexed([accepted.document_id])
+    documents.requeue(accepted.document_id)
+    assert documents.get(accepted.document_id)["status"] == "indexed"
 
 
 # ---------------------------------------------------------------- chunks, mentions, vectors
@@ -137,6 +175,16 @@ def test_saving_a_chunk_twice_equals_saving_it_once(documents, graph):
     save(graph, document_id)
     save(graph, document_id)
     assert len(graph.entity_mentions()) == len(graph.relation_mentions()) == len(graph.vectors("chunk", 4).keys) == 1
+
+
+def test_new_chunks_of_a_document_replace_all_its_former_ones(documents, graph):
+    document_id = documents.accept("a", b"text", reader="text.txt").document_id
+    other = save(graph, documents.accept("b", b"text", reader="text.txt").document_id)
+    save(graph, document_id)
+    longer = chunk_of(document_id, ordinal=7)
+    graph.save_chunks([longer], [], [], rows_of(longer.chunk_id))
+    assert set(graph.chunk_documents()) == set(graph.vectors("chunk", 4).keys) == {longer.chunk_id, other.chunk_id}
+    assert [mention.chunk_id for mention in graph.entity_mentions()] == [other.chunk_id]
 
 
 def test_chunks_of_a_document_that_was_deleted_meanwhile_are_not_saved(documents, graph):
@@ -224,6 +272,23 @@ def test_a_transaction_that_fails_leaves_nothing(database):
     assert database.meta("half") == ""
 
 
+def test_a_commit_that_fails_is_rolled_back_and_the_next_transaction_works(database):
+    def orphan(tx):
+        tx.execute("PRAGMA defer_foreign_keys=ON")
+        tx.execute("INSERT INTO jobs (job_id, document_id, created_at) VALUES ('j', 'no document', 0)")
+
+    with pytest.raises(sqlite3.IntegrityError), database.write() as tx:
+        orphan(tx)
+    database.set_meta("next", "works")
+    assert database.meta("next") == "works"
+
+
+def test_an_error_after_which_sqlite_has_rolled_back_by_itself_is_told_as_it_was(database):
+    with pytest.raises(sqlite3.IntegrityError), database.write() as tx:
+        tx.execute("INSERT OR ROLLBACK INTO meta VALUES ('epoch', 'twice')")
+    database.set_meta("next", "works")
+
+
 def test_commits_reach_the_disk(database):
     """synchronous = 2 is FULL."""
     with database.write() as tx:
@@ -243,6 +308,19 @@ async def test_a_good_reply_is_paid_for_once(database):
     assert first.texts == again.texts
     assert again.tokens_in == again.tokens_out == 0
     assert len(model.prompts) == 1
+
+
+async def test_the_totals_count_every_reply_that_was_paid_and_none_that_was_remembered(database, documents):
+    replies = iter(["Juniper Ward", " "])
+    remembering = RememberingGenerator(ScriptedGenerator(lambda prompt: next(replies)), database, SystemClock())
+    first = await remembering.generate(Prompt((Message("user", "which ward?"),), max_tokens=5), deadline_s=1)
+    await remembering.generate(Prompt((Message("user", "which ward?"),), max_tokens=5), deadline_s=1)
+    empty = await remembering.generate(Prompt((Message("user", "which pump?"),), max_tokens=5), deadline_s=1)
+    totals = documents.totals()
+    assert first.tokens_in > 0
+    assert totals["model_calls"] == 2
+    assert totals["tokens_in"] == first.tokens_in + empty.tokens_in
+    assert totals["tokens_out"] == first.tokens_out + empty.tokens_out
 
 
 async def test_an_empty_reply_is_never_kept(database):

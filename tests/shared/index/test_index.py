@@ -110,6 +110,20 @@ def test_scores_below_the_minimum_are_left_out(index):
     assert index.top(rows([-0.6, -0.8])[0], 3, min_score=0.9) == []
 
 
+def test_given_keys_are_scored_in_their_order_and_an_unknown_one_has_no_score(index):
+    index.put(["east", "between", "north"], rows(EAST, [0.6, 0.8], NORTH))
+    index.drop(["east"])
+    north, east, between = index.scores(rows(NORTH)[0], ["north", "east", "between"])
+    assert (north, east, between) == (pytest.approx(1.0, abs=NEAR), None, pytest.approx(0.8, abs=NEAR))
+    assert isinstance(north, float)
+    assert index.scores(rows(NORTH)[0], []) == []
+
+
+def test_scores_of_a_bad_question_are_refused(index):
+    with pytest.raises(ValueError, match="vector"):
+        index.scores(rows([0, 0])[0], ["a"])
+
+
 @pytest.mark.parametrize(
     "vectors",
     [[[0, 0]], [[np.nan, 1]], [[np.inf, 0]], [[2, 0]], [[1, 0, 0]], [[1]], [[1, 0], [0, 1]], [1, 0]],

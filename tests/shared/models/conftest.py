@@ -8,13 +8,14 @@ from shared.errors import FetchError
 from shared.models.catalogue import model_named
 from shared.models.fetch import located
 from shared.models.settings import ModelSettings
+from tests.support.models import no_model
 
 
 def fetched(name: str) -> Path:
     try:
         return located(model_named(name), ModelSettings().dir)
     except FetchError as error:
-        pytest.skip(error.message)
+        no_model(error.message)
 
 
 @pytest.fixture(scope="session")
@@ -23,5 +24,5 @@ def minilm() -> Path:
 
 
 @pytest.fixture(scope="session")
-def smoke_weights() -> Path:
-    return fetched("smoke") / model_named("smoke").files[0].name
+def small_weights() -> Path:
+    return fetched("small") / model_named("small").files[0].name

@@ -80,6 +80,22 @@ def test_a_missing_usage_counts_nothing():
     assert (reply.tokens_in, reply.tokens_out) == (0, 0)
 
 
+def test_a_usage_of_null_counts_nothing():
+    reply = parse_reply(json.dumps({"choices": [choice()], "usage": None}).encode(), ASK)
+    assert (reply.tokens_in, reply.tokens_out) == (0, 0)
+
+
+@pytest.mark.parametrize("finish", ["stop", "length"])
+def test_a_sample_that_was_all_thinking_is_an_empty_text(finish):
+    assert parse_reply(body(choice(None, finish=finish)), ASK).texts == ("",)
+
+
+@pytest.mark.parametrize("finish", ["tool_calls", "content_filter", None])
+def test_a_sample_without_text_that_did_not_end_is_a_reply_error(finish):
+    with pytest.raises(ModelReplyError, match="gave no text"):
+        parse_reply(body(choice(None, finish=finish)), ASK)
+
+
 @pytest.mark.parametrize(
     "raw",
     [

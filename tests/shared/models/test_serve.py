@@ -44,9 +44,9 @@ def free_port():
 
 
 @pytest.fixture(scope="module")
-def server(smoke_weights):
+def server(small_weights):
     port = free_port()
-    process = subprocess.Popen(command(ServeOptions(smoke_weights, "smoke", port=port, context=2048)), stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command(ServeOptions(small_weights, "small", port=port, context=2048)), stderr=subprocess.DEVNULL)
     yield process, f"http://127.0.0.1:{port}/v1"
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=20) == 0
@@ -66,11 +66,11 @@ async def ready(http):
 @pytest.mark.model
 async def test_the_real_server_answers_samples_distributions_schemas_and_streams(server):
     _, url = server
-    settings = ModelSettings(url=url, name="smoke")
+    settings = ModelSettings(url=url, name="small")
     ask = (Message("user", "Say yes."),)
     async with model_http(settings) as http:
         await ready(http)
-        assert (await http.get("models")).json()["data"][0]["id"] == "smoke"
+        assert (await http.get("models")).json()["data"][0]["id"] == "small"
         model = build_generator(settings, http)
         samples = await model.generate(Prompt(ask, 6, n=3, temperature=0.9, seed=1), deadline_s=60)
         assert len(samples.texts) == 3
@@ -86,9 +86,9 @@ async def test_the_real_server_answers_samples_distributions_schemas_and_streams
 
 @pytest.mark.model
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="watches a process as only Linux can")
-def test_the_real_server_ends_when_its_parent_does(smoke_weights):
+def test_the_real_server_ends_when_its_parent_does(small_weights):
     port = free_port()
-    words = command(ServeOptions(smoke_weights, "smoke", port=port, context=512, parent=0))
+    words = command(ServeOptions(small_weights, "small", port=port, context=512, parent=0))
     script = f"import os, subprocess; words = {words!r}; words[-1] = str(os.getpid()); print(subprocess.Popen(words, stderr=-3).pid)"
     started = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert started.stdout.strip().isdigit()

@@ -1,0 +1,107 @@
+"""``POST /v1/chat/completions``: the edge as a model for OpenAI's clients."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import Any, Literal
+
+import orjson
+from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from sse_starlette import EventSourceResponse
+
+from edge_node.answer.answerer import Answerer, Ask
+from edge_node.api.deps import Node, later
+from edge_node.api.openai_format import ChatBody, chunk, completion, error_body, question_of
+from shared.errors import DgragError, InputError
+from shared.http_problems import faults_of, printable, status_of
+from shared.trace import Trace
+
+log = logging.getLogger("dgrag.edge.chat")
+MODES: dict[str, Literal["auto", "local"]] = {"dgrag": "auto", "dgrag-local": "local"}
+KEEP_ALIVE_S = 5.0  # a comment as often as this while the answer is worked on: clients and proxies give up on a silent line
+STREAM_END = "[DONE]"
+
+
+class OpenAIRoute(APIRoute):
+    """Tells errors in OpenAI's form, with the status that our own form has."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler that FastAPI makes, with errors as answers."""
+        handle = super().get_route_handler()
+
+        async def handled(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except DgragError as error:
+                return JSONResponse(_told(error), status_of(error))
+            except RequestValidationError as error:
+                return JSONResponse(error_body(422, "bad_input", printable(faults_of(error)), "see /docs"), 422)
+
+        return handled
+
+
+router = APIRouter(prefix="/v1", route_class=OpenAIRoute)
+
+
+@router.get("/models")
+async def models() -> dict[str, Any]:
+    """The modes, as models of the chat route."""
+    return {"object": "list", "data": [{"id": name, "object": "model", "owned_by": "dgrag"} for name in MODES]}
+
+
+@router.post("/chat/completions", response_model=None)
+async def chat(body: ChatBody, node: Node) -> Response | dict[str, Any]:
+    """OpenAI-compatible: the last user message is the question, the model's name chooses the mode.
+
+    A stream begins at once with the role, is kept alive by comments while the answer is worked on, and brings the text when the
+    gate has chosen it.
+    """
+    if body.model == "dgrag-global":
+        raise later("the global mode")
+    if body.model not in MODES:
+        raise InputError(f"there is no model {body.model[:80]!r}", next_step=f"use one of {', '.join(MODES)}")
+    ask = Ask(question_of(body.messages), MODES[body.model])
+    if body.stream:
+        return EventSourceResponse(_events(body.model, node.answerer, ask), sep="\n", ping=KEEP_ALIVE_S)
+    return completion(body.model, await node.answerer.answer(ask, Trace()), created=int(time.time()))
+
+
+def text_pieces(text: str) -> Iterator[str]:
+    """The text word by word; joined again it is the text, less the white space at its end.
+
+    >>> list(text_pieces("Juniper Ward [1]."))
+    ['Juniper', ' Ward', ' [1].']
+    """
+    return (match.group() for match in re.finditer(r"\s*\S+", text))
+
+
+async def _events(model: str, answerer: Answerer, ask: Ask) -> AsyncIterator[str]:
+    head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": model}
+    yield _json(chunk(head, {"role": "assistant", "content": ""}))
+    (answer,) = await asyncio.gather(answerer.answer(ask, Trace()), return_exceptions=True)  # the status has gone: errors are events
+    if isinstance(answer, BaseException):
+        yield _json(_told(answer))
+    else:
+        for piece in text_pieces(answer.answer):
+            yield _json(chunk(head, {"content": piece}))
+        yield _json(chunk(head, {}, finish_reason="stop") | {"dgrag": answer})
+    yield STREAM_END
+
+
+def _told(error: BaseException) -> dict[str, Any]:
+    if isinstance(error, DgragError):
+        return error_body(status_of(error), error.code, printable(error.message), error.next_step)
+    log.error("an answer failed", exc_info=error)
+    return error_body(500, "internal", "an error inside the service; its log tells more", "report it with the log")
+
+
+def _json(value: dict[str, Any]) -> str:
+    return orjson.dumps(value).decode()

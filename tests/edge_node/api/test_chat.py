@@ -1,0 +1,149 @@
+"""The edge as a model of an OpenAI client."""
+
+import asyncio
+
+import orjson
+import pytest
+
+from edge_node.api import chat
+from shared.errors import ModelUnavailable
+from shared.models.fake import ScriptedGenerator
+from tests.support.running_edge import running_edge
+
+PUMPS = "Juniper Ward reported the failure of four infusion pumps. The pumps stopped at night."
+ASKED = {"model": "dgrag-local", "messages": [{"role": "user", "content": "Which ward?"}]}
+
+
+def failing(error):
+    def answer(prompt):
+        raise error
+
+    return ScriptedGenerator(answer)
+
+
+class Waiting:
+    """A model that answers when it is told to."""
+
+    name = "waiting"
+
+    def __init__(self):
+        self.go = asyncio.Event()
+
+    async def generate(self, prompt, *, deadline_s):
+        await self.go.wait()
+        raise ModelUnavailable("gone")
+
+
+async def post(edge, body):
+    return await edge.http.post("/v1/chat/completions", json=body)
+
+
+def data(text):
+    lines = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
+    assert lines[-1] == "[DONE]"
+    return [orjson.loads(line) for line in lines[:-1]]
+
+
+async def test_the_answer_is_a_completion(edge):
+    await edge.add("report.md", PUMPS)
+    reply = (await post(edge, {**ASKED, "temperature": 0.2})).json()
+    assert reply["choices"][0]["message"] == {"role": "assistant", "content": "Juniper Ward reported it [1]."}
+    assert reply["dgrag"]["route"] == "local"
+    assert reply["dgrag"]["citations"][0]["document"] == "report.md"
+    assert [m["id"] for m in (await edge.http.get("/v1/models")).json()["data"]] == ["dgrag", "dgrag-local"]
+
+
+async def test_a_stream_is_role_text_in_pieces_and_stop(edge):
+    await edge.add("report.md", PUMPS)
+    first, *pieces, last = data((await post(edge, {**ASKED, "stream": True})).text)
+    assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
+    assert [piece["choices"][0]["delta"]["content"] for piece in pieces] == ["Juniper", " Ward", " reported", " it", " [1]."]
+    assert last["choices"][0] == {"index": 0, "delta": {}, "finish_reason": "stop"}
+    assert last["dgrag"]["route"] == "local"
+    assert {event["id"] for event in (first, *pieces, last)} == {first["id"]}
+
+
+async def test_a_stream_begins_before_the_answer_and_is_kept_alive(tmp_path, monkeypatch):
+    """The model answers only after the second comment has gone out: without one the test would hang."""
+    monkeypatch.setattr(chat, "KEEP_ALIVE_S", 0.01)
+    model, sent = Waiting(), []
+    async with running_edge(tmp_path, generator=model) as edge:
+        await edge.add("report.md", PUMPS)
+
+        async def send(message):
+            sent.append(message.get("body", b""))
+            if sum(body.startswith(b": ping") for body in sent) == 2:
+                model.go.set()
+
+        asked = iter([{"type": "http.request", "body": orjson.dumps({**ASKED, "stream": True})}])
+
+        async def receive():
+            return next(asked, None) or await asyncio.Event().wait()
+
+        headers = [(b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": headers, "query_string": b""}
+        async with asyncio.timeout(10):
+            await edge.http._transport.app(scope, receive, send)
+    bodies = [body for body in sent if body]
+    assert b'"role":"assistant"' in bodies[0]
+    assert bodies[1].startswith(b": ping")
+    assert b'"code":"model_unavailable"' in bodies[-2]
+    assert bodies[-1].strip() == b"data: [DONE]"
+    assert chat.KEEP_ALIVE_S <= 10
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(ModelUnavailable("no model", next_step="start it"), "model_unavailable"), (KeyError("x"), "internal")]
+)
+async def test_an_error_inside_a_stream_is_an_event(tmp_path, error, code):
+    async with running_edge(tmp_path, generator=failing(error)) as edge:
+        await edge.add("report.md", PUMPS)
+        events = data((await post(edge, {**ASKED, "stream": True})).text)
+    assert [set(event) for event in events[1:]] == [{"error"}]
+    assert (events[1]["error"]["code"], events[1]["error"]["type"]) == (code, "server_error")
+
+
+async def test_a_content_of_text_parts_and_messages_of_other_roles_are_taken(edge):
+    await edge.add("report.md", PUMPS)
+    messages = [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "assistant", "content": None},
+        {"role": "tool", "content": "42", "tool_call_id": "t"},
+        {"role": "user", "content": [{"type": "text", "text": "Which "}, {"type": "text", "text": "ward?"}]},
+    ]
+    response = await post(edge, {**ASKED, "messages": messages})
+    assert response.json()["choices"][0]["message"]["content"] == "Juniper Ward reported it [1]."
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "said"),
+    [
+        ({"model": "gpt"}, 400, "bad_input", "there is no model 'gpt' (use one of dgrag, dgrag-local)"),
+        ({"model": "dgrag-global"}, 501, "not_built", "the global mode comes with a later release"),
+        ({"messages": []}, 422, "bad_input", "body.messages"),
+        ({"messages": [{"role": "system", "content": "x"}]}, 400, "bad_input", "there is no user message"),
+        ({"messages": [{"role": "user", "content": " "}]}, 400, "bad_input", "there is no user message"),
+        ({"messages": [{"role": "user", "content": "x" * 4001}]}, 400, "bad_input", "has 4,001 characters, 4,000 are the limit"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}, 400, "bad_input", "'image_url'"),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": 1}]}]}, 422, "bad_input", "body.messages.0"),
+        ({"messages": [{"role": "wizard", "content": "x"}]}, 422, "bad_input", "body.messages.0.role"),
+    ],
+)
+async def test_an_error_has_openais_form(edge, body, status, code, said):
+    response = await post(edge, {**ASKED, **body})
+    error = response.json()["error"]
+    assert (response.status_code, error["code"]) == (status, code)
+    assert error["type"] == ("server_error" if status == 501 else "invalid_request_error")
+    assert said in error["message"]
+
+
+async def test_a_model_that_is_away_is_told_with_our_status(tmp_path):
+    async with running_edge(tmp_path, generator=failing(ModelUnavailable("no model"))) as edge:
+        await edge.add("report.md", PUMPS)
+        response = await post(edge, ASKED)
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "model_unavailable")
+
+
+async def test_a_body_that_is_no_json_is_told_in_openais_form(edge):
+    response = await edge.http.post("/v1/chat/completions", content=b"{", headers={"content-type": "application/json"})
+    assert (response.status_code, set(response.json())) == (422, {"error"})
