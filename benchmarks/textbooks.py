@@ -18,7 +18,6 @@ from typing import Annotated, Any
 import httpx
 import typer
 from rich.console import Console
-from rich.progress import track
 
 console = Console(stderr=True)
 ANSWER_TIMEOUT_S = 400.0
@@ -116,7 +115,7 @@ def main(
     questions: Annotated[int, typer.Option(help="questions of each domain at home, and as many away")] = 10,
     out: Annotated[Path, typer.Option(help="result file")] = Path("benchmarks/results/textbooks.json"),
 ) -> None:
-    """Index, route, ask; write one JSON file."""
+    """Index, route, ask; write the figures as one JSON file and all answers beside it."""
     domains = sorted(path.stem for path in data.glob("*.jsonl"))
     started = time.perf_counter()
     cluster = start(data, domains, state)
@@ -131,7 +130,11 @@ def main(
         known = {domain: read_questions(data, domain) for domain in domains}
         routes = [routing(http, cluster["cloud"], known, m) for m in (1, 5)]
         todo = list(pairs_to_ask(known, questions))
-        asked = [ask(http, urls, *item) for item in track(todo, "asking", console=console)]
+        asked = []
+        for number, item in enumerate(todo, start=1):
+            asked.append(ask(http, urls, *item))
+            last = asked[-1]
+            console.print(f"{number}/{len(todo)} {last.domain} at {last.edge}: {last.answer.get('route', last.status)}, {last.seconds} s")
     result = {
         "indexed_s": indexed_s,
         "edges": status,
@@ -139,9 +142,10 @@ def main(
         "routing": routes,
         "within": escalation(asked, within=True),
         "out_of_domain": escalation(asked, within=False),
-        "asked": [asdict(item) for item in asked],
     }
     out.parent.mkdir(parents=True, exist_ok=True)
+    answers = "".join(json.dumps(asdict(item), ensure_ascii=False) + "\n" for item in asked)
+    out.with_suffix(".answers.jsonl").write_text(answers, encoding="utf-8")  # not for the repository: it quotes the data
     out.write_text(json.dumps(result, indent=1, ensure_ascii=False), encoding="utf-8")
     console.print({key: result[key] for key in ("indexed_s", "routing", "within", "out_of_domain")})
 
