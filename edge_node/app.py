@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from importlib import metadata
 
 from fastapi import FastAPI
 
@@ -33,7 +34,7 @@ def create_app(node: EdgeNode) -> FastAPI:
             finally:
                 await asyncio.to_thread(node.documents.database.close)
 
-    app = FastAPI(title=f"DGRAG edge {node.settings.id}", lifespan=lifespan, version="1")
+    app = FastAPI(title=f"DGRAG edge {node.settings.id}", lifespan=lifespan, version=metadata.version("dgrag"))
     app.state.node = node
     install_problems(app, max_body_bytes=node.settings.max_document_bytes + FORM_OVERHEAD)
     for router in (service.router, documents.router, questions.router, chat.router):

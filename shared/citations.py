@@ -138,7 +138,10 @@ def _insert(sentence: str, marker: str) -> str:
 
 
 def _best_passage(words: frozenset[str], passages: Sequence[_Passage]) -> int | None:
-    shares = [len(words & passage.words) / len(words) for passage in passages] if words else []
+    """The passage that holds at least half of the words; a word that many passages hold tells less than one that few do."""
+    weight = {word: 1 / max(1, sum(word in passage.words for passage in passages)) for word in words}
+    total = sum(weight.values())
+    shares = [sum(weight[word] for word in words & passage.words) / total for passage in passages] if words else []
     best = max(range(len(shares)), key=lambda row: (shares[row], -row), default=None)
     return best if best is not None and shares[best] >= MIN_SUPPORT else None
 

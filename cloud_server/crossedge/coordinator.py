@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from cloud_server.crossedge.evidence import fill_budget, rescore
 from cloud_server.crossedge.fan_out import FanOut
-from cloud_server.crossedge.writing import NOBODY_KNOWS, missing_reason, render
+from cloud_server.crossedge.writing import NOT_MATCHED, missing_reason, none_of, render
 from cloud_server.summaries.catalogue import Catalogue
 from cloud_server.summaries.matching import owners
 from shared.citations import cite
@@ -17,7 +17,7 @@ from shared.first_token import probability_of
 from shared.passages import grouped
 from shared.ports import Clock, Embedder, FloatArray, Generator, Prompt, Tokenizer
 from shared.prompts import load_prompt
-from shared.records import Answer, EdgeReport, Evidence
+from shared.records import Answer, EdgeId, EdgeReport, Evidence
 from shared.refusals import is_refusal
 from shared.sentences import questions_in
 from shared.trace import Trace
@@ -78,11 +78,11 @@ class Coordinator:
 
     async def _answer(self, body: QuestionBody, *, until: float) -> Answer:
         trace, limits = Trace(), self._limits
-        nobody = Answer(body.query_id or self._new_id(), NOBODY_KNOWS, (), "cloud", answered=False)
+        nobody = Answer(body.query_id or self._new_id(), NOT_MATCHED, (), "cloud", answered=False)
         with trace.step("match"):
             questions = await self._models.embedder.embed(questions_in(body.question))
             matches = await self._catalogue.match(questions, m=body.m or limits.m, min_cosine=limits.min_match)
-        edges = owners(matches, k=limits.k)
+        edges = self._asked(owners(matches, k=limits.k), body)
         if not edges:
             return replace(nobody, reason="no summary is near enough to the question", trace=trace.steps())
         with trace.step("fan_out") as step:
@@ -97,8 +97,14 @@ class Coordinator:
         trace.extend(result.steps)
         with trace.step("rescore"):
             evidence = await self._merge([passage for passages in result.evidence.values() for passage in passages], questions)
+        nobody = replace(nobody, answer=none_of(edges))
         answer = await self._write(body.question, evidence, nobody, trace, until=until)
         return _with_edges(answer, result.reports, trace)
+
+    def _asked(self, owning: list[EdgeId], body: QuestionBody) -> list[EdgeId]:
+        """The asking edge is among them: its passages did not suffice alone, but may with another site's, or with a larger model."""
+        asking = EdgeId(body.edge) if body.edge else None
+        return [*owning, asking] if asking and asking not in owning and self._fan_out.reaches(asking) else owning
 
     async def _merge(self, passages: Sequence[Evidence], questions: FloatArray) -> list[Evidence]:
         if not passages:

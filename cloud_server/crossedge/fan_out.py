@@ -80,6 +80,10 @@ class FanOut:
             steps=tuple(step for item in asked for step in _steps(item)),
         )
 
+    def reaches(self, edge: EdgeId) -> bool:
+        """Whether an edge holds a poll, or did a moment ago."""
+        return self._mailbox.online(edge)
+
     def deliver(self, edge: EdgeId, request_id: str, reply: EvidenceReply, *, size: int) -> None:
         """Take an edge's reply of ``size`` bytes.
 

@@ -7,9 +7,19 @@ from collections.abc import Sequence
 from shared.passages import listed
 from shared.ports import Message
 from shared.prompts import PromptFile
-from shared.records import EdgeReport, Evidence
+from shared.records import EdgeId, EdgeReport, Evidence
 
-NOBODY_KNOWS = "No connected site has documents that answer this question."
+NOT_MATCHED = "No connected site seems to have documents about this question."
+
+
+def none_of(edges: Sequence[EdgeId]) -> str:
+    """What is said when all that were asked could not tell.
+
+    >>> none_of([EdgeId("ward"), EdgeId("bank")])
+    'The sites that were asked (ward, bank) have no documents that answer this question.'
+    """
+    sites = "The sites that were asked" if len(edges) > 1 else "The site that was asked"
+    return f"{sites} ({', '.join(edges)}) {'have' if len(edges) > 1 else 'has'} no documents that answer this question."
 
 
 def render(prompt: PromptFile, question: str, passages: Sequence[Evidence], *, task: str = "") -> tuple[Message, ...]:

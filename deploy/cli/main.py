@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import metadata
+from typing import Annotated
 
 import httpx
 import typer
@@ -17,11 +19,20 @@ from shared.errors import DgragError
 
 app = typer.Typer(
     name="dgrag",
-    help="An edge-cloud federation of knowledge graphs: documents stay at their site, one question reaches them all.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback(invoke_without_command=True)
+def about(version: Annotated[bool, typer.Option("--version", help="show the release and end")] = False) -> None:
+    """An edge-cloud federation of knowledge graphs: documents stay at their site, one question reaches them all."""
+    if version:
+        typer.echo(f"dgrag {metadata.version('dgrag')}")
+        raise typer.Exit
+
+
 for verb in (up.up, up.down, status.status, add.add, ask.ask, demo):
     app.command()(verb)
 app.add_typer(model.app, name="model")

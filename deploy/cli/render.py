@@ -74,7 +74,9 @@ def gate(report: GateReport) -> list[Text]:
     """Each step of the gate with its score and its threshold (DGRAG §III-C ⑤)."""
     lines = [Text(f"gate: {report.decision} – {plain(report.reason)}")]
     if found := report.confidence:
-        line = f"  confidence: {found.refusals} of {found.samples} samples lack information"
+        line = f"  confidence: nearest passage {found.nearness:.2f} (threshold {found.min_nearness:.2f})"
+        if found.samples:
+            line += f", {found.refusals} of {found.samples} samples lack information"
         if found.sufficiency is not None:
             line += f", P(passages suffice) {found.sufficiency:.2f} (threshold {found.threshold:.2f})"
         lines.append(Text(line))
@@ -178,7 +180,9 @@ def _table(*columns: str) -> Table:
     """A borderless table; a name that begins with ``>`` is right-aligned."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
     for name in columns:
-        table.add_column(name.removeprefix(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
+        table.add_column(
+            name.removeprefix(">"), justify="right" if name.startswith(">") else "left", overflow="fold", no_wrap=name == "url"
+        )
     return table
 
 

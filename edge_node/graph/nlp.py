@@ -22,6 +22,7 @@ MIN_COUNT_OF_COMMON_NOUN = 3  # in one document, and related: "neuron" in a chap
 
 _BLANK_LINE = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•#|>]|\d+[.)])\s?)")
 _MARKUP = re.compile(r"^\s*(?:[-*•#>]+|\d+[.)])\s+|^\s*[|][\s|:-]*$|[*_`]{2,}")
+_HEADING = re.compile(r"^(#{1,6} .+)\n", re.MULTILINE)
 _ASIDE = re.compile(  # "(Figure 3.2)", "(credit: …)", "(Mauss et al., 2005)"
     r"\s*\((?:(?:credit|figure|table|see|chapter|section)\b[^()]*|[^()]*(?:et al|,\s*(?:1[89]|20)\d\d)[^()]*)\)", re.IGNORECASE
 )
@@ -136,9 +137,11 @@ def passages_of(text: str) -> list[tuple[str, bool]]:
 
     >>> passages_of("# Wards\n\nCedar Ward has\n22 beds.\n| Ward | Beds |\n|---|---|\n")
     [('Wards', True), ('Cedar Ward has 22 beds.', False), ('Ward; Beds', True)]
+    >>> passages_of("# Deliveries\nNovabell delivers insulin.")
+    [('Deliveries', True), ('Novabell delivers insulin.', False)]
     """
     found = []
-    for block in _BLANK_LINE.split(text):
+    for block in _BLANK_LINE.split(_HEADING.sub(r"\1\n\n", text)):
         line = " ".join(_ASIDE.sub("", _MARKUP.sub("", block)).split()).strip()
         if line.startswith("|"):
             line = "; ".join(cell.strip() for cell in line.strip("|").split("|"))

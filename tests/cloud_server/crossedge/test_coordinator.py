@@ -49,7 +49,7 @@ async def test_without_a_matching_summary_nobody_is_asked(service, kit):
     await kit.enrol(service.http, "bank", "gardens in Rome")
     answer = await service.cloud.coordinator.answer(ASK, deadline_s=10)
     assert (answer.answered, answer.edges, answer.citations) == (False, (), ())
-    assert answer.answer == "No connected site has documents that answer this question."
+    assert answer.answer == "No connected site seems to have documents about this question."
     assert answer.reason == "no summary is near enough to the question"
     assert service.cloud.models.generator.prompts == []
 
@@ -69,7 +69,7 @@ async def test_a_model_that_refuses_means_that_nobody_knows(tmp_path, kit, said)
         await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
         answer = await asked(service, kit, kit.evidence(PUMP))
     assert (answer.answered, answer.citations) == (False, ())
-    assert answer.answer == "No connected site has documents that answer this question."
+    assert answer.answer == "The site that was asked (ward) has no documents that answer this question."
 
 
 async def test_a_silent_edge_makes_the_answer_partial_and_is_named(tmp_path, kit):
@@ -153,3 +153,15 @@ async def test_two_edges_are_merged_into_one_answer(tmp_path, kit):
         await serving
     assert {c.edge for c in answer.citations} == {"ward", "plant"}
     assert not answer.partial
+
+
+async def test_the_asking_edge_is_asked_too_though_no_summary_of_it_matches(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+    await kit.enrol(service.http, "bank", "gardens in Rome")
+    await service.cloud.mailbox.poll("bank", wait_s=0)
+    body = ASK.model_copy(update={"edge": "bank"})
+    serving = asyncio.create_task(kit.serve_once(service.http, "ward", kit.evidence(PUMP)))
+    await kit.until(lambda: service.cloud.mailbox.online("ward"))
+    answer = await service.cloud.coordinator.answer(body, deadline_s=1)
+    await serving
+    assert {report.edge for report in answer.edges} == {"ward", "bank"}

@@ -45,8 +45,8 @@ Sources ────────────────────────
 How ────────────────────────────────────────────────────────────────────────────
 route: cloud (partial) – 1 of 2 edges answered
 gate: escalate – most samples lack information
-  confidence: 4 of 5 samples lack information, P(passages suffice) 0.12
-(threshold 0.50)
+  confidence: nearest passage 1.00 (threshold -1.00), 4 of 5 samples lack
+information, P(passages suffice) 0.12 (threshold 0.50)
   similarity: 0.80 (threshold 0.60; cosine 0.90, Jaccard 0.80, claims 0.70)
 
 Asked ──────────────────────────────────────────────────────────────────────────
@@ -93,7 +93,10 @@ def test_no_line_is_wider_than_the_terminal(width: int):
 
 def test_a_gate_that_saw_refusals_only_shows_no_probability():
     gate = GateReport("escalate", "refusals", Confidence(5, 5, None, 0.4))
-    assert [line.plain for line in render.gate(gate)] == ["gate: escalate – refusals", "  confidence: 5 of 5 samples lack information"]
+    assert [line.plain for line in render.gate(gate)] == [
+        "gate: escalate – refusals",
+        "  confidence: nearest passage 1.00 (threshold -1.00), 5 of 5 samples lack information",
+    ]
 
 
 def test_terminal_escapes_and_markup_of_an_answer_are_text():
