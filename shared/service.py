@@ -40,7 +40,7 @@ def server_config(app: FastAPI, *, host: str, port: int) -> uvicorn.Config:
 def run(serve: Callable[[], None]) -> int:
     """Run a service; returns its exit status. What is wrong with its settings or its state is said in one line."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    for chatty in ("httpx", "pypdf"):  # a line for each model request, and a line for each flaw of a PDF
+    for chatty in ("httpx", "pypdf", "nano-vectordb"):  # a line for each model request, each flaw of a PDF, each index
         logging.getLogger(chatty).setLevel(logging.ERROR)
     try:
         serve()
