@@ -12,6 +12,7 @@ from shared.sentences import WORD, content_words, sentences
 
 MIN_SUPPORT = 0.5  # share of a sentence's content words that a passage must hold to be cited for it
 MIN_RELATIVE_SUPPORT = 0.75  # of the best passage's: a marker that says less of its sentence is moved there
+MIN_OTHER_SUPPORT = 0.5  # of the best passage's: what a passage for a sentence's other half says of it at least
 MIN_MISSING = 3  # content words of a sentence that no cited passage holds, before another one is looked for
 MAX_QUOTE_CHARS = 300
 
@@ -98,7 +99,9 @@ def _with_markers(sentence: str, passages: Sequence[_Passage], cited: dict[int, 
     marked = MARKER.sub(renumbered, sentence)
     missing = words - frozenset().union(*(passages[row].words for row in used))
     other = _best_passage(missing, passages) if len(missing) >= MIN_MISSING else None
-    return marked if other is None else _insert(marked, f"[{_number(other, missing, cited)}]")
+    if other is None or passages[other].support(words) < MIN_OTHER_SUPPORT * max(passage.support(words) for passage in passages):
+        return marked  # what is missing is a name or two that any passage may hold, not a second fact
+    return _insert(marked, f"[{_number(other, missing, cited)}]")
 
 
 def _checked(rows: Sequence[int], words: frozenset[str], passages: Sequence[_Passage]) -> list[int]:

@@ -101,11 +101,16 @@ def test_a_model_writes_the_answer_and_its_citation_is_in_the_document(cluster):
 
 
 def test_a_question_is_answered_from_the_other_site_that_knows(cluster):
-    answer = ask(cluster, "Which lot of the CX-40 battery pack did Brackwell Works recall?", "ward")
-    assert answer["route"] in ("local", "cloud")
-    if answer["route"] == "cloud" and answer["answered"]:
-        assert {citation["edge"] for citation in answer["citations"]} <= {"plant", "ward"}
-        assert "plant" in {report["edge"] for report in answer["edges"]}
+    question = "Which lot of the CX-40 battery pack did Brackwell Works recall?"
+    asked = dgrag("ask", question, "--edge", "ward", "--mode", "cloud", "--state", cluster["state"], "--json")
+    answer = json.loads(asked.stdout)
+    assert answer["route"] == "cloud"
+    reports = {report["edge"]: report for report in answer["edges"]}
+    assert reports["plant"]["status"] == "answered"
+    assert reports["plant"]["evidence"] > 0
+    assert {step["step"] for step in answer["trace"]} >= {"cloud: match", "cloud: fan_out", "cloud: plant: retrieve", "cloud: verify"}
+    for citation in answer["citations"]:
+        assert citation["quote"] in (WARD if citation["edge"] == "ward" else PLANT)
 
 
 def test_the_evidence_of_a_site_ranks_the_passage_that_answers_first(cluster):

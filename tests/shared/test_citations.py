@@ -76,6 +76,14 @@ def test_a_sentence_that_joins_two_sites_facts_under_one_marker_cites_both():
     assert text.endswith("[1][2].")
 
 
+def test_a_passage_that_only_shares_a_name_is_not_cited_for_the_other_half():
+    ward = passage("Juniper Ward reported the failures of four infusion pumps on 14 March.")
+    customer = passage("Tessel Harbour Hospital is a customer.", edge="plant")
+    said = "The ward of Tessel Harbour Hospital that reported the failures of four infusion pumps on 14 March is Juniper Ward [1]."
+    _, citations = cite(said, [ward, customer])
+    assert [citation.edge for citation in citations] == ["ward"]
+
+
 def test_a_quote_shows_no_heading_marks():
     _, (citation,) = cite("Line Two makes the drainage pump [1].", [passage("# Line Two: the drainage pump")])
     assert citation.quote == "Line Two: the drainage pump"
