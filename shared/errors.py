@@ -57,12 +57,17 @@ class UnreadableDocument(InputError):
 
 
 class TooLarge(InputError):
-    """A body, a file or a list is over its cap (``limit`` in ``unit``)."""
+    """A body, a file or a list is over its cap (``limit`` in ``unit``).
+
+    >>> TooLarge("big.txt", limit=32 * 2**20).message
+    'big.txt is over the limit of 32 MiB'
+    """
 
     code = "too_large"
 
     def __init__(self, what: str, *, limit: int, unit: str = "bytes") -> None:
-        super().__init__(f"{what} is over the limit of {limit} {unit}", next_step="send less, or raise the limit in the settings")
+        size = f"{limit / 2**20:.0f} MiB" if unit == "bytes" and limit >= 2**20 else f"{limit:,} {unit}"
+        super().__init__(f"{what} is over the limit of {size}", next_step="send less, or raise the limit in the settings")
         self.limit = limit
 
 

@@ -64,4 +64,4 @@ def verdict(results: Sequence[Sent | Refused]) -> None:
     """Raise ClusterError when a document was lost on the way."""
     lost = sum(isinstance(result, Refused) or result.status == "parked" for result in results)
     if lost or not results:
-        raise ClusterError(f"{lost} of {len(results)} documents were not indexed", next_step="see the reasons above, then add them again")
+        raise ClusterError(f"{lost} of {len(results)} documents were not indexed", next_step="the reasons are above")

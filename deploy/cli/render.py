@@ -133,17 +133,19 @@ def count(number: int) -> str:
 
 def cluster(rows: Sequence[tuple[str, str, str, EdgeStatus | None]]) -> Table:
     """(name, url, state, an edge's status) of each service."""
-    table = _table("service", "url", "state", ">documents", ">chunks", ">entities", ">relations", ">summaries")
+    table = _table("service", "url", "state", ">documents", ">entities", ">relations")  # 80 columns; the rest is in --json
+    for column in table.columns[:2]:
+        column.no_wrap = True  # an address that is folded cannot be copied
     for name, url, state, status in rows:
-        counts = _edge_counts(status) if status else [""] * 5
+        counts = _edge_counts(status) if status else [""] * 3
         table.add_row(Text(name), Text(url), Text(state), *counts)
     return table
 
 
 def _edge_counts(status: EdgeStatus) -> list[str]:
     parked = status.documents.get("parked", 0)
-    documents = f"{status.ended}/{status.total}" + (f" ({parked} parked)" if parked else "")
-    return [documents, *(str(number) for number in (status.chunks, status.entities, status.relations, status.summaries))]
+    documents = f"{status.ended - parked}/{status.total}" + (f", {parked} parked" if parked else "")
+    return [documents, *(f"{number:,}" for number in (status.entities, status.relations))]
 
 
 def upload(results: Sequence[Sent | Refused]) -> RenderableType:
@@ -180,9 +182,7 @@ def _table(*columns: str) -> Table:
     """A borderless table; a name that begins with ``>`` is right-aligned."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
     for name in columns:
-        table.add_column(
-            name.removeprefix(">"), justify="right" if name.startswith(">") else "left", overflow="fold", no_wrap=name == "url"
-        )
+        table.add_column(name.removeprefix(">"), justify="right" if name.startswith(">") else "left", overflow="fold")
     return table
 
 

@@ -62,5 +62,4 @@ def as_body(members: tuple[Member, ...], ready: dict[str, bool], found: dict[str
 
 
 def _state(member: Member, *, ready: bool) -> str:
-    pid = f"pid {member.mark.pid}" if member.mark else "not ours"
-    return f"ready, {pid}" if ready else f"not ready, {pid}"
+    return ("ready" if ready else "not ready") + ("" if member.mark else ", not ours")
