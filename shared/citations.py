@@ -12,7 +12,7 @@ from shared.sentences import WORD, content_words, sentences
 
 MIN_SUPPORT = 0.5  # share of a sentence's content words that a passage must hold to be cited for it
 MIN_RELATIVE_SUPPORT = 0.75  # of the best passage's: a marker that says less of its sentence is moved there
-MIN_OTHER_SUPPORT = 0.5  # of the best passage's: what a passage for a sentence's other half says of it at least
+MIN_OTHER_SUPPORT = 0.4  # of the best passage's: what a passage for a sentence's other half says of it at least
 MIN_MISSING = 3  # content words of a sentence that no cited passage holds, before another one is looked for
 MAX_QUOTE_CHARS = 300
 
@@ -112,7 +112,9 @@ def _checked(rows: Sequence[int], words: frozenset[str], passages: Sequence[_Pas
     support = [passage.support(words) for passage in passages]
     best = max(range(len(passages)), key=lambda row: (support[row], -row))
     more = words - passages[best].words
-    fit = [row for row in rows if support[row] >= MIN_RELATIVE_SUPPORT * support[best] or more & passages[row].words]
+    fit = [
+        row for row in rows if support[row] >= (MIN_OTHER_SUPPORT if more & passages[row].words else MIN_RELATIVE_SUPPORT) * support[best]
+    ]
     return fit if fit or not rows else [best]
 
 

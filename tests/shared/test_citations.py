@@ -80,8 +80,9 @@ def test_a_passage_that_only_shares_a_name_is_not_cited_for_the_other_half():
     ward = passage("Juniper Ward reported the failures of four infusion pumps on 14 March.")
     customer = passage("Tessel Harbour Hospital is a customer.", edge="plant")
     said = "The ward of Tessel Harbour Hospital that reported the failures of four infusion pumps on 14 March is Juniper Ward [1]."
-    _, citations = cite(said, [ward, customer])
-    assert [citation.edge for citation in citations] == ["ward"]
+    for text in (said, said.replace("[1]", "[1][2]")):
+        _, citations = cite(text, [ward, customer])
+        assert [citation.edge for citation in citations] == ["ward"]
 
 
 def test_a_quote_shows_no_heading_marks():
