@@ -1,7 +1,7 @@
 """④ From passages to what a small model reads well: the sentences nearest the question, each with its exact place.
 
-A 1.5B model that reads 800 tokens of whole chunks answers fewer questions, and three times slower, than one that reads
-their best 400 (docs/adr/0006-narrowed-passages.md). Less text crosses the line, too.
+A 1.5B model that reads whole chunks answers fewer questions, and later, than one that reads their best sentences
+(docs/adr/0006-narrowed-passages.md). Less text crosses the line, too.
 """
 
 from __future__ import annotations
