@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
 from shared import sqlite
-
-SCHEMA_VERSION = 1
+from shared.migrate import migrations_of
 
 
 class Database(sqlite.Database):
-    """Opens or creates the cloud's store. Raises StoreError for a file of another program or of a newer release."""
+    """Opens or creates the cloud's store, and migrates one of an older release. Raises as ``sqlite.Database``."""
 
     def __init__(self, path: Path) -> None:
-        schema = files("cloud_server").joinpath("schema.sql").read_text(encoding="utf-8")
-        super().__init__(path, schema=schema, version=SCHEMA_VERSION)
+        super().__init__(path, migrations=migrations_of("cloud_server"))

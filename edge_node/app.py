@@ -10,12 +10,25 @@ from importlib import metadata
 
 from fastapi import FastAPI
 
-from edge_node.api import chat, documents, questions, service
+from edge_node.api import chat, documents, jobs, questions, service
+from edge_node.build import Parts, build_node
 from edge_node.node import EdgeNode
+from edge_node.safe_mode import create_safe_app
+from edge_node.settings import EdgeSettings
+from shared.errors import StoreDamaged
 from shared.http_problems import install_problems
 
 log = logging.getLogger("dgrag.edge")
 FORM_OVERHEAD = 64 * 2**10  # what a multipart form adds to its file
+
+
+def open_app(settings: EdgeSettings, parts: Parts) -> FastAPI:
+    """An edge's app; in safe mode when its store is damaged beyond mending. Raises DgragError for what a person must set right first."""
+    try:
+        return create_app(build_node(settings, parts))
+    except StoreDamaged as error:
+        log.critical("safe mode: %s – %s", error.message, error.next_step)
+        return create_safe_app(settings.id, error)
 
 
 def create_app(node: EdgeNode) -> FastAPI:
@@ -37,7 +50,7 @@ def create_app(node: EdgeNode) -> FastAPI:
     app = FastAPI(title=f"DGRAG edge {node.settings.id}", lifespan=lifespan, version=metadata.version("dgrag"))
     app.state.node = node
     install_problems(app, max_body_bytes=node.settings.max_document_bytes + FORM_OVERHEAD)
-    for router in (service.router, documents.router, questions.router, chat.router):
+    for router in (service.router, documents.router, jobs.router, questions.router, chat.router):
         app.include_router(router)
     return app
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import httpx
 
@@ -10,21 +10,26 @@ from edge_node.answer.answerer import Answerer, ReadLimits
 from edge_node.answer.focus import Focus
 from edge_node.answer.gate import Gate, GateLimits
 from edge_node.answer.samples import Sampling
-from edge_node.ingest.worker import Chunking, Worker
+from edge_node.ingest.cutting import Cutter
+from edge_node.ingest.worker import Pace, Worker
 from edge_node.link.cloud_client import CloudClient
 from edge_node.link.cloud_link import CloudLink
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
-from edge_node.store.database import Database
 from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import GraphStore
+from edge_node.store.jobs import JobQueue
+from edge_node.store.mend import open_store
+from edge_node.store.receipts import ReceiptStore
+from edge_node.store.reembed import check_fingerprint
 from edge_node.store.replies import RememberingGenerator
 from edge_node.strategies import open_strategy
 from edge_node.strategies.base import Tools
 from shared.clock import SystemClock
-from shared.errors import StoreError
+from shared.models.checked_embedder import CheckedEmbedder
 from shared.ports import Clock, Embedder, Generator, Tokenizer
 from shared.records import EdgeId
+from shared.retry_budget import RetryBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,32 +41,45 @@ class Parts:
     tokenizer: Tokenizer
     cloud: httpx.AsyncClient | None  # None: this edge has no cloud
     clock: Clock = SystemClock()  # noqa: RUF009 - it has no state
+    retries: RetryBudget = field(default_factory=RetryBudget)  # the same as the generator's
 
 
 def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
-    """Put an edge together. Raises StoreError when its store was made with another embedding model."""
-    database = Database(settings.state_dir / "edge.db")
-    check_fingerprint(database, parts.embedder.fingerprint)
+    """Put an edge together. Raises StoreDamaged as ``open_store``, StoreError when its store was made with another embedding model."""
+    embedder = CheckedEmbedder(parts.embedder)
+    database = open_store(settings.state_dir / "edge.db", parts.clock)
+    try:
+        check_fingerprint(database, embedder.fingerprint)
+    except BaseException:
+        database.close()
+        raise
     edge = EdgeId(settings.id)
     documents, graph = DocumentStore(database, parts.clock), GraphStore(database)
     remembering = RememberingGenerator(parts.generator, database, parts.clock)
-    strategy = open_strategy(settings.strategy, Tools(edge, documents, graph, parts.embedder, remembering, settings.index), settings)
+    tools = Tools(edge, documents, graph, embedder, remembering, settings.index, parts.retries)
+    strategy = open_strategy(settings.strategy, tools, settings)
     client = CloudClient(parts.cloud, edge) if parts.cloud is not None else None
     gate = Gate(
         parts.generator,
-        parts.embedder,
+        embedder,
         GateLimits(settings.min_nearness, settings.max_refusals, settings.min_sufficiency, settings.min_similarity),
     )
-    answerer = Answerer(strategy, Focus(parts.embedder, parts.tokenizer), parts.generator, gate, client, _read_limits(settings))
+    answerer = Answerer(strategy, Focus(embedder, parts.tokenizer), parts.generator, gate, client, _read_limits(settings))
     link = CloudLink(client, graph, answerer.evidence) if client else None
 
     async def tell_cloud() -> None:
         if link is not None:
             link.wake()
 
-    chunking = Chunking(settings.chunk_tokens, settings.chunk_overlap)
-    worker = Worker(documents, strategy, parts.tokenizer, chunking, settle_every=settings.settle_every, on_settled=tell_cloud)
-    return EdgeNode(settings, documents, graph, strategy, worker, answerer, link)
+    cutter = Cutter(parts.tokenizer, settings.chunk_tokens, settings.chunk_overlap)
+    queue, receipts = JobQueue(database, parts.clock), ReceiptStore(database)
+    worker = Worker(queue, receipts, strategy, cutter, _pace(settings), retries=parts.retries, on_settled=tell_cloud)
+    return EdgeNode(settings, documents, queue, receipts, graph, strategy, cutter, worker, answerer, link)
+
+
+def _pace(settings: EdgeSettings) -> Pace:
+    share = settings.extraction_share if settings.strategy == "dgrag" else 0.0
+    return Pace(settings.workers, settings.settle_every, share, settings.gleanings)
 
 
 def _read_limits(settings: EdgeSettings) -> ReadLimits:
@@ -69,15 +87,3 @@ def _read_limits(settings: EdgeSettings) -> ReadLimits:
     return ReadLimits(
         settings.candidate_tokens, settings.context_tokens, settings.top_k, sampling, settings.answer_deadline_s, settings.cloud_deadline_s
     )
-
-
-def check_fingerprint(database: Database, fingerprint: str) -> None:
-    """One store, one embedding space: remember it at first, refuse another later."""
-    known = database.meta("embedder")
-    if known and known != fingerprint:
-        raise StoreError(
-            f"this store was made with the embedding model {known}, not with {fingerprint}",
-            next_step="start with the former model, or index the documents again into a new state folder",
-        )
-    if not known:
-        database.set_meta("embedder", fingerprint)

@@ -26,10 +26,11 @@ class EdgeSettings(BaseSettings):
     state_dir: Path = Path(".dgrag/edges/edge-1")
     cloud_url: str = ""  # empty: no cloud, the edge answers alone
     max_document_bytes: Annotated[int, Field(ge=1)] = 32 * 2**20
+    min_free_bytes: Annotated[int, Field(ge=0)] = 64 * 2**20  # on the state folder's disk; below, no document is accepted (507)
 
     # write path: DGRAG §III-B
     strategy: Literal["dgrag", "naive"] = "dgrag"
-    index: Literal["nano", "numpy", "faiss"] = "nano"
+    index: Literal["numpy", "faiss", "nano"] = "numpy"
     chunk_tokens: Annotated[int, Field(ge=16, le=8192)] = 200  # a chunk fits the embedder's 256-token window whole
     chunk_overlap: Annotated[int, Field(ge=0, le=4096)] = 30
     extraction_share: Share = 0.0  # β of KET-RAG §4: share of chunks that the model extracts; the others get spaCy
@@ -41,6 +42,9 @@ class EdgeSettings(BaseSettings):
     leiden: Literal["igraph", "leidenalg"] = "igraph"
     seed: int = 7
     summaries: Literal["extractive", "model"] = "extractive"
+    summary_staleness: Share = 0.2  # share of a subgraph's facts that must differ before the model writes its summary again
+    model_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of one call of the write path
+    workers: Annotated[int, Field(ge=1, le=16)] = 1  # documents that are indexed at the same time
     settle_every: Annotated[int, Field(ge=1)] = 64  # documents after which graph and summaries are renewed in a long queue
 
     # read path: DGRAG §III-C

@@ -19,7 +19,12 @@ DgragError
 │   ├── CloudUnavailable      cannot be reached, hung, or 5xx
 │   ├── CloudRefused          the cloud understood and said no
 │   └── Unsendable            what is to be sent is not of the agreed form
-├── StoreError            the store is damaged, foreign or too new
+├── StoreError            the store cannot be used: foreign, too new, locked
+│   ├── StoreDamaged          a part of the file is lost or wrong, and cannot be made again from the rest
+│   ├── StoreInUse            another process has this store open
+│   ├── SafeMode              the store is damaged, so the node serves its status only
+│   ├── DiskFull              there is no room (507)
+│   └── DiskFailed            the disk cannot be read or written
 ├── FetchError            weights could not be had or do not match their hash
 ├── NotBuilt              promised by the REST contract, brought by a later release (501)
 └── SettingsError         a setting that cannot work, found at start
@@ -32,6 +37,7 @@ class DgragError(Exception):
     """Base of all our errors: a stable ``code``, a sentence, and the ``next_step`` a person can take."""
 
     code = "error"
+    exit_status = 1  # of a command or a service that ends by it
 
     def __init__(self, message: str, *, next_step: str = "") -> None:
         super().__init__(message)
@@ -133,9 +139,10 @@ class WireMismatch(Conflict):
 
 
 class ModelError(DgragError):
-    """The model server failed or answered nonsense."""
+    """The model server failed or answered nonsense; ``chunk_id`` names the passage it was asked about, where there is one."""
 
     code = "model_error"
+    chunk_id: str = ""
 
 
 class ModelTimeout(ModelError):
@@ -148,13 +155,17 @@ class ModelTimeout(ModelError):
 
 
 class ModelUnavailable(ModelError):
-    """The model server cannot be reached, or fails by itself."""
+    """The model server cannot be reached, or fails by itself; it asks to be left alone for ``retry_after_s`` seconds."""
 
     code = "model_unavailable"
 
+    def __init__(self, message: str, *, next_step: str = "", retry_after_s: float = 0.0) -> None:
+        super().__init__(message, next_step=next_step)
+        self.retry_after_s = retry_after_s
+
 
 class ModelReplyError(ModelError):
-    """The model server answered something that is not the OpenAI format."""
+    """The model answered something that cannot be used."""
 
     code = "model_reply_error"
 
@@ -192,9 +203,56 @@ class Unsendable(CloudError):
 
 
 class StoreError(DgragError):
-    """The store is damaged, foreign, or written by a newer release."""
+    """The store cannot be used: of another program, of a newer release, or locked."""
 
     code = "store_error"
+
+
+class StoreDamaged(StoreError):
+    """A part of the store is lost or wrong, and cannot be made again from the rest."""
+
+    code = "store_damaged"
+    exit_status = 5
+
+    def __init__(self, message: str, *, next_step: str = "restore a backup") -> None:
+        super().__init__(message, next_step=next_step)
+
+
+class StoreInUse(StoreError):
+    """Another process has this store open."""
+
+    code = "store_in_use"
+    exit_status = 3
+
+    def __init__(self, folder: object) -> None:
+        super().__init__(f"another process uses the store in {folder}", next_step="stop it, or give this one a state folder of its own")
+
+
+class SafeMode(StoreError):
+    """The store is damaged, so the node serves its status and nothing else; ``reason`` says what is wrong."""
+
+    code = "safe_mode"
+
+    def __init__(self, reason: StoreError) -> None:
+        super().__init__(f"this edge is in safe mode: {reason.message}", next_step=reason.next_step)
+
+
+class DiskFull(StoreError):
+    """There is no room on the disk of a folder; nothing was stored."""
+
+    code = "disk_full"
+
+    def __init__(self, folder: object) -> None:
+        super().__init__(f"the disk of {folder} is full", next_step="make room and try again; no restart is needed")
+
+
+class DiskFailed(StoreError):
+    """The disk cannot be read or written; nothing was stored."""
+
+    code = "disk_failed"
+
+    def __init__(self, path: object, why: str) -> None:
+        super().__init__(f"{path} cannot be read or written: {why}", next_step="check the disk and its permissions, and try again")
 
 
 class FetchError(DgragError):

@@ -49,5 +49,5 @@ def run(serve: Callable[[], None]) -> int:
         return 1
     except DgragError as error:
         log.critical("%s – %s", error.message, error.next_step)
-        return 1
+        return error.exit_status
     return 0

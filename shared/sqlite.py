@@ -2,67 +2,100 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from shared.errors import StoreError
+from shared.checksum import crc
+from shared.errors import DiskFailed, StoreError
+from shared.migrate import migrate
+from shared.sqlite_errors import RAISED, store_error
+
+MAX_WAL_BYTES = 64 * 2**20
+BUSY_MS = 30_000
+ERASE_WAIT_MS = 1_000  # for reads under way, at each try
+ERASE_TRIES = 5
+
+
+class CommitWitness(Protocol):
+    """Is told of every transaction that changes something."""
+
+    def committing(self, tx: sqlite3.Connection) -> None:
+        """Part of the transaction, at its end."""
+
+    def committed(self) -> None:
+        """It is on disk."""
+
+
+def connect(path: Path, *, page_size: int = 4096) -> sqlite3.Connection:
+    """A connection as all of ours are: rows by name, WAL, fsync at every commit, deleted bytes overwritten, ``crc`` in SQL."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_MS / 1000)
+    connection.row_factory = sqlite3.Row
+    try:
+        for pragma in (f"page_size={page_size}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
+            connection.execute(f"PRAGMA {pragma}")
+        connection.execute(f"PRAGMA journal_size_limit={MAX_WAL_BYTES}")
+        connection.create_function("crc", -1, crc, deterministic=True)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 class Database:
-    """Opens or creates a store. Raises StoreError for a file of another program or of a newer release.
+    """Opens or creates a store. Raises StoreError for a file of a newer release, StoreDamaged, DiskFull, DiskFailed.
 
-    ``schema`` is SQL that brings an empty file, or one of an older version, to ``version``. Reads see the last commit and
-    never wait for a writer.
+    ``migrations`` are SQL texts; the n-th brings a file of version n - 1 to version n, in one transaction. Reads see the last
+    commit and never wait for a writer. SQL may call ``crc(field, …)``. Every method raises StoreDamaged, DiskFull and DiskFailed
+    for what they say; the store can be used again as soon as the disk can.
     """
 
-    def __init__(self, path: Path, *, schema: str, version: int, page_size: int = 4096) -> None:
+    def __init__(self, path: Path, *, migrations: Sequence[str], page_size: int = 4096, witness: CommitWitness | None = None) -> None:
         self.path = path
         self._page_size = page_size
+        self._witness = witness
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
         self._lock = threading.RLock()  # one writer
         self._use = threading.Condition()  # a connection must not be closed under a thread that uses it
         self._users = 0
         self._closed = False
+        self._writer: sqlite3.Connection | None = None  # None: opened by the next transaction
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._writer = self._connect()
-            self._prepare(schema, version)
-        except (sqlite3.DatabaseError, OSError) as error:
-            raise StoreError(f"{path} is not a usable store: {error}", next_step="restore a backup, or move the file away") from error
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
-        connection.row_factory = sqlite3.Row
-        for pragma in (f"page_size={self._page_size}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
-            connection.execute(f"PRAGMA {pragma}")
-        return connection
-
-    def _prepare(self, schema: str, version: int) -> None:
-        found = int(self._writer.execute("PRAGMA user_version").fetchone()[0])
-        if found > version:
-            raise StoreError(
-                f"{self.path} has schema {found}, this release reads up to {version}", next_step="install the newer release again"
-            )
-        if found < version:
-            self._writer.executescript(f"BEGIN; {schema} PRAGMA user_version={version}; COMMIT;")
+            self._writer = connect(path, page_size=page_size)
+            migrate(self._writer, path, migrations)
+        except BaseException as error:
+            self._drop_writer()
+            if isinstance(error, OSError):
+                raise DiskFailed(path, str(error)) from error
+            if isinstance(error, RAISED) and (told := store_error(path, error)):
+                raise told from error
+            raise
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """One transaction; committed (and on disk) when the block ends, rolled back when it raises."""
         with self._in_use(), self._lock:
-            self._writer.execute("BEGIN IMMEDIATE")
+            if self._writer is None:
+                self._writer = connect(self.path, page_size=self._page_size)
+            writer, before = self._writer, self._writer.total_changes
+            writer.execute("BEGIN IMMEDIATE")
             try:
-                yield self._writer
-                self._writer.execute("COMMIT")
+                yield writer
+                counted = self._witness if writer.total_changes != before else None
+                if counted is not None:
+                    counted.committing(writer)
+                writer.execute("COMMIT")
             except BaseException:
-                if self._writer.in_transaction:  # SQLite may have rolled back by itself, as on a full disk
-                    self._writer.execute("ROLLBACK")
+                self._roll_back(writer)
                 raise
+            if counted is not None:
+                counted.committed()
 
     def rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """All rows of a query, from the last commit."""
@@ -90,13 +123,25 @@ class Database:
         with self.write() as tx:
             tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
+    def erase(self) -> bool:
+        """Overwrite what was deleted: fold the WAL into the file and empty it. False when reads that go on still need it."""
+        with self._in_use(), self._lock:
+            if self._writer is None:
+                self._writer = connect(self.path, page_size=self._page_size)
+            self._writer.execute(f"PRAGMA busy_timeout={ERASE_WAIT_MS}")
+            try:
+                return any(not self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] for _ in range(ERASE_TRIES))
+            finally:
+                self._writer.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+
     def close(self) -> None:
         """Wait for what is under way, then close all connections; the last one folds the WAL into the file."""
         with self._use:
             self._closed = True
             self._use.wait_for(lambda: self._users == 0)
-        for connection in [*self._readers, self._writer]:
+        for connection in self._readers:
             connection.close()
+        self._drop_writer()
 
     @contextmanager
     def _in_use(self) -> Iterator[None]:
@@ -106,6 +151,10 @@ class Database:
             self._users += 1
         try:
             yield
+        except RAISED as error:
+            if told := store_error(self.path, error):
+                raise told from error
+            raise
         finally:
             with self._use:
                 self._users -= 1
@@ -114,6 +163,19 @@ class Database:
     def _reader(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._local.connection = self._connect()
+            connection = self._local.connection = connect(self.path, page_size=self._page_size)
             self._readers.append(connection)
         return connection
+
+    def _roll_back(self, writer: sqlite3.Connection) -> None:
+        try:
+            if writer.in_transaction:  # SQLite may have rolled back by itself, as on a full disk
+                writer.execute("ROLLBACK")
+        except sqlite3.Error:  # this connection cannot be trusted any more; the error that led here is the one to raise
+            self._drop_writer()
+
+    def _drop_writer(self) -> None:
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            with contextlib.suppress(sqlite3.Error):  # a failing disk may refuse the last checkpoint; the WAL keeps the commits
+                writer.close()

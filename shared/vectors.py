@@ -22,10 +22,11 @@ def unit(rows: FloatArray) -> FloatArray:
 
 def checked(vectors: FloatArray, *, rows: int, dimensions: int) -> FloatArray:
     """Return ``vectors`` if they are (rows, dimensions) finite unit float32; raise ValueError that says what is wrong."""
-    vectors = np.ascontiguousarray(vectors, dtype=np.float32)
-    if vectors.shape != (rows, dimensions):
-        raise ValueError(f"vectors have shape {vectors.shape}, expected {(rows, dimensions)}")
-    norms = np.linalg.norm(vectors, axis=1)
+    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is refused below
+        vectors = np.ascontiguousarray(vectors, dtype=np.float32)
+        if vectors.shape != (rows, dimensions):
+            raise ValueError(f"vectors have shape {vectors.shape}, expected {(rows, dimensions)}")
+        norms = np.linalg.norm(vectors, axis=1)
     if not np.isfinite(norms).all() or (np.abs(norms - 1.0) > 1e-3).any():
         raise ValueError("a vector is not finite or not of norm 1")
     return vectors

@@ -72,6 +72,7 @@ class SummaryStore:
             tx.executemany("DELETE FROM summaries WHERE edge = ? AND summary_id = ?", [(edge, summary_id) for summary_id in gone])
             _insert(tx, edge, zip(delta.upserts, vectors, strict=True))
             tx.execute("UPDATE edges SET epoch = ?, version = ? WHERE edge = ?", (delta.epoch, delta.version, edge))
+        self._database.erase()  # an edge may have deleted what these summaries told of: no byte of their old texts may stay
         return True, sorted(gone - {summary.summary_id for summary in delta.upserts})
 
     def load(self) -> tuple[list[StoredSummary], list[EdgeId]]:

@@ -12,6 +12,7 @@ import typer
 
 from deploy.cli import render
 from deploy.cli.board import IndexBoard, SendBars, err, out
+from deploy.cli.estimating import estimate
 from deploy.cli.options import DEFAULT_STATE, Edge, Json, State
 from deploy.cli.rest import client, only_edge_url
 from deploy.cli.sending import Refused, Sent, send, wait_settled
@@ -29,9 +30,15 @@ def add(
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Return when the documents are part of the graph, or at once.")] = True,
     labels: Annotated[str, typer.Option(help="Labels for every document, with commas between them.")] = "",
     as_json: Json = False,
+    only_estimate: Annotated[bool, typer.Option("--estimate", help="Say what it would cost, and add nothing.")] = False,
 ) -> None:
     """Give an edge documents. They stay there; ends with 1 when any was parked, refused or skipped."""
     url, files = only_edge_url(StateDir(state), edge), files_in(paths)
+    if only_estimate:
+        with client() as http, err().status("reading …"):
+            cost = estimate(http, url, files)
+        typer.echo(orjson.dumps(cost).decode()) if as_json else out().print(render.cost(cost))
+        return
     marks = [label.strip() for label in labels.split(",") if label.strip()]
     with client() as http:
         with SendBars(err()) as bars:

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import orjson
 import typer
 
-from deploy.cli import render
+from deploy.cli import render, store
 from deploy.cli.board import out
 from deploy.cli.options import DEFAULT_STATE, Json, State
 from deploy.cli.rest import running_state
@@ -31,6 +31,10 @@ def run(
     """Run one edge here. What no option gives comes from DGRAG_EDGE_* and DGRAG_MODEL_*."""
     given = {"ID": name, "HOST": host, "PORT": port, "STATE_DIR": state, "CLOUD_URL": cloud}
     become("edge_node", {f"DGRAG_EDGE_{key}": str(value) for key, value in given.items() if value is not None})
+
+
+for verb in (store.check, store.backup, store.restore, store.reembed):
+    app.command()(verb)
 
 
 @app.command("list")

@@ -10,7 +10,7 @@ from typing import Annotated
 import httpx
 import typer
 
-from deploy.cli import add, ask, cloud, edge, model, status, up
+from deploy.cli import add, ask, cloud, documents, edge, model, status, up
 from deploy.cli.board import err
 from deploy.cluster.errors import ChildCrashError
 from deploy.cluster.supervisor import Interrupted
@@ -33,7 +33,7 @@ def about(version: Annotated[bool, typer.Option("--version", help="show the rele
         raise typer.Exit
 
 
-for verb in (up.up, up.down, status.status, add.add, ask.ask, demo):
+for verb in (up.up, up.down, status.status, add.add, documents.documents, documents.remove, documents.retry, ask.ask, demo):
     app.command()(verb)
 app.add_typer(model.app, name="model")
 app.add_typer(edge.app, name="edge")
@@ -41,14 +41,17 @@ app.add_typer(cloud.app, name="cloud")
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
-    """The console script. Always ends with SystemExit: 0, 1 for a failure in one line, 2 for wrong usage, 128 + n for signal n."""
+    """The console script. Always ends with SystemExit: 0, 1 for a failure in one line, 2 for wrong usage, 128 + n for signal n.
+
+    A store that is in use ends with 3, one that is damaged with 5.
+    """
     try:
         app(arguments, prog_name="dgrag")
     except ChildCrashError as crash:
         err().print(crash.tail, markup=False, style="dim", soft_wrap=True)
         fail(crash.message, crash.next_step)
     except DgragError as error:
-        fail(error.message, error.next_step)
+        fail(error.message, error.next_step, code=error.exit_status)
     except httpx.ConnectError as error:
         fail(f"nothing answers at {error.request.url}", "see `dgrag status`, or start a cluster with `dgrag up`")
     except httpx.TimeoutException as error:

@@ -6,7 +6,8 @@ Everything that came over the wire goes through ``plain`` and into Text objects:
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -146,6 +147,35 @@ def _edge_counts(status: EdgeStatus) -> list[str]:
     parked = status.documents.get("parked", 0)
     documents = f"{status.ended - parked}/{status.total}" + (f", {parked} parked" if parked else "")
     return [documents, *(f"{number:,}" for number in (status.entities, status.relations))]
+
+
+def cost(estimate: Mapping[str, Any]) -> RenderableType:
+    """What indexing would cost, and each document that could not be read."""
+    facts = {
+        "documents": f"{estimate['documents']:,}",
+        "known already": f"{estimate['duplicates']:,}",
+        "passages": f"{estimate['chunks']:,} ({estimate['tokens']:,} tokens)",
+        "model calls": f"at most {estimate['model_calls']:,}" if estimate["model_calls"] else "none",
+        "model tokens": f"{estimate['tokens_in']:,} in, {estimate['tokens_out']:,} out",
+        "time": f"about {duration(estimate['seconds'])} ({estimate['basis']})",
+    }
+    summary = table(("estimate", ""), facts.items())
+    unreadable = [(item["name"], item["code"], item["reason"]) for item in estimate["unreadable"]]
+    return Group(summary, table(("cannot be read", "what", "reason"), unreadable)) if unreadable else summary
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> duration(0.4), duration(75), duration(7300)
+    ('1 s', '1 min 15 s', '2 h 1 min')
+    """
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def upload(results: Sequence[Sent | Refused]) -> RenderableType:

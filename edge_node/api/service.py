@@ -44,13 +44,20 @@ async def graph(
     node: Node, entity: Annotated[str, Query(max_length=512)] = "", hops: Annotated[int, Query(ge=0, le=3)] = 1, limit: Limit = 100
 ) -> dict[str, Any]:
     """The neighbourhood of an entity, or the entities of highest degree when none is named."""
-    return node.strategy.neighbourhood(entity, hops=hops, limit=limit)
+    return await asyncio.to_thread(node.strategy.neighbourhood, entity, hops=hops, limit=limit)
+
+
+@router.get("/v1/graph.graphml")
+async def export(node: Node) -> Response:
+    """The whole graph for other programs: Gephi, yEd, networkx."""
+    return Response(await asyncio.to_thread(node.strategy.graphml), media_type="application/graphml+xml")
 
 
 @router.get("/v1/entities")
 async def entities(node: Node, limit: Limit = 100) -> dict[str, Any]:
     """Entities by degree, highest first."""
-    return {"entities": node.strategy.neighbourhood("", hops=0, limit=limit)["entities"]}
+    found = await asyncio.to_thread(node.strategy.neighbourhood, "", hops=0, limit=limit)
+    return {"entities": found["entities"]}
 
 
 @router.get("/v1/subgraphs")

@@ -14,6 +14,7 @@ from edge_node.graph.words import DETERMINERS, STOP_WORDS
 from shared.ports import Message, Prompt
 from shared.prompts import load_prompt
 from shared.records import Chunk, EntityMention
+from shared.refusals import is_refusal
 
 Form = Literal["lines", "json"]
 
@@ -28,7 +29,7 @@ _EDGES = " \t|`*\"'“”()[]<>"
 _OBJECT = re.compile(r"\{[^{}]*\}")
 _JOINING_WORDS = STOP_WORDS - DETERMINERS
 _HEADER = ("subject", "source", "entity")
-_NOTHING = frozenset({"none", "none.", "no missing relations.", "n/a"})
+_NOTHING = re.compile(r"none|n/a|no (?:missing |further |other )?relations?(?: found)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +114,36 @@ def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "line
     return Parsed(tuple(found.values()), unread)
 
 
+def fault_of(reply: str, candidates: Iterable[str], *, form: Form = "lines") -> str:
+    """Why a reply to a relation prompt cannot be used; empty if it can: it holds a relation, or says that there is none.
+
+    >>> fault_of("Ann | works at | the mill", ["Ann"]), fault_of("NONE", ["Ann"]), fault_of(" ", ["Ann"])
+    ('', '', 'it is blank')
+    """
+    if not reply.strip():
+        return "it is blank"
+    if parse_relations(reply, candidates, form=form).items or _says_none(reply, form=form):
+        return ""
+    return "it is a refusal" if is_refusal(reply) else "it holds no relation in the form asked for"
+
+
+def _nothing(line: str) -> bool:
+    return _NOTHING.fullmatch(line.rstrip(". ")) is not None
+
+
+def _says_none(reply: str, *, form: Form) -> bool:
+    if form == "lines":
+        return all(_nothing(line.strip()) for line in reply.splitlines() if line.strip())
+    try:
+        said = json.loads(reply)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(said, dict) and said.get("relations") == []
+
+
 def _rows_of_lines(reply: str) -> list[list[str]]:
     lines = (_BULLET.sub("", line.strip()) for line in reply.splitlines())
-    return [[part.strip(_EDGES) for part in line.strip("| ").split("|")] for line in lines if line and line.casefold() not in _NOTHING]
+    return [[part.strip(_EDGES) for part in line.strip("| ").split("|")] for line in lines if line and not _nothing(line)]
 
 
 def _rows_of_json(reply: str) -> list[list[str]]:
@@ -124,7 +152,7 @@ def _rows_of_json(reply: str) -> list[list[str]]:
     for text in _OBJECT.findall(reply.replace("{}", "")):
         try:
             row = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             rows.append([text])
         else:
             if "relations" not in row:  # an empty list of them

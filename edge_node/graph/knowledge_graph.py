@@ -6,14 +6,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
+from typing import TypeVar
 
 import networkx as nx
 
 from shared.records import Entity, EntityMention, Relation, RelationMention
 
+Key = TypeVar("Key")
+Item = TypeVar("Item")
 DESCRIPTION_CHARS = 1200
 _UNSURE_TYPES = frozenset({"", "concept"})
 _NO_ALIASES: Mapping[str, str] = {}
+
+
+Pair = tuple[str, str]  # the ends of a relation, the lesser first
+Adjacency = dict[str, dict[str, float]]  # weight by neighbour, for each entity that has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +28,15 @@ class Graph:
     """Entities by key, relations by (source, target) with source < target; both ends of a relation are entities."""
 
     entities: dict[str, Entity]
-    relations: dict[tuple[str, str], Relation]
+    relations: dict[Pair, Relation]
+
+
+@dataclass(frozen=True, slots=True)
+class GraphChange:
+    """What is different in a newer graph: the new entities and relations, None for what is gone."""
+
+    entities: dict[str, Entity | None]
+    relations: dict[Pair, Relation | None]
 
 
 def merge(
@@ -36,12 +51,15 @@ def merge(
     Any order of the mentions gives an equal graph. Self-loops are dropped, and so is a relation one of whose ends no
     entity mention names.
     """
-    entities = _entities(entity_mentions, aliases, limit_chars)
-    relations = _relations(relation_mentions, aliases, limit_chars)
+    entities = merge_entities(entity_mentions, aliases, limit_chars=limit_chars)
+    relations = merge_relations(relation_mentions, aliases, limit_chars=limit_chars)
     return Graph(entities, {pair: relation for pair, relation in relations.items() if pair[0] in entities and pair[1] in entities})
 
 
-def _entities(mentions: Iterable[EntityMention], aliases: Mapping[str, str], limit_chars: int) -> dict[str, Entity]:
+def merge_entities(
+    mentions: Iterable[EntityMention], aliases: Mapping[str, str] = _NO_ALIASES, *, limit_chars: int = DESCRIPTION_CHARS
+) -> dict[str, Entity]:
+    """The entities of some mentions: all mentions of an entity and its aliases must be among them."""
     by_key: dict[str, list[EntityMention]] = defaultdict(list)
     for mention in mentions:
         by_key[aliases.get(mention.key, mention.key)].append(mention)
@@ -49,6 +67,9 @@ def _entities(mentions: Iterable[EntityMention], aliases: Mapping[str, str], lim
 
 
 def _entity(key: str, mentions: Sequence[EntityMention], limit_chars: int) -> Entity:
+    if len(mentions) == 1:  # most entities: a tenth of the time
+        (only,) = mentions
+        return Entity(key, only.name, only.type, describe((only.description,), limit_chars), (only.chunk_id,), 1)
     types = Counter(mention.type for mention in mentions)
     known = {kind: n for kind, n in types.items() if kind not in _UNSURE_TYPES} or types
     ordered = sorted((mention.chunk_id, mention.description) for mention in mentions)
@@ -62,8 +83,11 @@ def _entity(key: str, mentions: Sequence[EntityMention], limit_chars: int) -> En
     )
 
 
-def _relations(mentions: Iterable[RelationMention], aliases: Mapping[str, str], limit_chars: int) -> dict[tuple[str, str], Relation]:
-    by_pair: dict[tuple[str, str], list[RelationMention]] = defaultdict(list)
+def merge_relations(
+    mentions: Iterable[RelationMention], aliases: Mapping[str, str] = _NO_ALIASES, *, limit_chars: int = DESCRIPTION_CHARS
+) -> dict[Pair, Relation]:
+    """The relations of some mentions, self-loops left out: all mentions of a pair and its aliases must be among them."""
+    by_pair: dict[Pair, list[RelationMention]] = defaultdict(list)
     for mention in mentions:
         source, target = aliases.get(mention.source, mention.source), aliases.get(mention.target, mention.target)
         if source != target:
@@ -71,7 +95,11 @@ def _relations(mentions: Iterable[RelationMention], aliases: Mapping[str, str], 
     return {pair: _relation(pair, by_pair[pair], limit_chars) for pair in sorted(by_pair)}
 
 
-def _relation(pair: tuple[str, str], mentions: Sequence[RelationMention], limit_chars: int) -> Relation:
+def _relation(pair: Pair, mentions: Sequence[RelationMention], limit_chars: int) -> Relation:
+    if len(mentions) == 1 and len(set(mentions[0].keywords)) == len(mentions[0].keywords):
+        (only,) = mentions
+        words = tuple(sorted(only.keywords))
+        return Relation(*pair, describe((only.description,), limit_chars), words, float(only.strength), (only.chunk_id,))
     keywords = Counter(word for mention in mentions for word in mention.keywords)
     ordered = sorted((mention.chunk_id, mention.description) for mention in mentions)
     return Relation(
@@ -110,9 +138,64 @@ def needs_summary(descriptions: Iterable[str], limit_chars: int = DESCRIPTION_CH
     return sum(len(text) + 1 for text in distinct) - 1 > limit_chars
 
 
+def adjacency_of(graph: Graph) -> Adjacency:
+    """Who is related to whom, and with which weight."""
+    adjacency: Adjacency = {}
+    for (source, target), relation in graph.relations.items():
+        adjacency.setdefault(source, {})[target] = relation.weight
+        adjacency.setdefault(target, {})[source] = relation.weight
+    return adjacency
+
+
+def difference(graph: Graph, entities: Mapping[str, Entity | None], relations: Mapping[Pair, Relation | None]) -> GraphChange:
+    """Those of the given entities and relations that are not so in ``graph``. A relation with an end that is no entity is gone."""
+
+    def known(key: str) -> bool:
+        return (entities[key] if key in entities else graph.entities.get(key)) is not None
+
+    kept = {pair: relation if known(pair[0]) and known(pair[1]) else None for pair, relation in relations.items()}
+    return GraphChange(
+        {key: entity for key, entity in entities.items() if graph.entities.get(key) != entity},
+        {pair: relation for pair, relation in kept.items() if graph.relations.get(pair) != relation},
+    )
+
+
+def changed_graph(graph: Graph, adjacency: Adjacency, change: GraphChange) -> tuple[Graph, Adjacency]:
+    """A newer graph with its adjacency; the old ones stay as they are, so that who reads them sees one moment.
+
+    Only the outer dicts are copied (1 ms for 100,000 entries).
+    """
+    newer, shape = Graph(graph.entities.copy(), graph.relations.copy()), adjacency.copy()
+    _update(newer.entities, change.entities)
+    _update(newer.relations, change.relations)
+    for end in {end for pair in change.relations for end in pair}:
+        shape[end] = dict(shape.get(end, {}))
+    for (source, target), relation in change.relations.items():
+        for end, other in ((source, target), (target, source)):
+            if relation is None:
+                shape[end].pop(other, None)
+            else:
+                shape[end][other] = relation.weight
+    for end in {end for pair in change.relations for end in pair}:
+        if not shape[end]:
+            del shape[end]
+    return newer, shape
+
+
+def _update(items: dict[Key, Item], changed: Mapping[Key, Item | None]) -> None:
+    for key, item in changed.items():
+        if item is None:
+            items.pop(key, None)
+        else:
+            items[key] = item
+
+
 def to_networkx(graph: Graph) -> nx.Graph:
-    """Return the graph's shape: nodes are keys, edges have ``weight``."""
+    """For other programs: nodes with name, type, description and mentions; edges with weight, keywords and description."""
     shape = nx.Graph()
-    shape.add_nodes_from(graph.entities)
-    shape.add_weighted_edges_from((relation.source, relation.target, relation.weight) for relation in graph.relations.values())
+    for key, entity in graph.entities.items():
+        shape.add_node(key, name=entity.name, type=entity.type, description=entity.description, mentions=entity.mentions)
+    for relation in graph.relations.values():
+        words = ", ".join(relation.keywords)
+        shape.add_edge(relation.source, relation.target, weight=relation.weight, keywords=words, description=relation.description)
     return shape

@@ -7,7 +7,7 @@ grouped by chunk and document.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush
 from itertools import chain, count
@@ -73,15 +73,20 @@ def partition(
     if max_entities < 1:
         raise ValueError(f"max_entities is {max_entities}, expected 1 or more")
     names = sorted(set(entities))
-    graph = _graph(names, edges)
-    detect = DETECT[method]
-    parts = [part for whole in detect(graph, seed) for part in _capped(graph, whole, max_entities, seed, detect)]
-    joined, alone = _merged(parts, graph, max_entities)
-    joined += _packed(alone, [homes.get(name, ("", "")) for name in names], max_entities)
+    graph = graph_of(names, edges)
+    joined, alone = merged(communities(graph, max_entities, seed, method), graph, max_entities)
+    joined += packed(alone, [homes.get(name, ("", "")) for name in names], max_entities)
     return name_subgraphs(sorted(tuple(names[row] for row in part) for part in joined), {})
 
 
-def _graph(names: Sequence[str], edges: Mapping[tuple[str, str], float]) -> igraph.Graph:
+def communities(graph: igraph.Graph, limit: int, seed: int, method: Method) -> list[Rows]:
+    """Leiden's communities, again inside what has more than ``limit`` nodes."""
+    detect = DETECT[method]
+    return [part for whole in detect(graph, seed) for part in _capped(graph, whole, limit, seed, detect)]
+
+
+def graph_of(names: Sequence[str], edges: Mapping[tuple[str, str], float]) -> igraph.Graph:
+    """Row i is ``names[i]``; weights of both directions of a pair are added, loops left out."""
     row = {name: place for place, name in enumerate(names)}
     weights: dict[tuple[int, int], float] = {}
     for (source, target), weight in edges.items():
@@ -133,7 +138,7 @@ def _capped(graph: igraph.Graph, part: Rows, limit: int, seed: int, detect: Dete
             yield [rows[row] for row in smaller]
 
 
-def _merged(parts: Sequence[Rows], graph: igraph.Graph, limit: int) -> tuple[list[Rows], list[Rows]]:
+def merged(parts: Sequence[Rows], graph: igraph.Graph, limit: int) -> tuple[list[Rows], list[Rows]]:
     """Join parts, smallest first, to the neighbour with the most shared weight that has room. Returns (parts, parts without neighbour)."""
     members = {number: list(part) for number, part in enumerate(sorted(map(sorted, parts)))}
     near = _shared_weights(members, graph)
@@ -174,12 +179,12 @@ def _shared_weights(members: Mapping[int, Rows], graph: igraph.Graph) -> list[di
     return near
 
 
-def _packed(pieces: Sequence[Rows], homes: Sequence[Home], limit: int) -> list[Rows]:
+def packed(pieces: Sequence[Rows], homes: Sequence[Home], limit: int) -> list[Rows]:
     """Fill pieces without neighbours into parts: those of one chunk first, then of one document, then any."""
-    packed = sorted(pieces, key=lambda rows: (homes[rows[0]][::-1], rows))
+    filled = sorted(pieces, key=lambda rows: (homes[rows[0]][::-1], rows))
     for depth in (2, 1, 0):  # how much of (document, chunk) two pieces must share to be joined
-        packed = list(_filled(packed, [home[::-1][:depth] for home in homes], limit))
-    return [sorted(rows) for rows in packed]
+        filled = list(_filled(filled, [home[::-1][:depth] for home in homes], limit))
+    return [sorted(rows) for rows in filled]
 
 
 def _filled(pieces: Sequence[Rows], groups: Sequence[tuple[str, ...]], limit: int) -> Iterator[Rows]:
@@ -193,8 +198,10 @@ def _filled(pieces: Sequence[Rows], groups: Sequence[tuple[str, ...]], limit: in
         yield current
 
 
-def name_subgraphs(parts: Sequence[Sequence[str]], previous: Mapping[str, Sequence[str]]) -> list[Subgraph]:
-    """Give each part an id: the previous one it overlaps most with, else a hash of its members.
+def name_subgraphs(
+    parts: Sequence[Sequence[str]], previous: Mapping[str, Sequence[str]], *, reserved: Collection[str] = ()
+) -> list[Subgraph]:
+    """Give each part an id: the previous one it overlaps most with, else a hash of its members that is not ``reserved``.
 
     parts and previous: entity keys; each key in one part at most. So one new document renames nothing that it does not touch.
     """
@@ -205,10 +212,12 @@ def name_subgraphs(parts: Sequence[Sequence[str]], previous: Mapping[str, Sequen
             if key in part_of:
                 overlaps[part_of[key], subgraph_id] += 1
     names: dict[int, str] = {}
+    given: set[str] = set()
     for (number, subgraph_id), _ in sorted(overlaps.items(), key=lambda item: (-item[1], item[0][1], sorted(parts[item[0][0]]))):
-        if number not in names and subgraph_id not in names.values():
+        if number not in names and subgraph_id not in given:
             names[number] = subgraph_id
-    taken = set(names.values())
+            given.add(subgraph_id)
+    taken = given | set(reserved)
     for number, part in enumerate(parts):
         if number not in names:
             names[number] = _fresh_id(part, taken)

@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from edge_node.graph.knowledge_graph import Graph
+from edge_node.graph.knowledge_graph import Adjacency, Graph
 from shared.ports import Prompt
 from shared.prompts import load_prompt
-from shared.records import Entity, Relation, Subgraph
+from shared.records import Entity, Relation
 
 MAX_SUMMARY_CHARS = 900
 SUBJECTS = 4
@@ -23,18 +23,11 @@ _LOOP_WORDS = 5
 _SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+")
 
 
-def parts_of(graph: Graph, subgraphs: Iterable[Subgraph]) -> dict[str, Graph]:
-    """Cut the graph along its subgraphs, in one pass: each part's entities, and the relations that lie within it."""
-    home = {key: subgraph.subgraph_id for subgraph in subgraphs for key in subgraph.entities}
-    parts = {subgraph_id: Graph({}, {}) for subgraph_id in home.values()}
-    for key, entity in graph.entities.items():
-        if key in home:
-            parts[home[key]].entities[key] = entity
-    for pair, relation in graph.relations.items():
-        place = home.get(relation.source)
-        if place is not None and place == home.get(relation.target):
-            parts[place].relations[pair] = relation
-    return parts
+def part_of(graph: Graph, adjacency: Adjacency, keys: Iterable[str]) -> Graph:
+    """The entities ``keys``, and the relations among them."""
+    inside = set(keys)
+    pairs = ((key, other) for key in inside for other in adjacency.get(key, ()) if key < other and other in inside)
+    return Graph({key: graph.entities[key] for key in sorted(inside)}, {pair: graph.relations[pair] for pair in sorted(pairs)})
 
 
 def extractive_summary(part: Graph, *, max_chars: int = MAX_SUMMARY_CHARS) -> str:

@@ -1,76 +1,35 @@
-"""Takes queued documents one by one through the write path; renews graph and summaries when the queue is empty."""
+"""Takes queued documents through the write path; settles when the queue is empty, and refines when all is quiet."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from edge_node.ingest.chunks import split
-from edge_node.ingest.readers import read
-from edge_node.store.documents import DocumentStore, StoredDocument
+from edge_node.ingest.cutting import Cutter
+from edge_node.ingest.estimate import Rates, model_calls
+from edge_node.ingest.news import News
+from edge_node.ingest.parking import reason_of
+from edge_node.ingest.progress import Backoff, JobProgress, Step
+from edge_node.store.jobs import Job, JobQueue
+from edge_node.store.receipts import ReceiptStore
+from edge_node.store.replies import usage
 from edge_node.strategies.base import Cost, IndexStrategy, Progress
-from shared.errors import DgragError, ModelTimeout, ModelUnavailable, UnreadableDocument
-from shared.ports import Tokenizer
-from shared.records import Chunk, Document, DocumentId
+from shared.errors import DgragError, DiskFailed, DiskFull, ModelTimeout, ModelUnavailable, NotFound, StoreError
+from shared.retry_budget import RetryBudget
 
 log = logging.getLogger("dgrag.edge.ingest")
-FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 30.0  # between attempts at what has failed
-UNFINISHED_RETRY_S = 60.0  # after a settle that went on without the model
+T = TypeVar("T")
 MAX_ATTEMPTS = 3  # at one document, while the model is away
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What the worker is doing: ``done`` of ``total`` in a named step."""
-
-    step: str = ""
-    done: int = 0
-    total: int = 0
-    job_id: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Chunking:
-    """Size and overlap in tokens."""
-
-    size: int
-    overlap: int
-
-
-@dataclass(slots=True)
-class Backoff:
-    """Waits that double from FIRST_WAIT_S to LONGEST_WAIT_S; a new one starts when something goes well again."""
-
-    failures: int = 0
-
-    def next_s(self) -> float:
-        """Count a failure; how long to wait now.
-
-        >>> backoff = Backoff()
-        >>> [backoff.next_s() for _ in range(8)]
-        [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0]
-        """
-        wait_s = min(FIRST_WAIT_S * 2.0 ** min(self.failures, 16), LONGEST_WAIT_S)
-        self.failures += 1
-        return wait_s
-
-
-def remaining_s(elapsed_s: float, done: int, total: int) -> float | None:
-    """Seconds until ``total`` at the pace so far; None while that is unknown.
-
-    >>> remaining_s(6.0, 2, 5), remaining_s(6.0, 0, 5)
-    (9.0, None)
-    """
-    return round(elapsed_s * (total - done) / done, 1) if done else None
+HEARTBEAT_S = 10.0  # between renewals of the leases
+RATES = "rates"  # key in meta: what documents have taken here
 
 
 class StoppingError(Exception):
-    """Ends a long step in its thread when the worker has been cancelled; nobody waits for it any more."""
+    """Ends a long step in its thread when its job was stopped; nobody waits for it any more."""
 
 
 async def failure_of(work: Coroutine[Any, Any, None]) -> BaseException | None:
@@ -78,61 +37,74 @@ async def failure_of(work: Coroutine[Any, Any, None]) -> BaseException | None:
     return (await asyncio.gather(work, return_exceptions=True))[0]
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much at once, and (for the estimates) how much of it the model does."""
+
+    workers: int  # documents at the same time
+    settle_every: int  # documents after which a long queue waits for a settle
+    share: float
+    gleanings: int
+
+
 class Worker:
-    """The write path of one edge; one document at a time."""
+    """The write path of one edge."""
 
     def __init__(
         self,
-        documents: DocumentStore,
+        queue: JobQueue,
+        receipts: ReceiptStore,
         strategy: IndexStrategy,
-        tokenizer: Tokenizer,
-        chunking: Chunking,
+        cutter: Cutter,
+        pace: Pace,
         *,
-        settle_every: int,
+        retries: RetryBudget,
         on_settled: Callable[[], Awaitable[None]],
     ) -> None:
-        self._documents = documents
+        self._queue = queue
+        self._receipts = receipts
         self._strategy = strategy
-        self._tokenizer = tokenizer
-        self._chunking = chunking
-        self._settle_every = settle_every
+        self._cutter = cutter
+        self.pace = pace
+        self._retries = retries
         self._on_settled = on_settled
         self._wake = asyncio.Event()
-        self._changed = asyncio.Condition()
-        self._awaiting_settle: list[DocumentId] = []
-        self._attempts: Counter[DocumentId] = Counter()  # at documents that wait for the model
-        self._model_trouble = Backoff()
-        self._settle_trouble = Backoff()
-        self._settle_at = 0.0  # not before this time (perf_counter)
-        self._dirty = True  # what a crash left between two steps is settled at start
+        self._settling = asyncio.Lock()
+        self._tasks: dict[str, asyncio.Task[None]] = {}  # by job: what is being added
+        self._committed: list[str] = []  # jobs that only miss a settle
+        self._wanted, self._settled = 1, 0  # settles: what a crash left between two steps is settled at start
+        self._settle_trouble, self._settle_at = Backoff(), 0.0  # not before this time (perf_counter)
+        self._model_trouble, self._resume_at = Backoff(), 0.0  # the same, for the next document
+        self._quiet = False  # nothing waits, nothing is under way
         self._stopping = False
-        self._step_since = time.perf_counter()
-        self.now = Step()
+        self.rates = Rates()
+        self.news = News()
         self.busy_s = 0.0
+
+    # ------------------------------------------------------------ what others ask
 
     @property
     def idle(self) -> bool:
-        """Nothing is under way, and graph and summaries are up to date."""
-        return not self._dirty and not self.now.step
+        """Nothing is under way, and graph and plain summaries are up to date."""
+        return self._wanted == self._settled and not self._tasks and not self._settling.locked()
 
-    @property
-    def eta_s(self) -> float | None:
-        """Seconds until the present step ends, at its pace so far."""
-        return remaining_s(time.perf_counter() - self._step_since, self.now.done, self.now.total)
-
-    def wake(self, *, dirty: bool = False) -> None:
-        """There is work: a new document, or (dirty) one that was removed."""
-        self._dirty = self._dirty or dirty
+    def wake(self) -> None:
+        """There may be work."""
+        self._quiet = False
         self._wake.set()
 
-    async def next_change(self, seen: Step, *, wait_s: float) -> Step:
-        """Wait until the present step differs from ``seen``, at most ``wait_s`` seconds."""
-        try:
-            async with asyncio.timeout(wait_s), self._changed:
-                await self._changed.wait_for(lambda: self.now != seen)
-        except TimeoutError:
-            pass
-        return self.now
+    def stop(self, job_ids: tuple[str, ...]) -> None:
+        """Go on no further with jobs that have ended in the store; what they have not committed never is."""
+        for job_id in job_ids:
+            if job_id in self._tasks:
+                self._tasks[job_id].cancel()
+
+    async def settle(self) -> BaseException | None:
+        """Bring graph and plain summaries up to date with the store now; returns what went wrong, which will be tried again."""
+        self._wanted += 1
+        return await self._settle(self._wanted)
+
+    # ------------------------------------------------------------ the work
 
     async def run(self) -> None:
         """Work until cancelled. What not even one document's or one settle's guard could take starts the work anew, after a wait."""
@@ -141,125 +113,188 @@ class Worker:
             while True:
                 error = await failure_of(self._work())
                 log.error("the write path starts again", exc_info=error)
-                await self._announce(Step("waiting to start again"))
+                await self.news.tell(Step("waiting to start again"))
                 await asyncio.sleep(trouble.next_s())
         finally:
             self._stopping = True
 
     async def _work(self) -> None:
-        self._awaiting_settle = []
-        await asyncio.to_thread(self._documents.requeue_interrupted)
+        self._committed = list(await self._with_space(lambda: asyncio.to_thread(self._queue.recover)))
+        self.rates = Rates.from_json(await asyncio.to_thread(self._queue.database.meta, RATES))
+        self._wanted += 1
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(self.pace.workers):
+                tasks.create_task(self._take_jobs(), name=f"worker {number}")
+            tasks.create_task(self._refine_while_quiet(), name="refine")
+            tasks.create_task(self._renew_leases(), name="leases")
+
+    async def _take_jobs(self) -> None:
         while True:
             self._wake.clear()
-            stored = await asyncio.to_thread(self._documents.take_next)
             started = time.perf_counter()
-            due = started >= self._settle_at
-            if stored is not None:
-                await self._index(stored)
-                if due and len(self._awaiting_settle) >= self._settle_every:
-                    await self._settle()
-            elif self._dirty and due:
-                await self._settle()
+            job = await self._with_space(self._take) if started >= self._resume_at else None
+            if job is not None:
+                self._wake.set()  # there may be one more, for another worker
+                await self._index(job)
+                if len(self._committed) >= self.pace.settle_every and started >= self._settle_at:
+                    await self._settle(self._wanted)
+            elif self._wanted != self._settled and started >= self._settle_at and not self._settling.locked():
+                await self._settle(self._wanted)
             else:
-                await self._rest()
+                await self._rest(started)
                 continue
             self.busy_s += time.perf_counter() - started
 
-    async def _rest(self) -> None:
-        """Until there is work, or a settle that failed, or that left the model something to do, is due again."""
-        failed, unfinished = self._dirty, self._strategy.unfinished
-        await self._announce(Step("waiting to settle again") if failed else Step())
-        wait_s = max(0.0, self._settle_at - time.perf_counter()) if failed else UNFINISHED_RETRY_S
+    async def _take(self) -> Job | None:
+        return await asyncio.to_thread(self._queue.take_next, (*self._tasks, *self._committed))
+
+    async def _rest(self, now: float) -> None:
+        """Until there is work, or something that failed is due again; ``now``: when the queue was looked at."""
+        due_s = await asyncio.to_thread(self._queue.due_in_s)
+        unsettled, paused = self._wanted != self._settled and not self._settling.locked(), now < self._resume_at
+        waits = [self._settle_at - now] * unsettled + [self._resume_at - now] * paused + ([] if due_s is None or paused else [due_s])
+        if not self._tasks and not self._settling.locked() and not self._wake.is_set():
+            self._quiet = not waits
+            waiting = "waiting to settle again" if unsettled else "waiting for the model" if waits else ""
+            await self.news.tell(Step(waiting))
         try:
-            async with asyncio.timeout(wait_s if failed or unfinished else None):
+            async with asyncio.timeout(max(0.0, min(waits)) if waits else None):
                 await self._wake.wait()
         except TimeoutError:
-            if unfinished and not failed:
-                await self._settle()
+            pass
 
-    async def _index(self, stored: StoredDocument) -> None:
-        self._dirty = True
-        identity = stored.document_id
-        error = await failure_of(self._add(stored))
-        if error is None:
-            self._awaiting_settle.append(identity)
+    async def _renew_leases(self) -> None:
+        while True:
+            await asyncio.sleep(HEARTBEAT_S)
+            if held := (*self._tasks, *self._committed):
+                error = await failure_of(asyncio.to_thread(self._queue.renew, held))
+                if error is not None:
+                    log.warning("the leases were not renewed: %s", type(error).__name__)
+
+    async def _with_space(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What ``work`` returns; while the disk is full it is tried again and again."""
+        trouble = Backoff()
+        while True:
+            try:
+                return await work()
+            except (DiskFull, DiskFailed) as error:
+                wait_s = trouble.next_s()
+                log.error("%s; again in %.1f s", error.message, wait_s)
+                await self.news.tell(Step("waiting for the disk"))
+                await asyncio.sleep(wait_s)
+
+    # ------------------------------------------------------------ one document
+
+    async def _index(self, job: Job) -> None:
+        task = self._tasks[job.job_id] = asyncio.create_task(self._add(job))  # its own task: it can be stopped alone
+        try:
+            await asyncio.wait([task])
+        finally:
+            task.cancel()
+            del self._tasks[job.job_id]
+            self.news.jobs.pop(job.job_id, None)
+        error = None if task.cancelled() else task.exception()
+        self._wanted += 1  # whatever became of it: it may have committed chunks
+        if task.cancelled() or isinstance(error, NotFound):
+            log.info("job %s was stopped", job.job_id)
+        elif error is None:
+            self._committed.append(job.job_id)
             self._model_trouble = Backoff()
-        elif isinstance(error, ModelTimeout | ModelUnavailable):
-            self._attempts[identity] += 1
-            if self._attempts[identity] < MAX_ATTEMPTS:
-                await self._wait_for_model(stored, error)
-                return
-        del self._attempts[identity]
-        if error is not None:
-            await self._park(identity, error)
-
-    async def _add(self, stored: StoredDocument) -> None:
-        await self._announce(Step("read", 0, 1, stored.job_id))
-        chunks = await asyncio.to_thread(self._chunks, stored)
-        await self._charge(stored.job_id, await self._strategy.add(chunks, self._progress(stored.job_id)))
-
-    def _chunks(self, stored: StoredDocument) -> list[Chunk]:
-        text = read(stored.reader, stored.raw)
-        document = Document(stored.document_id, stored.name, stored.title or text.title, text.text, stored.labels)
-        chunks = split(document, self._tokenizer, size=self._chunking.size, overlap=self._chunking.overlap)
-        if not chunks:
-            raise UnreadableDocument(stored.name, "empty", "there is no text in it", next_step="check the file")
-        return chunks
-
-    async def _wait_for_model(self, stored: StoredDocument, error: DgragError) -> None:
-        """Then the same document is tried again: with the model away, the next one would fare no better."""
-        wait_s = self._model_trouble.next_s()
-        log.warning("%s waits %.1f s for the model: %s", stored.document_id, wait_s, error.message)
-        await asyncio.to_thread(self._documents.requeue, stored.document_id)
-        await self._announce(Step("waiting for the model", job_id=stored.job_id))
-        await asyncio.sleep(wait_s)
-
-    async def _park(self, identity: DocumentId, error: BaseException) -> None:
-        if isinstance(error, DgragError):
-            log.warning("parked %s: %s", identity, error.code)
-            code, reason = getattr(error, "reason", "") or error.code, error.message
-            next_step = error.next_step or "mend the document and send it again"
+        elif isinstance(error, ModelTimeout | ModelUnavailable) and job.attempts < MAX_ATTEMPTS and self._retries.take():
+            await self._put_back(job, error)
         else:
-            log.error("parked %s: an unexpected error", identity, exc_info=error)
-            code, reason = "internal", f"an error inside the edge ({type(error).__name__})"
-            next_step = "send it again; if it fails again, report it with the edge's log"
-        await asyncio.to_thread(self._documents.park, identity, code=code, reason=reason, next_step=next_step)
+            await self._park(job, error)
 
-    async def _settle(self) -> None:
-        waiting, self._awaiting_settle, self._dirty = self._awaiting_settle, [], False
-        error = await failure_of(self._settle_and_tell(waiting))
-        if error is None:
-            self._settle_trouble, self._settle_at = Backoff(), 0.0
-            return
-        wait_s = self._settle_trouble.next_s()
-        log.error("settling failed; again in %.1f s", wait_s, exc_info=error)
-        self._awaiting_settle, self._dirty, self._settle_at = waiting, True, time.perf_counter() + wait_s
+    async def _add(self, job: Job) -> None:
+        await self.news.tell(Step("read", 0, 1, job.job_id))
+        chunks = await asyncio.to_thread(self._cutter.cut, job.document)
+        calls = model_calls(len(chunks), share=self.pace.share, gleanings=self.pace.gleanings)
+        before = tuple((await asyncio.to_thread(usage, self._queue.database)).values())
+        progress = self.news.jobs[job.job_id] = JobProgress(self.rates, len(chunks), calls, before, time.perf_counter())
+        added = await self._with_space(lambda: self._strategy.add(chunks, self._progress(job.job_id)))
+        progress.report(Step(job_id=job.job_id), time.perf_counter())
+        await self._learn(progress, added.cost)
+        await self._with_space(lambda: asyncio.to_thread(self._queue.record, job.job_id, added.cost, added.shortfalls))
 
-    async def _settle_and_tell(self, waiting: list[DocumentId]) -> None:
+    async def _learn(self, job: JobProgress, cost: Cost) -> None:
+        """Keep what this document took, for the estimates of the next ones; replies that were remembered took nothing."""
+        self.rates = self.rates.with_chunks(job.chunks, job.without_model_s())
+        if cost.tokens_out:
+            self.rates = self.rates.with_calls(cost.calls, job.by_model_s(), tokens_in=cost.tokens_in, tokens_out=cost.tokens_out)
+        await self._with_space(lambda: asyncio.to_thread(self._queue.database.set_meta, RATES, self.rates.to_json()))
+
+    async def _put_back(self, job: Job, error: ModelTimeout | ModelUnavailable) -> None:
+        """Then no document is taken for a while: with the model away, the next one would fare no better."""
+        wait_s = max(self._model_trouble.next_s(), getattr(error, "retry_after_s", 0.0))
+        log.warning("job %s waits %.1f s for the model: %s", job.job_id, wait_s, error.code)
+        self._resume_at = time.perf_counter() + wait_s
+        await self._with_space(
+            lambda: asyncio.to_thread(self._queue.requeue, job.job_id, wait_s=wait_s, code=error.code, reason=error.message)
+        )
+        await self.news.tell(Step("waiting for the model", job_id=job.job_id))
+
+    async def _park(self, job: Job, error: BaseException) -> None:
+        reason = reason_of(error)
+        unforeseen = None if isinstance(error, DgragError) else error
+        log.warning("parked %s: %s", job.document.document_id, reason.code, exc_info=unforeseen)
+        if isinstance(error, ModelTimeout | ModelUnavailable):
+            self._resume_at = time.perf_counter() + max(self._model_trouble.next_s(), getattr(error, "retry_after_s", 0.0))
+        await self._with_space(lambda: asyncio.to_thread(self._queue.park, job.job_id, reason))
+
+    # ------------------------------------------------------------ all of them
+
+    async def _settle(self, wanted: int) -> BaseException | None:
+        async with self._settling:
+            if self._settled >= wanted:  # by whoever held the lock
+                return None
+            wanted = self._wanted
+            error = await failure_of(self._settle_and_tell())
+            if error is None:
+                self._settled, self._settle_trouble, self._settle_at = wanted, Backoff(), 0.0
+            else:
+                wait_s = self._settle_trouble.next_s()
+                self._settle_at = time.perf_counter() + wait_s
+                log.error("settling failed; again in %.1f s", wait_s, exc_info=error)
+        self._wake.set()  # who rests looks again
+        return error
+
+    async def _settle_and_tell(self) -> None:
+        committed, deletions = tuple(self._committed), await asyncio.to_thread(self._receipts.unfinished)
         await self._strategy.settle(self._progress(""))
-        await asyncio.to_thread(self._documents.mark_indexed, waiting)
+        await asyncio.to_thread(self._queue.finish, committed)
+        self._committed = [job_id for job_id in self._committed if job_id not in committed]
+        erased = await asyncio.to_thread(self._queue.database.erase)
+        if deletions:
+            await asyncio.to_thread(self._receipts.settled, deletions, erased=erased)
         await self._on_settled()
+        if deletions and not erased:
+            raise StoreError("what was deleted could not be erased from the store's files yet", next_step="it is tried again by itself")
 
-    async def _charge(self, job_id: str, cost: Cost) -> None:
-        if cost.calls:
-            await asyncio.to_thread(
-                self._documents.add_job_cost, job_id, calls=cost.calls, tokens_in=cost.tokens_in, tokens_out=cost.tokens_out
-            )
+    async def _refine_while_quiet(self) -> None:
+        trouble = Backoff()
+        while True:
+            await self.news.until(lambda: self._quiet and self._strategy.stale > 0)
+            before = self._strategy.stale
+            error = await failure_of(self._refine())
+            if error is None and self._strategy.stale < before:
+                trouble = Backoff()
+                continue
+            wait_s = trouble.next_s()
+            log.warning("%d texts wait for the model; again in %.1f s (%s)", self._strategy.stale, wait_s, type(error).__name__)
+            await asyncio.sleep(wait_s)
+
+    async def _refine(self) -> None:
+        await self._strategy.refine(self._progress(""))
+        await self._on_settled()
+        await self.news.tell(Step())
 
     def _progress(self, job_id: str) -> Progress:
-        loop = asyncio.get_running_loop()
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
 
         def report(step: str, done: int, total: int) -> None:
-            if self._stopping:  # cancelled: a thread learns of it only here
+            if self._stopping or (task is not None and task.cancelling()):  # a thread learns of it only here
                 raise StoppingError
             now = Step(step, done, total, job_id)
-            loop.call_soon_threadsafe(lambda: asyncio.ensure_future(self._announce(now)))
+            loop.call_soon_threadsafe(lambda: asyncio.ensure_future(self.news.tell(now)))
 
         return report
-
-    async def _announce(self, step: Step) -> None:
-        async with self._changed:
-            if (step.step, step.job_id) != (self.now.step, self.now.job_id):
-                self._step_since = time.perf_counter()
-            self.now = step
-            self._changed.notify_all()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from edge_node.link.cloud_client import CloudClient
 from edge_node.store.graph import GraphStore
+from edge_node.store.receipts import ACKNOWLEDGED
 from shared.errors import CloudError, CloudRefused, DgragError, Expelled
 from shared.wire import Enrolled, EvidenceReply, EvidenceRequest
 
@@ -115,6 +116,7 @@ class CloudLink:
                     continue
                 self._learn(known)
                 self.state.sent_bytes += sent
+                await asyncio.to_thread(self._graph.database.set_meta, ACKNOWLEDGED, str(self.state.version))
                 await asyncio.to_thread(self._graph.drop_tombstones, version=self.state.version)
                 log.info("summaries up to version %d sent (%d bytes)", known.version, sent)
 

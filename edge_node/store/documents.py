@@ -1,45 +1,54 @@
-"""Documents, their jobs and their chunks."""
+"""Documents and their chunks. Two rows of one name: the version that is served, and the one that will replace it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import secrets
+import logging
 import sqlite3
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from edge_node.store.database import Database, crc
-from edge_node.store.replies import usage
-from shared.errors import NotFound, StoreError
+from edge_node.store.database import Database
+from edge_node.store.jobs import DAMAGED, end_jobs, mark_committed, open_job
+from edge_node.store.receipts import write_receipt
+from edge_node.store.replies import delete_replies, usage
+from shared.checksum import crc
+from shared.errors import Conflict, NotFound
 from shared.ports import Clock
 from shared.records import Chunk, ChunkId, DocumentId
 
-LIST_COLUMNS = "document_id, name, title, labels, length(raw) AS bytes, status, code, reason, next_step, created_at"
+log = logging.getLogger("dgrag.edge.store")
+WHOLE = "crc(document_id, name, title, labels, reader) = row_crc"
+HAS_CHUNKS = "EXISTS (SELECT 1 FROM chunks WHERE chunks.document_id = {}.document_id)"
+NEWEST_JOB = "FROM jobs WHERE jobs.document_id = this.document_id ORDER BY jobs.rowid DESC LIMIT 1"
+VIEW = f"""
+    SELECT document_id, name, title, labels, length(raw) AS bytes, status, code, reason, next_step, failed_chunk, shortfalls, created_at,
+        (SELECT job_id {NEWEST_JOB}) AS job_id, (SELECT attempts {NEWEST_JOB}) AS attempts,
+        (SELECT old.document_id FROM documents old WHERE old.name = this.name AND old.rowid < this.rowid
+            AND {HAS_CHUNKS.format("old")}) AS replaces,
+        {WHOLE} AS whole
+    FROM documents this"""
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What the client learns when its document is committed."""
+    """What the client learns when its document is committed. ``ended_jobs``: what this one made needless."""
 
     document_id: DocumentId
     job_id: str
     duplicate: bool
-    removed: tuple[ChunkId, ...] = ()  # chunks of the document that it replaced
+    ended_jobs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class StoredDocument:
-    """A document as it was sent."""
+class Removed:
+    """What was deleted with a document."""
 
-    document_id: DocumentId
-    job_id: str
-    name: str
-    title: str
-    labels: tuple[str, ...]
-    raw: bytes
-    reader: str
+    receipt_id: str
+    chunks: tuple[ChunkId, ...]
+    ended_jobs: tuple[str, ...]
 
 
 def document_id(name: str, raw: bytes) -> DocumentId:
@@ -48,99 +57,66 @@ def document_id(name: str, raw: bytes) -> DocumentId:
 
 
 class DocumentStore:
-    """Tables documents, jobs and chunks."""
+    """Tables documents and chunks."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self.database = database
         self.clock = clock
 
     def accept(self, name: str, raw: bytes, *, reader: str, title: str = "", labels: Sequence[str] = ()) -> Accepted:
-        """Commit a document and its job. The same content under the same name is a no-op; new content replaces the old."""
-        identity, now = document_id(name, raw), self.clock.now()
+        """Commit a document and its job; what this name has served till now is served until the new content is indexed.
+
+        The same content again is a no-op, but other labels are taken over at once; with another title or reader, or where it was
+        parked or is damaged on disk, it is queued again. A version of this name that was never indexed gives way.
+        """
+        identity, now, listed = document_id(name, raw), self.clock.now(), json.dumps(list(labels))
+        checksum = crc(identity, name, title, listed, reader)
         with self.database.write() as tx:
-            old = tx.execute("SELECT document_id, status FROM documents WHERE name = ?", (name,)).fetchone()
-            if old and old["document_id"] == identity and old["status"] == "parked":
-                tx.execute(  # with the bytes: it may be parked because they were damaged
-                    "UPDATE documents SET status = 'queued', code = '', reason = '', next_step = '',"
-                    " title = ?, labels = ?, raw = ?, raw_crc = ?, reader = ? WHERE document_id = ?",
-                    (title, json.dumps(list(labels)), raw, crc(raw), reader, identity),
+            ended = _drop_waiting(tx, name, identity, now)
+            known = tx.execute(
+                f"SELECT status, title, labels, reader, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE document_id = ?",
+                (identity,),
+            ).fetchone()
+            if known is None:
+                row = (identity, name, title, listed, raw, crc(raw), reader, checksum, now)
+                tx.execute(
+                    "INSERT INTO documents (document_id, name, title, labels, raw, raw_crc, reader, row_crc, status, created_at)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?)",
+                    row,
                 )
-                return Accepted(identity, _new_job(tx, identity, now), duplicate=True)  # sending it again is how to try again
-            if old and old["document_id"] == identity:
-                job = tx.execute("SELECT job_id FROM jobs WHERE document_id = ? ORDER BY created_at DESC", (identity,)).fetchone()
-                return Accepted(identity, str(job["job_id"]), duplicate=True)
-            removed = _purge(tx, DocumentId(old["document_id"])) if old else ()
-            row = (identity, name, title, json.dumps(list(labels)), raw, crc(raw), reader, now)
-            tx.execute(
-                "INSERT INTO documents (document_id, name, title, labels, raw, raw_crc, reader, status, created_at)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?)",
-                row,
-            )
-            job_id = _new_job(tx, identity, now)
-        return Accepted(identity, job_id, duplicate=False, removed=removed)
+                return Accepted(identity, open_job(tx, identity, now), duplicate=False, ended_jobs=ended)
+            if known["status"] == "parked" or not known["whole"] or (known["title"], known["reader"]) != (title, reader):
+                tx.execute(
+                    "UPDATE documents SET name = ?, title = ?, labels = ?, raw = ?, raw_crc = ?, reader = ?, row_crc = ?"
+                    " WHERE document_id = ?",
+                    (name, title, listed, raw, crc(raw), reader, checksum, identity),
+                )
+                ended += end_jobs(tx, identity, now)
+                return Accepted(identity, open_job(tx, identity, now), duplicate=True, ended_jobs=ended)
+            if known["labels"] != listed:
+                tx.execute("UPDATE documents SET labels = ?, row_crc = ? WHERE document_id = ?", (listed, checksum, identity))
+            job = tx.execute(f"SELECT job_id {NEWEST_JOB.replace('this.document_id', '?')}", (identity,)).fetchone()
+        return Accepted(identity, str(job["job_id"]), duplicate=True, ended_jobs=ended)
 
-    def remove(self, identity: DocumentId) -> tuple[ChunkId, ...]:
-        """Delete a document with all that came from it; returns its chunks. Raises NotFound."""
-        with self.database.write() as tx:
-            return _purge(tx, identity)
-
-    def requeue_interrupted(self) -> int:
-        """After a restart: what was under way waits again. Returns how many."""
-        with self.database.write() as tx:
-            return tx.execute("UPDATE documents SET status = 'queued' WHERE status = 'running'").rowcount
-
-    def take_next(self) -> StoredDocument | None:
-        """Mark the oldest queued document as running and return it; one that is damaged on disk is parked, and the next one taken."""
-        with self.database.write() as tx:
-            while True:
-                row = tx.execute("SELECT * FROM documents WHERE status = 'queued' ORDER BY created_at, rowid LIMIT 1").fetchone()
-                if row is None:
-                    return None
-                identity = DocumentId(row["document_id"])
-                tx.execute("UPDATE documents SET status = 'running' WHERE document_id = ?", (identity,))
-                if crc(row["raw"]) != row["raw_crc"]:
-                    reason = f"document {row['name']!r} is damaged on disk"
-                    _end(tx, self.clock.now(), identity, "parked", ("damaged", reason, "send the document again"))
-                    continue
-                job = tx.execute("SELECT job_id FROM jobs WHERE document_id = ? ORDER BY created_at DESC", (identity,)).fetchone()
-                labels = tuple(json.loads(row["labels"]))
-                return StoredDocument(identity, job["job_id"], row["name"], row["title"], labels, row["raw"], row["reader"])
-
-    def requeue(self, identity: DocumentId) -> None:
-        """Let a document that is under way wait again, as the first of all if it is the oldest."""
-        with self.database.write() as tx:
-            tx.execute("UPDATE documents SET status = 'queued' WHERE document_id = ? AND status = 'running'", (identity,))
-
-    def mark_indexed(self, identities: Iterable[DocumentId]) -> None:
-        """These documents' graph and summaries are committed; one that was deleted and sent again meanwhile still waits."""
+    def remove(self, identity: DocumentId) -> Removed:
+        """Delete a document with all that came from it, and note that in a receipt. Raises NotFound."""
         now = self.clock.now()
         with self.database.write() as tx:
-            for identity in identities:
-                _end(tx, now, identity, "indexed", ("", "", ""))
+            ended = end_jobs(tx, identity, now)
+            chunks = _purge(tx, identity)
+            return Removed(write_receipt(tx, identity, chunks=len(chunks), now=now), chunks, ended)
 
-    def park(self, identity: DocumentId, *, code: str, reason: str, next_step: str) -> None:
-        """Set a document that is under way aside, with a reason a person can act on."""
-        with self.database.write() as tx:
-            _end(tx, self.clock.now(), identity, "parked", (code, reason, next_step))
-
-    def add_job_cost(self, job_id: str, *, calls: int, tokens_in: int, tokens_out: int) -> None:
-        """Add a step's model use to its job."""
-        with self.database.write() as tx:
-            tx.execute(
-                "UPDATE jobs SET calls = calls + ?, tokens_in = tokens_in + ?, tokens_out = tokens_out + ? WHERE job_id = ?",
-                (calls, tokens_in, tokens_out, job_id),
-            )
-
-    def list(self, *, limit: int, after: str = "", status: str = "") -> list[dict[str, Any]]:
-        """A page of documents by name, after the name ``after``."""
-        where = "name > ?" + (" AND status = ?" if status else "")
-        arguments = (after, status, limit) if status else (after, limit)
-        rows = self.database.rows(f"SELECT {LIST_COLUMNS} FROM documents WHERE {where} ORDER BY name LIMIT ?", arguments)
-        return [_view(row) for row in rows]
+    def list(self, *, limit: int, after: str = "", status: str = "", name: str = "") -> list[dict[str, Any]]:
+        """A page of documents by name, after the name ``after``; one more than ``limit`` where that keeps two versions together."""
+        where = ["name > ?"] + ["status = ?"] * bool(status) + ["name = ?"] * bool(name)
+        arguments = [after, *filter(None, (status, name)), limit + 1]
+        rows = self.database.rows(f"{VIEW} WHERE {' AND '.join(where)} ORDER BY name, this.rowid LIMIT ?", arguments)
+        together = len(rows) > limit and rows[limit]["name"] == rows[limit - 1]["name"]
+        return [_view(row) for row in rows[: limit + together]]
 
     def get(self, identity: str) -> dict[str, Any]:
         """One document's view with its counts. Raises NotFound."""
-        row = self.database.row(f"SELECT {LIST_COLUMNS} FROM documents WHERE document_id = ?", (identity,))
+        row = self.database.row(f"{VIEW} WHERE document_id = ?", (identity,))
         if row is None:
             raise NotFound("document", identity)
         counts = self.database.row(
@@ -148,14 +124,11 @@ class DocumentStore:
         )
         return _view(row) | dict(counts or {})
 
-    def job(self, job_id: str) -> dict[str, Any]:
-        """One job with its document's status. Raises NotFound."""
-        row = self.database.row(
-            "SELECT jobs.*, name, status, code, reason, next_step FROM jobs JOIN documents USING (document_id) WHERE job_id = ?", (job_id,)
-        )
-        if row is None:
-            raise NotFound("job", job_id)
-        return dict(row)
+    def known(self, identities: Collection[DocumentId]) -> frozenset[DocumentId]:
+        """Those of these documents that are here and not parked: sending them again costs nothing."""
+        marks = ", ".join("?" * len(identities))
+        rows = self.database.rows(f"SELECT document_id FROM documents WHERE status != 'parked' AND document_id IN ({marks})", [*identities])
+        return frozenset(DocumentId(row["document_id"]) for row in rows)
 
     def counts(self) -> dict[str, int]:
         """Documents by status."""
@@ -168,16 +141,19 @@ class DocumentStore:
         return dict(chunks or {}) | usage(self.database)
 
     def chunks(self, chunk_ids: Sequence[str]) -> dict[str, tuple[Chunk, str]]:
-        """Chunks by id with the name of their document; unknown ids are left out. Raises StoreError for a damaged one."""
+        """Chunks by id with the name of their document; unknown ids are left out, and so is what is damaged on disk."""
         marks = ", ".join("?" * len(chunk_ids))
         rows = self.database.rows(
-            f"SELECT chunks.*, name FROM chunks JOIN documents USING (document_id) WHERE chunk_id IN ({marks})", list(chunk_ids)
+            f"SELECT chunks.*, name, {WHOLE} AS whole FROM chunks JOIN documents USING (document_id) WHERE chunk_id IN ({marks})",
+            list(chunk_ids),
         )
         found = {}
         for row in rows:
-            if crc(row["text"]) != row["crc"]:
-                raise StoreError(f"chunk {row['chunk_id']} of {row['name']!r} is damaged on disk", next_step="send the document again")
-            found[row["chunk_id"]] = (chunk_of(row), str(row["name"]))
+            chunk = chunk_of(row)
+            if row["whole"] and chunk_crc(chunk) == row["crc"]:
+                found[row["chunk_id"]] = (chunk, str(row["name"]))
+            else:
+                log.error("chunk %s is damaged on disk and left out", row["chunk_id"])
         return found
 
 
@@ -185,8 +161,13 @@ def insert_chunks(tx: sqlite3.Connection, chunks: Sequence[Chunk]) -> None:
     """Write chunks, part of the caller's transaction."""
     tx.executemany(
         "INSERT OR REPLACE INTO chunks (chunk_id, document_id, ordinal, text, crc, start, end, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [(c.chunk_id, c.document_id, c.ordinal, c.text, crc(c.text), c.start, c.end, c.tokens) for c in chunks],
+        [(c.chunk_id, c.document_id, c.ordinal, c.text, chunk_crc(c), c.start, c.end, c.tokens) for c in chunks],
     )
+
+
+def chunk_crc(chunk: Chunk) -> int:
+    """Checksum of a chunk's row."""
+    return crc(chunk.chunk_id, chunk.document_id, chunk.ordinal, chunk.start, chunk.end, chunk.text)
 
 
 def delete_chunks(tx: sqlite3.Connection, identity: DocumentId) -> None:
@@ -202,29 +183,48 @@ def chunk_of(row: sqlite3.Row) -> Chunk:
     )
 
 
+def purge_others(tx: sqlite3.Connection, identity: DocumentId) -> tuple[ChunkId, ...]:
+    """Let this document be the served version of its name, part of the transaction that writes its chunks.
+
+    Its older versions are deleted; returns their chunks. Raises Conflict for a document that was parked meanwhile: its job was
+    cancelled, and nothing of it may be written.
+    """
+    this = tx.execute("SELECT name, rowid, status, code FROM documents WHERE document_id = ?", (identity,)).fetchone()
+    if this["status"] == "parked":
+        raise Conflict("the document was set aside meanwhile", next_step="retry its job")
+    mark_committed(tx, identity)
+    older = tx.execute("SELECT document_id FROM documents WHERE name = ? AND rowid < ?", (this["name"], this["rowid"])).fetchall()
+    return tuple(chunk_id for row in older for chunk_id in _purge(tx, DocumentId(row["document_id"])))
+
+
+def _drop_waiting(tx: sqlite3.Connection, name: str, identity: DocumentId, now: float) -> tuple[str, ...]:
+    """Delete the other version of a name that was never indexed; returns the jobs that end with it."""
+    others = f"SELECT document_id FROM documents WHERE name = ? AND document_id != ? AND NOT {HAS_CHUNKS.format('documents')}"
+    ended: tuple[str, ...] = ()
+    for row in tx.execute(others, (name, identity)).fetchall():
+        ended += end_jobs(tx, DocumentId(row["document_id"]), now)
+        _purge(tx, DocumentId(row["document_id"]))
+    return ended
+
+
 def _purge(tx: sqlite3.Connection, identity: DocumentId) -> tuple[ChunkId, ...]:
     removed = tuple(ChunkId(row["chunk_id"]) for row in tx.execute("SELECT chunk_id FROM chunks WHERE document_id = ?", (identity,)))
     delete_chunks(tx, identity)
+    delete_replies(tx, identity)
     if tx.execute("DELETE FROM documents WHERE document_id = ?", (identity,)).rowcount == 0:  # its jobs follow by cascade
         raise NotFound("document", identity)
     return removed
 
 
-def _end(tx: sqlite3.Connection, now: float, identity: DocumentId, status: str, why: tuple[str, str, str]) -> None:
-    """End a document that is under way; ``why``: code, reason and next step. One that is not under way stays as it is."""
-    ended = tx.execute(
-        "UPDATE documents SET status = ?, code = ?, reason = ?, next_step = ? WHERE document_id = ? AND status = 'running'",
-        (status, *why, identity),
-    )
-    if ended.rowcount:
-        tx.execute("UPDATE jobs SET ended_at = ? WHERE document_id = ? AND ended_at IS NULL", (now, identity))
-
-
-def _new_job(tx: sqlite3.Connection, identity: DocumentId, now: float) -> str:
-    job_id = secrets.token_hex(8)
-    tx.execute("INSERT INTO jobs (job_id, document_id, created_at) VALUES (?, ?, ?)", (job_id, identity, now))
-    return job_id
-
-
 def _view(row: sqlite3.Row) -> dict[str, Any]:
-    return dict(row) | {"labels": json.loads(row["labels"])}
+    view = dict(row) | {"labels": _listed(row["labels"]), "shortfalls": _listed(row["shortfalls"])}
+    whole = view.pop("whole")
+    return view if whole else view | asdict(DAMAGED)
+
+
+def _listed(text: str) -> list[Any]:
+    """A JSON list out of the store; empty if it is damaged."""
+    try:
+        return list(json.loads(text))
+    except (ValueError, TypeError):
+        return []

@@ -1,173 +1,157 @@
-"""Mentions, aliases, vectors, subgraphs and summaries: what the write path leaves behind."""
+"""What is derived from the mentions: aliases, subgraphs, summaries; and what the cloud must learn of it."""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-import numpy as np
+from edge_node.graph.aliases import AliasPair
+from edge_node.store.database import Database
+from edge_node.store.mentions import KEYS, MentionStore
+from edge_node.store.vectors import VectorStore
+from shared.checksum import crc
+from shared.errors import StoreError
+from shared.records import Subgraph, Summary, SummaryDelta, SummaryId
 
-from edge_node.store.database import Database, crc
-from edge_node.store.documents import delete_chunks, insert_chunks
-from shared.errors import NotFound, StoreError
-from shared.ports import FloatArray
-from shared.records import Chunk, ChunkId, EntityMention, RelationMention, Subgraph, Summary, SummaryDelta, SummaryId
-
-VectorKind = Literal["chunk", "entity", "relation"]
 DELTA_ROWS = 500  # summaries in one delta: the cloud embeds them within one request's deadline
 DELTA_CHARS = 1_000_000  # at most 6 bytes each in JSON: under the cloud's 8 MiB a body
 DROPPED = "tombstones_dropped"  # key in meta: the version up to which tombstones are gone
+DRIFT = "changed_since_leiden"  # key in meta: entities and relations that changed since the last full partition
 
 
 @dataclass(frozen=True, slots=True)
-class VectorRows:
-    """Vectors of one kind: row i of ``vectors`` (n, d) belongs to ``keys[i]``."""
+class StoredSummary:
+    """A summary with what it was made of: the hash of its part, and a number a fact. ``stale``: a model should write a better text."""
 
-    keys: tuple[str, ...]
-    text_hashes: tuple[str, ...]
-    vectors: FloatArray
+    summary: Summary
+    input_hash: str
+    facts: tuple[int, ...]
+    stale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What one settle commits, at once."""
+
+    seq: int  # changes up to this one are done
+    keys: Collection[str]  # whose aliases were decided anew …
+    aliases: Sequence[AliasPair]  # … with this result
+    parts: Sequence[Subgraph]  # new, or with other members
+    gone: Collection[str]  # ids of subgraphs that are no more
+    told: Sequence[StoredSummary]  # the cloud must learn these
+    kept: Sequence[StoredSummary]  # these say what they said before
+    descriptions: Collection[str]  # keys whose shortened description is out of date
+    drift: int
 
 
 class GraphStore:
-    """The tables behind the knowledge graph."""
+    """Tables aliases, subgraphs, summaries and descriptions; ``mentions`` and ``vectors`` are the stores of what they rest on."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
+        self.mentions = MentionStore(database)
+        self.vectors = VectorStore(database)
 
-    # ------------------------------------------------------------ chunks with their mentions
-
-    def save_chunks(
-        self, chunks: Sequence[Chunk], entities: Sequence[EntityMention], relations: Sequence[RelationMention], rows: VectorRows
-    ) -> None:
-        """Commit all chunks of their documents, their mentions and their vectors in one transaction, in place of any former ones.
-
-        Repeating it changes nothing. Raises NotFound when their document was removed meanwhile.
-        """
-        with self.database.write() as tx:
-            for document_id in sorted({chunk.document_id for chunk in chunks}):
-                if tx.execute("SELECT 1 FROM documents WHERE document_id = ?", (document_id,)).fetchone() is None:
-                    raise NotFound("document", document_id)
-                delete_chunks(tx, document_id)
-            insert_chunks(tx, chunks)
-            tx.executemany(
-                "INSERT INTO entity_mentions VALUES (?, ?, ?, ?, ?)", [(m.chunk_id, m.key, m.name, m.type, m.description) for m in entities]
-            )
-            tx.executemany(
-                "INSERT INTO relation_mentions VALUES (?, ?, ?, ?, ?, ?)",
-                [(m.chunk_id, m.source, m.target, m.description, json.dumps(m.keywords), m.strength) for m in relations],
-            )
-            tx.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", _vector_values("chunk", rows))
-
-    def entity_mentions(self) -> list[EntityMention]:
-        """All of them, by chunk."""
-        rows = self.database.stream("SELECT chunk_id, key, name, type, description FROM entity_mentions ORDER BY chunk_id, rowid")
-        return [EntityMention(row["key"], row["name"], row["type"], row["description"], ChunkId(row["chunk_id"])) for row in rows]
-
-    def relation_mentions(self) -> list[RelationMention]:
-        """All of them, by chunk."""
-        rows = self.database.stream("SELECT * FROM relation_mentions ORDER BY chunk_id, rowid")
+    def aliases(self) -> list[AliasPair]:
+        """What entity resolution decided. Damaged rows are left out."""
+        rows = self.database.rows("SELECT * FROM aliases")
         return [
-            RelationMention(
-                row["source"],
-                row["target"],
-                row["description"],
-                tuple(json.loads(row["keywords"])),
-                row["strength"],
-                ChunkId(row["chunk_id"]),
-            )
+            AliasPair(row["key"], row["canonical"], row["reason"], row["score"])
             for row in rows
+            if crc(row["key"], row["canonical"]) == row["crc"]
         ]
 
-    def chunk_documents(self) -> dict[str, str]:
-        """Document id of every chunk."""
-        return {row["chunk_id"]: row["document_id"] for row in self.database.stream("SELECT chunk_id, document_id FROM chunks")}
-
-    def chunk_texts(self) -> Iterator[str]:
-        """The text of every chunk, one by one."""
-        for row in self.database.stream("SELECT text FROM chunks ORDER BY chunk_id"):
-            yield row["text"]
-
-    # ------------------------------------------------------------ vectors
-
-    def vectors(self, kind: VectorKind, dimensions: int) -> VectorRows:
-        """All vectors of a kind. Raises StoreError for a damaged one, or one of another dimension."""
-        count = self.database.row("SELECT count(*) AS n FROM vectors WHERE kind = ?", (kind,))
-        matrix = np.empty((count["n"] if count else 0, dimensions), dtype=np.float32)
-        keys: list[str] = []
-        hashes: list[str] = []
-        for row in self.database.stream("SELECT key, text_hash, vector, crc FROM vectors WHERE kind = ? ORDER BY key", (kind,)):
-            if crc(row["vector"]) != row["crc"] or len(row["vector"]) != 4 * dimensions:
-                step = "restore a backup, or index the documents again into a new state folder"
-                raise StoreError(f"the {kind} vector of {row['key']!r} is damaged or of another dimension", next_step=step)
-            matrix[len(keys)] = np.frombuffer(row["vector"], dtype="<f4")
-            keys.append(row["key"])
-            hashes.append(row["text_hash"])
-        return VectorRows(tuple(keys), tuple(hashes), matrix)
-
-    def save_vectors(self, kind: VectorKind, rows: VectorRows, *, drop: Sequence[str]) -> None:
-        """Insert or replace some, and drop others."""
-        with self.database.write() as tx:
-            tx.executemany("DELETE FROM vectors WHERE kind = ? AND key = ?", [(kind, key) for key in drop])
-            tx.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", _vector_values(kind, rows))
-
-    # ------------------------------------------------------------ partition and summaries
-
     def subgraphs(self) -> dict[str, tuple[str, ...]]:
-        """Members by subgraph id."""
-        return {row["subgraph_id"]: tuple(json.loads(row["entities"])) for row in self.database.rows("SELECT * FROM subgraphs")}
+        """Members by subgraph id. Damaged rows are left out: their entities are placed anew."""
+        rows = self.database.rows("SELECT * FROM subgraphs")
+        return {
+            row["subgraph_id"]: tuple(json.loads(row["entities"])) for row in rows if crc(row["subgraph_id"], row["entities"]) == row["crc"]
+        }
 
     def summaries(self) -> list[Summary]:
         """The present summaries, by id. Raises StoreError for a damaged one."""
         rows = self.database.rows("SELECT * FROM summaries WHERE removed = 0 ORDER BY summary_id")
         for row in rows:
-            if crc(row["text"]) != row["crc"]:
-                raise StoreError(f"summary {row['summary_id']} is damaged on disk", next_step="restore a backup")
-        return [Summary(SummaryId(row["summary_id"]), row["text"], row["entities"], row["relations"]) for row in rows]
+            if crc(row["summary_id"], row["text"]) != row["crc"]:
+                raise StoreError(f"summary {row['summary_id']} is damaged on disk", next_step="restart the edge: it is written again")
+        return [_summary(row) for row in rows]
 
-    def summary_hashes(self) -> dict[str, str]:
-        """What each present summary was made of."""
+    def stored_summaries(self, ids: Collection[str]) -> dict[str, StoredSummary]:
+        """Those of the ids that have a present, undamaged summary."""
+        query = f"SELECT * FROM summaries WHERE removed = 0 AND summary_id IN {KEYS}"
+        rows = self.database.rows(query, (json.dumps(list(ids)),))
         return {
-            row["summary_id"]: row["input_hash"]
-            for row in self.database.rows("SELECT summary_id, input_hash FROM summaries WHERE removed = 0")
+            row["summary_id"]: StoredSummary(_summary(row), row["input_hash"], tuple(json.loads(row["facts"])), bool(row["stale"]))
+            for row in rows
+            if crc(row["summary_id"], row["text"]) == row["crc"]
         }
 
-    def save_partition(
-        self,
-        subgraphs: Sequence[Subgraph],
-        changed: Sequence[Summary],
-        hashes: Mapping[str, str],
-        aliases: Sequence[tuple[str, str, str, float]],
-    ) -> None:
-        """Commit partition, aliases and changed summaries; what is in no subgraph any more becomes a tombstone.
+    def summary_ids(self) -> set[str]:
+        """Ids of the present summaries."""
+        return {row["summary_id"] for row in self.database.rows("SELECT summary_id FROM summaries WHERE removed = 0")}
 
-        The version rises by one if, and only if, the cloud has something to learn.
-        """
-        present = {subgraph.subgraph_id for subgraph in subgraphs}
+    def stale_ids(self) -> list[str]:
+        """Ids of the summaries that a model should write, longest stale first."""
+        rows = self.database.rows("SELECT summary_id FROM summaries WHERE stale = 1 AND removed = 0 ORDER BY version, summary_id")
+        return [row["summary_id"] for row in rows]
+
+    def mark_all_stale(self) -> None:
+        """Let a model write every summary: they were made without one so far."""
         with self.database.write() as tx:
-            tx.execute("DELETE FROM subgraphs")
-            tx.executemany("INSERT INTO subgraphs VALUES (?, ?)", [(s.subgraph_id, json.dumps(s.entities)) for s in subgraphs])
-            tx.execute("DELETE FROM aliases")
-            tx.executemany("INSERT INTO aliases VALUES (?, ?, ?, ?)", aliases)
-            gone = [
-                row["summary_id"]
-                for row in tx.execute("SELECT summary_id FROM summaries WHERE removed = 0")
-                if row["summary_id"] not in present
-            ]
-            if not changed and not gone:
-                return
-            version = int(tx.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()["value"]) + 1
-            tx.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(version),))
+            tx.execute("UPDATE summaries SET stale = 1 WHERE removed = 0")
+
+    def drift(self) -> int:
+        """Entities and relations that changed since the last full partition."""
+        return int(self.database.meta(DRIFT, "0"))
+
+    def commit(self, settlement: Settlement) -> None:
+        """Write what a settle made, and strike the changes that it was made for off the log.
+
+        What is in no subgraph any more becomes a tombstone; the version rises by one if, and only if, the cloud has something to learn.
+        """
+        with self.database.write() as tx:
+            tx.execute(f"DELETE FROM aliases WHERE key IN {KEYS}", (json.dumps(list(settlement.keys)),))
             tx.executemany(
-                "UPDATE summaries SET removed = 1, text = '', crc = 0, version = ? WHERE summary_id = ?",
-                [(version, summary_id) for summary_id in gone],
+                "INSERT OR REPLACE INTO aliases VALUES (?, ?, ?, ?, ?)",
+                [(pair.key, pair.canonical, pair.reason, pair.score, crc(pair.key, pair.canonical)) for pair in settlement.aliases],
             )
-            tx.executemany(
-                "INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
-                [(s.summary_id, s.text, crc(s.text), hashes[s.summary_id], s.entities, s.relations, version) for s in changed],
-            )
+            gone = json.dumps(list(settlement.gone))
+            tx.execute(f"DELETE FROM subgraphs WHERE subgraph_id IN {KEYS}", (gone,))
+            tx.executemany("INSERT OR REPLACE INTO subgraphs VALUES (?, ?, ?)", map(_subgraph_values, settlement.parts))
+            tx.execute(f"DELETE FROM descriptions WHERE key IN {KEYS}", (json.dumps(list(settlement.descriptions)),))
+            _write_summaries(tx, settlement.told, settlement.kept, gone)
+            tx.execute("DELETE FROM changes WHERE seq <= ?", (settlement.seq,))
+            tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (DRIFT, str(settlement.drift)))
+
+    def save_summary(self, stored: StoredSummary, *, asked_for: str) -> bool:
+        """Commit what the model wrote for the part with hash ``asked_for``; False if the stored one is not of that part any more."""
+        with self.database.write() as tx:
+            query = "SELECT input_hash FROM summaries WHERE summary_id = ? AND removed = 0"
+            row = tx.execute(query, (stored.summary.summary_id,)).fetchone()
+            if row is None or row["input_hash"] != asked_for:
+                return False
+            _write_summaries(tx, [stored], [], "[]")
+        return True
+
+    # ------------------------------------------------------------ descriptions
+
+    def descriptions(self, keys: Collection[str]) -> dict[str, tuple[str, str]]:
+        """(hash of the descriptions it stands for, text) of those keys whose description the model has shortened."""
+        rows = self.database.rows(f"SELECT * FROM descriptions WHERE key IN {KEYS}", (json.dumps(list(keys)),))
+        return {
+            row["key"]: (row["input_hash"], row["text"]) for row in rows if crc(row["key"], row["input_hash"], row["text"]) == row["crc"]
+        }
+
+    def save_description(self, key: str, input_hash: str, text: str) -> None:
+        """Commit a shortened description; the next settle shows it."""
+        with self.database.write() as tx:
+            tx.execute("INSERT OR REPLACE INTO descriptions VALUES (?, ?, ?, ?)", (key, input_hash, text, crc(key, input_hash, text)))
+            tx.execute("INSERT INTO changes (source, target, removed) VALUES (?, '', 0)", (key,))
+
+    # ------------------------------------------------------------ versions and deltas
 
     def version(self) -> int:
         """The newest version of the summaries."""
@@ -200,7 +184,7 @@ class GraphStore:
                 tx.executemany("UPDATE summaries SET version = ? WHERE summary_id = ?", [(newest + 1, row["summary_id"]) for row in rest])
                 tx.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(newest + 1),))
         told = [row for row in page if not row["removed"] and row["text"].strip()]
-        upserts = tuple(Summary(SummaryId(row["summary_id"]), row["text"], row["entities"], row["relations"]) for row in told)
+        upserts = tuple(_summary(row) for row in told)
         known = {row["summary_id"] for row in told}
         removals = tuple(SummaryId(row["summary_id"]) for row in page if row["summary_id"] not in known) if base else ()
         return SummaryDelta(mine, base, newest, upserts, removals)
@@ -224,6 +208,41 @@ def _page_rows(chars: Sequence[int]) -> int:
     return len(chars)
 
 
-def _vector_values(kind: VectorKind, rows: VectorRows) -> list[tuple[str, str, str, bytes, int]]:
-    blobs = [vector.astype("<f4").tobytes() for vector in rows.vectors]
-    return [(kind, key, text_hash, blob, crc(blob)) for key, text_hash, blob in zip(rows.keys, rows.text_hashes, blobs, strict=True)]
+def _summary(row: sqlite3.Row) -> Summary:
+    return Summary(SummaryId(row["summary_id"]), row["text"], row["entities"], row["relations"])
+
+
+def _write_summaries(tx: sqlite3.Connection, told: Sequence[StoredSummary], kept: Sequence[StoredSummary], gone: str) -> None:
+    """``gone``: JSON list of ids."""
+    tx.executemany(
+        "UPDATE summaries SET input_hash = ?, facts = ?, stale = ? WHERE summary_id = ?",
+        [(s.input_hash, json.dumps(s.facts), s.stale, s.summary.summary_id) for s in kept],
+    )
+    lost = tx.execute(f"SELECT count(*) FROM summaries WHERE removed = 0 AND summary_id IN {KEYS}", (gone,)).fetchone()[0]
+    if not told and not lost:
+        return
+    version = int(tx.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()["value"]) + 1
+    tx.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(version),))
+    tx.execute(
+        "UPDATE summaries SET removed = 1, text = '', crc = 0, facts = '[]', stale = 0, version = ?"
+        f" WHERE removed = 0 AND summary_id IN {KEYS}",
+        (version, gone),
+    )
+    tx.executemany(
+        "INSERT OR REPLACE INTO summaries (summary_id, text, crc, input_hash, entities, relations, version, facts, stale)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [_summary_values(stored, version) for stored in told],
+    )
+
+
+def _summary_values(stored: StoredSummary, version: int) -> tuple[str | int, ...]:
+    summary = stored.summary
+    key, text = summary.summary_id, summary.text
+    return (
+        key, text, crc(key, text), stored.input_hash, summary.entities, summary.relations, version, json.dumps(stored.facts), stored.stale,
+    )  # fmt: skip
+
+
+def _subgraph_values(subgraph: Subgraph) -> tuple[str | int, ...]:
+    entities = json.dumps(subgraph.entities)
+    return subgraph.subgraph_id, entities, crc(subgraph.subgraph_id, entities)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from edge_node.store.documents import DocumentStore
-from edge_node.store.graph import GraphStore, VectorRows
+from edge_node.store.graph import GraphStore
+from edge_node.store.vectors import VectorRows
 from shared.index import open_index
 from shared.ports import Embedder, FloatArray
 from shared.records import Chunk, ChunkId, EdgeId, Evidence
@@ -34,7 +35,7 @@ class Passages:
 
     def load(self) -> None:
         """Read all chunk vectors from the store."""
-        rows = self._graph.vectors("chunk", self._embedder.dimensions)
+        rows = self._graph.vectors.load("chunk", self._embedder.dimensions)
         self._index = open_index(self._index_name, self._embedder.dimensions)
         self._index.put(rows.keys, rows.vectors)
 

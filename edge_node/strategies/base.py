@@ -8,8 +8,10 @@ from typing import Any, Protocol
 
 from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import GraphStore
-from shared.ports import Embedder, Generator
+from edge_node.store.replies import RememberingGenerator
+from shared.ports import Embedder
 from shared.records import Chunk, ChunkId, EdgeId, Evidence
+from shared.retry_budget import RetryBudget
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,23 @@ class Cost:
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.calls + other.calls, self.tokens_in + other.tokens_in, self.tokens_out + other.tokens_out)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Something that was done, but not as well as asked; a person should know, and may retry. Empty ``chunk_id``: the whole document."""
+
+    code: str
+    message: str
+    chunk_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What ``add`` has done to a document's chunks."""
+
+    cost: Cost = Cost()
+    shortfalls: tuple[Shortfall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +66,9 @@ class Tools:
     documents: DocumentStore
     graph: GraphStore
     embedder: Embedder
-    generator: Generator  # remembers its replies in the store
+    generator: RememberingGenerator
     index: str = field(default="nano")  # name of the vector index
+    retries: RetryBudget = field(default_factory=RetryBudget)
 
 
 def silent(step: str, done: int, total: int) -> None:
@@ -61,18 +81,24 @@ class IndexStrategy(Protocol):
     async def open(self) -> None:
         """Build the in-memory caches from the store."""
 
-    async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Cost:
-        """Index chunks and commit what was learnt; adding twice equals adding once."""
+    async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Added:
+        """Index all chunks of one document and commit what was learnt; adding twice equals adding once."""
 
-    async def remove(self, chunk_ids: Sequence[ChunkId]) -> None:
-        """Forget chunks that are gone from the store."""
+    async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Hide chunks that are gone from the store; ``settle`` then removes what was derived from them."""
 
-    async def settle(self, progress: Progress) -> Cost:
-        """Bring graph, partition and summaries up to date with the chunks that are there."""
+    async def settle(self, progress: Progress) -> None:
+        """Bring graph, partition and plain summaries up to date with the chunks that are there, without a language model.
+
+        May be called at any time, also while another call or an ``add`` runs: it waits for its turn.
+        """
+
+    async def refine(self, progress: Progress) -> Cost:
+        """Let the language model write the texts that need it most, a few at most, each committed by itself. Raises ModelError."""
 
     @property
-    def unfinished(self) -> bool:
-        """The last settle went without the model and left plain texts where it should have written: another may do better."""
+    def stale(self) -> int:
+        """How many texts the language model should still write."""
 
     async def retrieve(self, question: str, *, budget_tokens: int, top_k: int) -> Retrieval:
         """The passages that may answer, within a token budget."""
@@ -82,3 +108,6 @@ class IndexStrategy(Protocol):
 
     def neighbourhood(self, entity: str, *, hops: int, limit: int) -> dict[str, Any]:
         """``{"entities": […], "relations": […]}`` around an entity, or of highest degree when ``entity`` is empty."""
+
+    def graphml(self) -> str:
+        """The whole graph as GraphML. Raises InputError where the strategy has none."""

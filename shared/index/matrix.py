@@ -11,13 +11,14 @@ from shared.ports import FloatArray
 from shared.vectors import checked, top_rows
 
 FIRST_CAPACITY = 64  # rows
+MOST_GAPS = 0.25  # of the rows
 
 
 class NumpyIndex:
     """Exact cosine over a preallocated (capacity, d) float32 matrix; the oracle for the other indexes.
 
     Rows stand in the order in which their keys first came, so that a tie is won by the older key. A replaced vector
-    keeps its row; a drop closes the gap without changing the order of the rest.
+    keeps its row; a dropped one leaves a gap, and the gaps are closed when a quarter of the rows is one.
 
     >>> index = NumpyIndex(2)
     >>> index.put(["east", "north"], np.eye(2, dtype=np.float32))
@@ -29,11 +30,12 @@ class NumpyIndex:
         self._dimensions = dimensions
         self._matrix = np.empty((FIRST_CAPACITY, dimensions), dtype=np.float32)
         self._rows: dict[str, int] = {}
-        self._keys: list[str] = []
+        self._keys: list[str | None] = []  # None: a gap
+        self._gaps: list[int] = []
         self._lock = Lock()
 
     def __len__(self) -> int:
-        return len(self._keys)
+        return len(self._rows)
 
     def put(self, keys: Sequence[str], vectors: FloatArray) -> None:
         """Insert or replace; of a key given twice the last vector stays. Raises ValueError as the port says."""
@@ -49,27 +51,34 @@ class NumpyIndex:
     def drop(self, keys: Iterable[str]) -> None:
         """Remove; unknown keys are ignored."""
         with self._lock:
-            gone = {key for key in keys if key in self._rows}
-            if not gone:
-                return
-            kept = [row for row, key in enumerate(self._keys) if key not in gone]
-            self._matrix[: len(kept)] = self._matrix[kept]
-            self._keys = [self._keys[row] for row in kept]
-            self._rows = {key: row for row, key in enumerate(self._keys)}
+            for key in keys:
+                if (row := self._rows.pop(key, None)) is not None:
+                    self._keys[row] = None
+                    self._gaps.append(row)
+            if len(self._gaps) > MOST_GAPS * len(self._keys):
+                self._close_gaps()
 
     def top(self, vector: FloatArray, k: int, *, min_score: float = -1.0) -> list[tuple[str, float]]:
         """The k best (key, cosine), best first, ties by insertion order. Raises ValueError unless ``vector`` is a (d,) unit row."""
         query = checked(np.atleast_2d(vector), rows=1, dimensions=self._dimensions)[0]
         with self._lock:
             scores = self._matrix[: len(self._keys)] @ query
-            best = top_rows(scores, k)
-            return [(self._keys[row], float(scores[row])) for row in best if scores[row] >= min_score]
+            scores[self._gaps] = -np.inf
+            found = [(self._keys[row], float(scores[row])) for row in top_rows(scores, k)]
+            return [(key, score) for key, score in found if key is not None and score >= min_score]
 
     def scores(self, vector: FloatArray, keys: Sequence[str]) -> list[float | None]:
         """The cosine of each key's vector, None for an unknown key. Raises as ``top``."""
         query = checked(np.atleast_2d(vector), rows=1, dimensions=self._dimensions)[0]
         with self._lock:
             return [float(self._matrix[self._rows[key]] @ query) if key in self._rows else None for key in keys]
+
+    def _close_gaps(self) -> None:
+        kept = [row for row, key in enumerate(self._keys) if key is not None]
+        self._matrix[: len(kept)] = self._matrix[kept]
+        self._keys = [self._keys[row] for row in kept]
+        self._rows = {key: row for row, key in enumerate(self._keys) if key is not None}
+        self._gaps = []
 
     def _reserve(self, rows: int) -> None:
         if rows > len(self._matrix):

@@ -11,6 +11,7 @@ from shared.models.openai_compatible import OpenAIGenerator
 from shared.models.settings import ModelSettings
 from shared.models.wordpiece import WordPieceTokenizer
 from shared.ports import Embedder, Tokenizer
+from shared.retry_budget import RetryBudget
 
 DEFAULT_EMBEDDER = "minilm-onnx"
 
@@ -20,10 +21,10 @@ def model_http(settings: ModelSettings) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=settings.url, trust_env=not is_loopback(httpx.URL(settings.url).host))
 
 
-def build_generator(settings: ModelSettings, http: httpx.AsyncClient) -> OpenAIGenerator:
-    """The chat model behind ``http``, whose base address is ``settings.url``."""
+def build_generator(settings: ModelSettings, http: httpx.AsyncClient, retries: RetryBudget | None = None) -> OpenAIGenerator:
+    """The chat model behind ``http``, whose base address is ``settings.url``; ``retries``: as others of this process use it too."""
     key = settings.api_key.get_secret_value() if settings.api_key else None
-    return OpenAIGenerator(http, model=settings.name, api_key=key)
+    return OpenAIGenerator(http, model=settings.name, api_key=key, retries=retries)
 
 
 def build_embedder(settings: ModelSettings) -> Embedder:

@@ -188,9 +188,12 @@ class _Choice(_Format):
         return (self.logprobs.content if self.logprobs else None) or []
 
 
+Count = Annotated[int, Field(ge=0, le=2**31)]  # a sum of them fits the store
+
+
 class _Usage(_Format):
-    prompt_tokens: Annotated[int, Field(ge=0)] = 0
-    completion_tokens: Annotated[int, Field(ge=0)] = 0
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
 
 
 class _Completion(_Format):

@@ -13,9 +13,10 @@ import httpx
 from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.models.chat_format import STREAM_END, ThinkingFilter, error_text, parse_event, parse_reply, request_body
 from shared.ports import Prompt, Reply
+from shared.retry_after import retry_after_s
+from shared.retry_budget import RetryBudget
 
 ATTEMPTS = 3
-BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)  # 503 also while a server loads its model
 NO_WAY_IN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 TIMEOUT = httpx.Timeout(None, connect=5.0)  # the deadline of the call bounds all the rest
 MAX_ERROR_BYTES = 64 * 1024
@@ -24,7 +25,8 @@ MAX_ERROR_BYTES = 64 * 1024
 class OpenAIGenerator:
     """The port ``Generator`` over ``POST {http.base_url}/chat/completions``.
 
-    ``max_reply_bytes`` caps one answer; ``retry_wait_s`` is the wait before a busy server is asked again when it names none.
+    ``max_reply_bytes`` caps one answer; ``retry_wait_s`` is the wait before a server that is busy or fails is asked again, when it
+    names none. ``retries``: what all that repeat calls of this process share.
     """
 
     def __init__(
@@ -35,12 +37,14 @@ class OpenAIGenerator:
         api_key: str | None = None,
         max_reply_bytes: int = 4 * 1024 * 1024,
         retry_wait_s: float = 1.0,
+        retries: RetryBudget | None = None,
     ) -> None:
         self._http = http
         self._model = model
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._max_reply_bytes = max_reply_bytes
         self._retry_wait_s = retry_wait_s
+        self._retries = retries or RetryBudget()
 
     @property
     def name(self) -> str:
@@ -83,16 +87,18 @@ class OpenAIGenerator:
             response = await self._post(body)
             if response.status_code == HTTPStatus.OK:
                 return response
+            asked_s = retry_after_s(response.headers.get("Retry-After", ""), date=response.headers.get("Date", ""))
             async with aclosing(response):
-                failure = await self._failure(response)
-            wait_s = _retry_after_s(response, default=self._retry_wait_s * attempt)
+                failure = await self._failure(response, retry_after_s=asked_s or 0.0)
+            wait_s = self._retry_wait_s * attempt if asked_s is None else asked_s
             late = asyncio.get_running_loop().time() + wait_s >= ends
-            if response.status_code not in BUSY or attempt == ATTEMPTS or late:
+            if not _passing(response.status_code) or attempt == ATTEMPTS or late or not self._retries.take():
                 raise failure
             await asyncio.sleep(wait_s)
 
     async def _post(self, body: dict[str, Any]) -> httpx.Response:
         request = self._http.build_request("POST", "chat/completions", json=body, headers=self._headers, timeout=TIMEOUT)
+        self._retries.attempt()
         try:
             return await self._http.send(request, stream=True)
         except httpx.TransportError as error:
@@ -120,7 +126,7 @@ class OpenAIGenerator:
                     if line.startswith(b"data:"):
                         yield line.removeprefix(b"data:").strip().decode("utf-8", errors="replace")
 
-    async def _failure(self, response: httpx.Response) -> ModelUnavailable | ModelReplyError:
+    async def _failure(self, response: httpx.Response, *, retry_after_s: float) -> ModelUnavailable | ModelReplyError:
         """What a status other than 200 means."""
         raw = b""
         async with aclosing(self._blocks(response)) as blocks:
@@ -133,8 +139,12 @@ class OpenAIGenerator:
             return ModelUnavailable(
                 f"the model server has no {self._model!r} for us ({status}: {said})", next_step="check the model's address, name and key"
             )
-        if status in BUSY or status >= HTTPStatus.INTERNAL_SERVER_ERROR or status < HTTPStatus.BAD_REQUEST:
-            return ModelUnavailable(f"the model server cannot answer now ({status}: {said})", next_step="look at the model server's log")
+        if _passing(status) or status < HTTPStatus.BAD_REQUEST:
+            return ModelUnavailable(
+                f"the model server cannot answer now ({status}: {said})",
+                next_step="look at the model server's log",
+                retry_after_s=retry_after_s,
+            )
         return ModelReplyError(f"the model server refused the request ({status}: {said})")
 
     def _unreachable(self, error: httpx.HTTPError) -> ModelUnavailable:
@@ -153,7 +163,6 @@ async def _next_before(ends: float, events: AsyncIterator[str]) -> str | None:
     return data if data != STREAM_END else None
 
 
-def _retry_after_s(response: httpx.Response, *, default: float) -> float:
-    """Seconds that the server asks to wait; a date or nonsense counts as ``default``."""
-    value = response.headers.get("Retry-After", "")
-    return float(value) if value.isascii() and value.isdigit() else default
+def _passing(status: int) -> bool:
+    """Whether the same request may do better later: the server is busy (503 also while it loads its model), or fails by itself."""
+    return status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR

@@ -1,4 +1,3 @@
-import asyncio
 from contextlib import asynccontextmanager
 from itertools import count
 from types import SimpleNamespace
@@ -11,6 +10,7 @@ from cloud_server.build import build_cloud
 from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from tests.support.waiting import until
 
 
 class ManualClock:
@@ -94,15 +94,6 @@ async def serve_once(http, edge, *passages, refused=""):
         response = await http.post(f"/v1/edges/{edge}/replies/{request['request_id']}", json=body)
         return request, response
     return None, None
-
-
-async def until(condition):
-    """Let other tasks run until ``condition()`` holds."""
-    for _ in range(10_000):
-        if condition():
-            return
-        await asyncio.sleep(0)
-    raise AssertionError("the condition never came true")
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ async def running_cloud(folder, answer):
 
 
 @contextlib.asynccontextmanager
-async def federation(folder, *, cloud_answer, edge_answers):
+async def federation(folder, *, cloud_answer, edge_answers, **settings):
     """Edges by name, each with one document and a model that always gives one answer."""
     async with contextlib.AsyncExitStack() as stack:
         cloud, app = await stack.enter_async_context(running_cloud(folder / "cloud", cloud_answer))
@@ -49,7 +49,7 @@ async def federation(folder, *, cloud_answer, edge_answers):
         for name, (text, answer) in edge_answers.items():
             lines[name] = SwitchableTransport(app)
             http = httpx.AsyncClient(transport=lines[name], base_url="http://cloud")
-            started = running_edge(folder / name, id=name, strategy="dgrag", generator=scripted(answer), cloud=http)
+            started = running_edge(folder / name, id=name, strategy="dgrag", generator=scripted(answer), cloud=http, **settings)
             edges[name] = await stack.enter_async_context(started)
             await edges[name].add("report.md", text)
             await until(lambda link=edges[name].node.link: link.in_sync)

@@ -39,7 +39,7 @@ class Bench:
         return accepted.document_id
 
     async def remove(self, document_id):
-        await self.strategy.remove(self.documents.remove(document_id))
+        await self.strategy.forget(self.documents.remove(document_id).chunks)
 
     async def settle(self):
         await self.strategy.settle(silent)

@@ -9,6 +9,7 @@ from edge_node.app import create_app
 from edge_node.build import Parts, build_node
 from edge_node.settings import EdgeSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.retry_budget import RetryBudget
 from tests.support.waiting import until
 
 
@@ -45,10 +46,12 @@ class Edge:
 
 
 @contextlib.asynccontextmanager
-async def running_edge(folder, *, generator=None, cloud=None, **settings):
+async def running_edge(folder, *, generator=None, embedder=None, cloud=None, retries=None, **settings):
     """An edge in ``folder``; started twice on one folder, it continues."""
     chosen = EdgeSettings(**{"id": "ward", "strategy": "naive", "min_nearness": -1.0, "state_dir": folder, **settings})
-    node = build_node(chosen, Parts(generator or scripted(), HashEmbedder(), WordTokenizer(), cloud))
+    node = build_node(
+        chosen, Parts(generator or scripted(), embedder or HashEmbedder(), WordTokenizer(), cloud, retries=retries or RetryBudget())
+    )
     app = create_app(node)
     async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://edge") as http:
         await until(lambda: not node.failed)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import networkx as nx
-
-from edge_node.graph.knowledge_graph import Graph
+from edge_node.graph.knowledge_graph import Adjacency, Graph
 
 RRF = 60  # constant of reciprocal-rank fusion (Cormack et al. 2009)
 NEIGHBOURS = 5  # one-hop relations per hit entity, strongest first
@@ -34,7 +32,7 @@ def pair(source: str, target: str) -> tuple[str, str]:
     return (source, target) if source < target else (target, source)
 
 
-def neighbours(hits: Hits, adjacency: nx.Graph, *, per_entity: int = NEIGHBOURS) -> list[tuple[tuple[str, str], float]]:
+def neighbours(hits: Hits, adjacency: Adjacency, *, per_entity: int = NEIGHBOURS) -> list[tuple[tuple[str, str], float]]:
     """One-hop relations of the hit entities: those joining two hits first, then by weight; score = the entity's cosine.
 
     Relations that are hits themselves are left out.
@@ -45,7 +43,7 @@ def neighbours(hits: Hits, adjacency: nx.Graph, *, per_entity: int = NEIGHBOURS)
     for key, score in hits.entities:
         if key not in adjacency:
             continue
-        edges = sorted(adjacency[key].items(), key=lambda item: (item[0] not in seeds, -item[1]["weight"], item[0]))
+        edges = sorted(adjacency[key].items(), key=lambda item: (item[0] not in seeds, -item[1], item[0]))
         for other, _ in edges[:per_entity]:
             edge = pair(key, other)
             if edge not in known:

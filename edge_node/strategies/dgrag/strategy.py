@@ -7,26 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-import networkx as nx
-
-from edge_node.graph.knowledge_graph import Graph, to_networkx
+from edge_node.graph.extractor import Extractor, Extracts
 from edge_node.graph.model_extraction import ModelExtractor
-from edge_node.graph.nlp import Extraction, SpacyExtractor
-from edge_node.graph.shares import choose_for_model
+from edge_node.graph.nlp import SpacyExtractor
 from edge_node.store.passages import Passages
-from edge_node.strategies.base import Cost, Progress, Retrieval, Tools, silent
-from edge_node.strategies.dgrag.dual_level import Hits, chunk_support, fact_lines, fuse, neighbours, pair, rank_by
+from edge_node.strategies.base import Added, Cost, Progress, Retrieval, Tools, silent
+from edge_node.strategies.dgrag.dual_level import Hits, chunk_support, fact_lines, fuse, neighbours, rank_by
 from edge_node.strategies.dgrag.keywords import KeywordFinder, ModelKeywords, NlpKeywords
-from edge_node.strategies.dgrag.settle import Settled, SettleOptions, Settler
-from edge_node.strategies.dgrag.views import neighbourhood
-from shared.index import open_index
-from shared.ports import FloatArray, VectorIndex
-from shared.records import Chunk, ChunkId, EntityMention, RelationMention
+from edge_node.strategies.dgrag.refine import Limits, Refiner
+from edge_node.strategies.dgrag.settle import SettleOptions, Settler
+from edge_node.strategies.dgrag.view import View, pair_of
+from edge_node.strategies.dgrag.views import graphml, neighbourhood
+from shared.ports import FloatArray
+from shared.records import Chunk, ChunkId
 
 if TYPE_CHECKING:
     from edge_node.settings import EdgeSettings
-
-MODEL_DEADLINE_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,43 +32,33 @@ class Options:
     extraction_share: float
     extraction_form: Literal["lines", "json"]
     gleanings: int
+    model_deadline_s: float
     descriptions: Literal["joined", "model"]
     description_chars: int
     subgraph_entities: int
     leiden: Literal["igraph", "leidenalg"]
     seed: int
     summaries: Literal["extractive", "model"]
+    summary_staleness: float
     keywords: Literal["nlp", "model"]
     facts_share: float
 
 
-@dataclass(frozen=True, slots=True)
-class _View:
-    """What questions see: the graph, its shape, and its vectors."""
-
-    graph: Graph
-    adjacency: nx.Graph
-    entities: VectorIndex
-    relations: VectorIndex
-    subgraphs: int
-
-
 class DGRAG:
-    """Implements IndexStrategy."""
+    """Implements IndexStrategy. ``extractor`` takes the place of spaCy and model."""
 
-    def __init__(self, tools: Tools, options: Options) -> None:
+    def __init__(self, tools: Tools, options: Options, extractor: Extracts | None = None) -> None:
         self._tools = tools
         self._options = options
         self._passages = Passages(tools.edge, tools.documents, tools.graph, tools.embedder, tools.index)
-        self._spacy = SpacyExtractor()
-        self._model = ModelExtractor(
-            tools.generator, self._spacy, form=options.extraction_form, gleanings=options.gleanings, deadline_s=MODEL_DEADLINE_S
+        spacy = SpacyExtractor()
+        model = ModelExtractor(
+            tools.generator, spacy, form=options.extraction_form, gleanings=options.gleanings, deadline_s=options.model_deadline_s
         )
-        self._keywords: KeywordFinder = NlpKeywords(self._spacy) if options.keywords == "nlp" else ModelKeywords(tools.generator)
+        self._extractor = extractor or Extractor(spacy, model, options.extraction_share, tools.retries)
+        self._keywords: KeywordFinder = NlpKeywords(spacy) if options.keywords == "nlp" else ModelKeywords(tools.generator)
         self._settler = Settler(tools, SettleOptions(**{name: getattr(options, name) for name in SettleOptions.__dataclass_fields__}))
-        empty = open_index(tools.index, tools.embedder.dimensions)
-        self._view = _View(Graph({}, {}), nx.Graph(), entities=empty, relations=empty, subgraphs=0)
-        self._unfinished = False
+        self._refiner = Refiner(tools, self._settler, Limits(options.description_chars, options.model_deadline_s))
 
     @classmethod
     def from_settings(cls, tools: Tools, settings: EdgeSettings) -> Self:
@@ -82,62 +68,41 @@ class DGRAG:
     # ------------------------------------------------------------ write path
 
     async def open(self) -> None:
-        """Load spaCy and the chunk vectors, then settle what a stop may have left between two steps; where nothing was, it only reads."""
-        await asyncio.to_thread(self._spacy.load)
+        """Load models and caches, then settle what a stop may have left between two steps; where nothing was, it only reads."""
+        await self._extractor.load()
         await asyncio.to_thread(self._passages.load)
+        await self._settler.open()
         await self.settle(silent)
 
-    async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Cost:
-        """① Extract mentions from chunks, embed them, commit all of it at once."""
+    async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Added:
+        """① Extract mentions from the chunks of a document, embed them, commit all of it at once, in place of its former version."""
         progress("extract", 0, len(chunks))
-        entities, relations, cost = await self._extract(chunks, progress)
+        found = await self._extractor.extract(chunks, progress)
         rows = await self._passages.embed(chunks, progress)
-        await asyncio.to_thread(self._tools.graph.save_chunks, chunks, entities, relations, rows)
-        self._passages.put(rows)
+        save = self._tools.graph.mentions.save_chunks
+        replaced = await asyncio.to_thread(save, chunks, found.entities, found.relations, found.definitions, rows)
+        await asyncio.to_thread(self._passages.drop, replaced)
+        await asyncio.to_thread(self._passages.put, rows)
         progress("embed", len(chunks), len(chunks))
-        return cost
+        return Added(found.cost, found.shortfalls)
 
-    async def remove(self, chunk_ids: Sequence[ChunkId]) -> None:
+    async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
         """Hide chunks from search at once; the graph follows with ``settle``."""
-        self._passages.drop(chunk_ids)
+        await asyncio.to_thread(self._passages.drop, chunk_ids)
 
-    async def settle(self, progress: Progress) -> Cost:
-        """①② Merge mentions, embed what changed, partition, summarise what changed; then show it to questions."""
-        settled = await self._settler.settle(progress)
-        # built beside the loop, then swapped at once: a question sees either the old view or the new one
-        self._view = await asyncio.to_thread(self._view_of, settled)
-        self._unfinished = settled.unfinished
-        return settled.cost
+    async def settle(self, progress: Progress) -> None:
+        """①② Merge what changed, embed it, place it in the partition, summarise it plainly; then show it to questions."""
+        await self._settler.settle(progress)
+        await self._refiner.count()
+
+    async def refine(self, progress: Progress) -> Cost:
+        """② Let the model write summaries and long descriptions, a few."""
+        return await self._refiner.refine(progress)
 
     @property
-    def unfinished(self) -> bool:
-        """The last settle went without the model."""
-        return self._unfinished
-
-    async def _extract(self, chunks: Sequence[Chunk], progress: Progress) -> tuple[list[EntityMention], list[RelationMention], Cost]:
-        found = await asyncio.to_thread(self._spacy.extract, chunks, lambda done: progress("extract", done, len(chunks)))
-        entities, relations, cost = list(found.entities), list(found.relations), Cost()
-        per_chunk: dict[ChunkId, int] = {}
-        for mention in entities:
-            per_chunk[mention.chunk_id] = per_chunk.get(mention.chunk_id, 0) + 1
-        chosen = choose_for_model(chunks, self._options.extraction_share, per_chunk)
-        for done, chunk in enumerate(chunk for chunk in chunks if chunk.chunk_id in chosen):
-            progress("extract by model", done, len(chosen))
-            base = Extraction(
-                tuple(m for m in entities if m.chunk_id == chunk.chunk_id), tuple(m for m in relations if m.chunk_id == chunk.chunk_id)
-            )
-            by_model = await self._model.extract(chunk, base)
-            entities = [m for m in entities if m.chunk_id != chunk.chunk_id] + list(by_model.extraction.entities)
-            relations = [m for m in relations if m.chunk_id != chunk.chunk_id] + list(by_model.extraction.relations)
-            cost += Cost(by_model.calls, by_model.tokens_in, by_model.tokens_out)
-        return entities, relations, cost
-
-    def _view_of(self, settled: Settled) -> _View:
-        entities = open_index(self._tools.index, self._tools.embedder.dimensions)
-        relations = open_index(self._tools.index, self._tools.embedder.dimensions)
-        entities.put(settled.entities.keys, settled.entities.vectors)
-        relations.put(settled.relations.keys, settled.relations.vectors)
-        return _View(settled.graph, to_networkx(settled.graph), entities, relations, settled.subgraphs)
+    def stale(self) -> int:
+        """Summaries and descriptions that the model should write."""
+        return self._refiner.stale
 
     # ------------------------------------------------------------ read path
 
@@ -148,12 +113,12 @@ class DGRAG:
         """
         keywords = await self._keywords.find(question)
         low, high, whole = await self._tools.embedder.embed([", ".join(keywords.low), ", ".join(keywords.high), question])
-        return await asyncio.to_thread(self._found, self._view, (low, high, whole), budget_tokens=budget_tokens, top_k=top_k)
+        return await asyncio.to_thread(self._found, self._settler.view, (low, high, whole), budget_tokens=budget_tokens, top_k=top_k)
 
-    def _found(self, view: _View, vectors: tuple[FloatArray, FloatArray, FloatArray], *, budget_tokens: int, top_k: int) -> Retrieval:
+    def _found(self, view: View, vectors: tuple[FloatArray, FloatArray, FloatArray], *, budget_tokens: int, top_k: int) -> Retrieval:
         """vectors: of the low-level keywords, of the high-level ones, of the question."""
         low, high, whole = vectors
-        hits = Hits(tuple(view.entities.top(low, top_k)), tuple((_edge(key), score) for key, score in view.relations.top(high, top_k)))
+        hits = Hits(tuple(view.entities.top(low, top_k)), tuple((pair_of(key), score) for key, score in view.relations.top(high, top_k)))
         near = neighbours(hits, view.adjacency)
         support = chunk_support(hits, near, view.graph)
         nearest = self._passages.top(whole, top_k)
@@ -170,22 +135,22 @@ class DGRAG:
 
     def counts(self) -> dict[str, int]:
         """What was built."""
-        summaries = self._tools.graph.database.row("SELECT count(*) AS n FROM summaries WHERE removed = 0")
+        graph, summaries = self._settler.view.graph, self._tools.graph.summary_ids()
         return {
-            "entities": len(self._view.graph.entities),
-            "relations": len(self._view.graph.relations),
-            "subgraphs": self._view.subgraphs,
-            "summaries": summaries["n"] if summaries else 0,
+            "entities": len(graph.entities),
+            "relations": len(graph.relations),
+            "subgraphs": len(self._settler.placer.parts.members),
+            "summaries": len(summaries),
         }
 
     def neighbourhood(self, entity: str, *, hops: int, limit: int) -> dict[str, Any]:
         """Entities within ``hops`` of one (by name or key), or those of highest degree; with the relations among them."""
-        return neighbourhood(self._view.graph, self._view.adjacency, entity, hops=hops, limit=limit)
+        view = self._settler.view
+        return neighbourhood(view.graph, view.adjacency, entity, hops=hops, limit=limit)
 
-
-def _edge(key: str) -> tuple[str, str]:
-    source, _, target = key.partition("\t")
-    return pair(source, target)
+    def graphml(self) -> str:
+        """The graph for other programs."""
+        return graphml(self._settler.view.graph)
 
 
 def _within(lines: Sequence[str], budget_tokens: int) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from edge_node.store.passages import Passages
-from edge_node.strategies.base import Cost, Progress, Retrieval, Tools
+from edge_node.strategies.base import Added, Cost, Progress, Retrieval, Tools
+from shared.errors import InputError
 from shared.records import Chunk, ChunkId
 
 if TYPE_CHECKING:
@@ -30,21 +31,25 @@ class Naive:
         """Read the chunk vectors."""
         await asyncio.to_thread(self._passages.load)
 
-    async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Cost:
+    async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Added:
         """Embed and commit."""
         rows = await self._passages.embed(chunks, progress)
-        await asyncio.to_thread(self._tools.graph.save_chunks, chunks, (), (), rows)
-        self._passages.put(rows)
+        replaced = await asyncio.to_thread(self._tools.graph.mentions.save_chunks, chunks, (), (), (), rows)
+        await asyncio.to_thread(self._passages.drop, replaced)
+        await asyncio.to_thread(self._passages.put, rows)
         progress("embed", len(chunks), len(chunks))
-        return Cost()
+        return Added()
 
-    async def remove(self, chunk_ids: Sequence[ChunkId]) -> None:
+    async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
         """Hide them."""
-        self._passages.drop(chunk_ids)
+        await asyncio.to_thread(self._passages.drop, chunk_ids)
 
-    async def settle(self, progress: Progress) -> Cost:
+    async def settle(self, progress: Progress) -> None:
         """Nothing is derived."""
         progress("settle", 1, 1)
+
+    async def refine(self, progress: Progress) -> Cost:  # noqa: ARG002
+        """Nothing is written by a model."""
         return Cost()
 
     async def retrieve(self, question: str, *, budget_tokens: int, top_k: int) -> Retrieval:
@@ -54,9 +59,9 @@ class Naive:
         return Retrieval(await asyncio.to_thread(self._passages.read, ranked, budget_tokens=budget_tokens))
 
     @property
-    def unfinished(self) -> bool:
-        """Never: nothing is derived."""
-        return False
+    def stale(self) -> int:
+        """No text waits for a model."""
+        return 0
 
     def counts(self) -> dict[str, int]:
         """No graph, so nothing to count."""
@@ -65,3 +70,7 @@ class Naive:
     def neighbourhood(self, entity: str, *, hops: int, limit: int) -> dict[str, Any]:  # noqa: ARG002
         """No graph, so nothing near the entity."""
         return {"entities": [], "relations": []}
+
+    def graphml(self) -> str:
+        """No graph, so nothing to export."""
+        raise InputError("the strategy 'naive' builds no graph", next_step="start the edge with the strategy dgrag")

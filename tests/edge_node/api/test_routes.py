@@ -75,7 +75,7 @@ async def test_a_document_over_the_limit_is_refused_before_it_is_read(tmp_path):
 async def test_a_deleted_document_is_found_no_more(edge):
     accepted = await edge.add("report.md", PUMPS)
     receipt = (await edge.http.delete(f"/v1/documents/{accepted['document_id']}")).json()
-    assert receipt["removed_chunks"] == 1
+    assert (receipt["chunks"], receipt["erased"], receipt["cloud"]) == (1, True, "none")
     assert (await edge.http.post("/v1/retrieve", json={"question": "pumps"})).json()["evidence"] == []
     assert (await edge.http.get(f"/v1/documents/{accepted['document_id']}")).status_code == 404
 
@@ -148,6 +148,13 @@ async def test_a_streamed_answer_shows_steps_then_text_then_the_whole(edge):
         ("DELETE", "/v1/documents/unknown", b""),
         ("GET", "/v1/jobs/unknown", b""),
         ("GET", "/v1/jobs/unknown/events", b""),
+        ("POST", "/v1/jobs/unknown/cancel", b""),
+        ("POST", "/v1/jobs/unknown/retry", b""),
+        ("GET", "/v1/receipts/unknown", b""),
+        ("POST", "/v1/estimate", b""),
+        ("POST", "/v1/estimate", b"[" * 100_000),
+        ("POST", "/v1/estimate", b'{"documents": 3}'),
+        ("POST", "/v1/estimate", b'{"documents": [{"name": "a"}]}'),
         ("GET", "/v1/graph?hops=99", b""),
     ],
 )
@@ -165,8 +172,6 @@ async def test_bad_input_is_a_problem_in_words_never_a_500(edge, method, path, b
     [
         ("POST", "/v1/query", {"question": "x", "mode": "global"}),
         ("POST", "/v1/query", {"question": "x", "allow_escalation": "ask"}),
-        ("POST", "/v1/estimate", {}),
-        ("POST", "/v1/jobs/abc/retry", {}),
         ("GET", "/v1/policy", None),
         ("GET", "/metrics", None),
     ],

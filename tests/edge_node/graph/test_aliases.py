@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.graph.aliases import AliasPair, EntityName, acronym_definitions, alias_candidates, canonical_keys, find_aliases
+from edge_node.graph.aliases import AliasPair, EntityName, acronym_definitions, canonical_keys, find_aliases
 from edge_node.graph.opposites import opposed
+from edge_node.graph.spellings import alike_pairs, compatible
 
 
 def named(*keys: str, mentions: int = 1) -> list[EntityName]:
@@ -79,7 +80,7 @@ def test_a_letter_that_is_no_initial_tells_two_things_apart(a, b):
     ],
 )
 def test_a_slip_a_small_word_and_the_order_of_what_is_joined_are_candidates(a, b):
-    assert [pair[:2] for pair in alias_candidates([b, a])] == [(a, b)]
+    assert [pair[:2] for pair in alike_pairs([b, a])] == [(a, b)]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_a_slip_a_small_word_and_the_order_of_what_is_joined_are_candidates(a, b
     ],
 )
 def test_another_word_ending_or_order_is_another_thing(a, b):
-    assert alias_candidates([a, b]) == []
+    assert alike_pairs([a, b]) == []
 
 
 def test_two_letters_are_two_things():
@@ -135,12 +136,14 @@ def test_names_far_in_meaning_stay_apart():
     ],
 )
 def test_numbers_and_opposites_keep_names_apart(a, b):
-    assert find_aliases(named(a, b), vectors=same_direction(a, b), min_ratio=60) == []
+    assert not compatible(a, b, "spelling")
+    assert find_aliases(named(a, b), vectors=same_direction(a, b)) == []
 
 
 def test_opposites_do_not_meet_by_a_third_name():
-    keys = ("conditioned stimulus", "conditioned stimulu", "unconditioned stimulus")
-    merged = canonical_keys(find_aliases(named(*keys), vectors=same_direction(*keys), min_ratio=80))
+    keys = ("conditioned stimulus", "nconditioned stimulus", "unconditioned stimulus")
+    merged = canonical_keys(find_aliases(named(*keys), vectors=same_direction(*keys)))
+    assert merged
     assert merged.get("conditioned stimulus", "conditioned stimulus") != merged.get("unconditioned stimulus", "unconditioned stimulus")
 
 

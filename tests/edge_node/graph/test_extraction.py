@@ -11,6 +11,7 @@ from edge_node.graph.extraction import (
     RelationLine,
     as_json,
     as_lines,
+    fault_of,
     glean_prompt,
     names_for_prompt,
     parse_relations,
@@ -158,3 +159,49 @@ def test_a_prompt_names_each_key_once_and_not_too_many():
     names = names_for_prompt(mentions)
     assert names[:2] == ("Name 0", "Name 2")
     assert len(names) == MAX_ENTITIES
+
+
+CUT_JSON = '{"relations": [{"source": "Ann", "rela'
+ENDS = ["Ann", "Mill"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "form"),
+    [
+        ("Ann | works at | Mill", "lines"),
+        ("Here you are:\nAnn | works at | Mill", "lines"),
+        ("NONE", "lines"),
+        ("No relations found.", "lines"),
+        ("n/a", "lines"),
+        ('{"relations": []}', "json"),
+        ('{"relations": [{"source": "Ann", "relation": "works at", "target": "Mill"}, {"sou', "json"),
+    ],
+)
+def test_a_relation_or_a_plain_none_is_usable(reply, form):
+    assert fault_of(reply, ENDS, form=form) == ""
+
+
+@pytest.mark.parametrize(
+    ("reply", "form", "fault"),
+    [
+        ("", "lines", "blank"),
+        (" \n" * 300, "lines", "blank"),
+        ("I'm sorry, I am unable to say.", "lines", "refusal"),
+        ("Ann works at Mill.", "lines", "form"),
+        ("Ann | Mill", "lines", "form"),
+        ("none of them matters much", "lines", "form"),
+        (CUT_JSON, "json", "form"),
+        (CUT_JSON + "\n" * 300, "json", "form"),
+        ('{"relations": NaN}', "json", "form"),
+        ('{"answer": []}', "json", "form"),
+        ("[" * 100_000, "json", "refusal"),
+        ("{}", "json", "refusal"),
+    ],
+)
+def test_what_holds_no_relation_is_not_usable(reply, form, fault):
+    assert fault in fault_of(reply, ENDS, form=form)
+
+
+@given(st.text(max_size=200), st.sampled_from(["lines", "json"]))
+def test_no_text_of_a_model_is_an_error(reply, form):
+    assert isinstance(fault_of(reply, ENDS, form=form), str)

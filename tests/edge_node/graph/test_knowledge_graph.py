@@ -75,7 +75,7 @@ def test_no_mentions_are_an_empty_graph():
 def test_networkx_gets_each_entity_and_the_weights():
     shape = to_networkx(merge([entity("a"), entity("b"), entity("c")], [relation("a", "b", strength=3.0)]))
     assert set(shape.nodes) == {"a", "b", "c"}
-    assert shape["a"]["b"] == {"weight": 3.0}
+    assert shape["a"]["b"]["weight"] == 3.0
 
 
 KEYS = st.sampled_from(["a", "b", "c", "d"])

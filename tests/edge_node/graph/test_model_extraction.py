@@ -3,7 +3,7 @@ import pytest
 from edge_node.graph.extraction import RelationLine
 from edge_node.graph.model_extraction import ModelExtractor, with_relations
 from edge_node.graph.nlp import Extraction
-from shared.errors import ModelTimeout
+from shared.errors import ModelReplyError, ModelTimeout
 from shared.ports import Reply
 from shared.records import Chunk, ChunkId, DocumentId, EntityMention, RelationMention
 
@@ -23,11 +23,15 @@ class Scripted:
         self.truncated = truncated
         self.prompts = []
 
-    async def generate(self, prompt, *, deadline_s):
+    async def generate(self, prompt, *, deadline_s, usable, document):
         self.prompts.append(prompt)
+        self.usable, self.document = usable, document
         if not self.texts:
             raise ModelTimeout(deadline_s=deadline_s)
-        return Reply((self.texts.pop(0),), tokens_in=100, tokens_out=10, truncated=(self.truncated,))
+        text = self.texts.pop(0)
+        if isinstance(text, Exception):
+            raise text
+        return Reply((text,), tokens_in=100, tokens_out=10, truncated=(self.truncated,))
 
 
 class NoSpacy:
@@ -62,10 +66,51 @@ async def test_a_new_name_becomes_an_entity_of_the_chunk():
     assert result.extraction.entities[2].description == "Marlow Pump kept in Blue Store."
 
 
-async def test_a_reply_without_a_relation_leaves_spacys():
-    result = await extractor(Scripted("I cannot help with that.")).extract(CHUNK)
+@pytest.mark.parametrize("said", ["I am not able to say.", "They are both in the ward.", '{"answer": 42}', "   "])
+async def test_a_reply_without_a_relation_leaves_spacys_and_says_why(said):
+    result = await extractor(Scripted(said)).extract(CHUNK)
     assert result.extraction == BASE
-    assert result.unread_lines == 1
+    assert isinstance(result.failure, ModelReplyError)
+    assert (result.calls, result.tokens_in) == (1, 100)
+
+
+async def test_an_answer_that_is_no_reply_leaves_spacys_and_counts_as_a_call():
+    error = ModelReplyError("not the format")
+    result = await extractor(Scripted(error)).extract(CHUNK)
+    assert (result.extraction, result.failure, result.calls, result.tokens_in) == (BASE, error, 1, 0)
+
+
+async def test_a_bad_follow_up_leaves_what_is_known():
+    result = await extractor(Scripted("Rowan Ward | stores | Marlow Pump", "I am not able to say."), gleanings=3).extract(CHUNK)
+    assert words(result) == [("rowan ward", "stores", "marlow pump")]
+    assert (result.failure, result.calls) == (None, 2)
+
+
+async def test_a_reply_that_says_none_is_no_failure():
+    result = await extractor(Scripted("NONE")).extract(CHUNK)
+    assert (result.extraction, result.failure) == (BASE, None)
+
+
+async def test_the_generator_learns_what_is_usable_and_for_which_document():
+    generator = Scripted("NONE")
+    await extractor(generator).extract(CHUNK)
+    assert generator.document == "d"
+    assert [generator.usable(text) for text in ("Rowan Ward | stores | Marlow Pump", "none.", "", "Rowan Ward stores it.")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+async def test_a_temperature_draws_another_sample_of_the_same_question():
+    generator = Scripted("NONE", "NONE")
+    await extractor(generator).extract(CHUNK)
+    await extractor(generator).extract(CHUNK, temperature=0.3)
+    first, second = generator.prompts
+    assert (first.temperature, first.seed, second.temperature) == (0.0, None, 0.3)
+    assert second.seed is not None
+    assert first.messages == second.messages
 
 
 async def test_spacys_relations_of_other_pairs_stay():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.graph.partition import DETECT, _graph, name_subgraphs, partition
+from edge_node.graph.partition import DETECT, graph_of, name_subgraphs, partition
 
 
 def members(parts):
@@ -135,7 +135,7 @@ def test_threads_do_not_disturb_each_other():
 def test_igraph_and_leidenalg_reach_equal_modularity(graph):
     """± 2 %."""
     pytest.importorskip("leidenalg")
-    rows = _graph(sorted(map(str, graph)), edges_of(graph))
+    rows = graph_of(sorted(map(str, graph)), edges_of(graph))
 
     def quality(method):
         return max(rows.modularity(labels_of(DETECT[method](rows, seed), rows.vcount()), weights="weight") for seed in range(3))

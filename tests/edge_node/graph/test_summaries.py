@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.graph.knowledge_graph import Graph
+from edge_node.graph.knowledge_graph import Graph, adjacency_of
 from edge_node.graph.summaries import (
     description_prompt,
     extractive_summary,
-    parts_of,
+    part_of,
     ranked_entities,
     ranked_relations,
     summary_prompt,
     usable,
     whole_sentences,
 )
-from shared.records import ChunkId, Entity, Relation, Subgraph
+from shared.records import ChunkId, Entity, Relation
 
 
 def entity(key, mentions=1):
@@ -79,16 +79,14 @@ def test_relations_go_by_weight():
     assert [one.source for one in ranked_relations(WARDS)] == ["pump", "bed"]
 
 
-def test_parts_hold_their_own_entities_and_inner_relations():
-    parts = parts_of(WARDS, [Subgraph("s1", ("bed", "ward")), Subgraph("s2", ("pump",))])
-    assert set(parts["s1"].entities) == {"bed", "ward"}
-    assert set(parts["s1"].relations) == {("bed", "ward")}
-    assert (set(parts["s2"].entities), parts["s2"].relations) == ({"pump"}, {})
+def test_a_part_holds_its_entities_and_inner_relations():
+    part = part_of(WARDS, adjacency_of(WARDS), ("bed", "ward"))
+    assert set(part.entities) == {"bed", "ward"}
+    assert set(part.relations) == {("bed", "ward")}
 
 
-def test_what_is_in_no_part_is_left_out():
-    assert set(parts_of(WARDS, [Subgraph("s1", ("bed",))])["s1"].entities) == {"bed"}
-    assert parts_of(WARDS, []) == {}
+def test_a_part_of_one_entity_has_no_relations():
+    assert part_of(WARDS, adjacency_of(WARDS), ("pump",)).relations == {}
 
 
 def test_the_model_sees_names_and_relations_but_no_description():

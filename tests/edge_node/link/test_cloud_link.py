@@ -9,8 +9,8 @@ from edge_node.link.cloud_link import AT_ONCE, MAX_WAITING, CloudLink
 from edge_node.store.database import Database
 from edge_node.store.graph import GraphStore
 from shared.errors import CloudRefused, CloudUnavailable, ModelUnavailable
-from shared.records import Subgraph, Summary
 from shared.wire import Enrolled, EvidenceReply, EvidenceRequest, PollReply
+from tests.support.partition import commit_texts
 from tests.support.waiting import until
 
 REQUEST = EvidenceRequest(request_id="r1", question="which lot?", budget_tokens=100, min_score=0.4, deadline_ms=2000)
@@ -58,7 +58,7 @@ class FakeCloud:
 def graph(tmp_path):
     database = Database(tmp_path / "edge.db")
     store = GraphStore(database)
-    store.save_partition([Subgraph("s1", ("a",))], [Summary("s1", "about a", 1, 0)], {"s1": "1"}, [])
+    commit_texts(store, {"s1": "about a"})
     yield store
     database.close()
 
@@ -94,7 +94,7 @@ async def test_a_cloud_that_asks_for_a_resync_gets_everything(graph):
     link = CloudLink(cloud, graph, found)
     async with running(link):
         await cloud.pushed.wait()
-        graph.save_partition([Subgraph("s2", ("b",))], [Summary("s2", "about b", 1, 0)], {"s2": "2"}, [])
+        commit_texts(graph, {"s2": "about b"})
         cloud.refuse_deltas = [CloudRefused("behind", status=409, reason="resync")]
         await link.sync()
     assert [delta.base_version for delta in cloud.deltas] == [0, 1, 0]
@@ -147,7 +147,7 @@ async def test_news_is_sent_while_the_poll_is_held(graph):
     async with running(link):
         await cloud.pushed.wait()
         cloud.pushed.clear()
-        graph.save_partition([Subgraph("s1", ("a",))], [Summary("s1", "about a, again", 1, 0)], {"s1": "2"}, [])
+        commit_texts(graph, {"s1": "about a, again"})
         link.wake()
         await cloud.pushed.wait()
     assert [delta.base_version for delta in cloud.deltas] == [0, 1]
@@ -209,7 +209,7 @@ async def test_acknowledged_tombstones_are_dropped(graph):
     link = CloudLink(cloud, graph, found)
     async with running(link):
         await cloud.pushed.wait()
-        graph.save_partition([], [], {}, [])
+        commit_texts(graph, {})
         await link.sync()
     assert cloud.deltas[-1].removals == ("s1",)
     assert graph.database.rows("SELECT * FROM summaries") == []

@@ -9,8 +9,8 @@ from cloud_server.summaries.store import SummaryStore
 from edge_node.store.database import Database
 from edge_node.store.graph import DELTA_CHARS, DELTA_ROWS, GraphStore
 from shared.clock import SystemClock
-from shared.records import Subgraph, Summary
 from shared.wire import MAX_SUMMARIES, DeltaBody
+from tests.support.partition import commit_texts
 
 
 @pytest.fixture
@@ -53,28 +53,21 @@ def cloud(tmp_path):
     made.database.close()
 
 
-def settle(graph, texts):
-    """``texts`` by id are the partition now."""
-    known = {summary.summary_id: summary.text for summary in graph.summaries()}
-    changed = [Summary(key, text, 1, 0) for key, text in texts.items() if known.get(key) != text]
-    graph.save_partition([Subgraph(key, (key,)) for key in texts], changed, texts, [])
-
-
 def many(n, word="text"):
     return {f"s{i:05}": f"{word} {i}" for i in range(n)}
 
 
 def test_more_summaries_than_a_page_of_one_version_arrive_in_pages(graph, cloud):
-    settle(graph, many(2 * DELTA_ROWS + 1))
+    commit_texts(graph, many(2 * DELTA_ROWS + 1))
     cloud.take_all(graph, pages=3)
     assert cloud.knows(graph)
 
 
 def test_more_than_the_wire_takes_at_once_can_be_sent_and_removed(graph, cloud):
-    settle(graph, many(MAX_SUMMARIES + 1))
+    commit_texts(graph, many(MAX_SUMMARIES + 1))
     cloud.take_all(graph, pages=11)
     assert cloud.knows(graph)
-    settle(graph, {})
+    commit_texts(graph, {})
     cloud.take_all(graph, pages=11)
     assert cloud.knows(graph)
     assert graph.summaries() == []
@@ -82,17 +75,17 @@ def test_more_than_the_wire_takes_at_once_can_be_sent_and_removed(graph, cloud):
 
 def test_changes_between_two_pages_of_a_snapshot_are_not_lost(graph, cloud):
     texts = many(2 * DELTA_ROWS)
-    settle(graph, texts)
+    commit_texts(graph, texts)
     assert cloud.take_page(graph)
     del texts["s00000"]  # known to the cloud already
     texts["s00999"] = "changed before it was sent"
-    settle(graph, texts)
+    commit_texts(graph, texts)
     cloud.take_all(graph, pages=2)
     assert cloud.knows(graph)
 
 
 def test_a_page_that_was_made_but_never_arrived_costs_nothing_but_a_version(graph, cloud):
-    settle(graph, many(2 * DELTA_ROWS))
+    commit_texts(graph, many(2 * DELTA_ROWS))
     for _ in range(3):
         graph.delta(epoch="", version=0)
     cloud.take_all(graph, pages=2)
@@ -100,7 +93,7 @@ def test_a_page_that_was_made_but_never_arrived_costs_nothing_but_a_version(grap
 
 
 def test_long_texts_make_short_pages_and_one_text_alone_is_always_a_page(graph):
-    settle(graph, {"a": "x" * (DELTA_CHARS + 1), "b": "y" * (DELTA_CHARS // 2), "c": "z" * (DELTA_CHARS // 2), "d": "w"})
+    commit_texts(graph, {"a": "x" * (DELTA_CHARS + 1), "b": "y" * (DELTA_CHARS // 2), "c": "z" * (DELTA_CHARS // 2), "d": "w"})
     pages = []
     epoch, version = "", 0
     while version != graph.version():
@@ -111,19 +104,19 @@ def test_long_texts_make_short_pages_and_one_text_alone_is_always_a_page(graph):
 
 
 def test_an_empty_summary_is_not_sent_and_takes_back_what_was_there(graph, cloud):
-    settle(graph, {"a": "one", "b": "two"})
+    commit_texts(graph, {"a": "one", "b": "two"})
     cloud.take_all(graph, pages=1)
-    settle(graph, {"a": " \n", "b": "two"})
+    commit_texts(graph, {"a": " \n", "b": "two"})
     cloud.take_all(graph, pages=1)
     assert [row.summary.text for row in cloud.store.load()[0]] == ["two"]
 
 
 def test_without_its_tombstones_a_store_sends_a_snapshot_to_a_cloud_that_may_not_know_of_them(graph, cloud):
-    settle(graph, many(DELTA_ROWS))
+    commit_texts(graph, many(DELTA_ROWS))
     cloud.take_all(graph, pages=1)  # the cloud is restored to this state later
     texts = many(2 * DELTA_ROWS, "new")
     del texts["s00000"]
-    settle(graph, texts)
+    commit_texts(graph, texts)
     graph.drop_tombstones(version=graph.version())
     assert graph.delta(epoch=graph.epoch(), version=1).base_version == 0
     cloud.take_all(graph, pages=2)
@@ -131,8 +124,8 @@ def test_without_its_tombstones_a_store_sends_a_snapshot_to_a_cloud_that_may_not
 
 
 def test_tombstones_that_the_cloud_has_not_acknowledged_stay(graph, cloud):
-    settle(graph, {"a": "one", "b": "two"})
+    commit_texts(graph, {"a": "one", "b": "two"})
     cloud.take_all(graph, pages=1)
-    settle(graph, {"a": "one"})
+    commit_texts(graph, {"a": "one"})
     graph.drop_tombstones(version=1)
     assert graph.delta(epoch=graph.epoch(), version=1).removals == ("b",)

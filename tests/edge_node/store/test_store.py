@@ -5,15 +5,18 @@ import sqlite3
 import numpy as np
 import pytest
 
-from edge_node.store.database import SCHEMA_VERSION, Database
+from edge_node.store.database import Database
 from edge_node.store.documents import DocumentStore
-from edge_node.store.graph import GraphStore, VectorRows
+from edge_node.store.graph import GraphStore, Settlement, StoredSummary
+from edge_node.store.mentions import Changes, Definition
 from edge_node.store.replies import RememberingGenerator
+from edge_node.store.vectors import VectorRows
 from shared.clock import SystemClock
 from shared.errors import NotFound, StoreError
 from shared.models.fake import ScriptedGenerator
 from shared.ports import Message, Prompt
-from shared.records import Chunk, EntityMention, RelationMention, Subgraph, Summary
+from shared.records import Chunk, EntityMention, RelationMention, Summary
+from tests.support.partition import commit_texts
 
 
 @pytest.fixture
@@ -45,120 +48,9 @@ def save(graph, document_id):
     chunk = chunk_of(document_id)
     entity = EntityMention("pump", "Pump", "concept", "It stopped.", chunk.chunk_id)
     relation = RelationMention("alarm", "pump", "The pump raised an alarm.", ("raise",), 1.0, chunk.chunk_id)
-    graph.save_chunks([chunk], [entity], [relation], rows_of(chunk.chunk_id))
+    definition = Definition(chunk.chunk_id, "maristow pump", "mp")
+    graph.mentions.save_chunks([chunk], [entity], [relation], [definition], rows_of(chunk.chunk_id))
     return chunk
-
-
-# ---------------------------------------------------------------- documents
-
-
-def test_the_same_content_under_the_same_name_is_a_no_op(documents):
-    first = documents.accept("a.txt", b"pump", reader="a.txt")
-    again = documents.accept("a.txt", b"pump", reader="a.txt")
-    assert again.duplicate
-    assert (again.document_id, again.job_id) == (first.document_id, first.job_id)
-    assert documents.counts()["queued"] == 1
-
-
-def test_new_content_under_a_known_name_replaces_the_old_with_all_its_traces(documents, graph):
-    old = documents.accept("a.txt", b"pump", reader="a.txt")
-    chunk = save(graph, old.document_id)
-    new = documents.accept("a.txt", b"valve", reader="a.txt")
-    assert new.removed == (chunk.chunk_id,)
-    assert graph.entity_mentions() == graph.relation_mentions() == []
-    assert len(graph.vectors("chunk", 4).keys) == 0
-    with pytest.raises(NotFound):
-        documents.get(old.document_id)
-
-
-def test_equal_content_under_two_names_is_two_documents(documents):
-    assert documents.accept("a.txt", b"pump", reader="a.txt").document_id != documents.accept("b.txt", b"pump", reader="b.txt").document_id
-
-
-def test_documents_are_taken_in_the_order_in_which_they_came(documents):
-    for name in ("b", "a", "c"):
-        documents.accept(name, b"text", reader="text.txt")
-    assert [documents.take_next().name for _ in range(3)] == ["b", "a", "c"]
-    assert documents.take_next() is None
-
-
-def test_what_was_running_at_a_stop_is_queued_again(documents):
-    documents.accept("a", b"text", reader="text.txt")
-    documents.take_next()
-    assert documents.requeue_interrupted() == 1
-    assert documents.take_next().name == "a"
-
-
-def test_a_parked_document_says_why_and_what_to_do(documents):
-    accepted = documents.accept("a", b"", reader="text.txt")
-    documents.take_next()
-    documents.park(accepted.document_id, code="empty", reason="a: there is nothing in it", next_step="check the file")
-    view = documents.get(accepted.document_id)
-    assert (view["status"], view["code"], view["next_step"]) == ("parked", "empty", "check the file")
-    assert documents.job(accepted.job_id)["ended_at"] is not None
-
-
-def test_a_parked_document_that_is_sent_again_is_tried_again(documents):
-    first = documents.accept("a", b"text", reader="text.txt")
-    documents.take_next()
-    documents.park(first.document_id, code="model_unavailable", reason="no model", next_step="start it")
-    again = documents.accept("a", b"text", reader="text.txt")
-    assert again.duplicate
-    assert again.job_id != first.job_id
-    assert documents.take_next().document_id == first.document_id
-
-
-def test_pages_follow_each_other_by_name(documents):
-    for name in "abcde":
-        documents.accept(name, b"text", reader="text.txt")
-    first = documents.list(limit=2)
-    second = documents.list(limit=2, after=first[-1]["name"])
-    assert [d["name"] for d in first + second] == ["a", "b", "c", "d"]
-
-
-def test_a_damaged_document_is_parked_and_the_next_one_taken(documents, database):
-    damaged = documents.accept("a", b"text", reader="text.txt")
-    documents.accept("b", b"text", reader="text.txt")
-    with database.write() as tx:
-        tx.execute("UPDATE documents SET raw = ? WHERE name = 'a'", (b"tExt",))
-    assert documents.take_next().name == "b"
-    view = documents.get(damaged.document_id)
-    assert (view["status"], view["code"], view["next_step"]) == ("parked", "damaged", "send the document again")
-    assert documents.job(damaged.job_id)["ended_at"] is not None
-
-
-def test_sending_a_damaged_document_again_brings_its_bytes_back(documents, database):
-    documents.accept("a", b"text", reader="text.txt")
-    with database.write() as tx:
-        tx.execute("UPDATE documents SET raw = ?", (b"tExt",))
-    assert documents.take_next() is None
-    documents.accept("a", b"text", reader="text.txt")
-    assert documents.take_next().raw == b"text"
-
-
-@pytest.mark.parametrize("status", ["indexed", "parked"])
-def test_a_document_that_is_deleted_and_sent_again_meanwhile_still_waits(documents, status):
-    first = documents.accept("a", b"text", reader="text.txt")
-    documents.take_next()
-    documents.remove(first.document_id)
-    again = documents.accept("a", b"text", reader="text.txt")
-    if status == "indexed":
-        documents.mark_indexed([first.document_id])
-    else:
-        documents.park(first.document_id, code="empty", reason="", next_step="")
-    assert documents.get(again.document_id)["status"] == "queued"
-    assert documents.job(again.job_id)["ended_at"] is None
-
-
-def test_only_a_document_under_way_is_queued_again(documents):
-    accepted = documents.accept("a", b"text", reader="text.txt")
-    documents.take_next()
-    documents.requeue(accepted.document_id)
-    assert documents.get(accepted.document_id)["status"] == "queued"
-    documents.take_next()
-    documents.mark_indexed([accepted.document_id])
-    documents.requeue(accepted.document_id)
-    assert documents.get(accepted.document_id)["status"] == "indexed"
 
 
 # ---------------------------------------------------------------- chunks, mentions, vectors
@@ -166,15 +58,15 @@ def test_only_a_document_under_way_is_queued_again(documents):
 
 def test_mentions_come_back_as_they_were_saved(documents, graph):
     chunk = save(graph, documents.accept("a", b"text", reader="text.txt").document_id)
-    assert graph.entity_mentions() == [EntityMention("pump", "Pump", "concept", "It stopped.", chunk.chunk_id)]
-    assert graph.relation_mentions()[0].keywords == ("raise",)
+    assert list(graph.mentions.entities()) == [EntityMention("pump", "Pump", "concept", "It stopped.", chunk.chunk_id)]
+    assert next(graph.mentions.relations()).keywords == ("raise",)
 
 
 def test_saving_a_chunk_twice_equals_saving_it_once(documents, graph):
     document_id = documents.accept("a", b"text", reader="text.txt").document_id
     save(graph, document_id)
     save(graph, document_id)
-    assert len(graph.entity_mentions()) == len(graph.relation_mentions()) == len(graph.vectors("chunk", 4).keys) == 1
+    assert len(list(graph.mentions.entities())) == len(list(graph.mentions.relations())) == len(graph.vectors.load("chunk", 4).keys) == 1
 
 
 def test_new_chunks_of_a_document_replace_all_its_former_ones(documents, graph):
@@ -182,9 +74,10 @@ def test_new_chunks_of_a_document_replace_all_its_former_ones(documents, graph):
     other = save(graph, documents.accept("b", b"text", reader="text.txt").document_id)
     save(graph, document_id)
     longer = chunk_of(document_id, ordinal=7)
-    graph.save_chunks([longer], [], [], rows_of(longer.chunk_id))
-    assert set(graph.chunk_documents()) == set(graph.vectors("chunk", 4).keys) == {longer.chunk_id, other.chunk_id}
-    assert [mention.chunk_id for mention in graph.entity_mentions()] == [other.chunk_id]
+    graph.mentions.save_chunks([longer], [], [], [], rows_of(longer.chunk_id))
+    present = {longer.chunk_id, other.chunk_id}
+    assert set(graph.mentions.chunk_documents([*present, f"{document_id}:0"])) == set(graph.vectors.load("chunk", 4).keys) == present
+    assert [mention.chunk_id for mention in list(graph.mentions.entities())] == [other.chunk_id]
 
 
 def test_chunks_of_a_document_that_was_deleted_meanwhile_are_not_saved(documents, graph):
@@ -192,56 +85,97 @@ def test_chunks_of_a_document_that_was_deleted_meanwhile_are_not_saved(documents
     documents.remove(document_id)
     with pytest.raises(NotFound):
         save(graph, document_id)
-    assert len(graph.vectors("chunk", 4).keys) == 0
+    assert len(graph.vectors.load("chunk", 4).keys) == 0
 
 
-def test_a_flipped_bit_in_a_vector_or_a_chunk_is_noticed(documents, graph, database):
+def test_damaged_chunks_vectors_and_mentions_are_left_out(documents, graph, database):
     chunk = save(graph, documents.accept("a", b"text", reader="text.txt").document_id)
     with database.write() as tx:
         tx.execute("UPDATE chunks SET text = 'The pump stepped.'")
         tx.execute("UPDATE vectors SET vector = zeroblob(16)")
-    with pytest.raises(StoreError, match="damaged"):
-        documents.chunks([chunk.chunk_id])
-    with pytest.raises(StoreError, match="damaged"):
-        graph.vectors("chunk", 4)
+        tx.execute("UPDATE entity_mentions SET name = 'Pomp'")
+        tx.execute("UPDATE relation_mentions SET strength = 2.0")
+    assert documents.chunks([chunk.chunk_id]) == {}
+    assert graph.vectors.load("chunk", 4).keys == ()
+    assert (list(graph.mentions.entities()), list(graph.mentions.relations())) == ([], [])
 
 
-def test_vectors_of_another_dimension_are_refused(documents, graph):
+def test_vectors_of_another_dimension_are_left_out(documents, graph):
     save(graph, documents.accept("a", b"text", reader="text.txt").document_id)
-    with pytest.raises(StoreError, match="dimension"):
-        graph.vectors("chunk", 8)
+    assert graph.vectors.load("chunk", 8).vectors.shape == (0, 8)
+
+
+def test_a_new_version_takes_the_place_of_the_former_one_when_its_chunks_are_saved(documents, graph):
+    old = save(graph, documents.accept("a", b"text", reader="text.txt").document_id)
+    new = documents.accept("a", b"other text", reader="text.txt").document_id
+    assert [mention.chunk_id for mention in graph.mentions.entities()] == [old.chunk_id]
+    chunk = save(graph, new)
+    assert [mention.chunk_id for mention in graph.mentions.entities()] == [chunk.chunk_id]
+
+
+def test_relations_of_some_pairs_come_in_either_direction(documents, graph):
+    save(graph, documents.accept("a", b"text", reader="text.txt").document_id)
+    assert [r.target for r in graph.mentions.relations([("pump", "alarm")])] == ["pump"]
+    assert list(graph.mentions.relations([("alarm", "ward")])) == []
+    assert graph.mentions.pairs_with(["pump"]) == {("alarm", "pump")}
+
+
+def test_what_is_saved_and_what_is_removed_is_logged_until_a_settle_has_committed_it(documents, graph):
+    document_id = documents.accept("a", b"text", reader="text.txt").document_id
+    save(graph, document_id)
+    changes = graph.mentions.changes()
+    assert changes.entities == {"pump": False, "maristow pump": False, "mp": False}
+    assert changes.relations == {("alarm", "pump"): False}
+    graph.commit(Settlement(changes.seq, (), (), (), (), (), (), (), 0))
+    assert graph.mentions.changes() == Changes(0, {}, {})
+    documents.remove(document_id)
+    assert graph.mentions.changes().entities == {"pump": True, "maristow pump": True, "mp": True}
+
+
+def test_what_is_logged_during_a_settle_waits_for_the_next(documents, graph):
+    save(graph, documents.accept("a", b"text", reader="text.txt").document_id)
+    seen = graph.mentions.changes()
+    graph.mentions.log_changes(["pump"], [])
+    graph.commit(Settlement(seen.seq, (), (), (), (), (), (), (), 0))
+    assert graph.mentions.changes().entities == {"pump": False}
 
 
 # ---------------------------------------------------------------- summaries and their delta
 
 
 def test_the_delta_holds_what_changed_since_the_known_version(graph, database):
-    parts = [Subgraph("s1", ("a",)), Subgraph("s2", ("b",))]
-    hashes = {"s1": "1", "s2": "2"}
-    graph.save_partition(parts, [Summary("s1", "one", 1, 0), Summary("s2", "two", 1, 0)], hashes, [])
-    graph.save_partition(parts, [Summary("s2", "two!", 1, 0)], hashes, [])
+    commit_texts(graph, {"s1": "one", "s2": "two"})
+    commit_texts(graph, {"s1": "one", "s2": "two!"})
     delta = graph.delta(epoch=database.meta("epoch"), version=1)
     assert (delta.base_version, delta.version) == (1, 2)
     assert [summary.text for summary in delta.upserts] == ["two!"]
 
 
 def test_a_subgraph_that_is_gone_becomes_a_tombstone(graph, database):
-    graph.save_partition([Subgraph("s1", ("a",))], [Summary("s1", "one", 1, 0)], {"s1": "1"}, [])
-    graph.save_partition([], [], {}, [])
+    commit_texts(graph, {"s1": "one"})
+    commit_texts(graph, {})
     delta = graph.delta(epoch=database.meta("epoch"), version=1)
     assert (delta.upserts, delta.removals, graph.summaries()) == ((), ("s1",), [])
 
 
 def test_nothing_changed_means_no_new_version(graph):
-    parts = [Subgraph("s1", ("a",))]
-    graph.save_partition(parts, [Summary("s1", "one", 1, 0)], {"s1": "1"}, [])
-    graph.save_partition(parts, [], {"s1": "1"}, [])
+    commit_texts(graph, {"s1": "one"})
+    commit_texts(graph, {"s1": "one"})
     assert graph.version() == 1
+
+
+def test_what_the_model_wrote_of_another_state_of_its_part_is_not_kept(graph):
+    commit_texts(graph, {"s1": "one"})
+    better = StoredSummary(Summary("s1", "better", 1, 0), "hash of one", (7,), stale=False)
+    assert not graph.save_summary(better, asked_for="hash of two")
+    assert graph.save_summary(better, asked_for="hash of one")
+    assert graph.stored_summaries(["s1"]) == {"s1": better}
+    assert graph.version() == 2
 
 
 @pytest.mark.parametrize(("epoch", "version"), [("another", 1), (None, 99)])
 def test_a_cloud_that_knows_another_epoch_or_a_later_version_gets_a_snapshot(graph, database, epoch, version):
-    graph.save_partition([Subgraph("s1", ("a",))], [Summary("s1", "one", 1, 0)], {"s1": "1"}, [])
+    commit_texts(graph, {"s1": "one"})
     delta = graph.delta(epoch=epoch or database.meta("epoch"), version=version)
     assert (delta.base_version, len(delta.upserts), delta.removals) == (0, 1, ())
 
@@ -251,14 +185,14 @@ def test_a_cloud_that_knows_another_epoch_or_a_later_version_gets_a_snapshot(gra
 
 def test_a_store_of_a_newer_release_is_refused_in_words(tmp_path, database):
     with database.write() as tx:
-        tx.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
+        tx.execute("PRAGMA user_version=99")
     with pytest.raises(StoreError, match="this release reads up to"):
         Database(tmp_path / "edge.db")
 
 
 def test_a_file_that_is_no_database_is_refused_in_words(tmp_path):
     (tmp_path / "edge.db").write_text("no database " * 1000)
-    with pytest.raises(StoreError, match="not a usable store"):
+    with pytest.raises(StoreError, match="not a database"):
         Database(tmp_path / "edge.db")
 
 

@@ -1,9 +1,8 @@
 """DGRAG's dual-level retrieval on a graph worked out by hand: pump – battery – lot, pump – ward."""
 
-import networkx as nx
 import pytest
 
-from edge_node.graph.knowledge_graph import Graph, to_networkx
+from edge_node.graph.knowledge_graph import Graph, adjacency_of
 from edge_node.strategies.dgrag.dual_level import Hits, chunk_support, fact_lines, fuse, neighbours, rank_by
 from shared.records import Entity, Relation
 
@@ -24,7 +23,7 @@ GRAPH = Graph(
         ("pump", "ward"): relation("pump", "ward", 2.0, "c3"),
     },
 )
-SHAPE = to_networkx(GRAPH)
+SHAPE = adjacency_of(GRAPH)
 
 
 def test_neighbours_that_join_two_hits_come_before_stronger_ones():
@@ -38,7 +37,7 @@ def test_a_relation_that_is_a_hit_is_no_neighbour_again():
 
 
 def test_an_unknown_entity_has_no_neighbours():
-    assert neighbours(Hits((("ghost", 0.9),), ()), nx.Graph()) == []
+    assert neighbours(Hits((("ghost", 0.9),), ()), {}) == []
 
 
 def test_chunks_are_carried_by_their_entities_and_relations():

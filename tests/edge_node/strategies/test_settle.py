@@ -3,18 +3,12 @@ import threading
 import pytest
 
 from edge_node.settings import EdgeSettings
-from edge_node.store.database import Database
-from edge_node.store.documents import DocumentStore
-from edge_node.store.graph import GraphStore, VectorRows
-from edge_node.strategies.base import Tools, silent
-from edge_node.strategies.dgrag import strategy as strategy_module
-from edge_node.strategies.dgrag.settle import SettleOptions, Settler
+from edge_node.strategies.dgrag import view as view_module
 from edge_node.strategies.dgrag.strategy import DGRAG
-from shared.clock import SystemClock
 from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.index import open_index
-from shared.models.fake import HashEmbedder, ScriptedGenerator
-from shared.records import Chunk, EntityMention, RelationMention
+from shared.models.fake import HashEmbedder
+from tests.support.settling import Bench
 
 WRITTEN = "The ward has pumps, and it is about wards."
 
@@ -26,39 +20,18 @@ class OneDirection(HashEmbedder):
         return await super().embed(["same"] * len(texts))
 
 
-class Bench:
-    """A settler on a store with the mentions that a test puts there."""
-
-    def __init__(self, folder, embedder=None):
-        self.database = Database(folder / "edge.db")
-        self.documents = DocumentStore(self.database, SystemClock())
-        self.graph = GraphStore(self.database)
-        self.reply = lambda prompt: WRITTEN
-        self.model = ScriptedGenerator(lambda prompt: self.reply(prompt))
-        self.tools = Tools("ward", self.documents, self.graph, embedder or HashEmbedder(), self.model, "numpy")
-
-    async def mention(self, *names, related=(), description="It is long and plain to see."):
-        text = ", ".join(names)
-        document_id = self.documents.accept(f"{text}.md", text.encode(), reader="a.md").document_id
-        chunk = Chunk(f"{document_id}:0", document_id, 0, text, 0, len(text), 3)
-        entities = [EntityMention(name.lower(), name, "concept", f"{name}: {description}", chunk.chunk_id) for name in names]
-        relations = [RelationMention(a, b, "", ("has",), 1.0, chunk.chunk_id) for a, b in related]
-        vectors = await self.tools.embedder.embed([text])
-        self.graph.save_chunks([chunk], entities, relations, VectorRows((chunk.chunk_id,), ("",), vectors))
-
-    async def settle(self, **options):
-        knobs = {"descriptions": "joined", "description_chars": 20, "summaries": "model"} | options
-        return await Settler(self.tools, SettleOptions(subgraph_entities=2, leiden="igraph", seed=0, **knobs)).settle(silent)
-
-    def texts(self):
-        return {summary.text for summary in self.graph.summaries()}
+@pytest.fixture
+async def bench(tmp_path):
+    async with Bench.opened(tmp_path) as opened:
+        yield opened
 
 
 @pytest.fixture
-def bench(tmp_path):
-    opened = Bench(tmp_path)
-    yield opened
-    opened.database.close()
+async def writing(tmp_path):
+    """A bench whose model writes summaries and long descriptions."""
+    async with Bench.opened(tmp_path, summaries="model") as opened:
+        opened.reply = lambda prompt: WRITTEN
+        yield opened
 
 
 def raising(error):
@@ -68,58 +41,161 @@ def raising(error):
     return reply
 
 
-async def test_two_spellings_of_one_name_become_one_entity_when_they_are_near_in_meaning(tmp_path):
-    bench = Bench(tmp_path, OneDirection())
-    await bench.mention("Brackwell Works")
-    await bench.mention("Brackwell Works", "Brackwel Works")
-    assert set((await bench.settle()).graph.entities) == {"brackwell works"}
-    bench.database.close()
-
-
-async def test_two_spellings_stay_apart_when_they_are_far_in_meaning(bench):
-    await bench.mention("Mesencephalon", "Metencephalon")
-    assert set((await bench.settle()).graph.entities) == {"mesencephalon", "metencephalon"}
-
-
 async def pairs(bench):
     """Three parts of two entities each."""
     for a, b in (("Ward", "Pump"), ("Gate", "River"), ("Bank", "Loan")):
-        await bench.mention(a, b, related=[(a.lower(), b.lower())])
+        await bench.add(f"{a}.md", (a, b), related=[(a, b)])
+
+
+async def test_two_spellings_of_one_name_become_one_entity_when_they_are_near_in_meaning(tmp_path):
+    async with Bench.opened(tmp_path, embedder=OneDirection()) as bench:
+        await bench.add("1.md", ("Brackwell Works",))
+        await bench.add("2.md", ("Brackwell Works", "Brackwel Works"))
+        await bench.settle()
+        assert set(bench.graph_now().entities) == {"brackwell works"}
+
+
+async def test_two_spellings_stay_apart_when_they_are_far_in_meaning(bench):
+    await bench.add("1.md", ("Mesencephalon", "Metencephalon"))
+    await bench.settle()
+    assert set(bench.graph_now().entities) == {"mesencephalon", "metencephalon"}
+
+
+async def test_an_alias_that_loses_its_other_name_is_an_entity_of_its_own_again(tmp_path):
+    async with Bench.opened(tmp_path, embedder=OneDirection()) as bench:
+        first = await bench.add("1.md", ("Brackwell Works", "Mill"), related=[("Brackwell Works", "Mill")])
+        await bench.add("2.md", ("Brackwell Works",))
+        await bench.add("3.md", ("Brackwel Works", "Mill"), related=[("Brackwel Works", "Mill")])
+        await bench.settle()
+        assert set(bench.graph_now().relations) == {("brackwell works", "mill")}
+        await bench.remove("1.md")
+        await bench.remove("2.md")
+        await bench.settle()
+        assert first
+        assert set(bench.graph_now().entities) == {"brackwel works", "mill"}
+        assert set(bench.graph_now().relations) == {("brackwel works", "mill")}
+
+
+async def test_a_settle_writes_plain_summaries_without_the_model(writing):
+    await pairs(writing)
+    await writing.settle()
+    assert (len(writing.texts()), WRITTEN in writing.texts(), writing.model.prompts, writing.strategy.stale) == (3, False, [], 3)
+
+
+async def test_the_model_writes_what_is_stale(writing):
+    await pairs(writing)
+    await writing.settle()
+    cost = await writing.refine()
+    assert (writing.texts(), writing.strategy.stale, cost.calls) == ({WRITTEN}, 0, 3)
 
 
 @pytest.mark.parametrize("error", [ModelUnavailable("away"), ModelTimeout(deadline_s=300)])
-async def test_a_model_that_is_away_is_asked_once_in_a_settle(bench, error):
+async def test_a_model_that_is_away_is_asked_once_and_leaves_the_plain_texts(writing, error):
+    await pairs(writing)
+    await writing.settle()
+    writing.reply = raising(error)
+    with pytest.raises(type(error)):
+        await writing.refine()
+    assert (len(writing.model.prompts), writing.strategy.stale, len(writing.texts())) == (1, 3, 3)
+
+
+async def test_one_bad_reply_leaves_one_plain_text_and_the_others_are_written(writing):
+    await pairs(writing)
+    await writing.settle()
+    writing.reply = lambda prompt: WRITTEN if len(writing.model.prompts) > 1 else raising(ModelReplyError("nonsense"))(prompt)
+    await writing.refine()
+    assert (len(writing.model.prompts), writing.strategy.stale, WRITTEN in writing.texts(), len(writing.texts())) == (3, 0, True, 2)
+
+
+async def test_a_small_change_leaves_what_the_model_wrote_until_enough_is_different(tmp_path):
+    async with Bench.opened(tmp_path, summaries="model", subgraph_entities=40, summary_staleness=0.5) as bench:
+        bench.reply = lambda prompt: WRITTEN
+        await bench.add("1.md", ("Ward", "Pump", "Bed"), related=[("Ward", "Pump"), ("Ward", "Bed")])
+        await bench.settle()
+        await bench.refine()
+        await bench.add("2.md", ("Ward", "Lamp"), related=[("Ward", "Lamp")])
+        await bench.settle()
+        assert (bench.texts(), bench.strategy.stale) == ({WRITTEN}, 0)
+        await bench.add("3.md", ("Ward", "Sink", "Door", "Desk"), related=[("Ward", "Sink"), ("Ward", "Door"), ("Ward", "Desk")])
+        await bench.settle()
+        assert (bench.texts(), bench.strategy.stale) == ({WRITTEN}, 1)
+
+
+async def test_what_the_model_wrote_of_a_removed_document_is_gone_with_the_settle(tmp_path):
+    async with Bench.opened(tmp_path, summaries="model", descriptions="model", description_chars=100, subgraph_entities=40) as bench:
+        bench.reply = lambda prompt: "Zanzibar is told of here, and of no other place."
+        await bench.add("1.md", ("Ward", "Zanzibar"), related=[("Ward", "Zanzibar")])
+        await bench.add("2.md", ("Ward", "Pump"), related=[("Ward", "Pump")])
+        await bench.settle()
+        while bench.strategy.stale:
+            await bench.refine()
+        assert "Zanzibar" in bench.everything_stored()
+        await bench.remove("1.md")
+        await bench.settle()
+        bench.database.erase()
+        assert "zanzibar" not in bench.everything_stored().lower()
+        assert b"zanzibar" not in bench.database.path.read_bytes().lower()
+
+
+async def test_long_descriptions_are_shortened_by_the_model_and_shown(tmp_path):
+    async with Bench.opened(tmp_path, descriptions="model", description_chars=100) as bench:
+        bench.reply = lambda prompt: WRITTEN
+        await bench.add("1.md", ("Ward",))
+        await bench.add("2.md", ("Ward",))
+        await bench.settle()
+        assert bench.strategy.stale == 1
+        await bench.refine()
+        assert (bench.graph_now().entities["ward"].description, bench.strategy.stale) == (WRITTEN, 0)
+        async with Bench.opened(bench.database.path.parent, descriptions="model", description_chars=100) as again:
+            assert again.graph_now().entities["ward"].description == WRITTEN
+
+
+async def test_a_settle_with_nothing_new_is_no_news_for_the_cloud(bench):
     await pairs(bench)
-    bench.reply = raising(error)
-    settled = await bench.settle(descriptions="model", description_chars=5)
-    assert (len(bench.model.prompts), settled.subgraphs, settled.unfinished) == (1, 3, True)
-    assert len(bench.texts()) == 3
-    assert WRITTEN not in bench.texts()
-
-
-async def test_a_later_settle_lets_the_model_write_what_it_missed(bench):
-    await pairs(bench)
-    bench.reply = raising(ModelUnavailable("away"))
-    await bench.settle()
-    bench.reply = lambda prompt: WRITTEN
-    settled = await bench.settle()
-    assert (bench.texts(), settled.unfinished, settled.cost.calls) == ({WRITTEN}, False, 3)
-
-
-async def test_plain_texts_that_stay_as_they_are_are_no_news_for_the_cloud(bench):
-    await pairs(bench)
-    bench.reply = raising(ModelUnavailable("away"))
     await bench.settle()
     version = bench.graph.version()
-    assert (await bench.settle()).unfinished
+    await bench.settle()
+    await bench.add("again.md", ("Ward", "Pump"), related=[("Ward", "Pump")])
+    await bench.remove("again.md")
+    await bench.settle()
     assert bench.graph.version() == version
 
 
-async def test_one_bad_reply_does_not_stop_the_others(bench):
-    await pairs(bench)
-    bench.reply = lambda prompt: WRITTEN if len(bench.model.prompts) > 1 else raising(ModelReplyError("nonsense"))(prompt)
-    settled = await bench.settle()
-    assert (len(bench.model.prompts), settled.unfinished, WRITTEN in bench.texts()) == (3, False, True)
+async def test_one_document_changes_only_the_summaries_that_it_touches(tmp_path):
+    async with Bench.opened(tmp_path, subgraph_entities=4) as bench:
+        for place in range(12):
+            names = tuple(f"Thing {place} {letter}" for letter in "abcd")
+            await bench.add(f"{place}.md", names, related=[(names[0], other) for other in names[1:]])
+        await bench.settle()
+        before = {summary.summary_id: summary.text for summary in bench.graph.summaries()}
+        await bench.add("new.md", ("Thing 3 a", "Novelty"), related=[("Thing 3 a", "Novelty")])
+        await bench.settle()
+        after = {summary.summary_id: summary.text for summary in bench.graph.summaries()}
+        assert len(before) == 12
+        assert len(set(after.items()) - set(before.items())) <= 2
+        assert set(before) <= set(after)
+
+
+async def test_a_stop_between_add_and_settle_is_made_good_at_the_next_start(tmp_path):
+    async with Bench.opened(tmp_path) as bench:
+        await bench.add("1.md", ("Ward", "Pump"), related=[("Ward", "Pump")])
+    async with Bench.opened(tmp_path) as again:
+        assert set(again.graph_now().relations) == {("pump", "ward")}
+        assert len(again.texts()) == 1
+
+
+async def test_what_is_lost_of_the_derived_rows_is_made_again_at_the_next_start(tmp_path):
+    async with Bench.opened(tmp_path) as bench:
+        await pairs(bench)
+        await bench.settle()
+        before = bench.fingerprint()
+        with bench.database.write() as tx:
+            tx.execute("DELETE FROM vectors WHERE kind != 'chunk' AND key LIKE 'p%'")
+            tx.execute("DELETE FROM subgraphs WHERE subgraph_id = (SELECT min(subgraph_id) FROM subgraphs)")
+            tx.execute("DELETE FROM summaries WHERE summary_id = (SELECT max(summary_id) FROM summaries)")
+    async with Bench.opened(tmp_path) as again:
+        assert again.fingerprint() == before
+        assert len(again.texts()) == 3
 
 
 async def test_indexes_are_built_and_searched_beside_the_event_loop(bench, monkeypatch):
@@ -139,8 +215,8 @@ async def test_indexes_are_built_and_searched_beside_the_event_loop(bench, monke
             monkeypatch.setattr(index, method, watched(getattr(index, method)))
         return index
 
-    monkeypatch.setattr(strategy_module, "open_index", opened)
-    await bench.mention("Ward", "Pump", related=[("pump", "ward")])
+    monkeypatch.setattr(view_module, "open_index", opened)
+    await bench.add("1.md", ("Ward", "Pump"), related=[("Ward", "Pump")])
     dgrag = DGRAG.from_settings(bench.tools, EdgeSettings(state_dir=bench.database.path.parent))
     await dgrag.open()
     assert (await dgrag.retrieve("Which pump?", budget_tokens=99, top_k=5)).evidence

@@ -9,6 +9,7 @@ import pytest
 from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.models.openai_compatible import OpenAIGenerator
 from shared.ports import Message, Prompt
+from shared.retry_budget import RetryBudget
 
 ASK = Prompt((Message("user", "Who?"),), max_tokens=8)
 GOOD = {"choices": [{"message": {"content": "Ada"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 5, "completion_tokens": 1}}
@@ -117,8 +118,8 @@ async def test_a_server_that_is_down_is_unavailable_with_its_address():
     assert caught.value.next_step
 
 
-@pytest.mark.parametrize("status", [429, 503])
-async def test_a_busy_server_is_asked_again(status):
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_busy_or_failing_server_is_asked_again(status):
     handler, seen = answers(httpx.Response(status, headers={"Retry-After": "0"}), httpx.Response(200, json=GOOD))
     assert (await generator(handler).generate(ASK, deadline_s=5)).texts == ("Ada",)
     assert len(seen) == 2
@@ -133,9 +134,52 @@ async def test_a_server_that_stays_busy_is_given_up_after_three_requests():
 
 async def test_a_wait_beyond_the_deadline_is_not_begun():
     handler, seen = answers(httpx.Response(429, headers={"Retry-After": "60"}))
-    with pytest.raises(ModelUnavailable):
+    with pytest.raises(ModelUnavailable) as caught:
         await generator(handler).generate(ASK, deadline_s=5)
-    assert len(seen) == 1
+    assert (len(seen), caught.value.retry_after_s) == (1, 60.0)
+
+
+async def test_a_date_to_come_back_at_is_kept_too():
+    headers = {"Date": "Wed, 21 Oct 2026 07:28:00 GMT", "Retry-After": "Wed, 21 Oct 2026 07:30:00 GMT"}
+    handler, seen = answers(httpx.Response(503, headers=headers))
+    with pytest.raises(ModelUnavailable) as caught:
+        await generator(handler).generate(ASK, deadline_s=5)
+    assert (len(seen), caught.value.retry_after_s) == (1, 120.0)
+
+
+async def test_a_server_that_names_no_time_leaves_the_wait_to_the_caller():
+    with pytest.raises(ModelUnavailable) as caught:
+        await generator(lambda _: httpx.Response(503)).generate(ASK, deadline_s=5)
+    assert caught.value.retry_after_s == 0.0
+
+
+async def test_a_server_is_asked_again_only_while_the_budget_lasts():
+    handler, seen = answers(*[httpx.Response(503)] * 5)
+    model = generator(handler, retries=RetryBudget(share=0.0, reserve=1))
+    for _ in range(2):
+        with pytest.raises(ModelUnavailable):
+            await model.generate(ASK, deadline_s=5)
+    assert len(seen) == 3
+
+
+async def test_calls_that_go_well_earn_repeats():
+    handler, seen = answers(*[httpx.Response(200, json=GOOD)] * 5, httpx.Response(503), httpx.Response(200, json=GOOD))
+    model = generator(handler, retries=RetryBudget(share=0.2, reserve=0))
+    for _ in range(6):
+        await model.generate(ASK, deadline_s=5)
+    assert len(seen) == 7
+
+
+async def test_an_endless_body_of_small_blocks_ends_at_the_cap():
+    class Endless(Body):
+        async def __aiter__(self):
+            while True:
+                yield b" " * 100
+
+    body = Endless()
+    with pytest.raises(ModelReplyError, match="over 1000 bytes"):
+        await generator(lambda _: httpx.Response(200, stream=body), max_reply_bytes=1000).generate(ASK, deadline_s=5)
+    assert body.closed
 
 
 @pytest.mark.parametrize("value", ["Wed, 21 Oct 2026 07:28:00 GMT", "-1", "1e9", "", "²"])
@@ -145,12 +189,12 @@ async def test_a_strange_retry_after_counts_as_none(value):
     assert len(seen) == 2
 
 
-@pytest.mark.parametrize("status", [500, 502, 504, 302])
-async def test_a_failing_server_is_unavailable_and_asked_once(status):
-    handler, seen = answers(httpx.Response(status, text="<h1>oops</h1>"))
+@pytest.mark.parametrize(("status", "asked"), [(500, 3), (502, 3), (504, 3), (302, 1)])
+async def test_a_server_that_goes_on_failing_is_unavailable(status, asked):
+    handler, seen = answers(*[httpx.Response(status, text="<h1>oops</h1>")] * 3)
     with pytest.raises(ModelUnavailable, match=str(status)):
         await generator(handler).generate(ASK, deadline_s=5)
-    assert len(seen) == 1
+    assert len(seen) == asked
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
@@ -169,7 +213,7 @@ async def test_a_prompt_that_the_server_refuses_is_a_reply_error_with_its_words(
 async def test_an_endless_error_page_is_not_read_to_its_end():
     body = Body(*[b"x" * 50_000] * 2, hang=True)
     with pytest.raises(ModelUnavailable):
-        await generator(lambda _: httpx.Response(500, stream=body)).generate(ASK, deadline_s=5)
+        await generator(lambda _: httpx.Response(500, stream=body), retries=RetryBudget(reserve=0)).generate(ASK, deadline_s=5)
 
 
 async def stream_of(*blocks, deadline_s=5, **body):

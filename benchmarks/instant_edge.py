@@ -1,0 +1,62 @@
+"""An edge in this process with its real store and write path, without HTTP and with instant models."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.stand_ins import InstantEmbedder, InstantExtractor, InstantGenerator, InstantKeywords, Models
+from edge_node.build import Parts, build_node
+from edge_node.ingest.cutting import Offered
+from edge_node.node import EdgeNode
+from edge_node.settings import EdgeSettings
+from edge_node.store.documents import document_id
+from edge_node.strategies.dgrag.strategy import DGRAG
+from shared.models.build import build_tokenizer
+from shared.models.settings import ModelSettings
+
+CHUNK_TOKENS, CHUNK_OVERLAP = 1200, 100  # as the other systems that are measured
+
+
+def dgrag_of(node: EdgeNode) -> DGRAG:
+    """The strategy, by its own type."""
+    assert isinstance(node.strategy, DGRAG)
+    return node.strategy
+
+
+@asynccontextmanager
+async def instant_edge(folder: Path, models: Models, **settings: Any) -> AsyncIterator[EdgeNode]:
+    """A running edge in ``folder``, ready when it is yielded. ``settings``: of EdgeSettings, on top of the defaults."""
+    chosen: dict[str, Any] = {"chunk_tokens": CHUNK_TOKENS, "chunk_overlap": CHUNK_OVERLAP, "state_dir": folder} | settings
+    node = build_node(
+        EdgeSettings(**chosen), Parts(InstantGenerator(models), InstantEmbedder(models), build_tokenizer(ModelSettings()), None)
+    )
+    strategy = dgrag_of(node)
+    strategy._extractor = InstantExtractor(models)  # the composition root has no place for these two: only benchmarks replace them
+    strategy._keywords = InstantKeywords(models)
+    work = asyncio.create_task(node.run())
+    try:
+        await settled(node)
+        yield node
+    finally:
+        work.cancel()
+        await asyncio.wait([work])
+        await asyncio.to_thread(node.documents.database.close)
+
+
+async def settled(node: EdgeNode) -> None:
+    """Wait until all that was accepted is indexed."""
+    await node.worker.news.until(lambda: not node.failed and node.worker.idle and not node.documents.counts()["queued"])
+
+
+async def add(node: EdgeNode, documents: Sequence[tuple[str, str]]) -> None:
+    """Offer documents, (name, text), and wait until they are indexed. Raises AssertionError if one is not."""
+    for name, text in documents:
+        raw = text.encode()
+        await node.accept(Offered(document_id(name, raw), name, raw, reader="a.txt"))
+    await settled(node)
+    counts = node.documents.counts()
+    assert not counts["parked"], counts

@@ -1,0 +1,103 @@
+"""``dgrag documents``, ``remove`` and ``retry``: what an edge holds, and what can be done about a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+from urllib.parse import quote
+
+import httpx
+import orjson
+import typer
+
+from deploy.cli import render
+from deploy.cli.board import out
+from deploy.cli.options import DEFAULT_STATE, Edge, Json, State
+from deploy.cli.rest import RemoteError, body, client, edge_url, only_edge_url
+from deploy.cluster.errors import ClusterError
+from deploy.cluster.state import StateDir
+
+PAGE = 500
+SETTLE_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # a deletion answers when the graph has followed
+Document = Annotated[str, typer.Argument(metavar="NAME_OR_ID", help="Name or id of a document.")]
+
+
+def documents(
+    edge: Edge = None,
+    status: Annotated[str, typer.Option(help="Only these: queued, running, indexed or parked.")] = "",
+    as_json: Json = False,
+    state: State = DEFAULT_STATE,
+) -> None:
+    """List the documents of an edge; of a parked one also why, and what to do."""
+    url = edge_url(StateDir(state), edge)
+    with client() as http:
+        found = list(listed(http, url, status=status))
+    if as_json:
+        typer.echo(orjson.dumps({"documents": found}).decode())
+    else:
+        out().print(render.table(("document", "id", "status", "bytes", "note"), [_row(view) for view in found]))
+
+
+def remove(document: Document, edge: Edge = None, as_json: Json = False, state: State = DEFAULT_STATE) -> None:
+    """Delete a document with all that came from it, and print the receipt."""
+    url = only_edge_url(StateDir(state), edge)
+    with client() as http:
+        receipts = [
+            body(http.delete(f"{url}/v1/documents/{view['document_id']}", timeout=SETTLE_TIMEOUT)) for view in versions(http, url, document)
+        ]
+    if as_json:
+        typer.echo(orjson.dumps({"receipts": receipts}).decode())
+    else:
+        out().print(render.table(("receipt", "document", "passages", "erased here", "cloud"), [_receipt(row) for row in receipts]))
+    if reasons := [receipt["reason"] for receipt in receipts if not receipt["erased"]]:
+        raise ClusterError(f"deleted, but not erased from the files yet: {reasons[0]}", next_step="the edge goes on trying by itself")
+
+
+def retry(
+    document: Annotated[str | None, typer.Argument(metavar="[NAME_OR_ID]", help="Name or id of a document.")] = None,
+    all_parked: Annotated[bool, typer.Option("--all-parked", help="Every parked document of the edge.")] = False,
+    edge: Edge = None,
+    as_json: Json = False,
+    state: State = DEFAULT_STATE,
+) -> None:
+    """Let an edge try again what was parked, or what was indexed with shortfalls."""
+    if (document is None) != all_parked:
+        raise ClusterError("name one document, or say --all-parked")
+    url = only_edge_url(StateDir(state), edge)
+    with client() as http:
+        found = list(listed(http, url, status="parked")) if document is None else versions(http, url, document)[-1:]
+        jobs = [body(http.post(f"{url}/v1/jobs/{view['job_id']}/retry")) for view in found]
+    if as_json:
+        typer.echo(orjson.dumps({"jobs": [{"name": job["name"], "job_id": job["job_id"]} for job in jobs]}).decode())
+    else:
+        out().print(render.table(("document", "job"), [(job["name"], job["job_id"]) for job in jobs]))
+
+
+def listed(http: httpx.Client, url: str, *, status: str = "") -> Iterator[dict[str, Any]]:
+    """All documents of an edge, page by page."""
+    after: str | None = ""
+    while after is not None:
+        page = body(http.get(f"{url}/v1/documents", params={"limit": PAGE, "after": after, "status": status}))
+        yield from page["documents"]
+        after = page["next"]
+
+
+def versions(http: httpx.Client, url: str, document: str) -> list[dict[str, Any]]:
+    """The versions of a document by its name, the newest last; or the one document of that id. Raises ClusterError if there is none."""
+    if found := body(http.get(f"{url}/v1/documents", params={"name": document}))["documents"]:
+        return list(found)
+    try:
+        return [body(http.get(f"{url}/v1/documents/{quote(document, safe='')}"))]
+    except RemoteError as error:
+        raise ClusterError(f"there is no document {document!r} on this edge", next_step="see `dgrag documents`") from error
+
+
+def _row(view: dict[str, Any]) -> tuple[str, ...]:
+    notes = [view["reason"], view["next_step"]] + ["a new version, which waits"] * bool(view["replaces"])
+    notes += [f"{len(view['shortfalls'])} shortfalls: {view['shortfalls'][0]['message']}"] if view["shortfalls"] else []
+    return view["name"], view["document_id"], view["status"], f"{view['bytes']:,}", " – ".join(filter(None, notes))
+
+
+def _receipt(receipt: dict[str, Any]) -> tuple[str, ...]:
+    erased = "yes" if receipt["erased"] else "not yet"
+    return receipt["receipt_id"], receipt["document_id"], str(receipt["chunks"]), erased, receipt["cloud"]

@@ -1,0 +1,125 @@
+"""The partition kept up to date without doing it all again (design §5): new entities are placed, the rest stays where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from edge_node.graph.knowledge_graph import Adjacency
+from edge_node.graph.partition import Home, Method, communities, graph_of, merged, name_subgraphs, packed
+from shared.records import Subgraph
+
+TOLERATED_LOSS = 0.01  # of a full partition's modularity
+TOLERATED_PARTS = 1.25  # times a full partition's number of parts
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A partition: members by subgraph id, and the id of each member."""
+
+    members: dict[str, tuple[str, ...]]
+    home: dict[str, str]
+
+    @classmethod
+    def of(cls, members: Mapping[str, tuple[str, ...]]) -> Parts:
+        """From members by id."""
+        return cls(dict(members), {key: subgraph_id for subgraph_id, keys in members.items() for key in keys})
+
+
+@dataclass(frozen=True, slots=True)
+class PartsChange:
+    """Subgraphs that are new or have other members, and ids of those that are no more."""
+
+    changed: tuple[Subgraph, ...]
+    gone: frozenset[str]
+
+
+def repair(
+    parts: Parts,
+    adjacency: Adjacency,
+    *,
+    new: Collection[str],
+    gone: Collection[str],
+    homes: Mapping[str, Home],
+    max_entities: int,
+    seed: int = 7,
+    method: Method = "igraph",
+) -> PartsChange:
+    """Place ``new`` entities and take ``gone`` ones out, with as few other changes as that takes.
+
+    New entities form communities among themselves; each joins the part that it shares most weight with, if that has room.
+    Parts that lost members may join a neighbour too. homes: (chunk id, document id) of each new entity, to group those
+    without relations. Nothing outside the parts that are next to a change is looked at.
+    """
+    lost = set(gone)
+    near = {parts.home[key] for key in lost if key in parts.home}
+    near |= {parts.home[other] for key in new for other in adjacency.get(key, ()) if other in parts.home and other not in lost}
+    before = {subgraph_id: tuple(key for key in parts.members[subgraph_id] if key not in lost) for subgraph_id in near}
+    names = sorted({*new, *(key for keys in before.values() for key in keys)})
+    row = {key: place for place, key in enumerate(names)}
+    graph = graph_of(names, _edges_among(row, adjacency))
+    fresh = sorted(row[key] for key in set(new))
+    inner = communities(graph.induced_subgraph(fresh), max_entities, seed, method) if fresh else []
+    atoms = [[fresh[place] for place in piece] for piece in inner]
+    atoms += [[row[key] for key in keys] for keys in before.values() if keys]
+    joined, alone = merged(atoms, graph, max_entities)
+    unplaced = set(fresh)
+    orphans = [rows for rows in alone if unplaced.issuperset(rows)]
+    joined += [rows for rows in alone if not unplaced.issuperset(rows)]  # their relations lead out of what was looked at
+    joined += packed(orphans, [homes.get(name, ("", "")) for name in names], max_entities)
+    found = sorted(tuple(names[place] for place in rows) for rows in joined)
+    named = name_subgraphs(found, {key: keys for key, keys in before.items() if keys}, reserved=parts.members)
+    return _change(parts, named, near)
+
+
+def replace_all(parts: Parts, fresh: Iterable[Subgraph]) -> PartsChange:
+    """The change from ``parts`` to a full partition, with ids kept where members overlap most."""
+    named = name_subgraphs([subgraph.entities for subgraph in fresh], parts.members)
+    return _change(parts, named, parts.members)
+
+
+def applied(parts: Parts, change: PartsChange, *, gone: Collection[str]) -> Parts:
+    """The partition after a change; ``gone``: entities that are no more."""
+    members, home = parts.members.copy(), parts.home.copy()
+    for key in gone:
+        home.pop(key, None)
+    for subgraph_id in change.gone:
+        del members[subgraph_id]
+    for subgraph in change.changed:
+        members[subgraph.subgraph_id] = subgraph.entities
+        home.update(dict.fromkeys(subgraph.entities, subgraph.subgraph_id))
+    return Parts(members, home)
+
+
+def worth_replacing(parts: Parts, fresh: Parts, adjacency: Adjacency) -> bool:
+    """Whether a full partition is so much better than a repaired one that summaries may change for it."""
+    too_many = len(parts.members) > TOLERATED_PARTS * len(fresh.members) + 1
+    return too_many or modularity(adjacency, parts.home) < (1 - TOLERATED_LOSS) * modularity(adjacency, fresh.home)
+
+
+def modularity(adjacency: Adjacency, home: Mapping[str, str]) -> float:
+    """Newman's modularity of a weighted graph, in [-0.5, 1): the weight within parts less what chance would put there.
+
+    >>> round(modularity({"a": {"b": 1.0}, "b": {"a": 1.0}, "c": {"d": 1.0}, "d": {"c": 1.0}}, dict(a="1", b="1", c="2", d="2")), 3)
+    0.5
+    """
+    within: dict[str, float] = {}
+    degree: dict[str, float] = {}
+    total = 0.0
+    for key, others in adjacency.items():
+        part = home[key]
+        weight = sum(others.values())
+        total += weight
+        degree[part] = degree.get(part, 0.0) + weight
+        within[part] = within.get(part, 0.0) + sum(w for other, w in others.items() if home[other] == part)
+    return sum(within.values()) / total - sum((weight / total) ** 2 for weight in degree.values()) if total else 0.0
+
+
+def _edges_among(row: Collection[str], adjacency: Adjacency) -> dict[tuple[str, str], float]:
+    return {(key, other): weight for key in row for other, weight in adjacency.get(key, {}).items() if key < other and other in row}
+
+
+def _change(parts: Parts, named: Iterable[Subgraph], looked_at: Collection[str]) -> PartsChange:
+    named = list(named)
+    changed = tuple(subgraph for subgraph in named if parts.members.get(subgraph.subgraph_id) != subgraph.entities)
+    return PartsChange(changed, frozenset(looked_at) - {subgraph.subgraph_id for subgraph in named})

@@ -1,0 +1,164 @@
+"""What each chunk says: its mentions and definitions, committed with it; and the log of what the next settle must look at."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from edge_node.graph.aliases import EntityName
+from edge_node.store.database import Database
+from edge_node.store.documents import delete_chunks, insert_chunks, purge_others
+from edge_node.store.vectors import VectorRows, insert_vectors
+from shared.checksum import crc
+from shared.errors import NotFound
+from shared.records import Chunk, ChunkId, EntityMention, RelationMention
+
+log = logging.getLogger("dgrag.edge.store")
+Pair = tuple[str, str]  # the ends of a relation, the lesser first
+KEYS = "(SELECT value FROM json_each(?))"
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A chunk says that ``short`` stands for ``long``; both are entity keys."""
+
+    chunk_id: ChunkId
+    long: str
+    short: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Keys and pairs whose mentions changed up to ``seq``; True where one was removed."""
+
+    seq: int
+    entities: dict[str, bool]
+    relations: dict[Pair, bool]
+
+
+class MentionStore:
+    """Tables entity_mentions, relation_mentions, definitions and changes."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def save_chunks(
+        self,
+        chunks: Sequence[Chunk],
+        entities: Iterable[EntityMention],
+        relations: Iterable[RelationMention],
+        definitions: Iterable[Definition],
+        rows: VectorRows,
+    ) -> tuple[ChunkId, ...]:
+        """Commit all chunks of their documents, their mentions and their vectors in one transaction, in place of any former ones.
+
+        Repeating it changes nothing. Returns the chunks of the versions that these documents replace. Raises NotFound when
+        their document was removed meanwhile.
+        """
+        replaced: list[ChunkId] = []
+        with self._database.write() as tx:
+            for document_id in sorted({chunk.document_id for chunk in chunks}):
+                if tx.execute("SELECT 1 FROM documents WHERE document_id = ?", (document_id,)).fetchone() is None:
+                    raise NotFound("document", document_id)
+                delete_chunks(tx, document_id)
+                replaced += purge_others(tx, document_id)
+            insert_chunks(tx, chunks)
+            tx.executemany("INSERT INTO entity_mentions VALUES (?, ?, ?, ?, ?, ?)", map(_entity_values, entities))
+            tx.executemany("INSERT INTO relation_mentions VALUES (?, ?, ?, ?, ?, ?, ?)", map(_relation_values, relations))
+            tx.executemany("INSERT INTO definitions VALUES (?, ?, ?)", [(d.chunk_id, d.long, d.short) for d in definitions])
+            insert_vectors(tx, "chunk", rows)
+        return tuple(replaced)
+
+    def entities(self, keys: Collection[str] | None = None) -> Iterator[EntityMention]:
+        """The mentions of some keys, or all, in no order. A damaged row is left out: ``store.check`` has it extracted again."""
+        query = "SELECT chunk_id, key, name, type, description, crc FROM entity_mentions"
+        for row in self._stream(query, "key", keys):
+            *fields, checksum = row
+            if crc(*fields) == checksum:
+                chunk_id, key, name, kind, description = fields
+                yield EntityMention(key, name, kind, description, chunk_id)
+            else:
+                log.error("a damaged entity mention is left out")
+
+    def relations(self, pairs: Collection[Pair] | None = None) -> Iterator[RelationMention]:
+        """The mentions of some pairs of keys, in either direction, or all; in no order. Damaged rows are left out."""
+        if pairs is None:
+            rows = self._database.stream("SELECT * FROM relation_mentions")
+        else:
+            both = json.dumps([*pairs, *((b, a) for a, b in pairs if a != b)])
+            query = (
+                "SELECT r.* FROM json_each(?) p CROSS JOIN relation_mentions r"
+                " ON r.source = json_extract(p.value, '$[0]') AND r.target = json_extract(p.value, '$[1]')"
+            )
+            rows = self._database.stream(query, (both,))
+        for row in rows:
+            *fields, checksum = row
+            if crc(*fields) == checksum:
+                chunk_id, source, target, description, keywords, strength = fields
+                yield RelationMention(source, target, description, tuple(json.loads(keywords)), strength, chunk_id)
+            else:
+                log.error("a damaged relation mention is left out")
+
+    def pairs_with(self, keys: Collection[str]) -> set[Pair]:
+        """The pairs of keys that are related, with one of ``keys`` among them."""
+        query = f"SELECT source, target FROM relation_mentions WHERE source IN {KEYS} UNION SELECT source, target FROM relation_mentions"
+        listed = json.dumps(list(keys))
+        rows = self._database.rows(f"{query} WHERE target IN {KEYS}", (listed, listed))
+        return {(min(row["source"], row["target"]), max(row["source"], row["target"])) for row in rows}
+
+    def keys(self) -> list[str]:
+        """Every key that is mentioned."""
+        return [row["key"] for row in self._database.stream("SELECT DISTINCT key FROM entity_mentions")]
+
+    def names(self, keys: Collection[str]) -> list[EntityName]:
+        """Those of the keys that are mentioned, with a surface form and the number of mentions."""
+        query = f"SELECT key, min(name) AS name, count(*) AS n FROM entity_mentions WHERE key IN {KEYS} GROUP BY key"
+        return [EntityName(row["key"], row["name"], row["n"]) for row in self._database.rows(query, (json.dumps(list(keys)),))]
+
+    def definitions(self, keys: Collection[str]) -> set[tuple[str, str]]:
+        """The (long, short) with one of ``keys`` among them."""
+        query = f"SELECT long, short FROM definitions WHERE long IN {KEYS} UNION SELECT long, short FROM definitions WHERE short IN {KEYS}"
+        listed = json.dumps(list(keys))
+        return {(row["long"], row["short"]) for row in self._database.rows(query, (listed, listed))}
+
+    def chunk_documents(self, chunk_ids: Collection[str]) -> dict[str, str]:
+        """Document id of each of the chunks."""
+        query = f"SELECT chunk_id, document_id FROM chunks WHERE chunk_id IN {KEYS}"
+        return {row["chunk_id"]: row["document_id"] for row in self._database.rows(query, (json.dumps(list(chunk_ids)),))}
+
+    def changes(self) -> Changes:
+        """What changed since the last settle."""
+        seq, entities, relations = 0, dict[str, bool](), dict[Pair, bool]()
+        for row in self._database.stream("SELECT seq, source, target, removed FROM changes ORDER BY seq"):
+            seq, source, target, removed = row
+            if target:
+                relations[source, target] = relations.get((source, target), False) or bool(removed)
+            else:
+                entities[source] = entities.get(source, False) or bool(removed)
+        return Changes(seq, entities, relations)
+
+    def log_changes(self, keys: Collection[str], pairs: Iterable[Pair]) -> None:
+        """Have the next settle look at these too."""
+        rows = [*((key, "") for key in keys), *pairs]
+        if rows:
+            with self._database.write() as tx:
+                tx.executemany("INSERT INTO changes (source, target, removed) VALUES (?, ?, 0)", rows)
+
+    def _stream(self, query: str, column: str, keys: Collection[str] | None) -> Iterator[sqlite3.Row]:
+        if keys is None:
+            return self._database.stream(query)
+        return self._database.stream(f"{query} WHERE {column} IN {KEYS}", (json.dumps(list(keys)),))
+
+
+def _entity_values(mention: EntityMention) -> tuple[str | int, ...]:
+    fields = (mention.chunk_id, mention.key, mention.name, mention.type, mention.description)
+    return (*fields, crc(*fields))
+
+
+def _relation_values(mention: RelationMention) -> tuple[str | float, ...]:
+    keywords = json.dumps(mention.keywords)
+    fields = (mention.chunk_id, mention.source, mention.target, mention.description, keywords, mention.strength)
+    return (*fields, crc(*fields))

@@ -1,0 +1,68 @@
+"""Receipts: what was deleted, and whether every trace of it is gone."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from edge_node.store.database import Database
+from shared.errors import NotFound
+from shared.records import DocumentId
+
+UNSETTLED = 2**62  # version of a receipt whose deletion no settle has followed yet
+ACKNOWLEDGED = "cloud_version"  # key in meta: the newest version of the summaries that the cloud is known to have
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """``version``: a cloud that has this version of the summaries has forgotten too. ``erased``: no byte is left in the store's files."""
+
+    receipt_id: str
+    document_id: DocumentId
+    deleted_at: float  # seconds since the epoch
+    chunks: int
+    version: int
+    erased: bool
+
+
+class ReceiptStore:
+    """Table receipts."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+
+    def get(self, receipt_id: str) -> Receipt:
+        """One receipt. Raises NotFound."""
+        row = self.database.row("SELECT * FROM receipts WHERE receipt_id = ?", (receipt_id,))
+        if row is None:
+            raise NotFound("receipt", receipt_id)
+        return Receipt(**{**dict(row), "erased": bool(row["erased"])})
+
+    def unfinished(self) -> tuple[str, ...]:
+        """Receipts of deletions of which something may be left; the next settle and erasure finish them."""
+        return tuple(str(row["receipt_id"]) for row in self.database.rows("SELECT receipt_id FROM receipts WHERE NOT erased"))
+
+    def settled(self, receipt_ids: Iterable[str], *, erased: bool) -> None:
+        """A settle that began after these deletions is done."""
+        with self.database.write() as tx:
+            version = int(tx.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()["value"])
+            tx.executemany(
+                "UPDATE receipts SET version = min(version, ?), erased = ? WHERE receipt_id = ?",
+                [(version, erased, receipt_id) for receipt_id in receipt_ids],
+            )
+
+    def acknowledged(self) -> int:
+        """The newest version of the summaries that the cloud is known to have; -1: none."""
+        return int(self.database.meta(ACKNOWLEDGED, "-1"))
+
+
+def write_receipt(tx: sqlite3.Connection, document_id: DocumentId, *, chunks: int, now: float) -> str:
+    """Note a deletion, part of the caller's transaction; returns the receipt's id."""
+    receipt_id = secrets.token_hex(8)
+    tx.execute(
+        "INSERT INTO receipts (receipt_id, document_id, deleted_at, chunks, version) VALUES (?, ?, ?, ?, ?)",
+        (receipt_id, document_id, now, chunks, UNSETTLED),
+    )
+    return receipt_id

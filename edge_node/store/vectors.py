@@ -1,0 +1,79 @@
+"""Vectors by kind and key: float32 blobs, each with its checksum and the hash of the text that was embedded."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+from zlib import crc32
+
+import numpy as np
+
+from edge_node.store.database import Database
+from shared.checksum import crc
+from shared.ports import FloatArray
+
+log = logging.getLogger("dgrag.edge.store")
+VectorKind = Literal["chunk", "entity", "relation"]
+
+
+@dataclass(frozen=True, slots=True)
+class VectorRows:
+    """Vectors of one kind: row i of ``vectors`` (n, d) belongs to ``keys[i]``."""
+
+    keys: tuple[str, ...]
+    text_hashes: tuple[str, ...]
+    vectors: FloatArray
+
+
+class VectorStore:
+    """Table vectors."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def load(self, kind: VectorKind, dimensions: int) -> VectorRows:
+        """All vectors of a kind, each checked; one that is damaged or of another dimension is left out, and made again by a settle."""
+        count = self._database.row("SELECT count(*) AS n FROM vectors WHERE kind = ?", (kind,))
+        matrix = np.empty((count["n"] if count else 0, dimensions), dtype="<f4")
+        keys: list[str] = []
+        hashes: list[str] = []
+        size, filled, damaged = 4 * dimensions, 0, 0
+        for key, text_hash, blob, checksum in self._database.stream(
+            "SELECT key, text_hash, vector, crc FROM vectors WHERE kind = ?", (kind,)
+        ):
+            if len(blob) != size or crc32(blob, crc32(f"{key}\x1f".encode("utf-8", "surrogatepass"))) != checksum or filled == len(matrix):
+                damaged += 1
+                continue
+            matrix[filled] = np.frombuffer(blob, dtype="<f4")
+            filled += 1
+            keys.append(key)
+            hashes.append(text_hash)
+        if damaged:
+            log.error("%d damaged %s vectors are left out", damaged, kind)
+        return VectorRows(tuple(keys), tuple(hashes), matrix[:filled].astype(np.float32, copy=False))
+
+    def hashes(self, kind: VectorKind, keys: Collection[str]) -> dict[str, str]:
+        """The text hash of each of the keys that has a vector."""
+        query = "SELECT key, text_hash FROM vectors WHERE kind = ? AND key IN (SELECT value FROM json_each(?))"
+        return {row["key"]: row["text_hash"] for row in self._database.rows(query, (kind, json.dumps(list(keys))))}
+
+    def save(self, kind: VectorKind, rows: VectorRows, *, drop: Sequence[str] = ()) -> None:
+        """Insert or replace some, and delete others; unknown keys are ignored."""
+        with self._database.write() as tx:
+            tx.execute("DELETE FROM vectors WHERE kind = ? AND key IN (SELECT value FROM json_each(?))", (kind, json.dumps(list(drop))))
+            insert_vectors(tx, kind, rows)
+
+
+def insert_vectors(tx: sqlite3.Connection, kind: VectorKind, rows: VectorRows) -> None:
+    """Insert or replace, part of the caller's transaction."""
+    tx.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", _values(kind, rows))
+
+
+def _values(kind: VectorKind, rows: VectorRows) -> Iterable[tuple[str, str, str, bytes, int]]:
+    for key, text_hash, vector in zip(rows.keys, rows.text_hashes, rows.vectors, strict=True):
+        blob = vector.astype("<f4").tobytes()
+        yield kind, key, text_hash, blob, crc(key, blob)

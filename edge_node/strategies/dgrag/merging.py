@@ -1,0 +1,120 @@
+"""① Entities and relations merged from their mentions: all of them at start, later those that a change can reach."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from edge_node.graph.knowledge_graph import Graph, Pair, merge, merge_entities, merge_relations, needs_summary
+from edge_node.store.graph import GraphStore
+from edge_node.store.mentions import Changes
+from edge_node.store.passages import text_hash
+from edge_node.strategies.dgrag.resolve import Resolved, Resolver
+from shared.records import Entity, EntityMention, Relation
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What was looked at: each entity and relation as it is now, None where it is no more."""
+
+    entities: dict[str, Entity | None]
+    relations: dict[Pair, Relation | None]
+    removed: frozenset[str]  # entities, and ends of relations, of which a mention was removed
+    wanted: dict[str, str]  # entities whose descriptions are too long together -> hash of these
+    outdated: frozenset[str]  # entities whose shortened description is of other descriptions
+
+
+class Merger:
+    """Reads mentions under the present aliases. ``by_model``: long descriptions are replaced by what the model made of them."""
+
+    def __init__(self, store: GraphStore, resolver: Resolver, limit_chars: int, *, by_model: bool) -> None:
+        self._store = store
+        self._resolver = resolver
+        self._limit_chars = limit_chars
+        self._by_model = by_model
+        self.wanted: dict[str, str] = {}  # what the model should shorten: entity -> hash of its descriptions
+
+    def everything(self) -> Graph:
+        """The whole graph."""
+        canonical, mentions = self._resolver.canonical, list(self._store.mentions.entities())
+        graph = merge(mentions, self._store.mentions.relations(), canonical, limit_chars=self._limit_chars)
+        if not self._by_model:
+            return graph
+        shortened, self.wanted, _ = self._shortened(graph.entities, mentions, canonical)
+        return Graph(graph.entities | shortened, graph.relations)
+
+    def merge(self, changes: Changes, resolved: Resolved) -> Merged:
+        """Entities and relations with changed mentions, and those of keys that stand for another entity than before."""
+        now = {**self._resolver.canonical, **resolved.now}
+        entities, mentions = self._entities(changes, resolved, now)
+        shortened, wanted, outdated = self._shortened(entities, mentions, now) if self._by_model else ({}, {}, frozenset[str]())
+        removed = {resolved.before[key] for key, is_removed in changes.entities.items() if is_removed} | {
+            end for pair, is_removed in changes.relations.items() if is_removed for end in self._ends(pair)
+        }
+        return Merged(
+            {key: shortened.get(key) or entity for key, entity in entities.items()},
+            self._relations(changes, resolved, now),
+            frozenset(removed | {now.get(key, key) for key in removed}),
+            wanted,
+            outdated,
+        )
+
+    def accept(self, merged: Merged) -> None:
+        """It is committed: from now on, this is what the model should shorten."""
+        for key in merged.entities:
+            self.wanted.pop(key, None)
+        self.wanted |= merged.wanted
+
+    def _ends(self, pair: Pair) -> tuple[str, str]:
+        canonical = self._resolver.canonical
+        return canonical.get(pair[0], pair[0]), canonical.get(pair[1], pair[1])
+
+    def _entities(
+        self, changes: Changes, resolved: Resolved, now: Mapping[str, str]
+    ) -> tuple[dict[str, Entity | None], list[EntityMention]]:
+        moved = resolved.moved | set(changes.entities)
+        asked = {entity for key in moved for entity in (resolved.before[key], resolved.now[key])}
+        groups = {key for key in resolved.keys if resolved.now[key] in asked} | asked
+        mentions = list(self._store.mentions.entities(groups))
+        found = merge_entities((m for m in mentions if now.get(m.key, m.key) in asked), now, limit_chars=self._limit_chars)
+        return {key: found.get(key) for key in asked}, mentions
+
+    def _relations(self, changes: Changes, resolved: Resolved, now: Mapping[str, str]) -> dict[Pair, Relation | None]:
+        """All pairs of keys that stand for an asked pair of entities are read again, in one query."""
+        raw = set(changes.relations) | self._store.mentions.pairs_with(resolved.moved) if resolved.moved else set(changes.relations)
+        asked = {_pair(*self._ends(pair)) for pair in raw} | {_pair(now.get(a, a), now.get(b, b)) for a, b in raw}
+        groups = self._groups(now, {end for pair in asked for end in pair})
+        pairs = {_pair(a, b) for source, target in asked for a in groups[source] for b in groups[target]}
+        found = merge_relations(self._store.mentions.relations(pairs), now, limit_chars=self._limit_chars)
+        return {pair: found.get(pair) for pair in asked if pair[0] != pair[1]}
+
+    def _groups(self, now: Mapping[str, str], entities: Iterable[str]) -> dict[str, set[str]]:
+        groups = {entity: {entity} for entity in entities}
+        for key, entity in now.items():
+            if entity in groups:
+                groups[entity].add(key)
+        return groups
+
+    def _shortened(
+        self, entities: Mapping[str, Entity | None], mentions: Iterable[EntityMention], canonical: Mapping[str, str]
+    ) -> tuple[dict[str, Entity], dict[str, str], frozenset[str]]:
+        """(entities with the model's description, hashes of what it should describe, keys whose description it made of something else)."""
+        texts: dict[str, set[str]] = defaultdict(set)
+        for mention in mentions:
+            texts[canonical.get(mention.key, mention.key)].add(mention.description)
+        long = {key: descriptions_hash(texts[key]) for key in entities if needs_summary(texts[key], self._limit_chars)}
+        stored = self._store.descriptions(entities)
+        good = {key: text for key, (made_of, text) in stored.items() if long.get(key) == made_of}
+        shortened = {key: replace(entity, description=good[key]) for key, entity in entities.items() if entity and key in good}
+        wanted = {key: made_of for key, made_of in long.items() if key not in good}
+        return shortened, wanted, frozenset(stored) - frozenset(good)
+
+
+def descriptions_hash(texts: Iterable[str]) -> str:
+    """Identity of an entity's descriptions, in any order."""
+    return text_hash("\n".join(sorted(set(texts))))
+
+
+def _pair(a: str, b: str) -> Pair:
+    return (a, b) if a < b else (b, a)

@@ -1,0 +1,111 @@
+"""② What a language model makes better: summaries of subgraphs, descriptions that are too long. One text at a time, each committed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from edge_node.graph.knowledge_graph import Graph, describe
+from edge_node.graph.model_summaries import Written, model_description, model_summary
+from edge_node.graph.summaries import extractive_summary, part_of
+from edge_node.store.graph import StoredSummary
+from edge_node.strategies.base import Cost, Progress, Tools
+from edge_node.strategies.dgrag.settle import Settler
+from edge_node.strategies.dgrag.telling import facts_of
+from shared.errors import ModelReplyError
+from shared.records import Summary, SummaryId
+
+log = logging.getLogger("dgrag.edge.refine")
+AT_ONCE = 8  # texts in one go: a new document must not wait longer (performance goal F4)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Characters of a description, and seconds of one call."""
+
+    description_chars: int
+    deadline_s: float
+
+
+class Refiner:
+    """Asks the model for what the settler left plain or stale. A text whose subject changes meanwhile is thrown away."""
+
+    def __init__(self, tools: Tools, settler: Settler, limits: Limits) -> None:
+        self._tools = tools
+        self._store = tools.graph
+        self._settler = settler
+        self._limits = limits
+        self.stale = 0  # texts that the model should still write
+
+    async def count(self) -> None:
+        """Look how many texts there are to write."""
+        summaries = await asyncio.to_thread(self._store.stale_ids)
+        self.stale = len(summaries) + len(self._settler.wanted_descriptions)
+
+    async def refine(self, progress: Progress) -> Cost:
+        """Write up to AT_ONCE texts: descriptions first, as summaries rest on them. Raises ModelError; what was written is kept."""
+        descriptions = list(self._settler.wanted_descriptions.items())[:AT_ONCE]
+        summaries = (await asyncio.to_thread(self._store.stale_ids))[: AT_ONCE - len(descriptions)]
+        cost, total = Cost(), len(descriptions) + len(summaries)
+        for done, (key, wanted) in enumerate(descriptions):
+            progress("shorten descriptions", done, total)
+            cost += await self._describe(key, wanted)
+        if descriptions:
+            await self._settler.settle(progress)
+        for done, subgraph_id in enumerate(summaries, start=len(descriptions)):
+            progress("write summaries", done, total)
+            cost += await self._summarise(subgraph_id)
+        await self._tools.generator.forget_unowned()
+        await self.count()
+        return cost
+
+    async def _describe(self, key: str, wanted: str) -> Cost:
+        entity = self._settler.view.graph.entities.get(key)
+        texts = await asyncio.to_thread(self._settler.descriptions_of, key)
+        if entity is None or not texts:
+            return Cost()
+        limits = self._limits
+        try:
+            written = await model_description(
+                self._tools.generator, entity.name, texts, deadline_s=limits.deadline_s, max_chars=limits.description_chars
+            )
+        except ModelReplyError as error:
+            log.warning("the model did not shorten a description: %s", error.message)
+            text, cost = describe(texts, limits.description_chars), Cost(calls=1)
+        else:
+            text, cost = written.text, _cost(written)
+        async with self._settler.lock:
+            if self._settler.wanted_descriptions.get(key) == wanted:
+                await asyncio.to_thread(self._store.save_description, key, wanted, text)
+        return cost
+
+    async def _summarise(self, subgraph_id: str) -> Cost:
+        found = await asyncio.to_thread(self._part, subgraph_id)
+        if found is None:
+            return Cost()
+        stored, part = found
+        try:
+            written = await model_summary(self._tools.generator, part, deadline_s=self._limits.deadline_s)
+        except ModelReplyError as error:  # of this text only: the plain one stays
+            log.warning("the model gave no summary of %s: %s", subgraph_id, error.message)
+            text, cost = extractive_summary(part), Cost(calls=1)
+        else:
+            text, cost = written.text, _cost(written)
+        summary = Summary(SummaryId(subgraph_id), text, len(part.entities), len(part.relations))
+        better = StoredSummary(summary, stored.input_hash, facts_of(part), stale=False)
+        async with self._settler.lock:
+            await asyncio.to_thread(self._store.save_summary, better, asked_for=stored.input_hash)
+        return cost
+
+    def _part(self, subgraph_id: str) -> tuple[StoredSummary, Graph] | None:
+        """The stored summary, and the part as it is now; None where it is gone, or where a settle is at work on it."""
+        stored, members = self._store.stored_summaries([subgraph_id]).get(subgraph_id), self._settler.placer.parts.members.get(subgraph_id)
+        view = self._settler.view
+        if stored is None or members is None or not view.graph.entities.keys() >= set(members):
+            return None
+        return stored, part_of(view.graph, view.adjacency, members)
+
+
+def _cost(written: Written) -> Cost:
+    return Cost(1, written.reply.tokens_in, written.reply.tokens_out)

@@ -1,0 +1,75 @@
+"""② Which summaries a change of the graph makes different, and what they say until a language model says it better."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from edge_node.graph.knowledge_graph import Adjacency, Graph
+from edge_node.graph.summaries import extractive_summary, part_of
+from edge_node.store.graph import StoredSummary
+from edge_node.store.passages import text_hash
+from shared.checksum import crc
+from shared.records import Summary, SummaryId
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryForm:
+    """Who writes summaries; a model's is written again when this share of its facts is different (performance goal F4)."""
+
+    by_model: bool
+    staleness: float
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Summaries that the cloud must learn, and those that say what they said but are made of something else, or are stale now."""
+
+    changed: list[StoredSummary]
+    kept: list[StoredSummary]
+
+
+def tell(
+    graph: Graph,
+    adjacency: Adjacency,
+    members: Mapping[str, Sequence[str]],
+    stored: Mapping[str, StoredSummary],
+    removed_from: Collection[str],
+    form: SummaryForm,
+) -> Told:
+    """Look at the parts ``members``. removed_from: parts from which something was removed: their old text must not stay."""
+    told = Told([], [])
+    for subgraph_id, keys in members.items():
+        part = part_of(graph, adjacency, keys)
+        old, made_of = stored.get(subgraph_id), summary_hash(part)
+        if old is not None and old.input_hash == made_of:
+            continue
+        if old is not None and form.by_model and subgraph_id not in removed_from:
+            stale = old.stale or changed_share(old.facts, facts_of(part)) >= form.staleness
+            told.kept.append(replace(old, input_hash=made_of, stale=stale))
+            continue
+        text = extractive_summary(part)
+        summary = Summary(SummaryId(subgraph_id), text, len(part.entities), len(part.relations))
+        new = StoredSummary(summary, made_of, facts_of(part), stale=form.by_model)
+        (told.kept if old is not None and old.summary == summary else told.changed).append(new)
+    return told
+
+
+def summary_hash(part: Graph) -> str:
+    """Identity of what a summary is made of: the part's entities and relations with their descriptions."""
+    return text_hash(repr(sorted(part.entities.items())) + repr(sorted(part.relations.items())))
+
+
+def facts_of(part: Graph) -> tuple[int, ...]:
+    """One number for each entity and each relation."""
+    return (*sorted(map(crc, part.entities)), *sorted(crc(*pair) for pair in part.relations))
+
+
+def changed_share(before: Collection[int], now: Collection[int]) -> float:
+    """Jaccard distance of two sets of facts, in [0, 1].
+
+    >>> changed_share([1, 2, 3], [2, 3, 4])
+    0.5
+    """
+    either = set(before) | set(now)
+    return len(set(before) ^ set(now)) / len(either) if either else 0.0

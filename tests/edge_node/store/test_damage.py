@@ -1,0 +1,109 @@
+"""Random damage to a store's files: nothing wrong is ever served, and the start always ends in a store or in a named reason (R10)."""
+
+import random
+import shutil
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from edge_node.store.database import Database
+from edge_node.store.mend import open_store
+from shared.clock import SystemClock
+from shared.errors import StoreDamaged
+from tests.support.releases import store_of_release
+
+TRIALS = 500
+SERVED = {
+    "documents": "SELECT document_id, name, title, labels, reader, raw FROM documents WHERE code <> 'damaged'",
+    "chunks": "SELECT chunk_id, document_id, ordinal, text, start, end FROM chunks",
+    "vectors": "SELECT key, vector FROM vectors",
+    "entities": "SELECT chunk_id, key, name, type, description FROM entity_mentions",
+    "relations": "SELECT chunk_id, source, target, description, keywords, strength FROM relation_mentions",
+    "aliases": "SELECT key, canonical FROM aliases",
+    "subgraphs": "SELECT subgraph_id, entities FROM subgraphs",
+    "summaries": "SELECT summary_id, text FROM summaries WHERE NOT removed",
+}
+
+
+def served(database):
+    return {table: {tuple(row) for row in database.rows(query)} for table, query in SERVED.items()}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """Three copies of one store's files as a kill leaves them, of growing age, and what the newest serves."""
+    folder = tmp_path_factory.mktemp("sound")
+    path = store_of_release("v1", folder / "live")
+    database = Database(path)
+    database.erase()
+    copies = []
+    for number in range(3):
+        database.set_meta("note", str(number))
+        copies.append(shutil.copytree(folder / "live", folder / f"copy{number}"))
+    truth = served(database)
+    database.close()
+    return copies, truth
+
+
+def flip(content, rng):
+    used = np.flatnonzero(np.frombuffer(bytes(content), dtype=np.uint8))  # most of a small store's pages is empty
+    if len(used):
+        content[int(rng.choice(used))] ^= 1 << rng.randrange(8)
+
+
+def zero_page(content, rng):
+    at = rng.randrange(max(1, len(content) // 4096)) * 4096
+    content[at : at + 4096] = bytes(len(content[at : at + 4096]))
+
+
+def cut(content, rng):
+    del content[rng.randrange(len(content) + 1) :]
+
+
+def corrupt(folder, older, rng):
+    """Damage one file of a store in one way; returns the way's name."""
+    name = rng.choice(["edge.db"] * 4 + ["edge.db-wal", "edge.seq"])
+    way = rng.choice(["flip"] * 5 + ["zero", "cut", "swap", "missing"])
+    file = folder / name
+    if way == "swap":
+        shutil.copy(older / name, file)
+    elif way == "missing" and name != "edge.db":
+        file.unlink()
+    else:
+        content = bytearray(file.read_bytes())
+        {"flip": flip, "zero": zero_page}.get(way, cut)(content, rng)
+        file.write_bytes(content)
+    (folder / "edge.db-shm").unlink(missing_ok=True)
+    return way
+
+
+def outcome(folder, sound, seed):
+    """Corrupt a copy of the store and start; what came of it. Any error but StoreDamaged is a crash, and fails the test."""
+    copies, truth = sound
+    rng = random.Random(seed)
+    place = shutil.copytree(copies[-1], folder / str(seed))
+    corrupt(place, copies[rng.randrange(2)], rng)
+    try:
+        database = open_store(place / "edge.db", SystemClock())
+        try:
+            now = served(database)
+        finally:
+            database.close()
+    except StoreDamaged as error:
+        return "damage named" if error.message and error.next_step else "damage without a word"
+    finally:
+        shutil.rmtree(place)
+    if any(not now[table] <= truth[table] for table in SERVED):
+        return "silently wrong"
+    return "sound" if now == truth else "mended"
+
+
+def test_nothing_wrong_is_served_after_random_damage_and_the_start_never_crashes(tmp_path, sound):
+    outcomes = Counter(outcome(tmp_path, sound, seed) for seed in range(TRIALS))
+    assert set(outcomes) == {"damage named", "mended", "sound"}, outcomes
+
+
+def test_null_control_without_the_checksums_something_wrong_is_served(tmp_path, sound, monkeypatch):
+    monkeypatch.setattr("edge_node.store.mend.examine", lambda tx: ())
+    assert any(outcome(tmp_path, sound, seed) == "silently wrong" for seed in range(TRIALS))

@@ -1,0 +1,116 @@
+"""Stores of earlier releases open, are brought up to date, and a migration that is killed at any statement harms nothing (R16)."""
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from edge_node.store.check import examine
+from edge_node.store.database import Database
+from edge_node.store.mend import open_store
+from shared.clock import SystemClock
+from shared.errors import StoreError
+from tests.support.releases import store_of_release
+from tests.support.running_edge import running_edge
+
+KILL_AT_EACH_STATEMENT = """
+import os, shutil, sqlite3, sys
+from pathlib import Path
+from edge_node.store.database import Database
+import shared.sqlite
+
+source, folder = Path(sys.argv[1]), Path(sys.argv[2])
+plain, killed = shared.sqlite.connect, 0
+
+def dying(at):
+    def connect(path, **options):
+        connection, seen = plain(path, **options), [0]
+        def count(_):
+            seen[0] += 1
+            if seen[0] == at:
+                os._exit(9)
+        connection.set_trace_callback(count)
+        return connection
+    return connect
+
+for at in range(1, 1000):
+    place = folder / str(at)
+    place.mkdir()
+    shutil.copy(source, place / "edge.db")
+    child = os.fork()
+    if child == 0:
+        shared.sqlite.connect = dying(at)
+        Database(place / "edge.db").close()
+        os._exit(0)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0:
+        break
+print(at - 1)
+"""
+
+
+@pytest.fixture
+def v1(tmp_path):
+    return store_of_release("v1", tmp_path / "v1")
+
+
+def test_a_store_of_release_1_opens_and_every_checksum_holds(v1):
+    database = Database(v1)
+    assert database.row("PRAGMA user_version")[0] == 2
+    with database.write() as tx:
+        assert examine(tx) == ()
+    database.close()
+    assert not list(v1.parent.glob("*.bak"))
+
+
+async def test_an_edge_answers_from_a_store_of_release_1(v1):
+    async with running_edge(v1.parent, strategy="dgrag") as edge:
+        await edge.settled()
+        assert edge.node.status()["documents"]["indexed"] == 3
+        answer = await edge.ask("Which ward reported the failure of four infusion pumps?")
+        assert answer["citations"][0]["document"] == "pumps.md"
+
+
+@pytest.mark.parametrize(
+    ("table", "damage"),
+    [
+        ("chunks", "UPDATE chunks SET text = text || 'x' WHERE ordinal = 1"),
+        ("vectors", "UPDATE vectors SET vector = zeroblob(length(vector)) WHERE kind = 'chunk'"),
+        ("summaries", "UPDATE summaries SET text = 'forged'"),
+    ],
+)
+def test_what_was_damaged_before_the_migration_is_still_seen_after_it(v1, table, damage):
+    with closing(sqlite3.connect(v1)) as connection:
+        connection.execute(damage)
+        connection.commit()
+    database = Database(v1)
+    with database.write() as tx:
+        assert {found.table for found in examine(tx)} == {table}
+    database.close()
+
+
+def test_a_migration_killed_at_any_statement_leaves_a_store_that_opens(v1, tmp_path, root):
+    trials = tmp_path / "trials"
+    trials.mkdir()
+    with closing(sqlite3.connect(v1)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    command = [sys.executable, "-c", KILL_AT_EACH_STATEMENT, str(v1), str(trials)]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert int(done.stdout) >= 30
+    for place in trials.iterdir():
+        database = open_store(place / "edge.db", SystemClock())
+        assert database.row("SELECT count(*) FROM documents")[0] == 3
+        with database.write() as tx:
+            assert examine(tx) == ()
+        database.close()
+        shutil.rmtree(place)
+
+
+def test_a_store_of_a_newer_release_is_refused_in_words(v1):
+    with closing(sqlite3.connect(v1)) as connection:
+        connection.execute("PRAGMA user_version=99")
+    with pytest.raises(StoreError, match="schema 99, this release reads up to 2") as told:
+        Database(v1)
+    assert "newer release" in told.value.next_step

@@ -1,0 +1,124 @@
+"""R1: an edge is killed at the nth write or at a random time, often again while it recovers, and must have lost nothing.
+
+``python -m tests.faults.kills 3000`` is the long run. ``--boast`` is the null control: a client that takes what it has
+only sent for acknowledged must see losses.
+"""
+
+import argparse
+import random
+import shutil
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from tests.faults import workload
+from tests.faults.forks import Child, Strace, run
+from tests.faults.report import campaign, tell
+
+SECOND_SHARE = 0.5  # of the trials; some are over before the second kill comes
+WRITES = "trace=pwrite64"
+STEPS = len(workload.STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """An uninterrupted life: how long, how many writes, and what it leaves."""
+
+    seconds: float
+    writes: int
+    fingerprint: dict
+
+
+def acked(lines):
+    """How many steps were acknowledged.
+
+    >>> acked(["open", "ack 0", "ack 1"])
+    2
+    """
+    return max((int(line.split()[1]) + 1 for line in lines if line.startswith("ack ")), default=0)
+
+
+def normal_life(folder):
+    """Count the writes of a life that nobody interrupts; most are made by one thread."""
+    trace = folder / "trace"
+    child = Child(partial(workload.live, folder / "counted"))
+    strace = Strace(child, "-e", WRITES, output=trace)
+    child.go()
+    list(child.lines(limit_s=60))
+    strace.wait()
+    assert child.status() == 0
+    by_thread = Counter(line.split()[0] for line in trace.read_text().splitlines() if "pwrite64(" in line)
+    started = time.perf_counter()
+    said, status = run(partial(workload.live, folder / "normal"))
+    assert status == 0
+    return Normal(time.perf_counter() - started, max(by_thread.values()), workload.fingerprint(folder / "normal", said))
+
+
+def killed_life(work, rng, normal, *, of_time=1.0, of_writes=1.0):
+    """Do ``work`` until a random time or write, up to these shares of a normal life's; returns what it said, and whether it was killed."""
+    child, said, share = Child(work), [], rng.random()
+    if rng.random() < 0.5:
+        Strace(child, "-e", WRITES, "-e", f"inject=pwrite64:signal=SIGKILL:when={1 + int(share * of_writes * normal.writes)}")
+        limit_s = 60.0
+    else:
+        limit_s = share * of_time * normal.seconds
+    child.go()
+    try:
+        said.extend(child.lines(limit_s=limit_s))
+    except TimeoutError:
+        child.kill()
+        with suppress(TimeoutError):  # what it said before it died
+            said.extend(child.lines(limit_s=5))
+    return said, child.status() == -9
+
+
+def trial(rng, normal, report, folder, do):
+    """Kill, recover, finish; each fault goes into the report. Returns False where the life was over before the kill."""
+    said, killed = killed_life(partial(workload.live, folder, do=do), rng, normal)
+    if not killed:
+        return False
+    done = acked(said)
+    where = f"point {report.points}, after {done} acknowledgements"
+    if rng.random() < SECOND_SHARE:
+        _, again = killed_life(partial(workload.live, folder, first=STEPS), rng, normal, of_time=0.4, of_writes=0.03)
+        report.count("second kills", again)
+    _, status = run(partial(workload.live, folder, first=STEPS))
+    if status != 0:
+        report.fault("stuck", f"{where}: recovery ended with {status}")
+        return True
+    for kind, what in workload.wrong(folder, done):
+        report.fault(kind, f"{where}: {what}")
+    finish(report, folder, done, normal.fingerprint, where)
+    return True
+
+
+def finish(report, folder, done, expected, where):
+    """Let an edge do the steps that are not acknowledged: it must end like one that nobody interrupted."""
+    said, status = run(partial(workload.live, folder, first=done))
+    if status != 0:
+        report.fault("stuck", f"{where}: finishing ended with {status}")
+    elif (left := workload.fingerprint(folder, said)) != expected:
+        parts = sorted(key for key in left | expected if left.get(key) != expected.get(key))
+        report.fault("different", f"{where}: {', '.join(parts)}")
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("points", type=int)
+    options.add_argument("--seed", type=int, default=7)
+    options.add_argument("--boast", action="store_true")
+    chosen = options.parse_args()
+    workload.preload()
+    rng, do = random.Random(chosen.seed), workload.boast if chosen.boast else workload.persist
+    with campaign() as (report, top):
+        normal = normal_life(top)
+        while report.points < chosen.points:
+            report.points += trial(rng, normal, report, top / "edge", do)
+            shutil.rmtree(top / "edge", ignore_errors=True)
+    tell(report)
+
+
+if __name__ == "__main__":
+    main()

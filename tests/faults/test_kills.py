@@ -1,0 +1,35 @@
+"""R1: kill -9 at the nth write and at random times, also during recovery."""
+
+import pytest
+
+from tests.faults.report import told
+from tests.faults.workload import STEPS, allowed
+
+pytestmark = pytest.mark.usefixtures("strace")
+
+
+def test_an_edge_that_is_killed_anywhere_loses_nothing_and_ends_as_if_it_had_not_been(kills):
+    report = told("kills", kills)
+    assert report.faults == []
+    assert report.points == kills
+    assert report.figures["second kills"] >= kills / 5
+
+
+def test_a_client_that_counts_unanswered_requests_as_acknowledged_is_seen_to_lose_documents():
+    """The null control: the bench can see a loss."""
+    assert told("kills", 15, "--boast").found["lost"] > 0
+
+
+@pytest.mark.slow
+def test_a_thousand_kills_lose_nothing():
+    report = told("kills", 1000, "--seed", 8)
+    assert report.faults == []
+
+
+def test_the_bench_expects_what_was_acknowledged_and_allows_what_is_under_way():
+    """After the last removal is sent, its document may be there or not; once it is acknowledged, it must not."""
+    removal = next(number for number, step in enumerate(STEPS) if step.do == "remove")
+    must, may = allowed(removal)
+    assert STEPS[removal].identity in may - must
+    must, may = allowed(removal + 1)
+    assert STEPS[removal].identity not in must | may

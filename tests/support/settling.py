@@ -1,0 +1,117 @@
+"""A DGRAG strategy on a real store, whose extractor is told by the test what each document says."""
+
+import contextlib
+
+from edge_node.graph.extractor import Extracted
+from edge_node.settings import EdgeSettings
+from edge_node.store.database import Database
+from edge_node.store.documents import DocumentStore
+from edge_node.store.graph import GraphStore
+from edge_node.store.mentions import Definition
+from edge_node.store.replies import RememberingGenerator
+from edge_node.strategies.base import Tools, silent
+from edge_node.strategies.dgrag.strategy import DGRAG, Options
+from edge_node.strategies.dgrag.telling import facts_of
+from shared.clock import SystemClock
+from shared.models.fake import HashEmbedder, ScriptedGenerator
+from shared.records import Chunk, EntityMention, RelationMention
+
+
+class Told:
+    """Implements Extracts: what was put under a chunk's id."""
+
+    def __init__(self):
+        self.said = {}
+
+    async def load(self):
+        pass
+
+    async def extract(self, chunks, progress):
+        found = [self.said[chunk.chunk_id] for chunk in chunks]
+        parts = [[item for said in found for item in getattr(said, name)] for name in ("entities", "relations", "definitions")]
+        return Extracted(*map(tuple, parts))
+
+
+def said_of(chunk, names, related, definitions):
+    """What a chunk says that names ``names``."""
+    told = f"is told of, at some length and without haste, in {chunk.text}."
+    return Extracted(
+        tuple(EntityMention(name.lower(), name, "concept", f"{name} {told}", chunk.chunk_id) for name in names),
+        tuple(RelationMention(a.lower(), b.lower(), f"{a} has {b}.", ("has",), 1.0, chunk.chunk_id) for a, b in related),
+        tuple(Definition(chunk.chunk_id, long.lower(), short.lower()) for long, short in definitions),
+    )
+
+
+class Bench:
+    """A strategy with its stores; ``reply`` answers for the model."""
+
+    def __init__(self, folder, embedder, settings):
+        self.database = Database(folder / "edge.db")
+        self.documents = DocumentStore(self.database, SystemClock())
+        self.graph = GraphStore(self.database)
+        self.reply = lambda prompt: ""
+        self.model = ScriptedGenerator(lambda prompt: self.reply(prompt))
+        self.told = Told()
+        remembering = RememberingGenerator(self.model, self.database, SystemClock())
+        self.tools = Tools("ward", self.documents, self.graph, embedder or HashEmbedder(), remembering, "numpy")
+        knobs = EdgeSettings(**({"state_dir": folder, "subgraph_entities": 2} | settings))
+        options = Options(**{name: getattr(knobs, name) for name in Options.__dataclass_fields__})
+        self.strategy = DGRAG(self.tools, options, self.told)
+        self.ids = {}
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def opened(cls, folder, *, embedder=None, **settings):
+        bench = cls(folder, embedder, settings)
+        try:
+            await bench.strategy.open()
+            yield bench
+        finally:
+            bench.database.close()
+
+    async def add(self, name, names, *, related=(), definitions=(), text=""):
+        """A document of one chunk that names entities and relates some of them; in place of a former one of this name."""
+        text = text or f"{name}: {', '.join(names)}; {related}; {definitions}"
+        document_id = self.documents.accept(name, text.encode(), reader="a.md").document_id
+        chunk = Chunk(f"{document_id}:0", document_id, 0, text, 0, len(text), 3)
+        self.told.said[chunk.chunk_id] = said_of(chunk, names, related, definitions)
+        await self.strategy.add([chunk], silent)
+        self.ids[name] = document_id
+        return document_id
+
+    async def remove(self, name):
+        removed = self.documents.remove(self.ids.pop(name)).chunks
+        await self.strategy.forget(removed)
+
+    async def settle(self):
+        await self.strategy.settle(silent)
+
+    async def refine(self):
+        return await self.strategy.refine(silent)
+
+    def graph_now(self):
+        return self.strategy._settler.view.graph
+
+    def parts_now(self):
+        return self.strategy._settler.placer.parts
+
+    def adjacency_now(self):
+        return self.strategy._settler.view.adjacency
+
+    def texts(self):
+        return {summary.text for summary in self.graph.summaries()}
+
+    def fingerprint(self):
+        """The graph, and which chunks and vectors there are; all of it as the store has it and as questions see it."""
+        graph = self.graph_now()
+        vectors = {kind: self.graph.vectors.load(kind, self.tools.embedder.dimensions) for kind in ("chunk", "entity", "relation")}
+        rows = {kind: sorted(zip(found.keys, found.text_hashes, found.vectors.tolist(), strict=True)) for kind, found in vectors.items()}
+        view = self.strategy._settler.view
+        assert (len(view.entities), len(view.relations)) == (len(graph.entities), len(graph.relations))
+        assert facts_of(graph)
+        return sorted(graph.entities.items()), sorted(graph.relations.items()), rows
+
+    def everything_stored(self):
+        """Every text in every table."""
+        tables = [row["name"] for row in self.database.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        return "\n".join(str(tuple(row)) for table in tables for row in self.database.rows(f"SELECT * FROM {table}"))
