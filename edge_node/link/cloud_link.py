@@ -114,7 +114,7 @@ class CloudLink:
                         raise
                     self.state.epoch = ""  # the cloud knows other summaries of ours than we think: send all of them
                     continue
-                self._learn(known)
+                await asyncio.to_thread(self._learn, known)
                 self.state.sent_bytes += sent
                 await asyncio.to_thread(self._graph.database.set_meta, ACKNOWLEDGED, str(self.state.version))
                 await asyncio.to_thread(self._graph.drop_tombstones, version=self.state.version)
@@ -123,7 +123,7 @@ class CloudLink:
     async def _enrol(self) -> None:
         known = await self._client.enrol()
         self.state.connected, self.state.error = True, ""
-        self._learn(known)
+        await asyncio.to_thread(self._learn, known)
         log.info("enrolled at the cloud, which knows version %d", known.version)
 
     def _learn(self, known: Enrolled) -> None:

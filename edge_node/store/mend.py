@@ -105,5 +105,8 @@ def _index_again(tx: sqlite3.Connection, found: Iterable[Damage], *, now: float)
     if any(damage.document_id is None and damage.table != "vectors" for damage in lost):
         again = {row[0] for row in tx.execute("SELECT document_id FROM documents")}
     for document_id in sorted(again):
+        tx.execute(
+            "UPDATE jobs SET committed = 0 WHERE document_id = ? AND ended_at IS NULL", (document_id,)
+        )  # it has lost what it committed
         if tx.execute("SELECT 1 FROM documents WHERE document_id = ? AND status = 'indexed'", (document_id,)).fetchone():
             open_job(tx, DocumentId(document_id), now)
