@@ -27,7 +27,11 @@ def test_unrelated_texts_are_as_near_as_they_are_for_a_real_model():
 async def test_names_that_have_one_normal_form_are_one_mention_and_a_pair_is_one_relation():
     said = Said(
         [("Harrow Mill", "concept", "x"), ("harrow mill", "concept", "y"), ("Osric Vale", "concept", "z")],
-        [("Osric Vale", "Harrow Mill", "leads", "x", 5), ("Osric Vale", "harrow mill", "leads", "y", 5), ("Osric Vale", "Nobody Here", "", "", 1)],
+        [
+            ("Osric Vale", "Harrow Mill", "leads", "x", 5),
+            ("Osric Vale", "harrow mill", "leads", "y", 5),
+            ("Osric Vale", "Nobody Here", "", "", 1),
+        ],
     )
     found = await InstantExtractor(Models(say=lambda text: said)).extract([CHUNK], silent)
     assert [mention.key for mention in found.entities] == ["harrow mill", "osric vale"]
