@@ -84,9 +84,9 @@ async def test_a_new_cloud_gets_a_snapshot(graph):
     link = CloudLink(cloud, graph, found)
     async with running(link):
         await cloud.pushed.wait()
+        await until(lambda: link.in_sync)
     assert [summary.text for summary in cloud.deltas[0].upserts] == ["about a"]
     assert cloud.deltas[0].base_version == 0
-    assert link.in_sync
 
 
 async def test_a_cloud_that_asks_for_a_resync_gets_everything(graph):
@@ -137,7 +137,7 @@ async def test_a_cloud_that_comes_back_is_told_what_it_missed(graph, monkeypatch
         await until(lambda: link.state.error == "away")
         assert not link.in_sync
         cloud.away = False
-        await cloud.pushed.wait()
+        await until(lambda: link.in_sync)
     assert link.state.version == graph.version()
 
 
