@@ -14,4 +14,10 @@ def crc(*fields: Field) -> int:
     >>> crc("a") == crc(b"a"), crc("a", "b") == crc("ab"), crc("a", 1.5) == crc("a", "1.5")
     (True, False, True)
     """
-    return crc32(_BETWEEN.join(field if isinstance(field, bytes) else str(field).encode("utf-8", "surrogatepass") for field in fields))
+    return crc32(_BETWEEN.join([_bytes(field) for field in fields]))
+
+
+def _bytes(field: Field) -> bytes:
+    if isinstance(field, bytes):
+        return field
+    return (field if isinstance(field, str) else str(field)).encode("utf-8", "surrogatepass")

@@ -87,6 +87,9 @@ class Tokenizer(Protocol):
     def spans(self, text: str) -> Sequence[tuple[int, int]]:
         """Character span [start, end) of each token, in order."""
 
+    def sizes(self, words: Sequence[str]) -> Sequence[int]:
+        """Number of tokens of each word, as it has between blanks."""
+
 
 class VectorIndex(Protocol):
     """Exact search by cosine over keyed unit vectors. A cache of the store: never saved."""

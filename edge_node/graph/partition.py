@@ -6,11 +6,12 @@ grouped by chunk and document.
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush
-from itertools import chain, count
+from itertools import count
 from threading import Lock
 from typing import Literal
 
@@ -25,31 +26,6 @@ Rows = list[int]
 
 ITERATIONS = 2
 _igraph_chance = Lock()  # igraph has one random number generator a process
-
-
-class _Chance:
-    """A seeded generator with the methods that igraph calls; numbers are drawn in blocks, as single draws are slow."""
-
-    def __init__(self, seed: int) -> None:
-        self._rng = np.random.default_rng(seed)
-        blocks = (self._rng.integers(0, 2**64, size=4096, dtype=np.uint64).tolist() for _ in count())
-        self._words: Iterator[int] = chain.from_iterable(blocks)
-
-    def getrandbits(self, k: int) -> int:
-        """Return k <= 64 random bits."""
-        return next(self._words) >> (64 - k)
-
-    def random(self) -> float:
-        """Uniform on [0, 1)."""
-        return (next(self._words) >> 11) / 2**53
-
-    def randint(self, low: int, high: int) -> int:
-        """Uniform on low, …, high."""
-        return low + next(self._words) % (high - low + 1)
-
-    def gauss(self, mean: float, deviation: float) -> float:
-        """Normal."""
-        return float(self._rng.normal(mean, deviation))
 
 
 def partition(
@@ -88,15 +64,13 @@ def communities(graph: igraph.Graph, limit: int, seed: int, method: Method) -> l
 def graph_of(names: Sequence[str], edges: Mapping[tuple[str, str], float]) -> igraph.Graph:
     """Row i is ``names[i]``; weights of both directions of a pair are added, loops left out."""
     row = {name: place for place, name in enumerate(names)}
-    weights: dict[tuple[int, int], float] = {}
-    for (source, target), weight in edges.items():
-        a, b = row[source], row[target]
-        if a != b:
-            pair = (a, b) if a < b else (b, a)
-            weights[pair] = weights.get(pair, 0.0) + weight
-    pairs = sorted(weights)
-    graph = igraph.Graph(n=len(names), edges=pairs)
-    graph.es["weight"] = [weights[pair] for pair in pairs]
+    ends = np.array([(row[source], row[target]) for source, target in edges], dtype=np.int64).reshape(-1, 2)
+    ends.sort(axis=1)
+    weights = np.fromiter(edges.values(), dtype=np.float64, count=len(edges))
+    proper = ends[:, 0] != ends[:, 1]
+    codes, place = np.unique(ends[proper, 0] * max(1, len(names)) + ends[proper, 1], return_inverse=True)
+    graph = igraph.Graph(n=len(names), edges=np.stack(np.divmod(codes, max(1, len(names))), axis=1))
+    graph.es["weight"] = np.bincount(place, weights=weights[proper], minlength=len(codes)).tolist()
     return graph
 
 
@@ -104,7 +78,7 @@ def _by_igraph(graph: igraph.Graph, seed: int) -> list[Rows]:
     if graph.ecount() == 0:
         return [[row] for row in range(graph.vcount())]
     with _igraph_chance:
-        igraph.set_random_number_generator(_Chance(seed))
+        igraph.set_random_number_generator(random.Random(seed))
         found = graph.community_leiden(objective_function="modularity", weights="weight", n_iterations=ITERATIONS)
     return [list(part) for part in found]
 

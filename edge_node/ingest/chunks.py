@@ -81,18 +81,13 @@ def _pieces(text: str, tokenizer: Tokenizer, *, size: int) -> _Pieces:
 def _sized_words(text: str, tokenizer: Tokenizer, *, size: int) -> Iterator[tuple[int, int, int]]:
     """Yield (start, end, tokens) of each word, over-long words in pieces."""
     for block in _BLOCK.finditer(text):
-        spans = [span for span in tokenizer.spans(block.group()) if span[0] < span[1]]
-        token = 0
-        for word in _WORD.finditer(block.group()):
-            first = token
-            while token < len(spans) and spans[token][1] <= word.end():
-                token += 1
-            start, end = block.start() + word.start(), block.start() + word.end()
-            if end - start <= _LONGEST and token - first <= min(size, _LONGEST // 8):
-                yield start, end, max(1, token - first)
+        words = [(match.start(), match.end()) for match in _WORD.finditer(text, block.start(), block.end())]
+        counts = tokenizer.sizes([text[start:end] if end - start <= _LONGEST else "" for start, end in words])
+        for (start, end), tokens in zip(words, counts, strict=True):
+            if end - start <= _LONGEST and tokens <= min(size, _LONGEST // 8):
+                yield start, end, max(1, tokens)
             else:
-                cuts = [block.start() + span[0] for span in spans[first:token]]
-                yield from _cut(start, end, cuts)
+                yield from _cut(start, end, [start + span[0] for span in tokenizer.spans(text[start:end]) if span[0] < span[1]])
 
 
 def _cut(start: int, end: int, token_starts: Sequence[int]) -> Iterator[tuple[int, int, int]]:

@@ -104,8 +104,6 @@ class Worker:
         self._wanted += 1
         return await self._settle(self._wanted)
 
-    # ------------------------------------------------------------ the work
-
     async def run(self) -> None:
         """Work until cancelled. What not even one document's or one settle's guard could take starts the work anew, after a wait."""
         trouble = Backoff()
@@ -231,6 +229,7 @@ class Worker:
         await self._with_space(
             lambda: asyncio.to_thread(self._queue.requeue, job.job_id, wait_s=wait_s, code=error.code, reason=error.message)
         )
+        self._resume_at = time.perf_counter() + wait_s  # not before the job itself is due: it goes first
         await self.news.tell(Step("waiting for the model", job_id=job.job_id))
 
     async def _park(self, job: Job, error: BaseException) -> None:
@@ -259,11 +258,12 @@ class Worker:
         return error
 
     async def _settle_and_tell(self) -> None:
-        committed, deletions = tuple(self._committed), await asyncio.to_thread(self._receipts.unfinished)
+        committed = tuple(self._committed)
+        deletions, mark = await asyncio.to_thread(self._receipts.unfinished), await asyncio.to_thread(self._receipts.unerased)
         await self._strategy.settle(self._progress(""))
         await asyncio.to_thread(self._queue.finish, committed)
         self._committed = [job_id for job_id in self._committed if job_id not in committed]
-        erased = await asyncio.to_thread(self._queue.database.erase)
+        erased = await asyncio.to_thread(self._receipts.erase, mark)
         if deletions:
             await asyncio.to_thread(self._receipts.settled, deletions, erased=erased)
         await self._on_settled()

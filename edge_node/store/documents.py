@@ -12,7 +12,7 @@ from typing import Any
 
 from edge_node.store.database import Database
 from edge_node.store.jobs import DAMAGED, end_jobs, mark_committed, open_job
-from edge_node.store.receipts import write_receipt
+from edge_node.store.receipts import mark_unerased, write_receipt
 from edge_node.store.replies import delete_replies, usage
 from shared.checksum import crc
 from shared.errors import Conflict, NotFound
@@ -213,6 +213,7 @@ def _purge(tx: sqlite3.Connection, identity: DocumentId) -> tuple[ChunkId, ...]:
     delete_replies(tx, identity)
     if tx.execute("DELETE FROM documents WHERE document_id = ?", (identity,)).rowcount == 0:  # its jobs follow by cascade
         raise NotFound("document", identity)
+    mark_unerased(tx)
     return removed
 
 

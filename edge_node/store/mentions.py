@@ -160,5 +160,5 @@ def _entity_values(mention: EntityMention) -> tuple[str | int, ...]:
 
 def _relation_values(mention: RelationMention) -> tuple[str | float, ...]:
     keywords = json.dumps(mention.keywords)
-    fields = (mention.chunk_id, mention.source, mention.target, mention.description, keywords, mention.strength)
+    fields = (mention.chunk_id, mention.source, mention.target, mention.description, keywords, float(mention.strength))
     return (*fields, crc(*fields))

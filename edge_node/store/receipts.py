@@ -12,6 +12,7 @@ from shared.errors import NotFound
 from shared.records import DocumentId
 
 UNSETTLED = 2**62  # version of a receipt whose deletion no settle has followed yet
+UNERASED = "unerased"  # key in meta: something was deleted since the store's files were last overwritten; the value names the last time
 ACKNOWLEDGED = "cloud_version"  # key in meta: the newest version of the summaries that the cloud is known to have
 
 
@@ -53,9 +54,28 @@ class ReceiptStore:
                 [(version, erased, receipt_id) for receipt_id in receipt_ids],
             )
 
+    def unerased(self) -> str:
+        """Names the last deletion whose bytes may still be in the store's files; empty: there is none."""
+        return self.database.meta(UNERASED)
+
+    def erase(self, mark: str) -> bool:
+        """Overwrite the bytes of what was deleted up to ``mark``, and of what was derived from it; False if they are still there."""
+        if not mark:
+            return True
+        if not self.database.erase():
+            return False
+        with self.database.write() as tx:
+            tx.execute("DELETE FROM meta WHERE key = ? AND value = ?", (UNERASED, mark))
+        return True
+
     def acknowledged(self) -> int:
         """The newest version of the summaries that the cloud is known to have; -1: none."""
         return int(self.database.meta(ACKNOWLEDGED, "-1"))
+
+
+def mark_unerased(tx: sqlite3.Connection) -> None:
+    """Something is deleted, part of the caller's transaction: the files must be overwritten."""
+    tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (UNERASED, secrets.token_hex(8)))
 
 
 def write_receipt(tx: sqlite3.Connection, document_id: DocumentId, *, chunks: int, now: float) -> str:

@@ -60,6 +60,10 @@ class WordTokenizer:
         """Character span [start, end) of each token, in order."""
         return [match.span() for match in WORD.finditer(text)]
 
+    def sizes(self, words: Sequence[str]) -> Sequence[int]:
+        """Number of tokens of each word."""
+        return [self.count(word) for word in words]
+
 
 class ScriptedGenerator:
     """Answers as ``reply`` says: one text for all samples, or one for each. ``prompts`` keeps what was asked, in order.

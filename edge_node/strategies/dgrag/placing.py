@@ -9,6 +9,7 @@ from edge_node.graph.knowledge_graph import Graph
 from edge_node.graph.partition import Home, Method, partition
 from edge_node.graph.repair import Parts, PartsChange, applied, repair, replace_all, worth_replacing
 from edge_node.store.graph import GraphStore
+from edge_node.strategies.dgrag.merging import Merged
 from edge_node.strategies.dgrag.view import View
 from shared.records import Subgraph
 
@@ -42,15 +43,15 @@ class Placer:
         bare = (keys for subgraph_id, keys in self.parts.members.items() if subgraph_id not in summarised)
         return (graph.entities.keys() ^ self.parts.home.keys()) | {key for keys in bare for key in keys}
 
-    def place(self, view: View, *, looked_at: int) -> Placed:
+    def place(self, view: View, merged: Merged) -> Placed:
         """Repair the partition; where much has changed since the last full one, compare with that, and take it if it is better.
 
-        looked_at: entities and relations that may have changed. Not those that differ from the last view: the one at start
-        already shows what a stop left unsettled.
+        Looks at all that was merged, not at what differs from the last view: the one at start already shows what a stop left unsettled.
         """
         graph, parts = view.graph, self.parts
-        new, gone = graph.entities.keys() - parts.home.keys(), parts.home.keys() - graph.entities.keys()
-        drift = self._drift + looked_at
+        new = [key for key, entity in merged.entities.items() if entity is not None and key not in parts.home]
+        gone = [key for key, entity in merged.entities.items() if entity is None and key in parts.home]
+        drift = self._drift + len(merged.entities) + len(merged.relations)
         if 2 * len(new) > len(graph.entities):
             return self._placed(replace_all(parts, self._full(graph)), gone, 0)
         repaired = self._repaired(view, new, gone, drift)

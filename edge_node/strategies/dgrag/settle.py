@@ -114,8 +114,7 @@ class Settler:
         pairs = {relation_key(pair): relation_text(graph, pair) for pair in merged.relations}
         relations = await self._renew("relation", pairs, progress)
         progress("partition", 0, 1)
-        looked_at = len(merged.entities) + len(merged.relations)
-        placed = await asyncio.to_thread(self.placer.place, new, looked_at=looked_at)
+        placed = await asyncio.to_thread(self.placer.place, new, merged)
         told = await asyncio.to_thread(self._tell, new, placed, merged)
         settlement = Settlement(
             changes.seq, resolved.keys, resolved.pairs, placed.change.changed, placed.change.gone,

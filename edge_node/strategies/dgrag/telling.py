@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import orjson
+
 from edge_node.graph.knowledge_graph import Adjacency, Graph
 from edge_node.graph.summaries import extractive_summary, part_of
 from edge_node.store.graph import StoredSummary
@@ -57,7 +59,9 @@ def tell(
 
 def summary_hash(part: Graph) -> str:
     """Identity of what a summary is made of: the part's entities and relations with their descriptions."""
-    return text_hash(repr(sorted(part.entities.items())) + repr(sorted(part.relations.items())))
+    entities = [part.entities[key] for key in sorted(part.entities)]
+    relations = [part.relations[pair] for pair in sorted(part.relations)]
+    return text_hash(orjson.dumps([entities, relations], option=orjson.OPT_PASSTHROUGH_SUBCLASS).decode())
 
 
 def facts_of(part: Graph) -> tuple[int, ...]:

@@ -21,6 +21,9 @@ class Words:
     def spans(self, text: str) -> Sequence[tuple[int, int]]:
         return [match.span() for match in re.finditer(r"\w+|[^\w\s]", text)]
 
+    def sizes(self, words: Sequence[str]) -> Sequence[int]:
+        return [self.count(word) for word in words]
+
 
 class OnlyLetters(Words):
     """A tokenizer that skips all signs."""

@@ -68,6 +68,18 @@ def test_spans_are_in_order_inside_the_text_and_as_many_as_counted(tokenizer, te
     assert all(before[0] <= after[0] for before, after in pairwise(spans))
 
 
+@given(st.lists(st.text(st.characters(exclude_categories=["Z", "C"]), min_size=1, max_size=64), max_size=20))
+def test_words_have_the_size_that_they_have_in_a_text(tokenizer, words):
+    assert list(tokenizer.sizes(words)) == list(tokenizer.sizes(words)) == [tokenizer.count(word) for word in words]
+    assert sum(tokenizer.sizes(words)) == tokenizer.count(" ".join(words))
+
+
+def test_no_more_words_are_remembered_than_fit(tokenizer, monkeypatch):
+    monkeypatch.setattr("shared.models.wordpiece.MOST_WORDS", 2)
+    for words in (["the", "pump", "pumps"], ["the"], ["pumps", "the"]):
+        assert list(tokenizer.sizes(words)) == [tokenizer.count(word) for word in words]
+
+
 @pytest.mark.model
 def test_the_real_vocabulary_splits_rare_words(minilm):
     text = "Dunmoor's naïve pump"
