@@ -26,9 +26,8 @@ def alike(a: str, b: str) -> float:
     "of" joins ("Justice Department"), or by one letter of one long word. Another word makes another thing ("US trade deficit"),
     and so does another ending ("low", "lower"; "Africa", "African"), number, single letter or opposite.
     """
-    if not (compatible(a, b, "spelling") and (same_words(a, b) or _variants(a, b))):
-        return 0.0
-    return float(fuzz.ratio(_ordered(a), _ordered(b), score_cutoff=MIN_RATIO))
+    score = float(fuzz.ratio(_ordered(a), _ordered(b), score_cutoff=MIN_RATIO))  # the cheapest of the questions
+    return score if score and (same_words(a, b) or _variants(a, b)) and compatible(a, b, "spelling") else 0.0
 
 
 class SpellingIndex:
