@@ -93,6 +93,29 @@ class GraphStore:
         """Ids of the present summaries."""
         return {row["summary_id"] for row in self.database.rows("SELECT summary_id FROM summaries WHERE removed = 0")}
 
+    def telling_of(self, facts: Collection[int]) -> set[str]:
+        """Ids of the present summaries that were made of one of these facts at least."""
+        query = f"SELECT DISTINCT summary_id FROM summaries, json_each(facts) WHERE removed = 0 AND json_each.value IN {KEYS}"
+        return {row["summary_id"] for row in self.database.rows(query, (json.dumps(list(facts)),))} if facts else set()
+
+    def drop_derived(self) -> None:
+        """Forget graph, vectors and summaries, which nobody keeps up to date any more; the cloud learns it. The mentions stay."""
+        if not any(self.database.row(f"SELECT 1 FROM {table}") for table in ("subgraphs", "aliases", "descriptions", "changes")):
+            return
+        with self.database.write() as tx:
+            tx.execute("DELETE FROM vectors WHERE kind != 'chunk'")
+            gone = json.dumps([row["summary_id"] for row in tx.execute("SELECT summary_id FROM summaries WHERE removed = 0")])
+            _write_summaries(tx, (), (), gone)
+            for table in ("subgraphs", "aliases", "descriptions", "changes"):
+                tx.execute(f"DELETE FROM {table}")
+
+    def drop_descriptions(self) -> None:
+        """Forget the shortened descriptions; the next settle shows the whole ones."""
+        if self.database.row("SELECT 1 FROM descriptions") is not None:
+            with self.database.write() as tx:
+                tx.execute("INSERT INTO changes (source, target, removed) SELECT key, '', 0 FROM descriptions")
+                tx.execute("DELETE FROM descriptions")
+
     def stale_ids(self) -> list[str]:
         """Ids of the summaries that a model should write, longest stale first."""
         rows = self.database.rows("SELECT summary_id FROM summaries WHERE stale = 1 AND removed = 0 ORDER BY version, summary_id")

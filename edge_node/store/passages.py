@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
 
 import numpy as np
 
 from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import GraphStore
+from edge_node.store.mentions import Definition
 from edge_node.store.vectors import VectorRows
 from shared.index import open_index
 from shared.ports import Embedder, FloatArray
-from shared.records import Chunk, ChunkId, EdgeId, Evidence
+from shared.records import Chunk, ChunkId, EdgeId, EntityMention, Evidence, RelationMention
 
 EMBED_BATCH = 64
 
@@ -32,6 +34,7 @@ class Passages:
         self._embedder = embedder
         self._index_name = index
         self._index = open_index(index, embedder.dimensions)
+        self._lock = Lock()
 
     def load(self) -> None:
         """Read all chunk vectors from the store."""
@@ -48,13 +51,27 @@ class Passages:
             vectors[start : start + EMBED_BATCH] = await self._embedder.embed(texts[start : start + EMBED_BATCH])
         return VectorRows(tuple(chunk.chunk_id for chunk in chunks), tuple(text_hash(text) for text in texts), vectors)
 
-    def put(self, rows: VectorRows) -> None:
-        """Show committed chunks to searches."""
-        self._index.put(rows.keys, rows.vectors)
+    def save(
+        self,
+        chunks: Sequence[Chunk],
+        entities: Iterable[EntityMention],
+        relations: Iterable[RelationMention],
+        definitions: Iterable[Definition],
+        rows: VectorRows,
+    ) -> None:
+        """Commit chunks with what they say, and show them to searches in place of what they replace. Raises as ``save_chunks``.
+
+        Both in one call and under one lock: a search never misses what is committed, nor finds what was removed meanwhile.
+        """
+        with self._lock:
+            replaced = self._graph.mentions.save_chunks(chunks, entities, relations, definitions, rows)
+            self._index.drop(replaced)
+            self._index.put(rows.keys, rows.vectors)
 
     def drop(self, chunk_ids: Sequence[ChunkId]) -> None:
         """Hide removed chunks from searches."""
-        self._index.drop(chunk_ids)
+        with self._lock:
+            self._index.drop(chunk_ids)
 
     def top(self, vector: FloatArray, k: int) -> list[tuple[str, float]]:
         """The k chunks nearest a vector (d,), with cosine."""

@@ -2,6 +2,8 @@
 
 import contextlib
 
+import pytest
+
 from edge_node.graph.extractor import Extracted
 from edge_node.settings import EdgeSettings
 from edge_node.store.database import Database
@@ -11,7 +13,6 @@ from edge_node.store.mentions import Definition
 from edge_node.store.replies import RememberingGenerator
 from edge_node.strategies.base import Tools, silent
 from edge_node.strategies.dgrag.strategy import DGRAG, Options
-from edge_node.strategies.dgrag.telling import facts_of
 from shared.clock import SystemClock
 from shared.models.fake import HashEmbedder, ScriptedGenerator
 from shared.records import Chunk, EntityMention, RelationMention
@@ -65,6 +66,7 @@ class Bench:
         bench = cls(folder, embedder, settings)
         try:
             await bench.strategy.open()
+            await bench.settle()
             yield bench
         finally:
             bench.database.close()
@@ -103,13 +105,17 @@ class Bench:
 
     def fingerprint(self):
         """The graph, and which chunks and vectors there are; all of it as the store has it and as questions see it."""
-        graph = self.graph_now()
-        vectors = {kind: self.graph.vectors.load(kind, self.tools.embedder.dimensions) for kind in ("chunk", "entity", "relation")}
-        rows = {kind: sorted(zip(found.keys, found.text_hashes, found.vectors.tolist(), strict=True)) for kind, found in vectors.items()}
-        view = self.strategy._settler.view
-        assert (len(view.entities), len(view.relations)) == (len(graph.entities), len(graph.relations))
-        assert facts_of(graph)
-        return sorted(graph.entities.items()), sorted(graph.relations.items()), rows
+        view, parts = self.strategy._settler.view, self.parts_now()
+        rows = {}
+        for kind, index in (("chunk", self.strategy._passages._index), ("entity", view.entities), ("relation", view.relations)):
+            found = self.graph.vectors.load(kind, self.tools.embedder.dimensions)
+            rows[kind] = sorted(zip(found.keys, found.text_hashes, found.vectors.tolist(), strict=True))
+            assert len(index) == len(found.keys)
+            for key, vector in zip(found.keys, found.vectors, strict=True):
+                assert index.scores(vector, [key])[0] == pytest.approx(1.0, abs=1e-5), f"the {kind} index has another vector of {key}"
+        assert parts.members == self.graph.subgraphs()
+        assert self.strategy._settler._resolver.canonical == {pair.key: pair.canonical for pair in self.graph.aliases()}
+        return sorted(view.graph.entities.items()), sorted(view.graph.relations.items()), rows
 
     def everything_stored(self):
         """Every text in every table."""

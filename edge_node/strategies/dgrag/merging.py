@@ -20,7 +20,7 @@ class Merged:
 
     entities: dict[str, Entity | None]
     relations: dict[Pair, Relation | None]
-    removed: frozenset[str]  # entities, and ends of relations, of which a mention was removed
+    removed: frozenset[str]  # keys of which a mention was removed, or which stand for another entity, with all names of theirs
     wanted: dict[str, str]  # entities whose descriptions are too long together -> hash of these
     outdated: frozenset[str]  # entities whose shortened description is of other descriptions
 
@@ -44,18 +44,16 @@ class Merger:
         shortened, self.wanted, _ = self._shortened(graph.entities, mentions, canonical)
         return Graph(graph.entities | shortened, graph.relations)
 
-    def merge(self, changes: Changes, resolved: Resolved) -> Merged:
-        """Entities and relations with changed mentions, and those of keys that stand for another entity than before."""
+    def merge(self, graph: Graph, changes: Changes, resolved: Resolved) -> Merged:
+        """Entities and relations with changed mentions, and those of keys that stand for another entity than before; ``graph``: before."""
         now = {**self._resolver.canonical, **resolved.now}
         entities, mentions = self._entities(changes, resolved, now)
         shortened, wanted, outdated = self._shortened(entities, mentions, now) if self._by_model else ({}, {}, frozenset[str]())
-        removed = {resolved.before[key] for key, is_removed in changes.entities.items() if is_removed} | {
-            end for pair, is_removed in changes.relations.items() if is_removed for end in self._ends(pair)
-        }
+        turned = resolved.moved | {key for key, entity in entities.items() if (entity is None) == (key in graph.entities)}
         return Merged(
             {key: shortened.get(key) or entity for key, entity in entities.items()},
-            self._relations(changes, resolved, now),
-            frozenset(removed | {now.get(key, key) for key in removed}),
+            self._relations(set(changes.relations) | self._store.mentions.pairs_with(turned), now),
+            self._removed(changes, resolved),
             wanted,
             outdated,
         )
@@ -80,10 +78,16 @@ class Merger:
         found = merge_entities((m for m in mentions if now.get(m.key, m.key) in asked), now, limit_chars=self._limit_chars)
         return {key: found.get(key) for key in asked}, mentions
 
-    def _relations(self, changes: Changes, resolved: Resolved, now: Mapping[str, str]) -> dict[Pair, Relation | None]:
-        """All pairs of keys that stand for an asked pair of entities are read again, in one query."""
-        raw = set(changes.relations) | self._store.mentions.pairs_with(resolved.moved) if resolved.moved else set(changes.relations)
-        asked = {_pair(*self._ends(pair)) for pair in raw} | {_pair(now.get(a, a), now.get(b, b)) for a, b in raw}
+    def _removed(self, changes: Changes, resolved: Resolved) -> frozenset[str]:
+        gone = {key for key, is_removed in changes.entities.items() if is_removed} | resolved.moved
+        gone |= {end for pair, is_removed in changes.relations.items() if is_removed for end in pair}
+        canonical = self._resolver.canonical
+        names = {name for key in gone for name in self._resolver.group(canonical.get(key, key))}
+        return frozenset(gone | names | {resolved.now[key] for key in gone if key in resolved.now})
+
+    def _relations(self, raw: Iterable[Pair], now: Mapping[str, str]) -> dict[Pair, Relation | None]:
+        """All pairs of keys that stand for an asked pair of entities, before or now, are read again, in one query."""
+        asked = {_pair(*ends) for pair in raw for ends in (self._ends(pair), (now.get(pair[0], pair[0]), now.get(pair[1], pair[1])))}
         groups = self._groups(now, {end for pair in asked for end in pair})
         pairs = {_pair(a, b) for source, target in asked for a in groups[source] for b in groups[target]}
         found = merge_relations(self._store.mentions.relations(pairs), now, limit_chars=self._limit_chars)

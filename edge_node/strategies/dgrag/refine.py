@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from edge_node.graph.knowledge_graph import Graph, describe
 from edge_node.graph.model_summaries import Written, model_description, model_summary
 from edge_node.graph.summaries import extractive_summary, part_of
 from edge_node.store.graph import StoredSummary
+from edge_node.store.replies import RememberingGenerator
 from edge_node.strategies.base import Cost, Progress, Tools
+from edge_node.strategies.dgrag.merging import descriptions_hash
 from edge_node.strategies.dgrag.settle import Settler
 from edge_node.strategies.dgrag.telling import facts_of
 from shared.errors import ModelReplyError
+from shared.ports import Prompt, Reply
 from shared.records import Summary, SummaryId
 
 log = logging.getLogger("dgrag.edge.refine")
@@ -22,17 +26,38 @@ AT_ONCE = 8  # texts in one go: a new document must not wait longer (performance
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Characters of a description, and seconds of one call."""
+    """Characters of a description, seconds of one call, and whether summaries are the model's work."""
 
+    summaries: bool
     description_chars: int
     deadline_s: float
+
+
+class Unkept:
+    """A Generator whose replies count but are not kept: each is committed as what it was written for, or not at all."""
+
+    def __init__(self, generator: RememberingGenerator) -> None:
+        self._generator = generator
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._generator.name
+
+    async def generate(self, prompt: Prompt, *, deadline_s: float) -> Reply:
+        """As the port says."""
+        return await self._generator.generate(prompt, deadline_s=deadline_s, usable=lambda _: False)
+
+    def stream(self, prompt: Prompt, *, deadline_s: float) -> AsyncIterator[str]:
+        """As the port says."""
+        return self._generator.stream(prompt, deadline_s=deadline_s)
 
 
 class Refiner:
     """Asks the model for what the settler left plain or stale. A text whose subject changes meanwhile is thrown away."""
 
     def __init__(self, tools: Tools, settler: Settler, limits: Limits) -> None:
-        self._tools = tools
+        self._model = Unkept(tools.generator)
         self._store = tools.graph
         self._settler = settler
         self._limits = limits
@@ -40,13 +65,13 @@ class Refiner:
 
     async def count(self) -> None:
         """Look how many texts there are to write."""
-        summaries = await asyncio.to_thread(self._store.stale_ids)
+        summaries = await self._stale_summaries()
         self.stale = len(summaries) + len(self._settler.wanted_descriptions)
 
     async def refine(self, progress: Progress) -> Cost:
         """Write up to AT_ONCE texts: descriptions first, as summaries rest on them. Raises ModelError; what was written is kept."""
         descriptions = list(self._settler.wanted_descriptions.items())[:AT_ONCE]
-        summaries = (await asyncio.to_thread(self._store.stale_ids))[: AT_ONCE - len(descriptions)]
+        summaries = (await self._stale_summaries())[: AT_ONCE - len(descriptions)]
         cost, total = Cost(), len(descriptions) + len(summaries)
         for done, (key, wanted) in enumerate(descriptions):
             progress("shorten descriptions", done, total)
@@ -56,19 +81,21 @@ class Refiner:
         for done, subgraph_id in enumerate(summaries, start=len(descriptions)):
             progress("write summaries", done, total)
             cost += await self._summarise(subgraph_id)
-        await self._tools.generator.forget_unowned()
         await self.count()
         return cost
+
+    async def _stale_summaries(self) -> list[str]:
+        return await asyncio.to_thread(self._store.stale_ids) if self._limits.summaries else []
 
     async def _describe(self, key: str, wanted: str) -> Cost:
         entity = self._settler.view.graph.entities.get(key)
         texts = await asyncio.to_thread(self._settler.descriptions_of, key)
-        if entity is None or not texts:
-            return Cost()
+        if entity is None or descriptions_hash(texts) != wanted:
+            return Cost()  # a document came or went that no settle has seen yet
         limits = self._limits
         try:
             written = await model_description(
-                self._tools.generator, entity.name, texts, deadline_s=limits.deadline_s, max_chars=limits.description_chars
+                self._model, entity.name, texts, deadline_s=limits.deadline_s, max_chars=limits.description_chars
             )
         except ModelReplyError as error:
             log.warning("the model did not shorten a description: %s", error.message)
@@ -81,12 +108,13 @@ class Refiner:
         return cost
 
     async def _summarise(self, subgraph_id: str) -> Cost:
-        found = await asyncio.to_thread(self._part, subgraph_id)
+        async with self._settler.lock:  # between two settles: what is stored is of the part that is shown
+            found = await asyncio.to_thread(self._part, subgraph_id)
         if found is None:
             return Cost()
         stored, part = found
         try:
-            written = await model_summary(self._tools.generator, part, deadline_s=self._limits.deadline_s)
+            written = await model_summary(self._model, part, deadline_s=self._limits.deadline_s)
         except ModelReplyError as error:  # of this text only: the plain one stays
             log.warning("the model gave no summary of %s: %s", subgraph_id, error.message)
             text, cost = extractive_summary(part), Cost(calls=1)
@@ -99,7 +127,7 @@ class Refiner:
         return cost
 
     def _part(self, subgraph_id: str) -> tuple[StoredSummary, Graph] | None:
-        """The stored summary, and the part as it is now; None where it is gone, or where a settle is at work on it."""
+        """The stored summary, and the part as it is now; None where it is gone."""
         stored, members = self._store.stored_summaries([subgraph_id]).get(subgraph_id), self._settler.placer.parts.members.get(subgraph_id)
         view = self._settler.view
         if stored is None or members is None or not view.graph.entities.keys() >= set(members):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from edge_node.graph.aliases import AliasPair, EntityName, find_aliases
 from edge_node.graph.spellings import SpellingIndex, alike_pairs
 from edge_node.store.mentions import MentionStore
+from edge_node.strategies.dgrag.embedding import embed_texts
 from shared.ports import Embedder, FloatArray
 
 
@@ -100,4 +101,5 @@ class Resolver:
     async def _vectors(self, keys: list[str]) -> dict[str, FloatArray]:
         """Only names that are spelled alike are embedded: others are no aliases whatever they mean."""
         alike = sorted({key for a, b, _ in alike_pairs(keys) for key in (a, b)})
-        return dict(zip(alike, await self._embedder.embed(alike), strict=True)) if alike else {}
+        found, vectors = await embed_texts(self._embedder, {key: key for key in alike})
+        return dict(zip(found, vectors, strict=True))

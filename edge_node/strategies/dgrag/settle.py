@@ -12,21 +12,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from edge_node.graph.knowledge_graph import changed_graph, difference
 from edge_node.store.graph import Settlement
 from edge_node.store.mentions import Changes
 from edge_node.store.passages import text_hash
 from edge_node.store.vectors import VectorKind, VectorRows
 from edge_node.strategies.base import Progress, Tools
+from edge_node.strategies.dgrag.embedding import embed_texts
 from edge_node.strategies.dgrag.merging import Merged, Merger
 from edge_node.strategies.dgrag.placing import Placed, Placer
 from edge_node.strategies.dgrag.resolve import Resolver
-from edge_node.strategies.dgrag.telling import SummaryForm, Told, tell
+from edge_node.strategies.dgrag.telling import SummaryForm, Told, fact_numbers, tell
 from edge_node.strategies.dgrag.view import View, entity_text, pair_of, relation_key, relation_text
 
-EMBED_BATCH = 256
 SUMMARISED_BY = "summarised_by"  # key in meta
 
 
@@ -63,6 +61,8 @@ class Settler:
         self._resolver = Resolver(tools.graph.mentions, tools.embedder)
         self._merger = Merger(tools.graph, self._resolver, options.description_chars, by_model=options.descriptions == "model")
         self.placer = Placer(tools.graph, max_entities=options.subgraph_entities, seed=options.seed, method=options.leiden)
+        self._doubtful = True  # memory may be behind the store: a settle did not end well, or nothing was read yet
+        self._commit: asyncio.Future[None] | None = None  # the last one; it goes on where the settle that began it was cancelled
         self.lock = asyncio.Lock()
         self.view = View.empty(index=tools.index, dimensions=tools.embedder.dimensions)
 
@@ -79,9 +79,27 @@ class Settler:
     async def open(self) -> None:
         """Read everything from the store; what is damaged there, or missing, is logged for the next settle."""
         async with self.lock:
-            await asyncio.to_thread(self._load)
+            await self._read()
+
+    async def settle(self, progress: Progress) -> None:
+        """Renew everything that the changes make different, and commit it. After one that failed, the store is read again first."""
+        async with self.lock:
+            if self._doubtful:
+                await self._read()
+            changes = await asyncio.to_thread(self._store.mentions.changes)
+            if changes.seq:
+                self._doubtful = True
+                await self._settle(changes, progress)
+                self._doubtful = False
+
+    async def _read(self) -> None:
+        if self._commit is not None:
+            await asyncio.wait([self._commit])
+        await asyncio.to_thread(self._load)
+        self._doubtful = False
 
     def _load(self) -> None:
+        self._forget_other_settings()
         self._resolver.load(self._store.aliases())
         graph = self._merger.everything()
         dimensions = self._embedder.dimensions
@@ -91,22 +109,22 @@ class Settler:
         missing = graph.entities.keys() ^ set(entities.keys)
         unlike = {relation_key(pair) for pair in graph.relations} ^ set(relations.keys)
         self._store.mentions.log_changes(missing | unplaced, map(pair_of, unlike))
-        if self._form.by_model and self._store.database.meta(SUMMARISED_BY) != "model":
+
+    def _forget_other_settings(self) -> None:
+        """What the model was to write is not what it is to write now."""
+        if self._options.descriptions == "joined":
+            self._store.drop_descriptions()
+        if self._store.database.meta(SUMMARISED_BY) == self._options.summaries:
+            return
+        if self._form.by_model:
             self._store.mark_all_stale()
         self._store.database.set_meta(SUMMARISED_BY, self._options.summaries)
 
-    async def settle(self, progress: Progress) -> None:
-        """Renew everything that the changes make different, and commit it."""
-        async with self.lock:
-            changes = await asyncio.to_thread(self._store.mentions.changes)
-            if changes.seq:
-                await self._settle(changes, progress)
-
     async def _settle(self, changes: Changes, progress: Progress) -> None:
         progress("merge", 0, 1)
-        resolved = await self._resolver.resolve(changes.entities)
-        merged = await asyncio.to_thread(self._merger.merge, changes, resolved)
         old = self.view
+        resolved = await self._resolver.resolve(changes.entities)
+        merged = await asyncio.to_thread(self._merger.merge, old.graph, changes, resolved)
         change = difference(old.graph, merged.entities, merged.relations)
         graph, adjacency = await asyncio.to_thread(changed_graph, old.graph, old.adjacency, change)
         new = View(graph, adjacency, old.entities, old.relations)
@@ -120,7 +138,8 @@ class Settler:
             changes.seq, resolved.keys, resolved.pairs, placed.change.changed, placed.change.gone,
             told.changed, told.kept, merged.outdated, placed.drift,
         )  # fmt: skip
-        await asyncio.to_thread(self._store.commit, settlement)
+        self._commit = asyncio.ensure_future(asyncio.to_thread(self._store.commit, settlement))
+        await asyncio.shield(self._commit)
         self._resolver.accept(resolved)
         self._merger.accept(merged)
         self.placer.accept(placed)
@@ -133,12 +152,9 @@ class Settler:
         hashes = {key: text_hash(text) for key, text in present.items()}
         wanted = [key for key in present if known.get(key) != hashes[key]]
         gone = [key for key in texts if key not in present]
-        matrix = np.empty((len(wanted), self._embedder.dimensions), dtype=np.float32)
-        for start in range(0, len(wanted), EMBED_BATCH):
-            progress(f"embed {kind} texts", start, len(wanted))
-            keys = wanted[start : start + EMBED_BATCH]
-            matrix[start : start + len(keys)] = await self._embedder.embed([present[key] for key in keys])
-        rows = VectorRows(tuple(wanted), tuple(hashes[key] for key in wanted), matrix)
+        texts_wanted = {key: present[key] for key in wanted}
+        keys, matrix = await embed_texts(self._embedder, texts_wanted, lambda done: progress(f"embed {kind} texts", done, len(wanted)))
+        rows = VectorRows(tuple(keys), tuple(hashes[key] for key in keys), matrix)
         if wanted or gone:
             await asyncio.to_thread(self._store.vectors.save, kind, rows, drop=gone)
         return _Renewed(rows, gone)
@@ -149,6 +165,7 @@ class Settler:
         seen = [*merged.entities, *(end for pair in merged.relations for end in pair)]
         touched = {after.home[key] for key in seen if key in after.home} | {part.subgraph_id for part in placed.change.changed}
         removed_from = {parts.home[key] for parts in (before, after) for key in merged.removed if key in parts.home}
+        removed_from |= self._store.telling_of(fact_numbers(merged.removed))  # a text may be older than the part that it stands for
         members = {key: after.members[key] for key in sorted(touched | removed_from) if key in after.members}
         return tell(view.graph, view.adjacency, members, self._store.stored_summaries(members), removed_from, self._form)
 

@@ -11,10 +11,10 @@ from edge_node.graph.extractor import Extractor, Extracts
 from edge_node.graph.model_extraction import ModelExtractor
 from edge_node.graph.nlp import SpacyExtractor
 from edge_node.store.passages import Passages
-from edge_node.strategies.base import Added, Cost, Progress, Retrieval, Tools, silent
+from edge_node.strategies.base import Added, Cost, Progress, Retrieval, Tools
 from edge_node.strategies.dgrag.dual_level import Hits, chunk_support, fact_lines, fuse, neighbours, rank_by
 from edge_node.strategies.dgrag.keywords import KeywordFinder, ModelKeywords, NlpKeywords
-from edge_node.strategies.dgrag.refine import Limits, Refiner
+from edge_node.strategies.dgrag.refine import Limits, Refiner, Unkept
 from edge_node.strategies.dgrag.settle import SettleOptions, Settler
 from edge_node.strategies.dgrag.view import View, pair_of
 from edge_node.strategies.dgrag.views import graphml, neighbourhood
@@ -56,9 +56,11 @@ class DGRAG:
             tools.generator, spacy, form=options.extraction_form, gleanings=options.gleanings, deadline_s=options.model_deadline_s
         )
         self._extractor = extractor or Extractor(spacy, model, options.extraction_share, tools.retries)
-        self._keywords: KeywordFinder = NlpKeywords(spacy) if options.keywords == "nlp" else ModelKeywords(tools.generator)
+        self._keywords: KeywordFinder = NlpKeywords(spacy) if options.keywords == "nlp" else ModelKeywords(Unkept(tools.generator))
         self._settler = Settler(tools, SettleOptions(**{name: getattr(options, name) for name in SettleOptions.__dataclass_fields__}))
-        self._refiner = Refiner(tools, self._settler, Limits(options.description_chars, options.model_deadline_s))
+        self._refiner = Refiner(
+            tools, self._settler, Limits(options.summaries == "model", options.description_chars, options.model_deadline_s)
+        )
 
     @classmethod
     def from_settings(cls, tools: Tools, settings: EdgeSettings) -> Self:
@@ -68,21 +70,18 @@ class DGRAG:
     # ------------------------------------------------------------ write path
 
     async def open(self) -> None:
-        """Load models and caches, then settle what a stop may have left between two steps; where nothing was, it only reads."""
+        """Load models and caches; what a stop left between two steps is made good by the next settle."""
         await self._extractor.load()
         await asyncio.to_thread(self._passages.load)
         await self._settler.open()
-        await self.settle(silent)
+        await self._refiner.count()
 
     async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Added:
         """① Extract mentions from the chunks of a document, embed them, commit all of it at once, in place of its former version."""
         progress("extract", 0, len(chunks))
         found = await self._extractor.extract(chunks, progress)
         rows = await self._passages.embed(chunks, progress)
-        save = self._tools.graph.mentions.save_chunks
-        replaced = await asyncio.to_thread(save, chunks, found.entities, found.relations, found.definitions, rows)
-        await asyncio.to_thread(self._passages.drop, replaced)
-        await asyncio.to_thread(self._passages.put, rows)
+        await asyncio.to_thread(self._passages.save, chunks, found.entities, found.relations, found.definitions, rows)
         progress("embed", len(chunks), len(chunks))
         return Added(found.cost, found.shortfalls)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import orjson
@@ -39,12 +39,12 @@ def tell(
     removed_from: Collection[str],
     form: SummaryForm,
 ) -> Told:
-    """Look at the parts ``members``. removed_from: parts from which something was removed: their old text must not stay."""
+    """Look at the parts ``members``. removed_from: those whose text may tell of something that was removed: it must not stay."""
     told = Told([], [])
     for subgraph_id, keys in members.items():
         part = part_of(graph, adjacency, keys)
         old, made_of = stored.get(subgraph_id), summary_hash(part)
-        if old is not None and old.input_hash == made_of:
+        if old is not None and old.input_hash == made_of and subgraph_id not in removed_from:
             continue
         if old is not None and form.by_model and subgraph_id not in removed_from:
             stale = old.stale or changed_share(old.facts, facts_of(part)) >= form.staleness
@@ -67,6 +67,11 @@ def summary_hash(part: Graph) -> str:
 def facts_of(part: Graph) -> tuple[int, ...]:
     """One number for each entity and each relation."""
     return (*sorted(map(crc, part.entities)), *sorted(crc(*pair) for pair in part.relations))
+
+
+def fact_numbers(keys: Iterable[str]) -> list[int]:
+    """The numbers of entities among the facts."""
+    return [crc(key) for key in keys]
 
 
 def changed_share(before: Collection[int], now: Collection[int]) -> float:

@@ -34,9 +34,7 @@ class Naive:
     async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Added:
         """Embed and commit."""
         rows = await self._passages.embed(chunks, progress)
-        replaced = await asyncio.to_thread(self._tools.graph.mentions.save_chunks, chunks, (), (), (), rows)
-        await asyncio.to_thread(self._passages.drop, replaced)
-        await asyncio.to_thread(self._passages.put, rows)
+        await asyncio.to_thread(self._passages.save, chunks, (), (), (), rows)
         progress("embed", len(chunks), len(chunks))
         return Added()
 
@@ -45,7 +43,8 @@ class Naive:
         await asyncio.to_thread(self._passages.drop, chunk_ids)
 
     async def settle(self, progress: Progress) -> None:
-        """Nothing is derived."""
+        """Nothing is derived; what another strategy derived in this store is forgotten, as nobody keeps it up to date."""
+        await asyncio.to_thread(self._tools.graph.drop_derived)
         progress("settle", 1, 1)
 
     async def refine(self, progress: Progress) -> Cost:  # noqa: ARG002

@@ -1,11 +1,14 @@
+import asyncio
 import threading
 
 import pytest
 
 from edge_node.settings import EdgeSettings
+from edge_node.strategies.base import silent
 from edge_node.strategies.dgrag import view as view_module
 from edge_node.strategies.dgrag.strategy import DGRAG
-from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
+from edge_node.strategies.naive.strategy import Naive
+from shared.errors import DiskFull, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.index import open_index
 from shared.models.fake import HashEmbedder
 from tests.support.settling import Bench
@@ -35,7 +38,7 @@ async def writing(tmp_path):
 
 
 def raising(error):
-    def reply(prompt):
+    def reply(_):
         raise error
 
     return reply
@@ -196,6 +199,141 @@ async def test_what_is_lost_of_the_derived_rows_is_made_again_at_the_next_start(
     async with Bench.opened(tmp_path) as again:
         assert again.fingerprint() == before
         assert len(again.texts()) == 3
+
+
+async def test_after_a_commit_that_failed_the_next_settle_shows_everything(bench, monkeypatch):
+    await pairs(bench)
+    commit = bench.graph.commit
+    monkeypatch.setattr(bench.graph, "commit", raising(DiskFull(bench.database.path)))
+    with pytest.raises(DiskFull):
+        await bench.settle()
+    monkeypatch.setattr(bench.graph, "commit", commit)
+    await bench.settle()
+    assert len(bench.fingerprint()[2]["entity"]) == 6
+
+
+async def test_a_settle_that_is_cancelled_while_it_commits_is_made_good_by_the_next(bench, monkeypatch):
+    await pairs(bench)
+    begun, may_end = threading.Event(), threading.Event()
+    commit = bench.graph.commit
+
+    def slow(settlement):
+        begun.set()
+        may_end.wait(10)
+        commit(settlement)
+
+    monkeypatch.setattr(bench.graph, "commit", slow)
+    task = asyncio.create_task(bench.settle())
+    await asyncio.to_thread(begun.wait)
+    task.cancel()
+    await asyncio.wait([task])
+    monkeypatch.setattr(bench.graph, "commit", commit)
+    again = asyncio.create_task(bench.settle())
+    may_end.set()
+    await again
+    assert len(bench.fingerprint()[2]["entity"]) == 6
+
+
+class NoNaN(HashEmbedder):
+    """Cannot embed one name."""
+
+    async def embed(self, texts):
+        if any("Cursed" in text for text in texts):
+            raise ModelReplyError("NaN")
+        return await super().embed(texts)
+
+
+async def test_a_name_that_cannot_be_embedded_costs_only_its_own_vector(tmp_path):
+    async with Bench.opened(tmp_path, embedder=NoNaN()) as bench:
+        await pairs(bench)
+        await bench.add("bad.md", ("Cursed", "Ward"), related=[("Cursed", "Ward")], text="harmless")
+        await bench.settle()
+        assert "cursed" in bench.graph_now().entities
+        assert len(bench.fingerprint()[2]["entity"]) == 6
+    async with Bench.opened(tmp_path, embedder=NoNaN()) as again:
+        assert "cursed" in again.graph_now().entities
+        assert (again.graph.mentions.changes().seq, len(again.texts())) == (0, 4)
+
+
+async def test_a_model_summary_of_a_part_that_an_entity_has_left_is_gone_with_its_document(tmp_path):
+    async with Bench.opened(tmp_path, summaries="model", subgraph_entities=6) as bench:
+        bench.reply = lambda prompt: "Zanzibar is told of here, and of no other place."
+        await bench.add("1.md", ("Ward", "Zanzibar", "Pump", "Lamp"), related=[("Ward", "Zanzibar"), ("Ward", "Pump"), ("Ward", "Lamp")])
+        await bench.settle()
+        await bench.refine()
+        for place in range(6):  # draws Zanzibar into another part
+            names = ("Zanzibar", *(f"Island {place} {letter}" for letter in "abc"))
+            await bench.add(f"island {place}.md", names, related=[("Zanzibar", name) for name in names[1:]])
+        await bench.settle()
+        kept = {summary.summary_id for summary in bench.graph.summaries() if "Zanzibar" in summary.text}
+        assert kept
+        for name in ("1.md", *(f"island {place}.md" for place in range(6))):
+            await bench.remove(name)
+        await bench.add("2.md", ("Ward", "Pump", "Lamp"), related=[("Ward", "Pump"), ("Ward", "Lamp")])
+        await bench.settle()
+        assert not any("zanzibar" in text.lower() for text in bench.texts())
+
+
+async def test_a_description_is_not_filed_under_texts_that_it_was_not_made_of(tmp_path):
+    async with Bench.opened(tmp_path, descriptions="model", description_chars=100) as bench:
+        bench.reply = lambda prompt: f"Told of: {prompt.messages[-1].content}"
+        await bench.add("1.md", ("Ward",))
+        await bench.add("2.md", ("Ward",))
+        await bench.settle()
+        await bench.add("3.md", ("Ward",), text="Zanzibar")
+        await bench.refine()
+        await bench.remove("3.md")
+        await bench.settle()
+        await bench.refine()
+        assert "zanzibar" not in bench.everything_stored().lower()
+
+
+async def test_descriptions_of_the_model_are_gone_when_it_is_not_to_write_them_any_more(tmp_path):
+    async with Bench.opened(tmp_path, descriptions="model", description_chars=100) as bench:
+        bench.reply = lambda prompt: WRITTEN
+        await bench.add("1.md", ("Ward",))
+        await bench.add("2.md", ("Ward",))
+        await bench.settle()
+        await bench.refine()
+    async with Bench.opened(tmp_path, descriptions="joined", description_chars=100) as again:
+        assert again.database.rows("SELECT * FROM descriptions") == []
+        assert again.graph_now().entities["ward"].description != WRITTEN
+
+
+async def test_summaries_are_not_asked_for_when_they_are_not_the_models_work_any_more(tmp_path):
+    async with Bench.opened(tmp_path, summaries="model") as bench:
+        await pairs(bench)
+        await bench.settle()
+        assert bench.strategy.stale == 3
+    async with Bench.opened(tmp_path, summaries="extractive") as again:
+        await again.refine()
+        assert (again.strategy.stale, again.model.prompts) == (0, [])
+    async with Bench.opened(tmp_path, summaries="model") as back:
+        assert back.strategy.stale == 3
+
+
+async def test_a_strategy_without_a_graph_forgets_that_of_another(tmp_path):
+    async with Bench.opened(tmp_path) as bench:
+        await bench.add("1.md", ("Ward", "Zanzibar"), related=[("Ward", "Zanzibar")])
+        await bench.settle()
+        version = bench.graph.version()
+        naive = Naive(bench.tools)
+        await naive.open()
+        await naive.settle(silent)
+        await bench.remove("1.md")
+        await naive.settle(silent)
+        assert (bench.graph.summaries(), bench.graph.version()) == ([], version + 1)
+        bench.database.erase()
+        assert "zanzibar" not in bench.everything_stored().lower()
+
+
+async def test_a_relation_whose_end_another_document_names_later_is_shown_then(bench):
+    await bench.add("1.md", ("Ward",), related=[("Ward", "Pump")])
+    await bench.settle()
+    assert bench.graph_now().relations == {}
+    await bench.add("2.md", ("Pump",))
+    await bench.settle()
+    assert set(bench.graph_now().relations) == {("pump", "ward")}
 
 
 async def test_indexes_are_built_and_searched_beside_the_event_loop(bench, monkeypatch):
