@@ -82,10 +82,12 @@ def find_aliases(
     vectors: Mapping[str, FloatArray] = _NO_VECTORS,
     *,
     min_cosine: float = MIN_COSINE,
+    alike: Iterable[tuple[str, str, float]] | None = None,
 ) -> list[AliasPair]:
     """Return which names are other names of which; a function of the sets given, whatever their order.
 
-    definitions: pairs of ``acronym_definitions``. vectors: unit (d,) rows of names by key, at least for ``spellings.alike_pairs``.
+    definitions: pairs of ``acronym_definitions``. vectors: unit (d,) rows of names by key, at least for ``alike``, the result of
+    ``spellings.alike_pairs`` if that is known.
     Spellings with the same words are joined always ("blood stream", "bloodstream"; "Louis D. Brandeis", "Louis Brandeis");
     others that nearly agree only if their vectors are near, as one letter can make another thing ("metencephalon",
     "mesencephalon"). Canonical is the most
@@ -93,7 +95,8 @@ def find_aliases(
     ("hyper-", "hypo-"; "anterior", "posterior"), never meet, not even by a third.
     """
     known = {name.key: name for name in names}
-    links = [*_acronym_links(known, definitions), *_spelling_links(known, vectors, min_cosine)]
+    pairs = alike_pairs(known) if alike is None else alike
+    links = [*_acronym_links(known, definitions), *_spelling_links(known, pairs, vectors, min_cosine)]
     group: dict[str, list[str]] = {}
     for link in sorted(links, key=lambda link: (-link.score, link.a, link.b)):
         left, right = group.get(link.a, [link.a]), group.get(link.b, [link.b])
@@ -128,9 +131,11 @@ def _acronym_links(known: Mapping[str, EntityName], definitions: Iterable[tuple[
     return [_Link(min(pair), max(pair), "acronym", 1.0) for pair in single]
 
 
-def _spelling_links(known: Mapping[str, EntityName], vectors: Mapping[str, FloatArray], min_cosine: float) -> list[_Link]:
+def _spelling_links(
+    known: Mapping[str, EntityName], alike: Iterable[tuple[str, str, float]], vectors: Mapping[str, FloatArray], min_cosine: float
+) -> list[_Link]:
     links = []
-    for a, b, ratio in alike_pairs(known):
+    for a, b, ratio in alike:
         if _initials_fit(known[a], known[b]) and (same_words(a, b) or _near(a, b, vectors, min_cosine)):
             links.append(_Link(a, b, "spelling", ratio / 100))
     return links

@@ -6,6 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from edge_node.graph.aliases import AliasPair, EntityName, find_aliases
 from edge_node.graph.spellings import SpellingIndex, alike_pairs
@@ -62,8 +63,9 @@ class Resolver:
     async def resolve(self, changed: Collection[str]) -> Resolved:
         """Decide about the changed keys and all that links lead to from there. ``accept`` makes it hold."""
         keys, names, definitions = await asyncio.to_thread(self._reached, changed)
-        vectors = await self._vectors([name.key for name in names])
-        pairs = await asyncio.to_thread(find_aliases, names, definitions, vectors)
+        alike = await asyncio.to_thread(alike_pairs, [name.key for name in names])
+        vectors = await self._vectors({key for a, b, _ in alike for key in (a, b)})
+        pairs = await asyncio.to_thread(partial(find_aliases, names, definitions, vectors, alike=alike))
         now = {key: key for key in keys} | {pair.key: pair.canonical for pair in pairs}
         before = {key: self._canonical.get(key, key) for key in keys}
         return Resolved(frozenset(keys), frozenset(name.key for name in names), tuple(pairs), before, now)
@@ -98,8 +100,7 @@ class Resolver:
             frontier = beside - reached
         return reached, self._mentions.names(reached), definitions
 
-    async def _vectors(self, keys: list[str]) -> dict[str, FloatArray]:
+    async def _vectors(self, alike: Collection[str]) -> dict[str, FloatArray]:
         """Only names that are spelled alike are embedded: others are no aliases whatever they mean."""
-        alike = sorted({key for a, b, _ in alike_pairs(keys) for key in (a, b)})
-        found, vectors = await embed_texts(self._embedder, {key: key for key in alike})
+        found, vectors = await embed_texts(self._embedder, {key: key for key in sorted(alike)})
         return dict(zip(found, vectors, strict=True))

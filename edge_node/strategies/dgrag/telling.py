@@ -52,7 +52,8 @@ def tell(
             continue
         text = extractive_summary(part)
         summary = Summary(SummaryId(subgraph_id), text, len(part.entities), len(part.relations))
-        new = StoredSummary(summary, made_of, facts_of(part), stale=form.by_model)
+        facts = facts_of(part) if form.by_model else ()  # a plain text is always of its part as it is
+        new = StoredSummary(summary, made_of, facts, stale=form.by_model)
         (told.kept if old is not None and old.summary == summary else told.changed).append(new)
     return told
 
