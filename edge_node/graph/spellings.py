@@ -24,10 +24,12 @@ def alike(a: str, b: str) -> float:
 
     Alike are names that differ in spaces, plurals, initials, small words ("Republic of the Congo"), in the order of what "and" or
     "of" joins ("Justice Department"), or by one letter of one long word. Another word makes another thing ("US trade deficit"),
-    and so does another ending ("low", "lower"; "Africa", "African"), number, single letter or opposite.
+    and so does another ending ("low", "lower"; "Africa", "African"), number, single letter or opposite. Keys of fewer than
+    MIN_LETTERS letters are alike to none.
     """
     score = float(fuzz.ratio(_ordered(a), _ordered(b), score_cutoff=MIN_RATIO))  # the cheapest of the questions
-    return score if score and (same_words(a, b) or _variants(a, b)) and compatible(a, b, "spelling") else 0.0
+    same = score and _long_enough(a) and _long_enough(b) and (same_words(a, b) or _variants(a, b)) and compatible(a, b, "spelling")
+    return score if same else 0.0
 
 
 class SpellingIndex:
@@ -79,7 +81,7 @@ def alike_pairs(keys: Iterable[str]) -> list[tuple[str, str, float]]:
 
 def _signatures(key: str) -> Iterator[int]:
     """Hashes; two keys that are alike have one in common, as each way to be alike leaves one of these as it is."""
-    if sum(character.isalpha() for character in key) < MIN_LETTERS:
+    if not _long_enough(key):
         return
     yield hash(("joined", "".join(_bare(key))))
     words = [word for word in key.split() if word not in _SMALL]
@@ -89,6 +91,10 @@ def _signatures(key: str) -> Iterator[int]:
             rest = (place, *words[:place], *words[place + 1 :])
             yield hash(("first", word[:KEPT_LETTERS], *rest))
             yield hash(("last", word[-KEPT_LETTERS:], *rest))
+
+
+def _long_enough(key: str) -> bool:
+    return sum(character.isalpha() for character in key) >= MIN_LETTERS
 
 
 def _ordered(key: str) -> str:
