@@ -44,7 +44,7 @@ async def instant_edge(folder: Path, models: Models, **settings: Any) -> AsyncIt
     finally:
         work.cancel()
         await asyncio.wait([work])
-        await asyncio.to_thread(node.documents.database.close)
+        await asyncio.to_thread(node.close)
 
 
 async def settled(node: EdgeNode) -> None:

@@ -17,6 +17,7 @@ from edge_node.safe_mode import create_safe_app
 from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged
 from shared.http_problems import install_problems
+from shared.redacted import redacted
 
 log = logging.getLogger("dgrag.edge")
 FORM_OVERHEAD = 64 * 2**10  # what a multipart form adds to its file
@@ -45,7 +46,7 @@ def create_app(node: EdgeNode) -> FastAPI:
             try:
                 await asyncio.wait([work])  # raises nothing of the work's: _report has told it
             finally:
-                await asyncio.to_thread(node.documents.database.close)
+                await asyncio.to_thread(node.close)
 
     app = FastAPI(title=f"DGRAG edge {node.settings.id}", lifespan=lifespan, version=metadata.version("dgrag"))
     app.state.node = node
@@ -57,4 +58,4 @@ def create_app(node: EdgeNode) -> FastAPI:
 
 def _report(work: asyncio.Task[None]) -> None:
     if not work.cancelled() and work.exception() is not None:
-        log.critical("the edge's background work failed; the node is not ready", exc_info=work.exception())
+        log.critical("the edge's background work failed; the node is not ready: %s", redacted(work.exception()))

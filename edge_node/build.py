@@ -10,6 +10,7 @@ from edge_node.answer.answerer import Answerer, ReadLimits
 from edge_node.answer.focus import Focus
 from edge_node.answer.gate import Gate, GateLimits
 from edge_node.answer.samples import Sampling
+from edge_node.background import Background
 from edge_node.ingest.cutting import Cutter
 from edge_node.ingest.worker import Pace, Worker
 from edge_node.link.cloud_client import CloudClient
@@ -72,9 +73,9 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
             link.wake()
 
     cutter = Cutter(parts.tokenizer, settings.chunk_tokens, settings.chunk_overlap)
-    queue, receipts = JobQueue(database, parts.clock), ReceiptStore(database)
-    worker = Worker(queue, receipts, strategy, cutter, _pace(settings), retries=parts.retries, on_settled=tell_cloud)
-    return EdgeNode(settings, documents, queue, receipts, graph, strategy, cutter, worker, answerer, link)
+    queue, receipts, background = JobQueue(database, parts.clock), ReceiptStore(database), Background()
+    worker = Worker(queue, receipts, strategy, cutter, _pace(settings), background, retries=parts.retries, on_settled=tell_cloud)
+    return EdgeNode(settings, documents, queue, receipts, graph, strategy, cutter, worker, answerer, link, background)
 
 
 def _pace(settings: EdgeSettings) -> Pace:

@@ -5,23 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from edge_node.answer.answerer import Answerer
+from edge_node.background import Background
 from edge_node.ingest.cutting import Cutter, Offered
 from edge_node.ingest.estimate import Estimate, Unreadable, estimate
+from edge_node.ingest.failures import failure_of
+from edge_node.ingest.progress import Backoff
 from edge_node.ingest.worker import Worker
 from edge_node.link.cloud_link import CloudLink
 from edge_node.settings import EdgeSettings
 from edge_node.store.documents import Accepted, DocumentStore
 from edge_node.store.graph import GraphStore
 from edge_node.store.jobs import JobQueue
-from edge_node.store.receipts import ReceiptStore
+from edge_node.store.receipts import Receipt, ReceiptStore
 from edge_node.store.space import require_space
 from edge_node.strategies.base import IndexStrategy
-from shared.errors import DgragError, InputError, TooLarge
+from shared.errors import DgragError, InputError, NotFound, StoreDamaged, TooLarge
 from shared.records import DocumentId
+from shared.redacted import redacted
 
 log = logging.getLogger("dgrag.edge")
 
@@ -55,26 +59,45 @@ class EdgeNode:
     worker: Worker
     answerer: Answerer
     link: CloudLink | None
-    failed: str = "starting"  # why the node is not ready; empty: ready
+    background: Background
+    failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready
+    _opened: bool = False  # the caches are built
+    _estimating: asyncio.Lock = field(default_factory=asyncio.Lock)  # two at once take as long, and questions take six times as long
 
     async def run(self) -> None:
         """Open the caches, then index documents and hold the line to the cloud until cancelled."""
         try:
-            await self.strategy.open()
-            self.failed = ""
+            await self._open()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.worker.run(), name="worker")
                 if self.link is not None:
                     tasks.create_task(self.link.run(), name="link")
         except BaseException as error:
-            self.failed = why(error)
+            self.failed = f"nothing is indexed: {why(error)}"
             raise
+
+    async def _open(self) -> None:
+        """Build the caches. What may pass, as a full disk or a model that is away, is waited out; damage is not."""
+        trouble = Backoff()
+        while (error := await failure_of(self.strategy.open())) is not None:
+            if isinstance(error, StoreDamaged):
+                raise error
+            wait_s = trouble.next_s()
+            self.failed = f"nothing is indexed yet, and the start is tried again: {why(error)}"
+            log.error("the caches could not be built; again in %.1f s: %s", wait_s, redacted(error))
+            await asyncio.sleep(wait_s)
+        self._opened, self.failed = True, ""
+
+    def close(self) -> None:
+        """Close the store once nothing uses it any more."""
+        self.documents.database.close()
+        self.background.close()
 
     async def accept(self, offered: Offered) -> Accepted:
         """Commit a document for indexing; when this returns, it is on disk. Raises TooLarge, InputError, DiskFull."""
         self._check(offered)
-        await asyncio.to_thread(require_space, self.settings.state_dir, floor=self.settings.min_free_bytes)
-        accepted = await asyncio.to_thread(
+        await self.background.run(require_space, self.settings.state_dir, floor=self.settings.min_free_bytes)
+        accepted = await self.background.run(
             self.documents.accept, offered.name, offered.raw, reader=offered.reader, title=offered.title, labels=offered.labels
         )
         self.worker.stop(accepted.ended_jobs)
@@ -83,38 +106,53 @@ class EdgeNode:
 
     async def estimate(self, offered: Sequence[Offered]) -> Estimate:
         """What indexing these documents would cost. Nothing is stored or spent."""
-        return await asyncio.to_thread(self._estimate, offered)
+        async with self._estimating:
+            return await self.background.run(self._estimate, offered)
 
     async def remove(self, identity: DocumentId) -> dict[str, Any]:
         """Delete a document with its share of graph, summaries and model replies; returns the receipt. Raises NotFound.
 
+        One that was deleted already, so a request whose answer was lost may be repeated, has the receipt of then in its present state.
         A settle or an erasure that fails is made up for later: then the receipt has a ``reason``, and its present state is asked for
         with ``receipt``.
         """
-        removed = await asyncio.to_thread(self.documents.remove, identity)
+        try:
+            removed = await self.background.run(self.documents.remove, identity)
+        except NotFound:
+            if earlier := await asyncio.to_thread(self.receipts_of, identity):
+                return earlier[0] if earlier[0]["erased"] else earlier[0] | {"reason": "the deletion is still being finished"}
+            raise
         self.worker.stop(removed.ended_jobs)
         await self.strategy.forget(removed.chunks)
-        error = await self.worker.settle()
+        error = await self.worker.settle() if self._opened else None  # on empty caches it would undo the graph; the first one will do
         receipt = await asyncio.to_thread(self.receipt, removed.receipt_id)
-        return receipt if error is None else receipt | {"reason": why(error)}
+        reason = self.failed if error is None else why(error)
+        return receipt | {"reason": reason} if reason else receipt
 
     def receipt(self, receipt_id: str) -> dict[str, Any]:
         """What was deleted, and whether every trace of it is gone, here and in the cloud. Raises NotFound."""
-        receipt = self.receipts.get(receipt_id)
-        known = max(self.receipts.acknowledged(), self.link.state.version if self.link else -1)
-        cloud = "none" if self.link is None else "confirmed" if receipt.version <= known else "pending"
+        return self._receipt_view(self.receipts.get(receipt_id))
+
+    def receipts_of(self, document_id: str) -> list[dict[str, Any]]:
+        """The receipts of one document, newest first."""
+        return [self._receipt_view(receipt) for receipt in self.receipts.of_document(document_id)]
+
+    def _receipt_view(self, receipt: Receipt) -> dict[str, Any]:
+        known = self.receipts.acknowledged()
+        confirmed = known is not None and receipt.version <= known
+        cloud = "none" if self.link is None and known is None else "confirmed" if confirmed else "pending"
         view = asdict(receipt) | {"cloud": cloud}
         del view["version"]
         return view
 
     async def cancel(self, job_id: str) -> None:
         """Stop a job and park its document. Raises NotFound, and Conflict where it has ended."""
-        await asyncio.to_thread(self.queue.cancel, job_id)
+        await self.background.run(self.queue.cancel, job_id)
         self.worker.stop((job_id,))
 
     async def retry(self, job_id: str) -> str:
         """Queue a job's document again; returns the new job. Raises NotFound, and Conflict where nothing is missing."""
-        new = await asyncio.to_thread(self.queue.retry, job_id)
+        new = await self.background.run(self.queue.retry, job_id)
         self.worker.wake()
         return new
 

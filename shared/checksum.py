@@ -21,3 +21,16 @@ def _bytes(field: Field) -> bytes:
     if isinstance(field, bytes):
         return field
     return (field if isinstance(field, str) else str(field)).encode("utf-8", "surrogatepass")
+
+
+def is_text(field: bytes) -> bool:
+    r"""Whether bytes are UTF-8; what a damaged text was cast to may be none.
+
+    >>> is_text(b"pump"), is_text(b"\xff")
+    (True, False)
+    """
+    try:
+        field.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

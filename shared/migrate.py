@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
 from shared.errors import StoreDamaged, StoreError
+
+Functions = Mapping[str, Callable[[bytes], str]]  # what migrations may call in SQL, by name
+NO_FUNCTIONS: Functions = {}
 
 
 def migrations_of(package: str) -> tuple[str, ...]:
@@ -21,7 +24,7 @@ def version_of(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str]) -> None:
+def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str], functions: Functions = NO_FUNCTIONS) -> None:
     """Run what is missing. Raises StoreError for a file of a newer release, StoreDamaged for one that would not be sound afterwards.
 
     No copy is kept: until the commit the file is as it was, and a copy would go on holding what people delete.
@@ -30,6 +33,8 @@ def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str
     if found > newest:
         step = "install the newer release again, or restore a backup that this release has made"
         raise StoreError(f"{path} has schema {found}, this release reads up to {newest}", next_step=step)
+    for name, function in functions.items():
+        connection.create_function(name, 1, function, deterministic=True)
     for version in range(found + 1, newest + 1):
         try:
             connection.executescript(f"BEGIN IMMEDIATE; {migrations[version - 1]} PRAGMA user_version={version};")

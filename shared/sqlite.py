@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from shared.checksum import crc
+from shared.checksum import crc, is_text
 from shared.errors import DiskFailed, StoreError
-from shared.migrate import migrate
-from shared.sqlite_errors import RAISED, store_error
+from shared.migrate import NO_FUNCTIONS, Functions, migrate
+from shared.sqlite_errors import FULL, RAISED, store_error
 
 MAX_WAL_BYTES = 64 * 2**20
 BUSY_MS = 30_000
-ERASE_WAIT_MS = 1_000  # for reads under way, at each try
-ERASE_TRIES = 5
+ERASE_TRIES = 10
+ERASE_WAIT_MS = 100  # for reads under way, at each try
+ERASE_PAUSE_S = 0.4  # between two tries: writers go on
 
 
 class CommitWitness(Protocol):
@@ -39,22 +41,36 @@ def connect(path: Path, *, page_size: int = 4096) -> sqlite3.Connection:
         for pragma in (f"page_size={page_size}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
             connection.execute(f"PRAGMA {pragma}")
         connection.execute(f"PRAGMA journal_size_limit={MAX_WAL_BYTES}")
-        connection.create_function("crc", -1, crc, deterministic=True)
+        add_functions(connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
+def add_functions(connection: sqlite3.Connection) -> None:
+    """``crc(field, …)`` and ``is_text(blob)`` in SQL."""
+    connection.create_function("crc", -1, crc, deterministic=True)
+    connection.create_function("is_text", 1, is_text, deterministic=True)
+
+
 class Database:
     """Opens or creates a store. Raises StoreError for a file of a newer release, StoreDamaged, DiskFull, DiskFailed.
 
-    ``migrations`` are SQL texts; the n-th brings a file of version n - 1 to version n, in one transaction. Reads see the last
-    commit and never wait for a writer. SQL may call ``crc(field, …)``. Every method raises StoreDamaged, DiskFull and DiskFailed
-    for what they say; the store can be used again as soon as the disk can.
+    ``migrations`` are SQL texts; the n-th brings a file of version n - 1 to version n, in one transaction, and may call ``functions``,
+    of one argument each. Reads see the last commit and never wait for a writer. SQL may call what ``add_functions`` adds. Every
+    method raises StoreDamaged, DiskFull and DiskFailed for what they say; the store can be used again as soon as the disk can.
     """
 
-    def __init__(self, path: Path, *, migrations: Sequence[str], page_size: int = 4096, witness: CommitWitness | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        migrations: Sequence[str],
+        functions: Functions = NO_FUNCTIONS,
+        page_size: int = 4096,
+        witness: CommitWitness | None = None,
+    ) -> None:
         self.path = path
         self._page_size = page_size
         self._witness = witness
@@ -68,7 +84,7 @@ class Database:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._writer = connect(path, page_size=page_size)
-            migrate(self._writer, path, migrations)
+            migrate(self._writer, path, migrations, functions)
         except BaseException as error:
             self._drop_writer()
             if isinstance(error, OSError):
@@ -80,10 +96,8 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """One transaction; committed (and on disk) when the block ends, rolled back when it raises."""
-        with self._in_use(), self._lock:
-            if self._writer is None:
-                self._writer = connect(self.path, page_size=self._page_size)
-            writer, before = self._writer, self._writer.total_changes
+        with self._in_use(), self._writing() as writer:
+            before = writer.total_changes
             writer.execute("BEGIN IMMEDIATE")
             try:
                 yield writer
@@ -124,15 +138,36 @@ class Database:
             tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def erase(self) -> bool:
-        """Overwrite what was deleted: fold the WAL into the file and empty it. False when reads that go on still need it."""
-        with self._in_use(), self._lock:
-            if self._writer is None:
-                self._writer = connect(self.path, page_size=self._page_size)
-            self._writer.execute(f"PRAGMA busy_timeout={ERASE_WAIT_MS}")
+        """Overwrite what was deleted: empty the WAL, and write the file anew without the cells that moved to other pages.
+
+        Takes as long as writing the whole store twice, and needs as much room; reads go on. False when there is no such room, or
+        when reads that go on still need the WAL: then bytes of what was deleted may be left.
+        """
+        with self._in_use():
+            return self._empty_wal() and self._vacuum() and self._empty_wal()
+
+    def _empty_wal(self) -> bool:
+        for last in (False,) * (ERASE_TRIES - 1) + (True,):
+            with self._writing() as writer:
+                writer.execute(f"PRAGMA busy_timeout={ERASE_WAIT_MS}")
+                try:
+                    if not writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                        return True
+                finally:
+                    writer.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+            if not last:
+                time.sleep(ERASE_PAUSE_S)
+        return False
+
+    def _vacuum(self) -> bool:
+        with self._writing() as writer:
             try:
-                return any(not self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] for _ in range(ERASE_TRIES))
-            finally:
-                self._writer.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+                writer.execute("VACUUM")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode in FULL:
+                    return False
+                raise
+        return True
 
     def close(self) -> None:
         """Wait for what is under way, then close all connections; the last one folds the WAL into the file."""
@@ -142,6 +177,13 @@ class Database:
         for connection in self._readers:
             connection.close()
         self._drop_writer()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            if self._writer is None:
+                self._writer = connect(self.path, page_size=self._page_size)
+            yield self._writer
 
     @contextmanager
     def _in_use(self) -> Iterator[None]:

@@ -62,9 +62,10 @@ class SummaryStore:
         with self._database.write() as tx:
             if not self.fits(edge, delta):
                 return False, []
-            gone = set(delta.removals)
+            sent = {summary.summary_id for summary in delta.upserts}
+            gone, known = set(delta.removals), set(self.ids(edge))
             if delta.base_version == 0:
-                gone = {SummaryId(row[0]) for row in tx.execute("SELECT summary_id FROM summaries WHERE edge = ?", (edge,))}
+                gone = known
                 tx.execute(
                     "INSERT OR IGNORE INTO retired_epochs SELECT edge, epoch FROM edges WHERE edge = ? AND epoch NOT IN ('', ?)",
                     (edge, delta.epoch),
@@ -72,8 +73,9 @@ class SummaryStore:
             tx.executemany("DELETE FROM summaries WHERE edge = ? AND summary_id = ?", [(edge, summary_id) for summary_id in gone])
             _insert(tx, edge, zip(delta.upserts, vectors, strict=True))
             tx.execute("UPDATE edges SET epoch = ?, version = ? WHERE edge = ?", (delta.epoch, delta.version, edge))
-        self._database.erase()  # an edge may have deleted what these summaries told of: no byte of their old texts may stay
-        return True, sorted(gone - {summary.summary_id for summary in delta.upserts})
+        if known & (gone | sent):
+            self._database.erase()  # an edge may have deleted what these summaries told of: no byte of their old texts may stay
+        return True, sorted(gone - sent)
 
     def load(self) -> tuple[list[StoredSummary], list[EdgeId]]:
         """All sound rows by edge and id, and the edges that own damaged ones.

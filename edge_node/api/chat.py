@@ -22,6 +22,7 @@ from edge_node.api.deps import Node, later
 from edge_node.api.openai_format import ChatBody, chunk, completion, error_body, question_of
 from shared.errors import DgragError, InputError
 from shared.http_problems import faults_of, printable, status_of
+from shared.redacted import redacted
 from shared.trace import Trace
 
 log = logging.getLogger("dgrag.edge.chat")
@@ -99,7 +100,7 @@ async def _events(model: str, answerer: Answerer, ask: Ask) -> AsyncIterator[str
 def _told(error: BaseException) -> dict[str, Any]:
     if isinstance(error, DgragError):
         return error_body(status_of(error), error.code, printable(error.message), error.next_step)
-    log.error("an answer failed", exc_info=error)
+    log.error("an answer failed: %s", redacted(error))
     return error_body(500, "internal", "an error inside the service; its log tells more", "report it with the log")
 
 

@@ -111,6 +111,12 @@ async def delete_document(document_id: str, node: Node) -> dict[str, Any]:
     return await node.remove(DocumentId(document_id))
 
 
+@router.get("/receipts")
+async def list_receipts(document_id: Annotated[str, Query(min_length=1, max_length=64)], node: Node) -> dict[str, Any]:
+    """The receipts of one document, newest first: for a client that lost the answer to its deletion."""
+    return {"receipts": await asyncio.to_thread(node.receipts_of, document_id)}
+
+
 @router.get("/receipts/{receipt_id}")
 async def get_receipt(receipt_id: str, node: Node) -> dict[str, Any]:
     """The present state of a deletion: ``cloud`` becomes ``confirmed`` once the cloud has forgotten the document too."""

@@ -15,6 +15,7 @@ from edge_node.store.replies import usage
 from shared.errors import NotFound
 
 router = APIRouter(prefix="/v1")
+EVENT_EVERY_S = 0.25  # at most: each event asks the store
 EVENT_WAIT_S = 15.0  # a comment line at least this often keeps proxies from closing the stream
 
 
@@ -40,6 +41,7 @@ async def job_events(job_id: str, node: Node) -> EventSourceResponse:
             yield {"event": "progress", "data": orjson.dumps(job).decode()}
             if job["ended_at"] is not None:
                 return
+            await asyncio.sleep(EVENT_EVERY_S)
             await node.worker.news.next_change(seen, wait_s=EVENT_WAIT_S)
 
     return EventSourceResponse(events())

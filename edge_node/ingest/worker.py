@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import ParamSpec, TypeVar
 
+from edge_node.background import Background
 from edge_node.ingest.cutting import Cutter
 from edge_node.ingest.estimate import Rates, model_calls
+from edge_node.ingest.failures import StoppingError, failure_of, with_space
 from edge_node.ingest.news import News
 from edge_node.ingest.parking import reason_of
 from edge_node.ingest.progress import Backoff, JobProgress, Step
@@ -18,23 +20,16 @@ from edge_node.store.jobs import Job, JobQueue
 from edge_node.store.receipts import ReceiptStore
 from edge_node.store.replies import usage
 from edge_node.strategies.base import Cost, IndexStrategy, Progress
-from shared.errors import DgragError, DiskFailed, DiskFull, ModelTimeout, ModelUnavailable, NotFound, StoreError
+from shared.errors import DgragError, ModelTimeout, ModelUnavailable, NotFound, StoreError
+from shared.redacted import redacted
 from shared.retry_budget import RetryBudget
 
 log = logging.getLogger("dgrag.edge.ingest")
+P = ParamSpec("P")
 T = TypeVar("T")
 MAX_ATTEMPTS = 3  # at one document, while the model is away
 HEARTBEAT_S = 10.0  # between renewals of the leases
 RATES = "rates"  # key in meta: what documents have taken here
-
-
-class StoppingError(Exception):
-    """Ends a long step in its thread when its job was stopped; nobody waits for it any more."""
-
-
-async def failure_of(work: Coroutine[Any, Any, None]) -> BaseException | None:
-    """What ``work`` raised, as a value: one document's error, even one that nobody foresaw, must not end the edge."""
-    return (await asyncio.gather(work, return_exceptions=True))[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +52,7 @@ class Worker:
         strategy: IndexStrategy,
         cutter: Cutter,
         pace: Pace,
+        background: Background,
         *,
         retries: RetryBudget,
         on_settled: Callable[[], Awaitable[None]],
@@ -66,6 +62,7 @@ class Worker:
         self._strategy = strategy
         self._cutter = cutter
         self.pace = pace
+        self._background = background
         self._retries = retries
         self._on_settled = on_settled
         self._wake = asyncio.Event()
@@ -110,27 +107,39 @@ class Worker:
         try:
             while True:
                 error = await failure_of(self._work())
-                log.error("the write path starts again", exc_info=error)
+                log.error("the write path starts again: %s", redacted(error))
                 await self.news.tell(Step("waiting to start again"))
                 await asyncio.sleep(trouble.next_s())
         finally:
             self._stopping = True
 
     async def _work(self) -> None:
-        self._committed = list(await self._with_space(lambda: asyncio.to_thread(self._queue.recover)))
-        self.rates = Rates.from_json(await asyncio.to_thread(self._queue.database.meta, RATES))
+        self._committed = list(await self._keep(self._queue.recover))
+        self.rates = Rates.from_json(await self._background.run(self._queue.database.meta, RATES))
         self._wanted += 1
-        async with asyncio.TaskGroup() as tasks:
-            for number in range(self.pace.workers):
-                tasks.create_task(self._take_jobs(), name=f"worker {number}")
-            tasks.create_task(self._refine_while_quiet(), name="refine")
-            tasks.create_task(self._renew_leases(), name="leases")
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._refine_while_quiet(), name="refine")
+                tasks.create_task(self._renew_leases(), name="leases")
+                await self._try_alone()
+                for number in range(self.pace.workers):
+                    tasks.create_task(self._take_jobs(), name=f"worker {number}")
+        finally:
+            error = await failure_of(self._background.run(self._queue.release))
+            if error is not None:
+                log.warning("what was under way counts as interrupted: %s", redacted(error))
+
+    async def _try_alone(self) -> None:
+        """Documents that were under way when the process died: where one of them kills it again, no other is to blame."""
+        while job := await self._take(least_crashes=1):
+            log.warning("job %s was under way when the edge died, %d times so far; it is tried alone", job.job_id, job.crashes)
+            await self._index(job)
 
     async def _take_jobs(self) -> None:
         while True:
             self._wake.clear()
             started = time.perf_counter()
-            job = await self._with_space(self._take) if started >= self._resume_at else None
+            job = await self._take() if started >= self._resume_at else None
             if job is not None:
                 self._wake.set()  # there may be one more, for another worker
                 await self._index(job)
@@ -143,12 +152,12 @@ class Worker:
                 continue
             self.busy_s += time.perf_counter() - started
 
-    async def _take(self) -> Job | None:
-        return await asyncio.to_thread(self._queue.take_next, (*self._tasks, *self._committed))
+    async def _take(self, *, least_crashes: int = 0) -> Job | None:
+        return await self._keep(self._queue.take_next, (*self._tasks, *self._committed), least_crashes=least_crashes)
 
     async def _rest(self, now: float) -> None:
         """Until there is work, or something that failed is due again; ``now``: when the queue was looked at."""
-        due_s = await asyncio.to_thread(self._queue.due_in_s)
+        due_s = await self._background.run(self._queue.due_in_s)
         unsettled, paused = self._wanted != self._settled and not self._settling.locked(), now < self._resume_at
         waits = [self._settle_at - now] * unsettled + [self._resume_at - now] * paused + ([] if due_s is None or paused else [due_s])
         if not self._tasks and not self._settling.locked() and not self._wake.is_set():
@@ -165,21 +174,13 @@ class Worker:
         while True:
             await asyncio.sleep(HEARTBEAT_S)
             if held := (*self._tasks, *self._committed):
-                error = await failure_of(asyncio.to_thread(self._queue.renew, held))
+                error = await failure_of(self._background.run(self._queue.renew, held))
                 if error is not None:
                     log.warning("the leases were not renewed: %s", type(error).__name__)
 
-    async def _with_space(self, work: Callable[[], Awaitable[T]]) -> T:
-        """What ``work`` returns; while the disk is full it is tried again and again."""
-        trouble = Backoff()
-        while True:
-            try:
-                return await work()
-            except (DiskFull, DiskFailed) as error:
-                wait_s = trouble.next_s()
-                log.error("%s; again in %.1f s", error.message, wait_s)
-                await self.news.tell(Step("waiting for the disk"))
-                await asyncio.sleep(wait_s)
+    async def _keep(self, work: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> T:
+        """What ``work`` returns, in the background; while the disk is full it is tried again and again."""
+        return await with_space(lambda: self._background.run(work, *arguments, **named), self.news.tell)
 
     # ------------------------------------------------------------ one document
 
@@ -198,47 +199,45 @@ class Worker:
         elif error is None:
             self._committed.append(job.job_id)
             self._model_trouble = Backoff()
-        elif isinstance(error, ModelTimeout | ModelUnavailable) and job.attempts < MAX_ATTEMPTS and self._retries.take():
+        elif isinstance(error, ModelTimeout | ModelUnavailable) and job.attempts - job.crashes < MAX_ATTEMPTS and self._retries.take():
             await self._put_back(job, error)
         else:
             await self._park(job, error)
 
     async def _add(self, job: Job) -> None:
         await self.news.tell(Step("read", 0, 1, job.job_id))
-        chunks = await asyncio.to_thread(self._cutter.cut, job.document)
+        chunks = await self._background.run(self._cutter.cut, job.document)
         calls = model_calls(len(chunks), share=self.pace.share, gleanings=self.pace.gleanings)
-        before = tuple((await asyncio.to_thread(usage, self._queue.database)).values())
+        before = tuple((await self._background.run(usage, self._queue.database)).values())
         progress = self.news.jobs[job.job_id] = JobProgress(self.rates, len(chunks), calls, before, time.perf_counter())
-        added = await self._with_space(lambda: self._strategy.add(chunks, self._progress(job.job_id)))
+        added = await with_space(lambda: self._strategy.add(chunks, self._progress(job.job_id)), self.news.tell)
         progress.report(Step(job_id=job.job_id), time.perf_counter())
         await self._learn(progress, added.cost)
-        await self._with_space(lambda: asyncio.to_thread(self._queue.record, job.job_id, added.cost, added.shortfalls))
+        await self._keep(self._queue.record, job.job_id, added.cost, added.shortfalls)
 
     async def _learn(self, job: JobProgress, cost: Cost) -> None:
         """Keep what this document took, for the estimates of the next ones; replies that were remembered took nothing."""
         self.rates = self.rates.with_chunks(job.chunks, job.without_model_s())
         if cost.tokens_out:
             self.rates = self.rates.with_calls(cost.calls, job.by_model_s(), tokens_in=cost.tokens_in, tokens_out=cost.tokens_out)
-        await self._with_space(lambda: asyncio.to_thread(self._queue.database.set_meta, RATES, self.rates.to_json()))
+        await self._keep(self._queue.database.set_meta, RATES, self.rates.to_json())
 
     async def _put_back(self, job: Job, error: ModelTimeout | ModelUnavailable) -> None:
         """Then no document is taken for a while: with the model away, the next one would fare no better."""
         wait_s = max(self._model_trouble.next_s(), getattr(error, "retry_after_s", 0.0))
         log.warning("job %s waits %.1f s for the model: %s", job.job_id, wait_s, error.code)
         self._resume_at = time.perf_counter() + wait_s
-        await self._with_space(
-            lambda: asyncio.to_thread(self._queue.requeue, job.job_id, wait_s=wait_s, code=error.code, reason=error.message)
-        )
+        await self._keep(self._queue.requeue, job.job_id, wait_s=wait_s, code=error.code, reason=error.message)
         self._resume_at = time.perf_counter() + wait_s  # not before the job itself is due: it goes first
         await self.news.tell(Step("waiting for the model", job_id=job.job_id))
 
     async def _park(self, job: Job, error: BaseException) -> None:
         reason = reason_of(error)
-        unforeseen = None if isinstance(error, DgragError) else error
-        log.warning("parked %s: %s", job.document.document_id, reason.code, exc_info=unforeseen)
+        where = "" if isinstance(error, DgragError) else f" ({redacted(error)})"
+        log.warning("parked %s: %s%s", job.document.document_id, reason.code, where)
         if isinstance(error, ModelTimeout | ModelUnavailable):
             self._resume_at = time.perf_counter() + max(self._model_trouble.next_s(), getattr(error, "retry_after_s", 0.0))
-        await self._with_space(lambda: asyncio.to_thread(self._queue.park, job.job_id, reason))
+        await self._keep(self._queue.park, job.job_id, reason)
 
     # ------------------------------------------------------------ all of them
 
@@ -253,19 +252,19 @@ class Worker:
             else:
                 wait_s = self._settle_trouble.next_s()
                 self._settle_at = time.perf_counter() + wait_s
-                log.error("settling failed; again in %.1f s", wait_s, exc_info=error)
+                log.error("settling failed; again in %.1f s: %s", wait_s, redacted(error))
         self._wake.set()  # who rests looks again
         return error
 
     async def _settle_and_tell(self) -> None:
         committed = tuple(self._committed)
-        deletions, mark = await asyncio.to_thread(self._receipts.unfinished), await asyncio.to_thread(self._receipts.unerased)
+        deletions, mark = await self._background.run(self._receipts.unfinished), await self._background.run(self._receipts.unerased)
         await self._strategy.settle(self._progress(""))
-        await asyncio.to_thread(self._queue.finish, committed)
+        await self._background.run(self._queue.finish, committed)
         self._committed = [job_id for job_id in self._committed if job_id not in committed]
-        erased = await asyncio.to_thread(self._receipts.erase, mark)
+        erased = await self._background.run(self._receipts.erase, mark)
         if deletions:
-            await asyncio.to_thread(self._receipts.settled, deletions, erased=erased)
+            await self._background.run(self._receipts.settled, deletions, erased=erased)
         await self._on_settled()
         if deletions and not erased:
             raise StoreError("what was deleted could not be erased from the store's files yet", next_step="it is tried again by itself")

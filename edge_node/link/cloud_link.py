@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from edge_node.link.cloud_client import CloudClient
 from edge_node.store.graph import GraphStore
 from edge_node.store.receipts import ACKNOWLEDGED
-from shared.errors import CloudError, CloudRefused, DgragError, Expelled
+from shared.errors import CloudError, CloudRefused, DgragError, DiskFailed, DiskFull, Expelled
 from shared.wire import Enrolled, EvidenceReply, EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.link")
@@ -64,11 +64,11 @@ class CloudLink:
             try:
                 await self._enrol()
                 await self._hold()
-            except CloudError as error:
+            except (CloudError, DiskFull, DiskFailed) as error:
                 wait_s = self._note(error)
                 await asyncio.sleep(wait_s)
 
-    def _note(self, error: CloudError) -> float:
+    def _note(self, error: CloudError | DiskFull | DiskFailed) -> float:
         """Remember why there is no line; returns how long to wait before the next attempt."""
         expelled = isinstance(error, CloudRefused) and error.reason == Expelled.code
         wait_s = EXPELLED_WAIT_S if expelled else BACKOFF_S[min(self._failures, len(BACKOFF_S) - 1)]
@@ -116,7 +116,6 @@ class CloudLink:
                     continue
                 await asyncio.to_thread(self._learn, known)
                 self.state.sent_bytes += sent
-                await asyncio.to_thread(self._graph.database.set_meta, ACKNOWLEDGED, str(self.state.version))
                 await asyncio.to_thread(self._graph.drop_tombstones, version=self.state.version)
                 log.info("summaries up to version %d sent (%d bytes)", known.version, sent)
 
@@ -132,7 +131,10 @@ class CloudLink:
                 "the cloud knows version %d of this store, which is at %d: restored from a backup?", known.version, self._graph.version()
             )
             self._graph.renew_epoch()
-        self.state.epoch, self.state.version = known.epoch, known.version if known.epoch == self._graph.epoch() else -1
+        version = known.version if known.epoch == self._graph.epoch() else -1
+        if self._graph.database.meta(ACKNOWLEDGED) != str(version):
+            self._graph.database.set_meta(ACKNOWLEDGED, str(version))
+        self.state.epoch, self.state.version = known.epoch, version
 
     async def _poll_once(self) -> None:
         polled = await self._client.poll(wait_s=POLL_WAIT_S)

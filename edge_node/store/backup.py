@@ -12,8 +12,9 @@ from pathlib import Path
 
 from edge_node.store.check import Damage, examine
 from edge_node.store.database import Database
-from shared.checksum import crc
-from shared.errors import Conflict, DgragError, DiskFailed, NotFound
+from shared.errors import Conflict, DgragError, DiskFailed, NotFound, StoreDamaged
+from shared.migrate import migrations_of, version_of
+from shared.sqlite import add_functions
 from shared.sqlite_errors import RAISED, store_error
 
 FILE = "edge.db"
@@ -31,7 +32,8 @@ class Backup:
 def back_up(folder: Path, target: Path) -> Backup:
     """Copy the store in ``folder`` to ``target``, with every commit before now; an edge may write meanwhile.
 
-    The copy is checked, and appears under its name only when it is whole and on disk. Raises NotFound, StoreDamaged for a store
+    The copy is checked, and appears under its name only when it is whole and on disk. A store of an earlier release is copied as it
+    is, and only its structure is checked: its rows are when it is restored. Raises NotFound, StoreDamaged for a store
     that could not be restored from, DiskFull, DiskFailed.
     """
     source, part = folder / FILE, target.with_name(f"{target.name}.part")
@@ -42,8 +44,8 @@ def back_up(folder: Path, target: Path) -> Backup:
         with closing(sqlite3.connect(source)) as store, closing(sqlite3.connect(part)) as copy:
             store.backup(copy)
             copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a WAL beside it
-            copy.create_function("crc", -1, crc, deterministic=True)
-            damages = examine(copy)
+            add_functions(copy)
+            damages = _examined(copy)
         _sync(part)
         part.replace(target)
         _sync(target.parent)
@@ -52,6 +54,14 @@ def back_up(folder: Path, target: Path) -> Backup:
         raise _told(part, error) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _examined(copy: sqlite3.Connection) -> tuple[Damage, ...]:
+    if not 0 < version_of(copy) < len(migrations_of("edge_node.store")):
+        return examine(copy)
+    if (told := copy.execute("PRAGMA integrity_check(1)").fetchone()[0]) != "ok":
+        raise StoreDamaged(f"the store's structure is damaged: {told}")
+    return ()
 
 
 def restore(backup: Path, folder: Path) -> Path | None:

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from edge_node.store.database import FUNCTIONS
 from shared.errors import StoreDamaged
 from shared.migrate import migrate, migrations_of
 from shared.sqlite import connect
@@ -52,6 +53,11 @@ def _mismatch(*columns: str, checksum: str = "crc") -> str:
     return " OR ".join([f"crc({fields}) IS NOT {checksum}", *(f"typeof({column}) <> 'text'" for column in texts)])
 
 
+def _unreadable(*columns: str) -> str:
+    """SQL: one of the columns, whose rows have no checksum, is no text any more."""
+    return " OR ".join(f"typeof({column}) <> 'text' OR NOT is_text(CAST({column} AS BLOB))" for column in columns)
+
+
 _OF_CHUNK = "(SELECT document_id FROM chunks WHERE chunks.chunk_id = {})"
 CHECKS = (  # a mended table may bring the rows of the next ones with it, so the order counts
     Check(
@@ -84,6 +90,10 @@ CHECKS = (  # a mended table may bring the rows of the next ones with it, so the
         _mismatch("chunk_id", "source", "target", "description", "keywords", "strength"),
         _OF_CHUNK.format("relation_mentions.chunk_id"),
     ),
+    Check("definitions", "index again", "chunk_id", _mismatch("chunk_id", "long", "short"), _OF_CHUNK.format("definitions.chunk_id")),
+    Check("changes", "settle again", "seq", _unreadable("source", "target")),
+    Check("jobs", "forget", "job_id", f"{_unreadable('job_id')} OR document_id NOT IN (SELECT +document_id FROM documents NOT INDEXED)"),
+    Check("receipts", "forget", "receipt_id", _unreadable("receipt_id", "document_id")),
     Check("vectors", "index again", "key", f"kind = 'chunk' AND ({_mismatch('key', 'vector')})", _OF_CHUNK.format("vectors.key")),
     Check("vectors", "settle again", "key", f"kind <> 'chunk' AND ({_mismatch('key', 'vector')} OR kind NOT IN ('entity', 'relation'))"),
     Check("aliases", "settle again", "key", _mismatch("key", "canonical")),
@@ -145,5 +155,5 @@ def _schema(connection: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
 @cache
 def _expected_schema() -> frozenset[tuple[str, str, str]]:
     with closing(connect(Path(":memory:"))) as connection:
-        migrate(connection, Path(":memory:"), migrations_of("edge_node.store"))
+        migrate(connection, Path(":memory:"), migrations_of("edge_node.store"), FUNCTIONS)
         return _schema(connection)

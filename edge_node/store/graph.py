@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from edge_node.graph.aliases import AliasPair
 from edge_node.store.database import Database
 from edge_node.store.mentions import KEYS, MentionStore
+from edge_node.store.receipts import postpone
 from edge_node.store.vectors import VectorStore
 from shared.checksum import crc
 from shared.errors import StoreError
@@ -206,6 +207,7 @@ class GraphStore:
             if rest := rows[len(page) :]:
                 tx.executemany("UPDATE summaries SET version = ? WHERE summary_id = ?", [(newest + 1, row["summary_id"]) for row in rest])
                 tx.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(newest + 1),))
+                postpone(tx, from_version=rest[0]["version"], to_version=newest + 1)
         told = [row for row in page if not row["removed"] and row["text"].strip()]
         upserts = tuple(_summary(row) for row in told)
         known = {row["summary_id"] for row in told}

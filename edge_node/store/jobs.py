@@ -23,17 +23,27 @@ LEASE_S = 60.0
 LONGEST_WAIT_S = 3600.0  # of a job that was put back; a later time is of a clock that was set back since
 DAMAGED = Reason("damaged", "its bytes or its name are damaged on disk", "send the document again")
 CANCELLED = Reason("cancelled", "its job was cancelled", "retry the job, or send the document again")
-JOB_COLUMNS = "job_id, document_id, tokens_in, tokens_out, calls, attempts, jobs.created_at, ended_at, committed"
+CRASHED = Reason(
+    "crashed",
+    "the edge's process died three times while it was indexed",
+    "see the edge's log; retry the job once the cause (memory, a kill from outside) is gone, or send the document in smaller parts",
+)
+MAX_CRASHES = 3  # then a document is set aside, so that it cannot keep the edge from all others
+JOB_COLUMNS = "job_id, document_id, tokens_in, tokens_out, calls, attempts, crashes, jobs.created_at, ended_at, committed"
 
+_UNDER_WAY = (
+    "SELECT document_id FROM jobs JOIN documents USING (document_id) WHERE ended_at IS NULL AND NOT committed AND status = 'running'"
+)
 _OF_OPEN_JOB = "document_id = (SELECT document_id FROM jobs WHERE job_id = ? AND ended_at IS NULL)"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A document that is to be indexed, as it was sent; ``attempts`` counts this one."""
+    """A document that is to be indexed, as it was sent; ``attempts`` counts this one, ``crashes`` those that ended the process."""
 
     job_id: str
     attempts: int
+    crashes: int
     document: Offered
 
 
@@ -45,7 +55,10 @@ class JobQueue:
         self.clock = clock
 
     def recover(self) -> tuple[str, ...]:
-        """After a start, when nobody works on anything: what was under way waits again; jobs that only miss a settle are returned."""
+        """After a start, when nobody works on anything: jobs that only miss a settle are returned.
+
+        What was under way when the process died waits again, and is parked where that happened MAX_CRASHES times.
+        """
         with self.database.write() as tx:
             tx.execute("UPDATE jobs SET lease_until = 0 WHERE ended_at IS NULL AND lease_until > 0")
             committed = tuple(
@@ -55,32 +68,39 @@ class JobQueue:
                     " WHERE ended_at IS NULL AND committed AND status = 'running' ORDER BY jobs.rowid"
                 )
             )
-            unfinished = "SELECT document_id FROM jobs WHERE ended_at IS NULL AND NOT committed"
-            interrupted = f"SELECT document_id FROM documents WHERE status = 'running' AND document_id IN ({unfinished})"
-            tx.execute(f"UPDATE jobs SET attempts = max(0, attempts - 1) WHERE ended_at IS NULL AND document_id IN ({interrupted})")
-            tx.execute(f"UPDATE documents SET status = 'queued' WHERE document_id IN ({interrupted})")
+            tx.execute(f"UPDATE jobs SET crashes = crashes + 1 WHERE ended_at IS NULL AND document_id IN ({_UNDER_WAY})")
+            tx.execute(f"UPDATE documents SET status = 'queued' WHERE document_id IN ({_UNDER_WAY})")
+            given_up = "SELECT job_id FROM jobs WHERE ended_at IS NULL AND NOT committed AND crashes >= ?"
+            for row in tx.execute(given_up, (MAX_CRASHES,)).fetchall():
+                _end(tx, self.clock.now(), row["job_id"], "parked", CRASHED)
             open_jobs = "SELECT document_id FROM jobs WHERE ended_at IS NULL"
             jobless = f"SELECT document_id FROM documents WHERE status IN ('queued', 'running') AND document_id NOT IN ({open_jobs})"
             for row in tx.execute(jobless).fetchall():
                 open_job(tx, DocumentId(row["document_id"]), self.clock.now())
         return committed
 
-    def take_next(self, held: Collection[str] = ()) -> Job | None:
+    def release(self) -> None:
+        """At an orderly end, when nobody works on anything any more: what was under way waits again, and that was no attempt."""
+        with self.database.write() as tx:
+            tx.execute(f"UPDATE jobs SET attempts = attempts - 1, lease_until = 0 WHERE ended_at IS NULL AND document_id IN ({_UNDER_WAY})")
+            tx.execute(f"UPDATE documents SET status = 'queued' WHERE document_id IN ({_UNDER_WAY})")
+
+    def take_next(self, held: Collection[str] = (), *, least_crashes: int = 0) -> Job | None:
         """Lease the oldest job that is due, or whose lease ran out though it is not ``held`` here; None if there is none.
 
         A document that is damaged on disk is parked, and the next one taken.
         """
         now, marks = self.clock.now(), ", ".join("?" * len(held))
         due = (
-            "SELECT documents.*, job_id, attempts,"
+            "SELECT documents.*, job_id, attempts, crashes,"
             " crc(raw) = raw_crc AND crc(document_id, name, title, labels, reader) = row_crc AS whole"
             " FROM jobs JOIN documents USING (document_id) WHERE ended_at IS NULL AND NOT committed"
-            " AND ((status = 'queued' AND NOT not_before BETWEEN ? AND ?) OR (status = 'running' AND lease_until <= ?))"
+            " AND crashes >= ? AND ((status = 'queued' AND NOT not_before BETWEEN ? AND ?) OR (status = 'running' AND lease_until <= ?))"
             f" AND job_id NOT IN ({marks}) ORDER BY jobs.rowid LIMIT 1"
         )
         with self.database.write() as tx:
             while True:
-                row = tx.execute(due, (now + 1e-6, now + LONGEST_WAIT_S, now, *held)).fetchone()
+                row = tx.execute(due, (least_crashes, now + 1e-6, now + LONGEST_WAIT_S, now, *held)).fetchone()
                 if row is None:
                     return None
                 if row["whole"]:
@@ -217,4 +237,4 @@ def _end(tx: sqlite3.Connection, now: float, job_id: str, status: str, why: Reas
 def _taken(row: sqlite3.Row) -> Job:
     labels = tuple(json.loads(row["labels"]))
     offered = Offered(DocumentId(row["document_id"]), row["name"], row["raw"], row["reader"], row["title"], labels)
-    return Job(row["job_id"], row["attempts"] + 1, offered)
+    return Job(row["job_id"], row["attempts"] + 1, row["crashes"], offered)

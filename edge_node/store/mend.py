@@ -17,7 +17,7 @@ from shared.records import DocumentId
 
 log = logging.getLogger("dgrag.edge.store")
 UNORDERED = frozenset(
-    {"vectors", "aliases", "subgraphs", "summaries", "descriptions", "llm_results"}
+    {"vectors", "aliases", "subgraphs", "summaries", "descriptions", "llm_results", "receipts"}
 )  # trees by key, and nothing hangs on them
 
 
@@ -50,11 +50,12 @@ def mend(tx: sqlite3.Connection, *, now: float) -> tuple[Damage, ...]:
         for table in dict.fromkeys(check.table for check in CHECKS):
             if any(damage.table == table for damage in found):
                 _remove(tx, table)
+        _remove(tx, "changes")  # to which the triggers have written the key of each row removed
     except sqlite3.IntegrityError as error:
         raise StoreDamaged("rows of the store contradict each other") from error
     _park(tx, now=now)
     _index_again(tx, found, now=now)
-    if any(damage.remedy == "settle again" or damage.table in UNORDERED for damage in found):
+    if any(damage.remedy in {"settle again", "index again"} or damage.table in UNORDERED for damage in found):
         resettle(tx)
     if any(damage.table in {"subgraphs", "summaries"} for damage in found):  # a tombstone may be lost: the cloud must compare all it has
         tx.execute("DELETE FROM summaries WHERE summary_id NOT IN (SELECT subgraph_id FROM subgraphs)")
@@ -66,7 +67,12 @@ def mend(tx: sqlite3.Connection, *, now: float) -> tuple[Damage, ...]:
 
 
 def resettle(tx: sqlite3.Connection) -> None:
-    """Let the next settle look at everything, part of the caller's transaction."""
+    """Let the next settle look at everything, also at what is mentioned no more; part of the caller's transaction."""
+    tx.execute(
+        "INSERT INTO changes (source, target, removed) SELECT key, '', 1 FROM"
+        " (SELECT value AS key FROM subgraphs, json_each(entities) UNION SELECT key FROM aliases)"
+        " WHERE key NOT IN (SELECT key FROM entity_mentions)"
+    )
     tx.execute("INSERT INTO changes (source, target, removed) SELECT DISTINCT key, '', 0 FROM entity_mentions")
     tx.execute(
         "INSERT INTO changes (source, target, removed) SELECT DISTINCT min(source, target), max(source, target), 0 FROM relation_mentions"

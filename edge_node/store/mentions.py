@@ -12,7 +12,7 @@ from edge_node.graph.aliases import EntityName
 from edge_node.store.database import Database
 from edge_node.store.documents import delete_chunks, insert_chunks, purge_others
 from edge_node.store.vectors import VectorRows, insert_vectors
-from shared.checksum import crc
+from shared.checksum import crc, is_text
 from shared.errors import NotFound
 from shared.records import Chunk, ChunkId, EntityMention, RelationMention
 
@@ -68,7 +68,7 @@ class MentionStore:
             insert_chunks(tx, chunks)
             tx.executemany("INSERT INTO entity_mentions VALUES (?, ?, ?, ?, ?, ?)", map(_entity_values, entities))
             tx.executemany("INSERT INTO relation_mentions VALUES (?, ?, ?, ?, ?, ?, ?)", map(_relation_values, relations))
-            tx.executemany("INSERT INTO definitions VALUES (?, ?, ?)", [(d.chunk_id, d.long, d.short) for d in definitions])
+            tx.executemany("INSERT INTO definitions VALUES (?, ?, ?, ?)", map(_definition_values, definitions))
             insert_vectors(tx, "chunk", rows)
         return tuple(replaced)
 
@@ -130,10 +130,15 @@ class MentionStore:
         return {row["chunk_id"]: row["document_id"] for row in self._database.rows(query, (json.dumps(list(chunk_ids)),))}
 
     def changes(self) -> Changes:
-        """What changed since the last settle."""
+        """What changed since the last settle. What is no text any more is left out: ``store.mend`` has everything looked at again."""
         seq, entities, relations = 0, dict[str, bool](), dict[Pair, bool]()
-        for row in self._database.stream("SELECT seq, source, target, removed FROM changes ORDER BY seq"):
-            seq, source, target, removed = row
+        query = "SELECT seq, CAST(source AS BLOB), CAST(target AS BLOB), removed FROM changes ORDER BY seq"
+        for row in self._database.stream(query):
+            seq, *ends, removed = row
+            if not all(map(is_text, ends)):
+                log.error("a damaged change is left out")
+                continue
+            source, target = (end.decode() for end in ends)
             if target:
                 relations[source, target] = relations.get((source, target), False) or bool(removed)
             else:
@@ -155,6 +160,11 @@ class MentionStore:
 
 def _entity_values(mention: EntityMention) -> tuple[str | int, ...]:
     fields = (mention.chunk_id, mention.key, mention.name, mention.type, mention.description)
+    return (*fields, crc(*fields))
+
+
+def _definition_values(definition: Definition) -> tuple[str | int, ...]:
+    fields = (definition.chunk_id, definition.long, definition.short)
     return (*fields, crc(*fields))
 
 

@@ -39,7 +39,12 @@ class ReceiptStore:
         row = self.database.row("SELECT * FROM receipts WHERE receipt_id = ?", (receipt_id,))
         if row is None:
             raise NotFound("receipt", receipt_id)
-        return Receipt(**{**dict(row), "erased": bool(row["erased"])})
+        return _receipt(row)
+
+    def of_document(self, document_id: str) -> tuple[Receipt, ...]:
+        """The deletions of one document, newest first; more than one if it was sent again in between."""
+        rows = self.database.rows("SELECT * FROM receipts WHERE document_id = ? ORDER BY deleted_at DESC, receipt_id", (document_id,))
+        return tuple(map(_receipt, rows))
 
     def unfinished(self) -> tuple[str, ...]:
         """Receipts of deletions of which something may be left; the next settle and erasure finish them."""
@@ -68,14 +73,20 @@ class ReceiptStore:
             tx.execute("DELETE FROM meta WHERE key = ? AND value = ?", (UNERASED, mark))
         return True
 
-    def acknowledged(self) -> int:
-        """The newest version of the summaries that the cloud is known to have; -1: none."""
-        return int(self.database.meta(ACKNOWLEDGED, "-1"))
+    def acknowledged(self) -> int | None:
+        """The newest version of the summaries that the cloud is known to have; -1: none; None: there never was a cloud."""
+        known = self.database.meta(ACKNOWLEDGED)
+        return int(known) if known else None
 
 
 def mark_unerased(tx: sqlite3.Connection) -> None:
     """Something is deleted, part of the caller's transaction: the files must be overwritten."""
     tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (UNERASED, secrets.token_hex(8)))
+
+
+def postpone(tx: sqlite3.Connection, *, from_version: int, to_version: int) -> None:
+    """What the cloud was to learn with ``from_version`` or later it learns with ``to_version``; part of the caller's transaction."""
+    tx.execute("UPDATE receipts SET version = ? WHERE version >= ? AND version < ?", (to_version, from_version, to_version))
 
 
 def write_receipt(tx: sqlite3.Connection, document_id: DocumentId, *, chunks: int, now: float) -> str:
@@ -86,3 +97,7 @@ def write_receipt(tx: sqlite3.Connection, document_id: DocumentId, *, chunks: in
         (receipt_id, document_id, now, chunks, UNSETTLED),
     )
     return receipt_id
+
+
+def _receipt(row: sqlite3.Row) -> Receipt:
+    return Receipt(**{**dict(row), "erased": bool(row["erased"])})

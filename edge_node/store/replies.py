@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, replace
@@ -12,9 +13,12 @@ import orjson
 
 from edge_node.store.database import Database
 from shared.checksum import crc
+from shared.errors import DiskFailed, DiskFull
 from shared.ports import Clock, Generator, Prompt, Reply
 from shared.records import DocumentId
 
+log = logging.getLogger("dgrag.edge.store")
+MAX_UNKEPT = 1000  # replies in memory while the disk is full
 USAGE = ("model_calls", "tokens_in", "tokens_out")  # running totals in the meta table
 Key = tuple[str, str]  # of llm_results: prompt_hash and model
 
@@ -61,6 +65,8 @@ class RememberingGenerator:
         self._generator = generator
         self._database = database
         self._clock = clock
+        self._disk_failed = False  # the last time that a reply was to be kept
+        self._unkept: dict[Key, Reply] = {}  # paid for, but the disk was full: whoever asks again has them from here
 
     @property
     def name(self) -> str:
@@ -77,15 +83,28 @@ class RememberingGenerator:
     ) -> Reply:
         """From the store at no cost, else from the model; a reply that is cut, blank or not ``usable`` is returned but not kept.
 
+        While the disk is full, replies are held in memory: a document waits for space without paying again.
         A reply made for a ``document`` goes with the last such document, others with ``forget_unowned``. Raises as the model.
         """
         key = (prompt_hash(prompt), self.name)
         texts = await asyncio.to_thread(self._kept, key, document)
         if texts and all(map(usable, texts)):
             return Reply(texts=texts, tokens_in=0, tokens_out=0, truncated=(False,) * prompt.n)
-        reply = await self._generator.generate(prompt, deadline_s=deadline_s)
+        reply = self._unkept.get(key)
+        if reply is None or not all(map(usable, reply.texts)):
+            reply = await self._generator.generate(prompt, deadline_s=deadline_s)
         good = all(text.strip() and usable(text) for text in reply.texts) and not any(reply.truncated)
-        await asyncio.to_thread(self._note, key, reply, document, keep=good)
+        try:
+            await asyncio.to_thread(self._note, key, reply, document, keep=good)
+        except (DiskFull, DiskFailed) as error:
+            if not self._disk_failed:
+                log.warning("model replies are held in memory: %s", error.code)
+            self._disk_failed = True
+            if good and len(self._unkept) < MAX_UNKEPT:
+                self._unkept[key] = reply
+        else:
+            self._disk_failed = False
+            self._unkept.pop(key, None)
         return reply
 
     async def forget_unowned(self) -> None:

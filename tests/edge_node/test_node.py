@@ -1,12 +1,18 @@
 """A node that cannot start or go on says why, and still closes its store."""
 
+import asyncio
+import contextlib
+import threading
+from collections import Counter
+
 import httpx
 import pytest
 
 from edge_node.app import create_app
 from edge_node.build import Parts, build_node
+from edge_node.ingest import progress
 from edge_node.settings import EdgeSettings
-from shared.errors import StoreError
+from shared.errors import DiskFailed, DiskFull, ModelReplyError, StoreDamaged, StoreError
 from shared.models.fake import HashEmbedder, WordTokenizer
 from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until
@@ -18,21 +24,89 @@ def node(tmp_path):
     return build_node(settings, Parts(scripted(), HashEmbedder(), WordTokenizer(), None))
 
 
-async def damaged():
-    raise StoreError("the vectors are damaged", next_step="restore a backup")
-
-
-async def test_a_store_that_cannot_be_opened_is_the_reason_why_the_node_is_not_ready(node, monkeypatch):
-    monkeypatch.setattr(node.strategy, "open", damaged)
+@contextlib.asynccontextmanager
+async def served(node):
     app = create_app(node)
     async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://edge") as http:
+        yield http
+
+
+def failing(node, *errors):
+    """Let ``open`` raise these errors in turn; then it does what it does."""
+    left, opens = list(errors), node.strategy.open
+
+    async def fails():
+        if left:
+            raise left.pop(0)
+        await opens()
+
+    return fails
+
+
+async def test_a_damaged_store_is_the_reason_why_the_node_is_not_ready_and_nothing_is_indexed(node, monkeypatch):
+    monkeypatch.setattr(node.strategy, "open", failing(node, StoreDamaged("the vectors are damaged")))
+    async with served(node) as http:
         await until(lambda: node.failed != "starting")
-        ready = await http.get("/ready")
-        assert (ready.status_code, ready.json()["reason"]) == (503, "the vectors are damaged – restore a backup")
+        ready, reason = await http.get("/ready"), "nothing is indexed: the vectors are damaged – restore a backup"
+        assert (ready.status_code, ready.json()["reason"]) == (503, reason)
         status = (await http.get("/v1/status")).json()
-        assert (status["failed"], status["settled"]) == ("the vectors are damaged – restore a backup", False)
+        assert (status["failed"], status["settled"]) == (reason, False)
     with pytest.raises(StoreError, match="is closed"):
         node.documents.counts()
+
+
+@pytest.mark.parametrize("error", [DiskFull("/state"), DiskFailed("edge.db", "I/O error"), ModelReplyError("no number"), ValueError("?")])
+async def test_a_start_that_fails_is_tried_again_and_what_was_accepted_meanwhile_is_indexed(node, monkeypatch, error):
+    monkeypatch.setattr(progress, "FIRST_WAIT_S", 0.05)
+    monkeypatch.setattr(node.strategy, "open", failing(node, error, error))
+    async with served(node) as http:
+        await until(lambda: node.failed != "starting")
+        assert (await http.get("/ready")).json()["reason"].startswith("nothing is indexed yet")
+        assert (await http.post("/v1/documents", json={"name": "a", "text": "The pump stopped."})).status_code == 202
+        await until(lambda: node.documents.counts()["indexed"] == 1)
+        assert (await http.get("/ready")).status_code == 200
+
+
+async def test_a_document_that_is_deleted_before_the_caches_are_built_is_settled_after(node, monkeypatch):
+    monkeypatch.setattr(progress, "FIRST_WAIT_S", 60.0)
+    settled = []
+    monkeypatch.setattr(node.worker, "settle", lambda: settled.append(1))
+    monkeypatch.setattr(node.strategy, "open", failing(node, DiskFull("/state")))
+    async with served(node) as http:
+        await until(lambda: node.failed != "starting")
+        sent = (await http.post("/v1/documents", json={"name": "a", "text": "The pump stopped."})).json()
+        receipt = (await http.delete(f"/v1/documents/{sent['document_id']}")).json()
+    assert (receipt["erased"], settled) == (False, [])
+    assert "the disk of /state is full" in receipt["reason"]
+
+
+async def test_no_log_line_quotes_an_error_that_nobody_foresaw(node, monkeypatch, caplog):
+    monkeypatch.setattr(node.strategy, "open", failing(node, ValueError("a canary of a document")))
+    async with served(node):
+        await until(lambda: node.failed != "starting")
+    assert "ValueError at test_node.py:" in caplog.text
+    assert "canary" not in caplog.text + node.failed
+
+
+async def test_estimates_are_made_one_after_the_other_and_not_in_the_threads_of_questions(node, monkeypatch):
+    threads, most = Counter(), []
+
+    def slow(offered):
+        threads[threading.current_thread().name] += 1
+        running.append(1)
+        most.append(len(running))
+        gate.wait()
+        running.pop()
+
+    running, gate = [], threading.Event()
+    monkeypatch.setattr(type(node), "_estimate", lambda _, offered: slow(offered))
+    asked = [asyncio.create_task(node.estimate([])) for _ in range(6)]
+    await until(lambda: running)
+    gate.set()
+    await asyncio.gather(*asked)
+    node.close()
+    assert most == [1] * 6
+    assert all(name.startswith("write path") for name in threads)
 
 
 async def test_background_work_that_ends_is_the_reason_and_the_store_is_closed(node, monkeypatch):
@@ -43,7 +117,7 @@ async def test_background_work_that_ends_is_the_reason_and_the_store_is_closed(n
     app = create_app(node)
     async with app.router.lifespan_context(app):
         await until(lambda: node.failed != "starting" and node.failed != "")
-        assert node.failed == "background work ended: ValueError"
+        assert node.failed == "nothing is indexed: background work ended: ValueError"
     with pytest.raises(StoreError, match="is closed"):
         node.documents.counts()
 

@@ -6,11 +6,11 @@ import shutil
 from contextlib import nullcontext
 from functools import partial
 
-from tests.faults import power_cut, workload
+from tests.faults import on_disk, power_cut, unguarded, workload
 from tests.faults.kills import acked, finish
 from tests.faults.report import campaign, tell
 
-FINISHED_SHARE = 0.04  # of the images: not only opened, but brought to an end by an edge
+FINISHED_SHARE = 0.02  # of the images: not only opened, but brought to an end by an edge
 
 
 def images(trace, folder, seed):
@@ -28,10 +28,10 @@ def images(trace, folder, seed):
 def judge(report, folder, done, where):
     """Open an image with the product, and compare it with what was acknowledged."""
     report.points += 1
-    if trouble := workload.opens(folder):
+    if trouble := on_disk.opens(folder):
         report.fault("unreadable", f"{where}: {trouble}")
         return
-    for kind, what in workload.wrong(folder, done, at_rest=False):
+    for kind, what in on_disk.wrong(folder, done, at_rest=False):
         report.fault(kind, f"{where}: {what}")
 
 
@@ -43,9 +43,9 @@ def main():
     workload.preload()
     rng = random.Random(chosen.seed)
     with campaign() as (report, top):
-        with workload.unsynced() if chosen.unsynced else nullcontext():
+        with unguarded.unsynced() if chosen.unsynced else nullcontext():
             said = power_cut.record(partial(workload.live, top / "edge"), top / "trace")
-        normal = workload.fingerprint(top / "edge", said)
+        normal = on_disk.fingerprint(top / "edge", said)
         for name, done, write in images(top / "trace", top / "edge", chosen.seed):
             where = f"{name}, after {done} acknowledgements"
             write(top / "image")

@@ -13,9 +13,9 @@ import subprocess
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from tests.faults import workload
+from tests.faults import on_disk, workload
 from tests.faults.forks import Child, Strace
-from tests.faults.kills import STEPS, acked, finish, normal_life
+from tests.faults.kills import LAST, acked, finish, heed, normal_life
 from tests.faults.report import campaign, tell
 
 FULL, FAILED = "507 disk_full", "503 disk_failed"
@@ -75,18 +75,19 @@ def judge(report, folder, child, said, expected, where):
         report.fault("wrong answer", f"{where}: {answer}")
     for line in sorted({line for line in said if line.startswith("unread")}):
         report.fault("unread", f"{where}: {line}")
+    heed(report, said, set(), where)
     if status == 0:
         report.count("went on without a restart")
     elif status != -signal.SIGKILL:
         report.fault("crashed", f"{where}: ended with {status}")
-    elif done < STEPS:
+    elif done < LAST:
         report.fault("stuck", f"{where}, after {done} acknowledgements")
     return done
 
 
 def examine(report, folder, done, normal, where):
     """What is on the disk, before and after an edge that starts again has done the rest."""
-    for kind, what in workload.wrong(folder, done, at_rest=False):
+    for kind, what in on_disk.wrong(folder, done, at_rest=False):
         report.fault(kind, f"{where}: {what}")
     finish(report, folder, done, normal.fingerprint, where)
 
@@ -95,7 +96,7 @@ def injected(rng, report, folder, normal):
     """One point: a fault at the nth write (or sync) after the edge is at rest."""
     fault, expected = rng.choice(list(FAULTS.items()))
     calls = normal.writes if "pwrite64" in fault else normal.writes // 8
-    nth = 1 + int(rng.random() * calls * 0.9)
+    nth = 1 + int(rng.random() ** 2 * calls * 0.9)  # more of the early ones: they meet clients, the later ones the background work
     where = f"{fault}:when={nth}+"
     child = started(folder)
     strace = Strace(child, "-e", "trace=" + fault.split("=")[1].split(":")[0], "-e", where)

@@ -1,7 +1,7 @@
 """R1: an edge is killed at the nth write or at a random time, often again while it recovers, and must have lost nothing.
 
-``python -m tests.faults.kills 3000`` is the long run. ``--boast`` is the null control: a client that takes what it has
-only sent for acknowledged must see losses.
+``python -m tests.faults.kills 3000`` is the long run. ``--without`` is the null control: lives in which one thing is missing
+(``unguarded.LIVES``) must be seen to lose something.
 """
 
 import argparse
@@ -13,13 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from tests.faults import workload
+from tests.faults import on_disk, unguarded, workload
 from tests.faults.forks import Child, Strace, run
 from tests.faults.report import campaign, tell
+from tests.faults.steps import STEPS
+from tests.support.hash_model import asked
 
 SECOND_SHARE = 0.5  # of the trials; some are over before the second kill comes
 WRITES = "trace=pwrite64"
-STEPS = len(workload.STEPS)
+LAST = len(STEPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def normal_life(folder):
     started = time.perf_counter()
     said, status = run(partial(workload.live, folder / "normal"))
     assert status == 0
-    return Normal(time.perf_counter() - started, max(by_thread.values()), workload.fingerprint(folder / "normal", said))
+    return Normal(time.perf_counter() - started, max(by_thread.values()), on_disk.fingerprint(folder / "normal", said))
 
 
 def killed_life(work, rng, normal, *, of_time=1.0, of_writes=1.0):
@@ -74,32 +76,48 @@ def killed_life(work, rng, normal, *, of_time=1.0, of_writes=1.0):
     return said, child.status() == -9
 
 
-def trial(rng, normal, report, folder, do):
+def trial(rng, normal, report, folder, live):
     """Kill, recover, finish; each fault goes into the report. Returns False where the life was over before the kill."""
-    said, killed = killed_life(partial(workload.live, folder, do=do), rng, normal)
+    said, killed = killed_life(partial(live, folder), rng, normal)
     if not killed:
         return False
     done = acked(said)
     where = f"point {report.points}, after {done} acknowledgements"
     if rng.random() < SECOND_SHARE:
-        _, again = killed_life(partial(workload.live, folder, first=STEPS), rng, normal, of_time=0.4, of_writes=0.03)
+        paid = on_disk.kept(folder)
+        said, again = killed_life(partial(live, folder, first=LAST), rng, normal, of_time=0.4, of_writes=0.03)
         report.count("second kills", again)
-    _, status = run(partial(workload.live, folder, first=STEPS))
+        heed(report, said, paid, where)
+    paid = on_disk.kept(folder)
+    said, status = run(partial(live, folder, first=LAST))
+    heed(report, said, paid, where)
     if status != 0:
         report.fault("stuck", f"{where}: recovery ended with {status}")
         return True
-    for kind, what in workload.wrong(folder, done):
+    for kind, what in on_disk.wrong(folder, done):
         report.fault(kind, f"{where}: {what}")
-    finish(report, folder, done, normal.fingerprint, where)
+    finish(report, folder, done, normal.fingerprint, where, live)
     return True
 
 
-def finish(report, folder, done, expected, where):
+def heed(report, said, paid, where):
+    """What a life said of itself: where its memory was unlike its store, and what it asked though the reply was ``paid`` before."""
+    report.count("replies kept over a restart", len(paid))
+    for line in said:
+        if line.startswith("astray "):
+            report.fault("astray", f"{where}: {line}")
+    for prompt in sorted(paid & set(asked(said))):
+        report.fault("paid twice", f"{where}: {prompt}")
+
+
+def finish(report, folder, done, expected, where, live=workload.live):
     """Let an edge do the steps that are not acknowledged: it must end like one that nobody interrupted."""
-    said, status = run(partial(workload.live, folder, first=done))
+    paid = on_disk.kept(folder)
+    said, status = run(partial(live, folder, first=done))
+    heed(report, said, paid, where)
     if status != 0:
         report.fault("stuck", f"{where}: finishing ended with {status}")
-    elif (left := workload.fingerprint(folder, said)) != expected:
+    elif (left := on_disk.fingerprint(folder, said)) != expected:
         parts = sorted(key for key in left | expected if left.get(key) != expected.get(key))
         report.fault("different", f"{where}: {', '.join(parts)}")
 
@@ -108,14 +126,14 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("points", type=int)
     options.add_argument("--seed", type=int, default=7)
-    options.add_argument("--boast", action="store_true")
+    options.add_argument("--without", choices=unguarded.LIVES)
     chosen = options.parse_args()
     workload.preload()
-    rng, do = random.Random(chosen.seed), workload.boast if chosen.boast else workload.persist
+    rng, live = random.Random(chosen.seed), unguarded.LIVES.get(chosen.without, workload.live)
     with campaign() as (report, top):
         normal = normal_life(top)
         while report.points < chosen.points:
-            report.points += trial(rng, normal, report, top / "edge", do)
+            report.points += trial(rng, normal, report, top / "edge", live)
             shutil.rmtree(top / "edge", ignore_errors=True)
     tell(report)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.faults.report import told
-from tests.faults.workload import STEPS, allowed
+from tests.faults.steps import STEPS, allowed
 
 pytestmark = pytest.mark.usefixtures("strace")
 
@@ -15,9 +15,19 @@ def test_an_edge_that_is_killed_anywhere_loses_nothing_and_ends_as_if_it_had_not
     assert report.figures["second kills"] >= kills / 5
 
 
-def test_a_client_that_counts_unanswered_requests_as_acknowledged_is_seen_to_lose_documents():
-    """The null control: the bench can see a loss."""
-    assert told("kills", 15, "--boast").found["lost"] > 0
+LOSSES = {  # what is missing -> the loss that must be seen, at how many points
+    "patience": ("lost", 20),
+    "commit of documents": ("lost", 10),
+    "commit of passages": ("half", 8),
+    "kept replies": ("paid twice", 20),
+}
+
+
+@pytest.mark.parametrize("missing", LOSSES)
+def test_a_client_or_an_edge_that_lacks_one_thing_is_seen_to_lose_something(missing):
+    """The null controls: a client that does not wait for its answer, and edges with one protection taken away."""
+    loss, points = LOSSES[missing]
+    assert any(kind.startswith(loss) for kind in told("kills", points, "--without", missing).found)
 
 
 @pytest.mark.slow

@@ -13,8 +13,10 @@ from edge_node.store.database import Database
 from edge_node.store.documents import DocumentStore
 from shared.clock import SystemClock
 from shared.index import INDEXES, open_index
+from shared.models.fake import HashEmbedder
 from shared.vectors import unit
 from tests.faults import workload
+from tests.faults.on_disk import opened
 
 WRITERS = READERS = 8
 NO_FAISS = pytest.mark.skipif(find_spec("faiss") is None, reason="the extra faiss is not installed")
@@ -152,16 +154,32 @@ async def busy_edge(edge, count):
     return kept
 
 
+async def nearest(edge):
+    """Each chunk's id with the id that a search for its own text finds first, and the number of rows in the index."""
+    index = edge.node.strategy._passages._index
+    with opened(edge.node.documents.database.path) as connection:
+        rows = connection.execute("SELECT chunk_id, text FROM chunks").fetchall()
+    vectors = await HashEmbedder().embed([text for _, text in rows])
+    return {chunk_id: index.top(vector, 1)[0][0] for (chunk_id, _), vector in zip(rows, vectors, strict=True)}, len(index)
+
+
+def rows(edge):
+    """How many documents, chunks and vectors of each kind are on the disk."""
+    with opened(edge.node.documents.database.path) as connection:
+        (documents,), (chunks,) = (connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("documents", "chunks"))
+        return {"documents": documents, "chunks": chunks, **dict(connection.execute("SELECT kind, count(*) FROM vectors GROUP BY kind"))}
+
+
 async def check_busy_edge(folder, index, count):
     async with workload.edge_of(folder, index=index) as edge:
         kept = await busy_edge(edge, count)
-        rows, (found, indexed) = workload.rows(edge), await workload.nearest(edge)
+        stored, (found, indexed) = rows(edge), await nearest(edge)
         assert {chunk_id.partition(":")[0] for chunk_id in found} == kept
-        assert rows["documents"] == len(kept)
-        assert rows["chunks"] == rows["chunk"] == indexed
+        assert stored["documents"] == len(kept)
+        assert stored["chunks"] == stored["chunk"] == indexed
         assert [chunk_id for chunk_id, nearest in found.items() if nearest != chunk_id] == []
         counts = edge.node.strategy.counts()
-        assert (rows["entity"], rows["relation"]) == (counts["entities"], counts["relations"])
+        assert (stored["entity"], stored["relation"]) == (counts["entities"], counts["relations"])
 
 
 @pytest.mark.parametrize("index", NAMES)

@@ -1,5 +1,7 @@
 """The store's file: what SQLite's errors become, that a writer goes on after them, and that erasing leaves nothing."""
 
+import contextlib
+import random
 import sqlite3
 import threading
 
@@ -88,6 +90,17 @@ class FailingWriter:
         return getattr(self._connection, name)
 
 
+class FullWriter(FailingWriter):
+    """The disk has no room for a second copy of the file."""
+
+    def execute(self, sql, *arguments):
+        if sql == "VACUUM":
+            error = sqlite3.OperationalError("database or disk is full")
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+        return self._connection.execute(sql, *arguments)
+
+
 def test_a_writer_that_cannot_even_roll_back_is_replaced(database):
     note(database, "before")
     database._writer = FailingWriter(database._writer)
@@ -106,8 +119,81 @@ def test_what_was_deleted_is_in_no_byte_of_the_files_after_erasing(database, tmp
     assert b"canary-4711" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
 
-def test_a_read_that_goes_on_keeps_the_wal_and_erasing_says_so(database, monkeypatch):
+def cells_left(folder):
+    content = b"".join(file.read_bytes() for file in folder.iterdir())
+    return [number for number in range(0, 4000, 3) if b"canary-%05d" % number in content]
+
+
+def keyed(folder):
+    """A store with rows by key, in an order that splits its pages; every third row is deleted."""
+    schema = NOTES + "CREATE TABLE keyed (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID;"
+    database, rng = Database(folder / "notes.db", migrations=[schema]), random.Random(7)
+    rows = [(rng.randbytes(4).hex(), f"canary-{number:05} {'x' * rng.randrange(400)}") for number in range(4000)]
+    for at in range(0, 4000, 100):
+        with database.write() as tx:
+            tx.executemany("INSERT INTO keyed VALUES (?, ?)", rows[at : at + 100])
+    for at in range(0, 4000, 300):
+        with database.write() as tx:
+            tx.executemany("DELETE FROM keyed WHERE key = ?", [(key,) for key, _ in rows[at : at + 300 : 3]])
+    return database
+
+
+def test_cells_that_moved_between_pages_are_gone_after_erasing(tmp_path):
+    database = keyed(tmp_path)
+    assert database.erase()
+    assert cells_left(tmp_path) == []
+    assert database.row("SELECT count(*) FROM keyed")[0] == 4000 - len(range(0, 4000, 3))
+    database.close()
+
+
+def test_null_control_emptying_the_wal_alone_leaves_cells_that_moved(tmp_path, monkeypatch):
+    database = keyed(tmp_path)
+    monkeypatch.setattr(database, "_vacuum", lambda: True)
+    assert database.erase()
+    assert cells_left(tmp_path)
+    database.close()
+
+
+def test_erasing_keeps_the_order_of_rows(database):
+    for number in range(300):
+        note(database, str(number))
+    with database.write() as tx:
+        tx.execute("DELETE FROM notes WHERE CAST(text AS INTEGER) % 7 = 0")
+    before = notes(database)
+    assert database.erase()
+    assert [row["text"] for row in database.rows("SELECT text FROM notes ORDER BY rowid")] == before
+
+
+def test_on_a_full_disk_erasing_says_so_and_the_store_goes_on(database):
+    note(database, "one" * 10_000)
+    assert database.erase()
+    database._writer = FullWriter(database._writer)
+    assert not database.erase()
+    assert notes(database) == ["one" * 10_000]
+
+
+def test_a_writer_goes_on_between_two_tries_to_erase(database, monkeypatch):
+    note(database, "one")
+    note(database, "two")
+    pauses = []
     monkeypatch.setattr("shared.sqlite.ERASE_WAIT_MS", 1)
+    monkeypatch.setattr("shared.sqlite.time.sleep", lambda seconds: pauses.append(in_a_thread(lambda: note(database, "meanwhile"))))
+    with contextlib.closing(database.stream("SELECT text FROM notes")) as reading:
+        next(reading)
+        note(database, "three")
+        assert not database.erase()
+    assert pauses == [True] * 9
+
+
+def in_a_thread(action):
+    thread = threading.Thread(target=action, daemon=True)
+    thread.start()
+    thread.join(5)
+    return not thread.is_alive()
+
+
+def test_a_read_that_goes_on_keeps_the_wal_and_erasing_says_so(database, monkeypatch):
+    monkeypatch.setattr("shared.sqlite.ERASE_PAUSE_S", 0)
     note(database, "one")
     note(database, "two")
     reading, done = threading.Event(), threading.Event()

@@ -14,6 +14,7 @@ UPDATE documents SET row_crc = crc(document_id, name, title, labels, reader);
 ALTER TABLE jobs ADD COLUMN attempts INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN not_before REAL NOT NULL DEFAULT 0;          -- the next attempt waits until then
 ALTER TABLE jobs ADD COLUMN lease_until REAL NOT NULL DEFAULT 0;         -- whoever works on it renews this; past it, anybody may take the job
+ALTER TABLE jobs ADD COLUMN crashes INTEGER NOT NULL DEFAULT 0;          -- how often the process died while it was under way
 ALTER TABLE jobs ADD COLUMN committed INTEGER NOT NULL DEFAULT 0;        -- 1: its document's chunks are in the store; only a settle is missing
 CREATE INDEX jobs_open ON jobs (ended_at) WHERE ended_at IS NULL;        -- what waits or is under way, oldest first
 
@@ -25,6 +26,9 @@ CREATE TABLE receipts (                 -- what was deleted, without its name or
     version     INTEGER NOT NULL,       -- once the cloud has acknowledged this version of the summaries, it has forgotten too
     erased      INTEGER NOT NULL DEFAULT 0  -- 1: no byte of it is left in the store's files
 ) WITHOUT ROWID;
+
+DROP INDEX chunks_document;             -- with tokens, so that their sum reads no text
+CREATE INDEX chunks_document ON chunks (document_id, ordinal, tokens);
 
 -- checksums over whole rows -----------------------------------------------------------------------------------------
 
@@ -49,7 +53,8 @@ CREATE INDEX relation_mentions_target ON relation_mentions (target);
 CREATE TABLE definitions (              -- "Gross Domestic Product (GDP)": what a chunk says about an acronym
     chunk_id    TEXT NOT NULL REFERENCES chunks ON DELETE CASCADE,
     long        TEXT NOT NULL,          -- keys, as in entity_mentions
-    short       TEXT NOT NULL
+    short       TEXT NOT NULL,
+    crc         INTEGER NOT NULL        -- of chunk_id, long, short
 );
 CREATE INDEX definitions_chunk ON definitions (chunk_id);
 CREATE INDEX definitions_long ON definitions (long);
@@ -79,6 +84,10 @@ END;
 CREATE TRIGGER definition_removed AFTER DELETE ON definitions BEGIN
     INSERT INTO changes (source, target, removed) VALUES (OLD.long, '', 1), (OLD.short, '', 1);
 END;
+
+INSERT INTO definitions                 -- of a store that has a graph; acronyms(text) is edge_node.store.database.acronyms
+    SELECT chunk_id, found.value ->> 0, found.value ->> 1, crc(chunk_id, found.value ->> 0, found.value ->> 1)
+    FROM chunks, json_each(acronyms(CAST(text AS BLOB))) AS found WHERE EXISTS (SELECT 1 FROM entity_mentions);
 
 CREATE TABLE descriptions (             -- long descriptions that the model has shortened
     key         TEXT PRIMARY KEY,

@@ -98,7 +98,7 @@ class Refiner:
                 self._model, entity.name, texts, deadline_s=limits.deadline_s, max_chars=limits.description_chars
             )
         except ModelReplyError as error:
-            log.warning("the model did not shorten a description: %s", error.message)
+            log.warning("the model did not shorten a description: %s", error.code)
             text, cost = describe(texts, limits.description_chars), Cost(calls=1)
         else:
             text, cost = written.text, _cost(written)
@@ -116,7 +116,7 @@ class Refiner:
         try:
             written = await model_summary(self._model, part, deadline_s=self._limits.deadline_s)
         except ModelReplyError as error:  # of this text only: the plain one stays
-            log.warning("the model gave no summary of %s: %s", subgraph_id, error.message)
+            log.warning("the model gave no summary of %s: %s", subgraph_id, error.code)
             text, cost = extractive_summary(part), Cost(calls=1)
         else:
             text, cost = written.text, _cost(written)

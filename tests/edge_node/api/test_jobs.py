@@ -5,8 +5,10 @@ import threading
 
 import pytest
 
+from edge_node.api import jobs
 from edge_node.ingest.estimate import Rates
 from edge_node.ingest.progress import JobProgress, Step
+from tests.support.waiting import until
 
 PUMPS = "Juniper Ward reported the failure of four infusion pumps."
 
@@ -165,3 +167,22 @@ async def test_no_route_reads_the_store_on_the_event_loop(edge, path, monkeypatc
     assert (await edge.http.get(path.format(**accepted))).status_code == 200
     assert threads or path in ("/v1/graph", "/v1/entities")  # these are of the caches
     assert threading.main_thread() not in threads
+
+
+@pytest.mark.parametrize(("pause_s", "looks"), [(3600.0, 1), (0.0, 11)])  # without the pause (the null control) each news is an event
+async def test_between_two_events_there_is_a_pause_however_much_there_is_to_tell(slow, monkeypatch, pause_s, looks):
+    monkeypatch.setattr(jobs, "EVENT_EVERY_S", pause_s)
+    accepted = await post(slow)
+    await asyncio.wait_for(slow.begun.wait(), 30)
+    asked, get = [], slow.node.queue.get
+    monkeypatch.setattr(slow.node.queue, "get", lambda job_id: asked.append(job_id) or get(job_id))
+    events = asyncio.create_task(slow.http.get(f"/v1/jobs/{accepted['job_id']}/events"))
+    await until(lambda: len(asked) == 2)  # the route's own look, and the first event
+    for done in range(10):
+        await slow.node.worker.news.tell(Step("extract", done, 50, accepted["job_id"]))
+        await slow.http.get("/v1/status")
+        if looks > 1:
+            await until(lambda done=done: len(asked) >= 3 + done)
+    assert len(asked) == 1 + looks
+    events.cancel()
+    await asyncio.wait([events])

@@ -6,10 +6,12 @@ import logging
 
 import pytest
 
+from edge_node.background import Background
 from edge_node.ingest import progress
 from edge_node.ingest import worker as module
 from edge_node.ingest.cutting import Cutter
-from edge_node.ingest.worker import Pace, StoppingError, Worker
+from edge_node.ingest.failures import StoppingError
+from edge_node.ingest.worker import Pace, Worker
 from edge_node.store.database import Database
 from edge_node.store.documents import DocumentStore
 from edge_node.store.jobs import JobQueue
@@ -91,6 +93,7 @@ class Bench:
             self.strategy,
             Cutter(WordTokenizer(), 100, 10),
             Pace(self.workers, settle_every=100, share=0.0, gleanings=0),
+            Background(),
             retries=RetryBudget(share=0.0, reserve=self.reserve),
             on_settled=self.on_settled,
         )
@@ -151,7 +154,8 @@ async def test_an_unforeseen_error_parks_its_document_without_its_content_and_th
     assert (view["status"], view["code"], view["reason"]) == ("parked", "internal", "an error inside the edge (ValueError)")
     assert "retry it" in view["next_step"]
     assert bench.view(good)["status"] == "indexed"
-    assert any(record.exc_info for record in caplog.records if record.levelno == logging.WARNING)
+    assert "ValueError at test_worker.py:" in caplog.text
+    assert "secret" not in caplog.text
 
 
 async def test_the_log_names_documents_by_id_only(bench, caplog):
@@ -200,10 +204,10 @@ async def test_an_error_of_the_store_starts_the_work_anew_and_loses_nothing(benc
     errors = [OSError("gone")]
     take_next = bench.queue.take_next
 
-    def take(held):
+    def take(held, **more):
         if bench.strategy.added and errors:
             raise errors.pop()
-        return take_next(held)
+        return take_next(held, **more)
 
     monkeypatch.setattr(bench.queue, "take_next", take)
     async with bench.running():
@@ -222,10 +226,10 @@ async def test_a_full_disk_is_waited_out_and_nothing_is_parked(bench, monkeypatc
     else:
         does = getattr(bench.queue, where)
 
-        def fails(*given):
+        def fails(*given, **more):
             if full:
                 raise full.pop()
-            return does(*given)
+            return does(*given, **more)
 
         monkeypatch.setattr(bench.queue, where, fails)
     async with bench.running():
@@ -453,3 +457,76 @@ async def test_a_refinement_that_fails_waits_and_the_edge_counts_as_settled(benc
     async with bench.running():
         await until(lambda: bench.strategy.refined == 1)
         await bench.idle()
+
+
+async def stopped_thrice_while_it_is_added(bench):
+    accepted = bench.accept("first")
+    bench.strategy.gate.clear()
+    for stops in range(3):
+        async with bench.running():
+            await until(lambda stops=stops: len(bench.strategy.started) == stops + 1)
+        bench.worker = bench.new_worker()
+    bench.strategy.gate.set()
+    async with bench.running():
+        await bench.idle()
+    return bench.view(accepted)
+
+
+async def test_a_document_that_is_stopped_in_an_orderly_way_however_often_is_not_held_to_have_crashed(bench):
+    view = await stopped_thrice_while_it_is_added(bench)
+    assert (view["status"], view["attempts"]) == ("indexed", 1)
+
+
+async def test_without_the_release_at_a_stop_it_would_be(bench, monkeypatch):
+    """The null control: stops that nobody notes look like crashes."""
+    monkeypatch.setattr(bench.queue, "release", lambda: None)
+    view = await stopped_thrice_while_it_is_added(bench)
+    assert (view["status"], view["code"], view["attempts"]) == ("parked", "crashed", 3)
+
+
+async def test_crashes_are_no_attempts_at_a_model_that_is_away(bench):
+    first = bench.accept("first")
+    for _ in range(2):
+        bench.queue.take_next()
+        bench.queue.recover()
+    bench.strategy.errors["first"] = [ModelUnavailable("away")] * 2
+    async with bench.running():
+        await bench.idle()
+    assert (bench.view(first)["status"], bench.view(first)["attempts"]) == ("indexed", 5)
+
+
+async def test_what_was_under_way_when_the_process_died_is_tried_alone_and_first(make):
+    bench = make(workers=3)
+    for name in "abcd":
+        bench.accept(name)
+    for _ in range(2):
+        bench.queue.take_next()
+    bench.queue.recover()
+    bench.strategy.gate.clear()
+    async with bench.running():
+        await until(lambda: bench.strategy.started == ["a"])
+        bench.worker.wake()
+        bench.strategy.gate.set()
+        await bench.idle()
+    assert bench.strategy.started[:2] == ["a", "b"]
+    assert sorted(bench.strategy.started) == list("abcd")
+
+
+async def test_no_log_line_of_the_write_path_quotes_an_error(bench, monkeypatch, caplog):
+    caplog.set_level(logging.DEBUG)
+    bench.accept("first")
+    bench.strategy.stale = 1
+    errors = [ValueError("a canary of a document")]
+    bench.strategy.errors |= {"first": list(errors), "settle": list(errors), "refine": list(errors)}
+    take_next = bench.queue.take_next
+
+    def take(held, **more):
+        if errors:
+            raise errors.pop()
+        return take_next(held, **more)
+
+    monkeypatch.setattr(bench.queue, "take_next", take)
+    async with bench.running():
+        await until(lambda: bench.strategy.refined == 1)
+    assert caplog.text.count("ValueError") >= 4
+    assert "canary" not in caplog.text

@@ -8,7 +8,8 @@ import pytest
 from edge_node.link.cloud_link import AT_ONCE, MAX_WAITING, CloudLink
 from edge_node.store.database import Database
 from edge_node.store.graph import GraphStore
-from shared.errors import CloudRefused, CloudUnavailable, ModelUnavailable
+from edge_node.store.receipts import ReceiptStore
+from shared.errors import CloudRefused, CloudUnavailable, DiskFull, ModelUnavailable
 from shared.wire import Enrolled, EvidenceReply, EvidenceRequest, PollReply
 from tests.support.partition import commit_texts
 from tests.support.waiting import until
@@ -139,6 +140,24 @@ async def test_a_cloud_that_comes_back_is_told_what_it_missed(graph, monkeypatch
         cloud.away = False
         await until(lambda: link.in_sync)
     assert link.state.version == graph.version()
+
+
+async def test_a_full_disk_breaks_the_line_only_until_there_is_room_again(graph, tmp_path, monkeypatch):
+    monkeypatch.setattr("edge_node.link.cloud_link.BACKOFF_S", (0.0,))
+    cloud, delta, full = FakeCloud(), graph.delta, [DiskFull(tmp_path)]
+
+    def delta_with_luck(**fields):
+        if full:
+            raise full.pop()
+        return delta(**fields)
+
+    monkeypatch.setattr(graph, "delta", delta_with_luck)
+    link = CloudLink(cloud, graph, found)
+    async with running(link):
+        await cloud.pushed.wait()
+        await until(lambda: link.in_sync)
+    assert cloud.enrolments == 2
+    assert ReceiptStore(graph.database).acknowledged() == graph.version()
 
 
 async def test_news_is_sent_while_the_poll_is_held(graph):

@@ -94,6 +94,14 @@ def test_a_backup_of_an_earlier_release_is_brought_up_to_date(folder, tmp_path):
     assert names(tmp_path / "new") == {"pumps.md", "plant.md", "recall.md"}
 
 
+def test_a_store_of_an_earlier_release_is_backed_up_before_it_is_brought_up_to_date(folder, tmp_path):
+    before = (folder / FILE).read_bytes()
+    assert back_up(folder, tmp_path / "ward.bak").damages == ()
+    assert (folder / FILE).read_bytes() == before
+    restore(tmp_path / "ward.bak", tmp_path / "new")
+    assert names(tmp_path / "new") == {"pumps.md", "plant.md", "recall.md"}
+
+
 def test_damaged_rows_are_told_with_the_backup(folder, tmp_path):
     database = opened(folder)
     with database.write() as tx:

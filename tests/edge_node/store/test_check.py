@@ -8,6 +8,7 @@ import pytest
 from edge_node.store.check import by_table, examine
 from edge_node.store.database import Database
 from edge_node.store.documents import DocumentStore
+from edge_node.store.graph import GraphStore
 from edge_node.store.mend import open_store
 from shared.clock import SystemClock
 from shared.errors import StoreDamaged
@@ -69,6 +70,10 @@ def test_a_sound_store_has_no_damage(path):
         ("summaries", "UPDATE summaries SET removed = 1", "settle again"),
         ("aliases", "INSERT INTO aliases VALUES ('a', 'b', 'acronym', 1.0, 0)", "settle again"),
         ("descriptions", "INSERT INTO descriptions VALUES ('a', 'h', 'forged', 0)", "settle again"),
+        ("changes", "INSERT INTO changes (source, target, removed) VALUES (CAST(x'ff' AS TEXT), '', 0)", "settle again"),
+        ("definitions", "UPDATE definitions SET short = CAST(x'ff' AS TEXT)", "index again"),
+        ("receipts", "INSERT INTO receipts VALUES (CAST(x'ff' AS TEXT), 'd', 0, 0, 0, 0)", "forget"),
+        ("jobs", "UPDATE jobs SET job_id = CAST(x'ff' AS TEXT) WHERE rowid = 1", "forget"),
         ("llm_results", "INSERT INTO llm_results VALUES ('h', 'm', '[]', 0, 0)", "forget"),
     ],
 )
@@ -112,6 +117,24 @@ def test_lost_graph_parts_let_the_next_settle_look_at_everything(path):
     database = mended(path)
     keys = database.row("SELECT count(DISTINCT key) FROM entity_mentions")[0]
     assert database.row("SELECT count(*) FROM changes WHERE target = ''")[0] == keys
+    database.close()
+
+
+def test_a_key_that_is_no_text_any_more_reaches_no_settle(path):
+    damage(path, "DELETE FROM changes", "UPDATE entity_mentions SET key = CAST(x'70ff' AS TEXT) WHERE key = 'maria okafor'")
+    database = mended(path)
+    assert not database.rows("SELECT 1 FROM changes WHERE instr(CAST(source AS BLOB), x'ff')")
+    changes = GraphStore(database).mentions.changes()
+    assert changes.entities["maria okafor"]  # its part still has it as a member
+    database.close()
+
+
+def test_a_change_that_is_damaged_while_the_edge_runs_is_left_out_and_struck_off(path):
+    database = Database(path)
+    with database.write() as tx:
+        tx.execute("INSERT INTO changes (seq, source, target, removed) VALUES (900, CAST(x'ff' AS TEXT), '', 0), (901, 'pump', '', 1)")
+    changes = GraphStore(database).mentions.changes()
+    assert (changes.seq, changes.entities["pump"]) == (901, True)
     database.close()
 
 

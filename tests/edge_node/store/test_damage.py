@@ -9,11 +9,15 @@ import pytest
 
 from edge_node.store.database import Database
 from edge_node.store.mend import open_store
+from edge_node.store.mentions import Changes
 from shared.clock import SystemClock
 from shared.errors import StoreDamaged
+from shared.models.fake import HashEmbedder
 from tests.support.releases import store_of_release
+from tests.support.settling import Bench
 
 TRIALS = 500
+SETTLED_TRIALS = 150
 SERVED = {
     "documents": "SELECT document_id, name, title, labels, reader, raw FROM documents WHERE code <> 'damaged'",
     "chunks": "SELECT chunk_id, document_id, ordinal, text, start, end FROM chunks",
@@ -102,6 +106,27 @@ def outcome(folder, sound, seed):
 def test_nothing_wrong_is_served_after_random_damage_and_the_start_never_crashes(tmp_path, sound):
     outcomes = Counter(outcome(tmp_path, sound, seed) for seed in range(TRIALS))
     assert set(outcomes) == {"damage named", "mended", "sound"}, outcomes
+
+
+async def settles(folder, sound, seed):
+    """Corrupt a copy of the store and start; whether a settle then ends, twice. None: the damage was named."""
+    copies, _ = sound
+    rng = random.Random(seed)
+    place = shutil.copytree(copies[-1], folder / str(seed))
+    corrupt(place, copies[rng.randrange(2)], rng)
+    try:
+        open_store(place / "edge.db", SystemClock()).close()
+        async with Bench.opened(place, embedder=HashEmbedder(64)) as bench:
+            await bench.settle()
+            return bench.graph.mentions.changes() == Changes(0, {}, {})
+    except StoreDamaged:
+        return None
+    finally:
+        shutil.rmtree(place)
+
+
+async def test_after_any_damage_that_was_mended_a_settle_ends(tmp_path, sound):
+    assert {await settles(tmp_path, sound, seed) for seed in range(SETTLED_TRIALS)} == {True, None}
 
 
 def test_null_control_without_the_checksums_something_wrong_is_served(tmp_path, sound, monkeypatch):

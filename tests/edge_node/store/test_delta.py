@@ -8,7 +8,9 @@ from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.summaries.store import SummaryStore
 from edge_node.store.database import Database
 from edge_node.store.graph import DELTA_CHARS, DELTA_ROWS, GraphStore
+from edge_node.store.receipts import UNSETTLED, ReceiptStore, write_receipt
 from shared.clock import SystemClock
+from shared.records import DocumentId
 from shared.wire import MAX_SUMMARIES, DeltaBody
 from tests.support.partition import commit_texts
 
@@ -129,3 +131,39 @@ def test_tombstones_that_the_cloud_has_not_acknowledged_stay(graph, cloud):
     commit_texts(graph, {"a": "one"})
     graph.drop_tombstones(version=1)
     assert graph.delta(epoch=graph.epoch(), version=1).removals == ("b",)
+
+
+def receipt_of_a_deletion(graph):
+    with graph.database.write() as tx:
+        return write_receipt(tx, DocumentId("d"), chunks=1, now=0.0)
+
+
+def test_no_page_before_the_last_has_the_version_that_confirms_a_deletion(graph, cloud):
+    receipts = ReceiptStore(graph.database)
+    texts = many(DELTA_ROWS)
+    commit_texts(graph, texts)
+    cloud.take_all(graph, pages=1)
+    texts |= {f"t{i:05}": "not sent yet" for i in range(DELTA_ROWS + 1)}
+    commit_texts(graph, texts)
+    receipt = receipt_of_a_deletion(graph)
+    del texts["s00000"]
+    commit_texts(graph, texts)
+    receipts.settled([receipt], erased=True)
+    assert cloud.take_page(graph)
+    assert not cloud.knows(graph)
+    assert cloud.registry.get("ward").version < receipts.get(receipt).version
+    cloud.take_all(graph, pages=1)
+    assert cloud.knows(graph)
+    assert cloud.registry.get("ward").version >= receipts.get(receipt).version
+
+
+def test_pages_that_follow_leave_alone_what_is_confirmed_or_waits_for_a_settle(graph, cloud):
+    receipts = ReceiptStore(graph.database)
+    confirmed, waiting = receipt_of_a_deletion(graph), receipt_of_a_deletion(graph)
+    commit_texts(graph, {"a": "one"})
+    receipts.settled([confirmed], erased=True)
+    cloud.take_all(graph, pages=1)
+    commit_texts(graph, many(2 * DELTA_ROWS))
+    cloud.take_all(graph, pages=3)
+    assert receipts.get(confirmed).version == 1
+    assert receipts.get(waiting).version == UNSETTLED

@@ -102,8 +102,33 @@ def test_only_a_job_under_way_is_put_back(bench):
 def test_what_was_under_way_at_a_stop_waits_again_and_counts_as_no_attempt(bench):
     bench.accept()
     bench.queue.take_next()
+    bench.queue.release()
     assert bench.queue.recover() == ()
-    assert bench.queue.take_next().attempts == 1
+    again = bench.queue.take_next()
+    assert (again.attempts, again.crashes) == (1, 0)
+
+
+def test_what_was_under_way_at_a_crash_waits_again_and_is_parked_after_the_third(bench):
+    accepted = bench.accept()
+    for crashes in range(3):
+        job = bench.queue.take_next(least_crashes=crashes)
+        assert (job.attempts, job.crashes) == (crashes + 1, crashes)
+        assert bench.queue.take_next() is None
+        bench.queue.recover()
+    assert bench.status(accepted) == "parked"
+    assert bench.queue.get(accepted.job_id)["code"] == "crashed"
+    bench.queue.retry(accepted.job_id)
+    assert bench.queue.take_next().crashes == 0
+
+
+def test_a_job_whose_chunks_are_committed_is_never_held_to_have_crashed(bench):
+    accepted = bench.accept()
+    bench.queue.take_next()
+    serve(bench.database, accepted.document_id)
+    for _ in range(5):
+        bench.queue.release()
+        assert bench.queue.recover() == (accepted.job_id,)
+    assert bench.status(accepted) == "running"
 
 
 def test_what_only_missed_a_settle_at_a_stop_is_not_done_again(bench):
@@ -224,3 +249,8 @@ def test_what_a_job_used_and_where_it_fell_short_is_kept(bench):
 def test_an_unknown_job_is_not_found(bench, act):
     with pytest.raises(NotFound):
         getattr(bench.queue, act)("unknown")
+
+
+def test_the_tokens_of_all_chunks_are_summed_without_reading_their_text(bench):
+    (plan,) = bench.database.rows("EXPLAIN QUERY PLAN SELECT count(*), sum(tokens) FROM chunks")
+    assert "COVERING INDEX" in plan["detail"]

@@ -10,6 +10,7 @@ import pytest
 
 from edge_node.store.check import examine
 from edge_node.store.database import Database
+from edge_node.store.graph import GraphStore
 from edge_node.store.mend import open_store
 from shared.clock import SystemClock
 from shared.errors import StoreError
@@ -63,6 +64,23 @@ def test_a_store_of_release_1_opens_and_every_checksum_holds(v1):
         assert examine(tx) == ()
     database.close()
     assert not list(v1.parent.glob("*.bak"))
+
+
+def test_the_definitions_in_a_store_of_release_1_are_found(v1):
+    database = Database(v1)
+    graph = GraphStore(database)
+    assert graph.mentions.definitions(["nda"]) == {("national device agency", "nda")}
+    assert {"nda", "national device agency"} <= graph.mentions.changes().entities.keys()
+    database.close()
+
+
+def test_a_store_of_release_1_without_a_graph_gets_no_definitions(v1):
+    with closing(sqlite3.connect(v1)) as connection:
+        connection.execute("DELETE FROM entity_mentions")
+        connection.commit()
+    database = Database(v1)
+    assert database.row("SELECT count(*) FROM definitions")[0] == 0
+    database.close()
 
 
 async def test_an_edge_answers_from_a_store_of_release_1(v1):

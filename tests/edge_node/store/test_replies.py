@@ -2,10 +2,12 @@
 
 import pytest
 
+from edge_node.store import replies
 from edge_node.store.database import Database
 from edge_node.store.documents import DocumentStore
-from edge_node.store.replies import RememberingGenerator, delete_replies, prompt_hash
+from edge_node.store.replies import RememberingGenerator, delete_replies, prompt_hash, usage
 from shared.clock import SystemClock
+from shared.errors import DiskFull
 from shared.models.fake import ScriptedGenerator
 from shared.ports import Message, Prompt
 
@@ -145,3 +147,43 @@ def test_how_a_question_is_sampled_is_no_part_of_it():
     assert prompt_hash(ASK) == prompt_hash(Prompt(ASK.messages, 5, temperature=0.3, seed=1))
     assert prompt_hash(ASK) != prompt_hash(Prompt(ASK.messages, 6))
     assert prompt_hash(ASK) != prompt_hash(Prompt(ASK.messages, 5, schema={"type": "object"}))
+
+
+@pytest.fixture
+def full(store, monkeypatch):
+    """A disk that is full for replies, and can be emptied."""
+    note, disk = RememberingGenerator._note, {"full": True}
+
+    def fails(self, *given, **more):
+        if disk["full"]:
+            raise DiskFull("/state")
+        note(self, *given, **more)
+
+    monkeypatch.setattr(RememberingGenerator, "_note", fails)
+    return disk
+
+
+async def test_a_reply_that_a_full_disk_cannot_keep_is_returned_and_never_paid_twice(store, full, caplog):
+    model = store.model("Juniper Ward")
+    for _ in range(3):
+        assert (await model.generate(ASK, deadline_s=1, document=store.one)).texts == ("Juniper Ward",)
+    assert (store.calls, store.kept(), usage(store.database)["model_calls"]) == (1, [], 0)
+    assert [record.message for record in caplog.records] == ["model replies are held in memory: disk_full"]
+    full["full"] = False
+    await model.generate(ASK, deadline_s=1, document=store.one)
+    assert (store.calls, store.kept(), usage(store.database)["model_calls"]) == (1, ['["Juniper Ward"]'], 1)
+    assert store.sources() == [store.one]
+
+
+async def test_a_reply_in_memory_that_is_not_usable_is_asked_for_again(store, full):
+    model = store.model("I cannot say.", "Juniper Ward")
+    await model.generate(ASK, deadline_s=1)
+    assert (await model.generate(ASK, deadline_s=1, usable=lambda text: "Ward" in text)).texts == ("Juniper Ward",)
+
+
+async def test_no_more_replies_are_held_in_memory_than_fit(store, full, monkeypatch):
+    monkeypatch.setattr(replies, "MAX_UNKEPT", 1)
+    model, other = store.model("Juniper Ward"), Prompt((Message("user", "whose?"),), 5)
+    for prompt in (ASK, other, ASK, other):
+        await model.generate(prompt, deadline_s=1)
+    assert store.calls == 3
