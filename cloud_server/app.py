@@ -25,8 +25,11 @@ def create_app(cloud: Cloud) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await cloud.catalogue.open()
         app.state.ready = True
+        erasing = asyncio.create_task(cloud.eraser.run(), name="eraser")
         yield
         app.state.ready = False
+        erasing.cancel()
+        await asyncio.wait([erasing])
         cloud.mailbox.close()
         await asyncio.to_thread(cloud.database.close)
 

@@ -10,6 +10,7 @@ from cloud_server.crossedge.coordinator import Coordinator, Limits, Models
 from cloud_server.crossedge.fan_out import FanOut
 from cloud_server.crossedge.mailbox import Mailbox
 from cloud_server.database import Database
+from cloud_server.eraser import Eraser
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.settings import CloudSettings
 from cloud_server.summaries.catalogue import Catalogue
@@ -34,10 +35,12 @@ class Cloud:
     mailbox: Mailbox
     fan_out: FanOut
     coordinator: Coordinator
+    eraser: Eraser
 
     async def expel(self, edge: EdgeId) -> int:
         """Shut an edge out: purge its row, its summaries, its poll, and what is asked of it now. Raises NotFound, Expelled."""
         purged = await self.catalogue.expel(edge)
+        self.eraser.note()
         self.mailbox.forget(edge)
         self.fan_out.give_up(edge)
         return purged
@@ -67,12 +70,13 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     """Put a cloud together; ``Catalogue.open`` fills its index later. Raises StoreError and SettingsError."""
     clock = clock or SystemClock()
     database = Database(settings.state_dir / "cloud.db")
-    registry, store = EdgeRegistry(database, clock), SummaryStore(database)
+    eraser = Eraser(database, every_s=settings.erase_every_s)
+    registry, store = EdgeRegistry(database, clock), SummaryStore(database, eraser.note)
     catalogue = Catalogue(registry, store, open_index(settings.index, models.embedder.dimensions), models.embedder)
     mailbox = Mailbox(clock)
     fan_out = FanOut(mailbox, clock, new_id)
     coordinator = Coordinator(catalogue, fan_out, models, limits_of(settings), clock, new_id)
-    return Cloud(settings, models, database, registry, store, catalogue, mailbox, fan_out, coordinator)
+    return Cloud(settings, models, database, registry, store, catalogue, mailbox, fan_out, coordinator, eraser)
 
 
 def limits_of(settings: CloudSettings) -> Limits:

@@ -46,6 +46,7 @@ BORDER = [
     "cloud_server/crossedge/fan_out.py",
     "cloud_server/crossedge/mailbox.py",
     "cloud_server/database.py",
+    "cloud_server/eraser.py",
     "cloud_server/routes/deps.py",
     "cloud_server/routes/edges.py",
     "cloud_server/routes/questions.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,8 +33,9 @@ def checksum(edge: str, summary: Summary, vector: bytes) -> int:
 class SummaryStore:
     """Applies deltas at most once each, in order (reliability goal R4)."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, on_removed: Callable[[], None] = lambda: None) -> None:
         self._database = database
+        self._on_removed = on_removed  # the bytes of a text are to be overwritten
 
     def fits(self, edge: EdgeId, delta: SummaryDelta) -> bool:
         """Whether a delta would change anything; False: the same or a newer version is already here.
@@ -74,7 +75,7 @@ class SummaryStore:
             _insert(tx, edge, zip(delta.upserts, vectors, strict=True))
             tx.execute("UPDATE edges SET epoch = ?, version = ? WHERE edge = ?", (delta.epoch, delta.version, edge))
         if known & (gone | sent):
-            self._database.erase()  # an edge may have deleted what these summaries told of: no byte of their old texts may stay
+            self._on_removed()
         return True, sorted(gone - sent)
 
     def load(self) -> tuple[list[StoredSummary], list[EdgeId]]:

@@ -11,6 +11,7 @@ from edge_node.link.cloud_client import CloudClient
 from edge_node.store.graph import GraphStore
 from edge_node.store.receipts import ACKNOWLEDGED
 from shared.errors import CloudError, CloudRefused, DgragError, DiskFailed, DiskFull, Expelled
+from shared.redacted import redacted
 from shared.wire import Enrolled, EvidenceReply, EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.link")
@@ -172,5 +173,5 @@ def _reply_of(outcome: EvidenceReply | BaseException) -> EvidenceReply:
         case DgragError():
             return EvidenceReply(refused=outcome.code)
         case _:
-            log.error("an evidence request failed", exc_info=outcome)
+            log.error("an evidence request failed: %s", redacted(outcome))
             return EvidenceReply(refused="internal")

@@ -33,7 +33,7 @@ class SwitchableTransport(httpx.AsyncBaseTransport):
 @contextlib.asynccontextmanager
 async def running_cloud(folder, answer):
     models = Models(HashEmbedder(), ScriptedGenerator(lambda prompt: answer), WordTokenizer())
-    settings = CloudSettings(state_dir=folder, match_threshold=-1.0, evidence_threshold=0.05, deadline_s=5)
+    settings = CloudSettings(state_dir=folder, match_threshold=-1.0, evidence_threshold=0.05, deadline_s=5, erase_every_s=0.05)
     cloud = build_cloud(settings, models)
     app = create_cloud_app(cloud)
     async with app.router.lifespan_context(app):
