@@ -11,7 +11,7 @@ from shared.errors import ModelReplyError
 from shared.ports import Embedder, FloatArray
 
 log = logging.getLogger("dgrag.edge.embed")
-BATCH = 256
+BATCH = 32  # a question waits for one batch at most, at the speed of larger ones
 
 
 async def embed_texts(
