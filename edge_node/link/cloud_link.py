@@ -122,8 +122,8 @@ class CloudLink:
 
     async def _enrol(self) -> None:
         known = await self._client.enrol()
-        self.state.connected, self.state.error = True, ""
         await asyncio.to_thread(self._learn, known)
+        self.state.connected, self.state.error = True, ""  # not before it is known what the cloud knows: this could be in sync by chance
         log.info("enrolled at the cloud, which knows version %d", known.version)
 
     def _learn(self, known: Enrolled) -> None:
