@@ -222,7 +222,7 @@ class StoreInUse(StoreError):
     """Another process has this store open."""
 
     code = "store_in_use"
-    exit_status = 3
+    exit_status = 6  # uvicorn ends with 3 where its port is taken
 
     def __init__(self, folder: object) -> None:
         super().__init__(f"another process uses the store in {folder}", next_step="stop it, or give this one a state folder of its own")

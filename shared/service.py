@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from collections.abc import Callable
 
@@ -39,6 +40,7 @@ def server_config(app: FastAPI, *, host: str, port: int) -> uvicorn.Config:
 
 def run(serve: Callable[[], None]) -> int:
     """Run a service; returns its exit status. What is wrong with its settings or its state is said in one line."""
+    os.umask(0o077)  # store and log hold documents: for this user only
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     for chatty in ("httpx", "pypdf", "nano-vectordb"):  # a line for each model request, each flaw of a PDF, each index
         logging.getLogger(chatty).setLevel(logging.ERROR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -18,6 +19,7 @@ from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
 
 PAGE = 500
+DOCUMENT_ID = re.compile("[0-9a-f]{24}")
 SETTLE_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # a deletion answers when the graph has followed
 Document = Annotated[str, typer.Argument(metavar="NAME_OR_ID", help="Name or id of a document.")]
 
@@ -39,17 +41,19 @@ def documents(
 
 
 def remove(document: Document, edge: Edge = None, as_json: Json = False, state: State = DEFAULT_STATE) -> None:
-    """Delete a document with all that came from it, and print the receipt."""
+    """Delete a document with all that came from it, and print the receipt; with the id of a deleted one, its receipt as it is now."""
     url = only_edge_url(StateDir(state), edge)
     with client() as http:
-        receipts = [
-            body(http.delete(f"{url}/v1/documents/{view['document_id']}", timeout=SETTLE_TIMEOUT)) for view in versions(http, url, document)
-        ]
+        receipts = [_deleted(http, url, view["document_id"]) for view in versions(http, url, document)] or known_receipts(
+            http, url, document
+        )
+    if not receipts:
+        raise ClusterError(f"there is no document {document!r} on this edge", next_step="see `dgrag documents`")
     if as_json:
         typer.echo(orjson.dumps({"receipts": receipts}).decode())
     else:
         out().print(render.table(("receipt", "document", "passages", "erased here", "cloud"), [_receipt(row) for row in receipts]))
-    if reasons := [receipt["reason"] for receipt in receipts if not receipt["erased"]]:
+    if reasons := [receipt.get("reason", "") for receipt in receipts if not receipt["erased"]]:
         raise ClusterError(f"deleted, but not erased from the files yet: {reasons[0]}", next_step="the edge goes on trying by itself")
 
 
@@ -66,6 +70,8 @@ def retry(
     url = only_edge_url(StateDir(state), edge)
     with client() as http:
         found = list(listed(http, url, status="parked")) if document is None else versions(http, url, document)[-1:]
+        if document is not None and not found:
+            raise ClusterError(f"there is no document {document!r} on this edge", next_step="see `dgrag documents`")
         jobs = [body(http.post(f"{url}/v1/jobs/{view['job_id']}/retry")) for view in found]
     if as_json:
         typer.echo(orjson.dumps({"jobs": [{"name": job["name"], "job_id": job["job_id"]} for job in jobs]}).decode())
@@ -83,13 +89,24 @@ def listed(http: httpx.Client, url: str, *, status: str = "") -> Iterator[dict[s
 
 
 def versions(http: httpx.Client, url: str, document: str) -> list[dict[str, Any]]:
-    """The versions of a document by its name, the newest last; or the one document of that id. Raises ClusterError if there is none."""
+    """The versions of a document by its name, the newest last; or the one document of that id; or none."""
     if found := body(http.get(f"{url}/v1/documents", params={"name": document}))["documents"]:
         return list(found)
     try:
         return [body(http.get(f"{url}/v1/documents/{quote(document, safe='')}"))]
-    except RemoteError as error:
-        raise ClusterError(f"there is no document {document!r} on this edge", next_step="see `dgrag documents`") from error
+    except RemoteError:
+        return []
+
+
+def known_receipts(http: httpx.Client, url: str, document: str) -> list[dict[str, Any]]:
+    """The receipt, as it is now, of a deleted document, if this is its id."""
+    if not DOCUMENT_ID.fullmatch(document):
+        return []
+    return list(body(http.get(f"{url}/v1/receipts", params={"document_id": document}))["receipts"][:1])
+
+
+def _deleted(http: httpx.Client, url: str, document_id: str) -> dict[str, Any]:
+    return dict(body(http.delete(f"{url}/v1/documents/{document_id}", timeout=SETTLE_TIMEOUT)))
 
 
 def _row(view: dict[str, Any]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import metadata
@@ -43,8 +44,9 @@ app.add_typer(cloud.app, name="cloud")
 def run(arguments: Sequence[str] | None = None) -> None:
     """The console script. Always ends with SystemExit: 0, 1 for a failure in one line, 2 for wrong usage, 128 + n for signal n.
 
-    A store that is in use ends with 3, one that is damaged with 5.
+    A store that is in use ends with 6, one that is damaged with 5.
     """
+    os.umask(0o077)  # what is written holds documents: for this user only
     try:
         app(arguments, prog_name="dgrag")
     except ChildCrashError as crash:

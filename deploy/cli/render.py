@@ -19,6 +19,7 @@ from deploy.cli.sending import EdgeStatus, Refused, Sent
 from shared.records import Answer, Citation, EdgeReport, GateReport, TraceStep
 
 TOTAL = "total"
+COPIED = frozenset({"id", "job", "receipt"})  # columns that are copied into another command: never folded
 
 
 def plain(text: str) -> str:
@@ -219,6 +220,8 @@ def _table(*columns: str) -> Table:
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
     """A table of plain strings, in the same look."""
     made = _table(*columns)
+    for name, column in zip(columns, made.columns, strict=True):
+        column.no_wrap = name in COPIED
     for row in rows:
         made.add_row(*(Text(plain(cell)) for cell in row))
     return made

@@ -24,18 +24,32 @@ def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
     with client() as http:
         members = running_state(StateDir(state)).members
         ready = {member.name: is_ready(http, member) for member in members}
+        troubles = {member.name: why for member in members if not ready[member.name] and (why := trouble(http, member))}
         found = {member.name: edge_status(http, member) if ready[member.name] else None for member in members}
     if as_json:
         typer.echo(orjson.dumps(as_body(members, ready, found)).decode())
     else:
         rows = [(member.name, member.url, _state(member, ready=ready[member.name]), found[member.name]) for member in members]
         out().print(render.cluster(rows))
+        for name, why in troubles.items():
+            out().print(f"{name}: {why}", markup=False)
 
 
 def is_ready(http: httpx.Client, member: Member) -> bool:
     """True when the member's own process runs and answers."""
     ours_ended = member.mark is not None and not member.mark.alive()
     return not ours_ended and answers(http, f"{member.url}/models" if member.role == "model" else f"{member.url}/ready")
+
+
+def trouble(http: httpx.Client, member: Member) -> str:
+    """Why a member that is not ready is not; empty where it does not say."""
+    if member.mark is not None and not member.mark.alive():
+        return "its process has ended; `dgrag down`, then `dgrag up`, starts it again"
+    try:
+        told = http.get(f"{member.url}/ready", timeout=2.0).json()
+    except (httpx.TransportError, ValueError):
+        return ""
+    return " – ".join(filter(None, (str(told.get("reason", "")), str(told.get("next_step", ""))))) if isinstance(told, dict) else ""
 
 
 def edge_status(http: httpx.Client, member: Member) -> EdgeStatus | None:

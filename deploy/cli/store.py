@@ -36,11 +36,12 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a store that is th
 def check(state: Folder, as_json: Json = False, accept: AcceptLoss = False) -> None:
     """Say what is damaged in a store, and what the edge's next start does about it. The edge must not run.
 
-    Exit codes: 0 nothing is damaged; 4 damaged rows, which the next start mends; 5 it cannot be mended, restore a backup; 3 it is in use.
+    Exit codes: 0 nothing is damaged; 4 damaged rows, which the next start mends; 5 it cannot be mended, restore a backup; 6 it is in use.
     """
     if accept:
         with _held(state):
             accept_loss(state)
+        out().print("the missing commits are given up: what they held must be sent again; the cloud takes the summaries anew", markup=False)
     with _opened(state) as database, database.write() as tx:
         damages = examine(tx)
     if as_json:
@@ -87,7 +88,7 @@ def restore(file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.
 def reembed(state: Folder) -> None:
     """Make all vectors again with the embedding model that DGRAG_MODEL_* names. The edge must not run.
 
-    Killed, it goes on where it was. Exit codes: 0 done, also when there was nothing to do; 3 the store is in use.
+    Killed, it goes on where it was. Exit codes: 0 done, also when there was nothing to do; 6 the store is in use.
     """
     embedder = CheckedEmbedder(build_embedder(ModelSettings()))
     with _opened(state) as database, Progress(console=err(), transient=True) as bars:

@@ -23,7 +23,7 @@ from deploy.cluster.launch import Plan, launch
 from deploy.cluster.names import edge_ids
 from deploy.cluster.services import CLOUD_PORT, EDGE_PORT, EdgeOptions, Service, Summaries
 from deploy.cluster.state import ClusterState, Member, StateDir
-from deploy.cluster.supervisor import Supervisor, supervised, take_down
+from deploy.cluster.supervisor import Supervisor, safe_mode, supervised, take_down
 from shared.clock import SystemClock
 
 EXTRACTION_WORDS = {"nlp": 0.0, "model": 1.0}
@@ -86,6 +86,9 @@ def bring_up(
     sent: dict[str, list[Sent | Refused]] = {}
 
     def on_ready(service: Service) -> None:
+        if why := safe_mode(http, service.url):
+            console.print(f"{service.name}: in safe mode: {why}", style="yellow", markup=False)
+            return
         console.print(f"{service.name}: ready at {service.url}", markup=False)
         if service.role == "edge" and (files := files_by_edge.get(service.name)):
             with SendBars(console) as bars:
@@ -93,10 +96,10 @@ def bring_up(
                 sent[service.name] = list(send(http, service.url, files, (), advance))
 
     supervisor.wait_ready(services, http, on_ready)
-    urls = {member.name: member.url for member in supervisor.state.of("edge")}
+    urls = {member.name: member.url for member in supervisor.state.of("edge") if not safe_mode(http, member.url)}
     with IndexBoard(console, SystemClock()) as board:
         statuses = wait_settled(http, urls.values(), board.show, supervisor.check)
-    ended = [result for edge in plan.edges for result in settle(http, urls[edge], sent.get(edge, []))]
+    ended = [result for edge in plan.edges if edge in urls for result in settle(http, urls[edge], sent.get(edge, []))]
     return statuses, [result for result in ended if isinstance(result, Refused) or result.status == "parked"]
 
 
@@ -151,10 +154,14 @@ def _ids(directory: StateDir, edges: int | None, names: Sequence[str], stems: Se
     return edge_ids(edges or max(1, len(names), len(stems)), names=names, stems=stems)
 
 
+def _row(member: Member, status: EdgeStatus | None) -> tuple[str, str, str, EdgeStatus | None]:
+    return member.name, member.url, "ready" if status or member.role != "edge" else "safe mode", status
+
+
 def _report(state: ClusterState, statuses: Mapping[str, EdgeStatus], failed: Sequence[Sent | Refused], *, as_json: bool) -> None:
     if as_json:
         typer.echo(orjson.dumps(addresses(state)).decode())
     else:
-        out().print(render.cluster([(member.name, member.url, "ready", statuses.get(member.url)) for member in state.members]))
+        out().print(render.cluster([_row(member, statuses.get(member.url)) for member in state.members]))
     for part in render.failures(failed):
         err().print(part)

@@ -16,6 +16,7 @@ from deploy.cluster.errors import ChildCrashError, ClusterError
 from deploy.cluster.processes import Mark, birth, spawn, stop, tail, wait_gone
 from deploy.cluster.services import Service
 from deploy.cluster.state import ClusterState, Member, StateDir, already_running
+from shared.errors import SafeMode
 
 READY_DEADLINE_S = 300.0  # a model of 1 GB from a cold disk takes a minute
 POLL_S = 0.1
@@ -53,14 +54,14 @@ class Supervisor:
         self.directory.save(self.state)
 
     def wait_ready(self, services: list[Service], http: httpx.Client, on_ready: Callable[[Service], None]) -> None:
-        """Return when each service answers; ``on_ready`` may take its time.
+        """Return when each service answers, or says that it is in safe mode; ``on_ready`` may take its time.
 
         Raises ChildCrashError, and ClusterError when none has become ready for five minutes.
         """
         waiting, deadline = list(services), time.monotonic() + READY_DEADLINE_S
         while waiting:
             self.check()
-            for service in [service for service in waiting if answers(http, service.ready_url)]:
+            for service in [service for service in waiting if answers(http, service.ready_url) or safe_mode(http, service.url)]:
                 waiting.remove(service)
                 on_ready(service)
                 deadline = time.monotonic() + READY_DEADLINE_S
@@ -102,6 +103,15 @@ def answers(http: httpx.Client, url: str) -> bool:
         return http.get(url, timeout=2.0).is_success
     except httpx.TransportError:
         return False
+
+
+def safe_mode(http: httpx.Client, url: str) -> str:
+    """Why the service at a URL is in safe mode, and what to do; empty if it is not. It stays so until its store is restored."""
+    try:
+        told = http.get(f"{url}/ready", timeout=2.0).json()
+    except (httpx.TransportError, ValueError):
+        return ""
+    return f"{told['reason']} – {told['next_step']}" if isinstance(told, dict) and told.get("code") == SafeMode.code else ""
 
 
 @contextmanager

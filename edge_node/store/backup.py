@@ -77,7 +77,7 @@ def restore(backup: Path, folder: Path) -> Path | None:
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(parents=True)
         shutil.copyfile(backup, fresh / FILE)
-        _renew(fresh / FILE)
+        _check_backup(backup, fresh / FILE)
         _sync(fresh / FILE)
         aside = _set_aside(folder)
         (fresh / FILE).replace(folder / FILE)
@@ -101,6 +101,15 @@ def accept_loss(folder: Path) -> None:
     """Go on with what is there of a store whose last commits are lost, as a store with a new history. Raises as ``Database``."""
     (folder / "edge.seq").unlink(missing_ok=True)
     _renew(folder / FILE)
+
+
+def _check_backup(backup: Path, copy: Path) -> None:
+    try:
+        _renew(copy)
+    except StoreDamaged as error:
+        raise StoreDamaged(
+            f"{backup} is no usable backup ({error.message})", next_step="give another one; the store is as it was"
+        ) from error
 
 
 def _renew(path: Path) -> None:

@@ -1,6 +1,6 @@
 """A cloud, an edge or a model server for tests, as a process: ``fake_service.py PORT [--flag…]``.
 
-It takes documents ("park" in the name parks, "big" is refused), answers questions, and may crash, ignore SIGTERM or have a child.
+An edge named "damaged" is in safe mode. It takes documents ("park" in the name parks, "big" is refused), answers questions, and may crash, ignore SIGTERM or have a child.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def status() -> dict[str, Any]:
 
 class Service(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        if self.path in {"/ready", "/health"}:
+        if self.path == "/ready" and EDGE == "damaged":
+            why = {"reason": "the store is damaged", "next_step": "restore a backup", "code": "safe_mode"}
+            self.reply(503, {"ready": False} | why)
+        elif self.path in {"/ready", "/health"}:
             self.reply(200, {"ready": True})
         elif self.path == "/v1/models":
             self.reply(200, {"data": [{"id": "fake"}]})

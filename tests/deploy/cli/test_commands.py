@@ -250,8 +250,20 @@ def test_status_tells_what_is_down(dgrag: Dgrag):
     code, out, _ = dgrag("status")
     assert code == 0
     assert [line.split()[0] for line in lines(out) if "not ready" in line] == ["edge-1"]
+    assert "edge-1: its process has ended" in out
     edge = json.loads(dgrag("status", "--json")[1])["edges"][0]
     assert (edge["edge"], edge["ready"], edge["documents"]) == ("edge-1", False, {})
+
+
+def test_an_edge_in_safe_mode_is_named_and_keeps_no_other_from_starting(dgrag: Dgrag):
+    code, out, err = dgrag("up", "--names", "fine,damaged", "--edges", "2", "--detach")
+    assert code == 0
+    assert "damaged: in safe mode: the store is damaged – restore a backup" in err
+    states = {line.split()[0]: line for line in lines(out)}
+    assert "ready" in states["fine"]
+    assert "safe mode" in states["damaged"]
+    told = dgrag("status")[1]
+    assert "damaged: the store is damaged – restore a backup" in told
 
 
 def test_the_cloud_is_asked_for_edges_and_matches(dgrag: Dgrag):

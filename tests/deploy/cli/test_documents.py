@@ -14,6 +14,7 @@ from deploy.cli import add, documents, estimating
 from deploy.cli.main import run
 
 EDGE = "http://edge"
+GONE = "0123456789abcdef01234567"  # id of a document that was deleted
 USE = {"model_calls": 2, "tokens_in": 800, "tokens_out": 240, "seconds": 75.0}
 COSTS = USE | {"documents": 1, "chunks": 3, "tokens": 500, "duplicates": 1}
 UNREADABLE = [{"name": "x", "code": "empty", "reason": "no text"}]
@@ -37,6 +38,9 @@ class FakeEdge:
         path, asked = request.url.path, request.url.params
         if path == "/v1/estimate":
             return httpx.Response(200, json=COSTS | {"unreadable": UNREADABLE, "basis": "defaults"})
+        if path == "/v1/receipts":
+            known = [{"receipt_id": "r0", "document_id": GONE, "chunks": 4, "erased": True, "cloud": "confirmed"}]
+            return httpx.Response(200, json={"receipts": known if asked["document_id"] == GONE else []})
         if path == "/v1/documents":
             named = [view for view in self.documents if asked.get("name") in (None, view["name"])]
             found = [view for view in named if asked.get("status", "") in ("", view["status"])]
@@ -99,6 +103,17 @@ def test_remove_by_name_takes_every_version_and_prints_the_receipts(edge, dgrag)
 def test_remove_by_id_takes_that_one(edge, dgrag):
     assert "r1" in dgrag("remove", "d2")[1]
     assert edge.said("DELETE") == ["/v1/documents/d2"]
+
+
+def test_remove_of_a_deleted_document_by_its_id_prints_its_receipt_as_it_is_now(edge, dgrag):
+    code, out, _ = dgrag("remove", GONE, "--json")
+    assert (code, json.loads(out)["receipts"][0]["cloud"]) == (0, "confirmed")
+    assert dgrag("remove", GONE[::-1])[0] == 1
+
+
+def test_ids_are_not_folded_in_a_narrow_window(edge, dgrag):
+    edge.documents = [edge.view("a.md", GONE, status="parked")]
+    assert GONE in dgrag("documents")[1]
 
 
 def test_a_document_that_is_not_there_is_one_line(edge, dgrag):

@@ -42,7 +42,7 @@ def test_a_sound_store_is_0_and_damaged_rows_are_4_with_what_is_done(folder, cap
 def test_a_broken_file_is_5_a_store_in_use_3_and_no_store_1(folder, tmp_path, capsys):
     assert dgrag("check", "--state", tmp_path) == 1
     with only_user(folder):
-        assert dgrag("check", "--state", folder) == 3
+        assert dgrag("check", "--state", folder) == 6
     (folder / "edge.db").write_bytes(b"no database" * 5000)
     assert dgrag("check", "--state", folder) == 5
     assert "restore a backup" in capsys.readouterr().err

@@ -25,7 +25,7 @@ def test_another_process_ends_with_status_3_and_a_killed_one_lets_go(tmp_path, r
     with holder:
         assert holder.stdout.readline() == b"held\n"
         second = subprocess.run([sys.executable, "-c", SERVE, str(tmp_path)], cwd=root, capture_output=True, text=True, check=False)
-        assert second.returncode == 3
+        assert second.returncode == 6
         assert "another process uses the store" in second.stderr
         holder.kill()
     with only_user(tmp_path):
