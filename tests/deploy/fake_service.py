@@ -1,6 +1,7 @@
 """A cloud, an edge or a model server for tests, as a process: ``fake_service.py PORT [--flag…]``.
 
-An edge named "damaged" is in safe mode. It takes documents ("park" in the name parks, "big" is refused), answers questions, and may crash, ignore SIGTERM or have a child.
+An edge named "damaged" is in safe mode.
+It takes documents ("park" in the name parks, "big" is refused), answers questions, and may crash, ignore SIGTERM or have a child.
 """
 
 from __future__ import annotations
