@@ -84,7 +84,7 @@ class RememberingGenerator:
         """From the store at no cost, else from the model; a reply that is cut, blank or not ``usable`` is returned but not kept.
 
         While the disk is full, replies are held in memory: a document waits for space without paying again.
-        A reply made for a ``document`` goes with the last such document, others with ``forget_unowned``. Raises as the model.
+        A reply made for a ``document`` goes with the last such document, others with the next one that is deleted. Raises as the model.
         """
         key = (prompt_hash(prompt), self.name)
         texts = await asyncio.to_thread(self._kept, key, document)
@@ -106,10 +106,6 @@ class RememberingGenerator:
             self._disk_failed = False
             self._unkept.pop(key, None)
         return reply
-
-    async def forget_unowned(self) -> None:
-        """Delete the replies of no document; what they were written for must be committed."""
-        await asyncio.to_thread(self._forget_unowned)
 
     def stream(self, prompt: Prompt, *, deadline_s: float) -> AsyncIterator[str]:
         """Streams are not kept."""
@@ -138,10 +134,6 @@ class RememberingGenerator:
                 said = orjson.dumps(reply.texts).decode()
                 values = (*key, said, self._clock.now(), crc(*key, said))
                 tx.execute("INSERT OR REPLACE INTO llm_results VALUES (?, ?, ?, ?, ?)", values)
-
-    def _forget_unowned(self) -> None:
-        with self._database.write() as tx:
-            delete_unowned(tx)
 
 
 def _own(tx: sqlite3.Connection, key: Key, document: DocumentId) -> bool:

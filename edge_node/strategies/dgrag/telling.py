@@ -46,7 +46,7 @@ def tell(
         old, made_of = stored.get(subgraph_id), summary_hash(part)
         if old is not None and old.input_hash == made_of and subgraph_id not in removed_from:
             continue
-        if old is not None and form.by_model and subgraph_id not in removed_from:
+        if old is not None and form.by_model and old.facts and subgraph_id not in removed_from:  # plain ones have no facts to find them by
             stale = old.stale or changed_share(old.facts, facts_of(part)) >= form.staleness
             told.kept.append(replace(old, input_hash=made_of, stale=stale))
             continue

@@ -312,6 +312,21 @@ async def test_summaries_are_not_asked_for_when_they_are_not_the_models_work_any
         assert back.strategy.stale == 3
 
 
+async def test_a_plain_summary_of_former_settings_tells_nothing_of_an_entity_that_left_its_part(tmp_path):
+    async with Bench.opened(tmp_path, subgraph_entities=6) as bench:
+        await bench.add("1.md", ("Ward", "Zanzibar", "Pump", "Lamp"), related=[("Ward", "Zanzibar"), ("Ward", "Pump"), ("Ward", "Lamp")])
+        await bench.settle()
+    async with Bench.opened(tmp_path, summaries="model", subgraph_entities=6) as bench:
+        bench.reply = raising(ModelUnavailable("away"))
+        for place in range(6):  # draws Zanzibar into another part
+            names = ("Zanzibar", *(f"Island {place} {letter}" for letter in "abc"))
+            await bench.add(f"island {place}.md", names, related=[("Zanzibar", name) for name in names[1:]])
+        await bench.settle()
+        homes = bench.parts_now()
+        assert homes.home["zanzibar"] != homes.home["ward"]
+        assert not any("Zanzibar" in s.text for s in bench.graph.summaries() if s.summary_id == homes.home["ward"])
+
+
 async def test_a_strategy_without_a_graph_forgets_that_of_another(tmp_path):
     async with Bench.opened(tmp_path) as bench:
         await bench.add("1.md", ("Ward", "Zanzibar"), related=[("Ward", "Zanzibar")])
