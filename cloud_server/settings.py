@@ -29,6 +29,22 @@ class CloudSettings(BaseSettings):
     erase_every_s: Annotated[float, Field(gt=0, le=60)] = 20.0  # so long the bytes of a removed summary may stay in the store's file
     max_poll_s: Annotated[float, Field(ge=0, le=60)] = 30.0  # a poll is held no longer, whatever the edge asks for
 
+    # who may come in (goals S1, S2, S7, R13): docs/security.md
+    tls_cert: Path | None = None  # PEM; with tls_key the service speaks HTTPS
+    tls_key: Path | None = None
+    behind_tls_proxy: bool = False  # True: something in front of the service speaks HTTPS for it
+    clock_skew_s: Annotated[float, Field(gt=0, le=600)] = 60.0  # between an edge's clock and ours (goal S3)
+    rotation_grace_s: Annotated[float, Field(ge=0)] = 3600.0  # so long an edge's former key is still taken
+    requests_per_minute: Annotated[int, Field(ge=1)] = 3000  # of one edge or API key; beyond, 429
+    questions_at_once: Annotated[int, Field(ge=1)] = 16
+    questions_waiting: Annotated[int, Field(ge=0)] = 64  # beyond, 503 with Retry-After
+
+    # edges that fail or lie (goals R6, S10)
+    breaker_failures: Annotated[int, Field(ge=1)] = 5  # in a row; then an edge is left alone …
+    breaker_s: Annotated[float, Field(gt=0)] = 30.0  # … for so long, and probed once
+    slots_per_edge: Annotated[int, Field(ge=1)] = 3  # of the m matched summaries, at most, where others match too
+    max_summaries_per_edge: Annotated[int, Field(ge=1)] = 20_000
+
     # ⑥ cross-edge retrieval: DGRAG §III-C, §IV-B
     match_m: Annotated[int, Field(ge=1, le=100)] = 5  # summaries; the paper's mixed-domain setting
     match_threshold: Cosine = MATCH_THRESHOLD

@@ -24,9 +24,27 @@ class EdgeSettings(BaseSettings):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8100
     state_dir: Path = Path(".dgrag/edges/edge-1")
-    cloud_url: str = ""  # empty: no cloud, the edge answers alone
+    cloud_url: str = ""  # empty: the one that `dgrag edge join` has noted; without that no cloud, the edge answers alone
     max_document_bytes: Annotated[int, Field(ge=1)] = 32 * 2**20
     min_free_bytes: Annotated[int, Field(ge=0)] = 64 * 2**20  # on the state folder's disk; below, no document is accepted (507)
+
+    # who may come in (goals S1, S2, S7, R13): docs/security.md
+    tls_cert: Path | None = None  # PEM; with tls_key the service speaks HTTPS
+    tls_key: Path | None = None
+    behind_tls_proxy: bool = False  # True: something in front of the service speaks HTTPS for it
+    requests_per_minute: Annotated[int, Field(ge=1)] = 600  # of one API key; beyond, 429
+    questions_at_once: Annotated[int, Field(ge=1)] = 4
+    questions_waiting: Annotated[int, Field(ge=0)] = 16  # beyond, 503 with Retry-After
+
+    # the line to the cloud (goals R4, R7)
+    cloud_ca: Path | None = None  # PEM bundle of a private certificate authority; None: the system's
+    cloud_plain_http: bool = False  # True: http:// to another machine is meant, as inside a VPN
+    cloud_patience_s: Annotated[float, Field(gt=0)] = 0.9  # a cloud that gives no sign of life for so long counts as away
+    breaker_failures: Annotated[int, Field(ge=1)] = 3  # in a row; then the cloud is left alone …
+    breaker_s: Annotated[float, Field(gt=0)] = 30.0  # … for so long, and probed once
+
+    # what may leave: docs/security.md
+    policy_file: Path | None = None  # None: policy.toml in state_dir
 
     # write path: DGRAG §III-B
     strategy: Literal["dgrag", "naive"] = "dgrag"

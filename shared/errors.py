@@ -5,8 +5,10 @@ DgragError
 │   ├── UnreadableDocument    a document's bytes cannot become text
 │   ├── TooLarge              a body, a file or a list is over its cap
 │   ├── NotFound              no such document, job, edge, request
+│   ├── Unauthenticated       nobody known stands behind the request (401); `reason` is a stable word
 │   ├── Forbidden             the caller may not, whatever it sends
 │   │   └── Expelled              an operator has shut the edge out
+│   ├── Overloaded            too much at once, or from this caller (429, 503): `retry_after_s`
 │   └── Conflict              does not fit the present state
 │       ├── ResyncNeeded          the cloud needs a snapshot of the edge's summaries first
 │       ├── StaleEpoch            the summaries are of a store that another one has replaced
@@ -18,6 +20,7 @@ DgragError
 ├── CloudError            the cloud cannot be used right now
 │   ├── CloudUnavailable      cannot be reached, hung, or 5xx
 │   ├── CloudRefused          the cloud understood and said no
+│   ├── Withheld              the sharing policy keeps it at this site
 │   └── Unsendable            what is to be sent is not of the agreed form
 ├── StoreError            the store cannot be used: foreign, too new, locked
 │   ├── StoreDamaged          a part of the file is lost or wrong, and cannot be made again from the rest
@@ -84,6 +87,29 @@ class NotFound(InputError):
 
     def __init__(self, kind: str, identity: str) -> None:
         super().__init__(f"there is no {kind} {identity!r} here", next_step=f"list the {kind}s to see which exist")
+
+
+class Unauthenticated(InputError):
+    """Nobody known stands behind the request. ``code`` is a stable word: ``no_credentials``, ``bad_key``, ``bad_signature``,
+    ``unknown_key``, ``wrong_audience``, ``replayed``, ``clock``.
+    """
+
+    code = "no_credentials"
+
+    def __init__(self, message: str, *, code: str, next_step: str = "") -> None:
+        super().__init__(message, next_step=next_step)
+        self.code = code
+
+
+class Overloaded(InputError):
+    """Too many requests: of this caller (429) or of all together (503); the caller should wait ``retry_after_s`` seconds."""
+
+    code = "overloaded"
+
+    def __init__(self, message: str, *, retry_after_s: float, of_caller: bool) -> None:
+        super().__init__(message, next_step=f"try again in {retry_after_s:.0f} s")
+        self.retry_after_s = retry_after_s
+        self.of_caller = of_caller
 
 
 class Forbidden(InputError):
@@ -191,6 +217,12 @@ class CloudRefused(CloudError):
         super().__init__(message)
         self.status = status
         self.reason = reason
+
+
+class Withheld(CloudError):
+    """The sharing policy keeps something at this site."""
+
+    code = "withheld"
 
 
 class Unsendable(CloudError):

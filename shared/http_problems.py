@@ -18,6 +18,8 @@ STATUS: dict[type[errors.DgragError], int] = {  # the nearest base class counts
     errors.UnreadableDocument: 422,
     errors.TooLarge: 413,
     errors.NotFound: 404,
+    errors.Unauthenticated: 401,
+    errors.Overloaded: 503,  # 429 where it is the caller's own doing: see status_of
     errors.Forbidden: 403,
     errors.Conflict: 409,
     errors.ModelError: 502,

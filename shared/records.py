@@ -130,6 +130,7 @@ class Evidence:
     span: tuple[int, int]  # characters in the document's text
     text: str
     score: float  # cosine with the question, [-1, 1]
+    quotable: bool = True  # False: a model may read it, but its words are not shown as a quote
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ class Citation:
     document: str
     chunk_id: ChunkId
     span: tuple[int, int]
-    quote: str
+    quote: str  # empty: the owning site's policy keeps its words; ask there
     score: float
 
 
@@ -187,7 +188,9 @@ class EdgeReport:
 
     edge: EdgeId
     asked_for: str  # "evidence"
-    status: Literal["answered", "late", "refused", "failed", "offline"]
+    status: Literal[
+        "answered", "late", "refused", "failed", "offline", "skipped"
+    ]  # skipped: not asked, its breaker is open or it was of no use
     ms: float
     bytes: int
     evidence: int
@@ -221,4 +224,5 @@ class Answer:
     degraded: bool = False
     reason: str = ""  # why degraded or partial, in words
     answered: bool = True  # False: nobody's documents answer this, and the text says so
+    would_ask: str = ""  # the question as it would leave this site, if the client says yes to that; empty: nothing waits for a yes
     trace: tuple[TraceStep, ...] = field(default=())

@@ -9,9 +9,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.records import Evidence, Summary, SummaryDelta, SummaryId, TraceStep
+from shared.records import Answer, Evidence, Summary, SummaryDelta, SummaryId, TraceStep
 
-WIRE_VERSION = 1
+WIRE_VERSION = 2
 EDGE_ID_PATTERN = r"^[a-z0-9][a-z0-9-]{0,62}$"
 MAX_QUESTION_CHARS = 4_000
 MAX_SUMMARY_CHARS = 8_000
@@ -20,9 +20,15 @@ MAX_EVIDENCE = 64
 MAX_EVIDENCE_CHARS = 16_000
 MAX_NAME_CHARS = 512
 DEADLINE_HEADER = "deadline-ms"  # remaining milliseconds, never a clock time: hosts' clocks differ
+AUDIENCE_HEADER = "dgrag-audience"  # the key id of the cloud that a request is for: no other cloud can use it
+PURPOSE_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,62}$"
+NDJSON = "application/x-ndjson"
 
 EdgeName = Annotated[str, Field(pattern=EDGE_ID_PATTERN)]
 Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]
+Purpose = Annotated[str, Field(pattern=PURPOSE_PATTERN)]
+PublicKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]{43}=$")]  # Ed25519, 32 bytes in base64
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]  # SHA-256
 
 
 class Wire(BaseModel):
@@ -32,10 +38,19 @@ class Wire(BaseModel):
 
 
 class Enrolment(Wire):
-    """``POST /v1/edges``."""
+    """``POST /v1/edges``, signed with the private half of ``public_key``: an edge joins once, with an operator's invitation."""
 
     edge: EdgeName
+    public_key: PublicKey
+    invitation: Annotated[str, Field(max_length=128)] = ""  # empty: only a cloud on loopback without keys takes that
     wire_version: int = WIRE_VERSION
+
+
+class Rotation(Wire):
+    """``POST /v1/edges/{id}/keys``, signed with the present key: a further key; the older ones end after a grace."""
+
+    public_key: PublicKey
+    proof: Annotated[str, Field(max_length=128)]  # base64, the new key's signature of "dgrag-rotation:<edge>:<present key id>"
 
 
 class Enrolled(Wire):
@@ -44,6 +59,32 @@ class Enrolled(Wire):
     edge: EdgeName
     epoch: str = ""
     version: int = 0
+    cloud_key: str = ""  # base64 Ed25519: the edge pins it when it joins; it countersigns the heads of the edge's ledger
+
+
+class Head(Wire):
+    """``PUT /v1/edges/{id}/ledger``: where the chain of the edge's egress ledger stands."""
+
+    epoch: Annotated[str, Field(min_length=1, max_length=64)]
+    seq: Annotated[int, Field(ge=1, lt=2**53)]
+    hash: Digest
+
+
+class Countersigned(Wire):
+    """The cloud has seen this head at this time. ``signature`` is over ``head_message(edge, head, at)``."""
+
+    head: Head
+    at: float  # seconds since the epoch, by the cloud's clock
+    signature: str  # base64 Ed25519, by the cloud's key
+
+
+def head_message(edge: str, head: Head, at: float) -> bytes:
+    """The bytes that a cloud signs when it countersigns a head.
+
+    >>> head_message("ward", Head(epoch="e1", seq=3, hash="0" * 64), 5.25)[:25]
+    b'dgrag-ledger-head:ward:e1'
+    """
+    return f"dgrag-ledger-head:{edge}:{head.epoch}:{head.seq}:{head.hash}:{at:.6f}".encode()
 
 
 class SummaryBody(Wire):
@@ -90,17 +131,13 @@ class DeltaBody(Wire):
         )
 
 
-class PollBody(Wire):
-    """``POST /v1/edges/{id}/poll``: held by the cloud for at most ``wait_s`` seconds."""
-
-    wait_s: Annotated[float, Field(ge=0, le=60)] = 25.0
-
-
 class EvidenceRequest(Wire):
     """What the cloud asks of an edge, as the answer to its poll."""
 
     request_id: Annotated[str, Field(min_length=1, max_length=64)]
     question: Question
+    requester: Annotated[str, Field(max_length=80)] = ""  # the asking edge, by its key; "operator:<key name>"; the cloud vouches for it
+    purpose: Purpose | None = None  # as the asker states it
     budget_tokens: Annotated[int, Field(ge=1, le=100_000)]
     min_score: Annotated[float, Field(ge=-1, le=1)]
     deadline_ms: Annotated[int, Field(ge=0, le=600_000)]
@@ -121,6 +158,7 @@ class EvidenceBody(Wire):
     span: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
     text: Annotated[str, Field(min_length=1, max_length=MAX_EVIDENCE_CHARS)]
     score: Annotated[float, Field(ge=-1.01, le=1.01)]
+    quotable: bool = True  # False: the cloud's model may read it, but no answer shows its words as a quote
 
     @classmethod
     def from_record(cls, evidence: Evidence) -> EvidenceBody:
@@ -133,6 +171,7 @@ class EvidenceBody(Wire):
             span=(start, min(end, start + MAX_EVIDENCE_CHARS)),
             text=evidence.text[:MAX_EVIDENCE_CHARS],
             score=evidence.score,
+            quotable=evidence.quotable,
         )
 
 
@@ -145,10 +184,10 @@ class EvidenceReply(Wire):
 
 
 class QuestionBody(Wire):
-    """``POST /v1/questions``: an escalated question."""
+    """``POST /v1/questions``: an escalated question. Who asks is whose key signed it, never a field."""
 
     question: Question
-    edge: EdgeName | None = None  # who asks; None: an operator
+    purpose: Purpose | None = None
     query_id: Annotated[str, Field(max_length=64)] = ""
     m: Annotated[int, Field(ge=1, le=100)] | None = None  # default: the cloud's setting
 
@@ -174,6 +213,33 @@ class MatchReply(Wire):
     matches: list[Match]
 
 
+class AskLine(Wire):
+    """A line of the answer to ``POST /v1/questions`` as ``application/x-ndjson``: a sign of life each half second, then the end.
+
+    Exactly one of ``answer`` and ``problem`` stands in the last line.
+    """
+
+    alive: bool = True
+    answer: Answer | None = None
+    problem: dict[str, str | int] | None = None  # RFC 9457, as the body of an error would be
+
+
+class InviteBody(Wire):
+    """``POST /v1/invites``: an operator lets an edge in."""
+
+    edge: EdgeName
+    ttl_s: Annotated[float, Field(ge=1, le=3600)] = 3600.0
+    replace: bool = False  # the edge is known already and has lost its key
+
+
+class Invited(Wire):
+    """The token is shown once; the cloud keeps its hash."""
+
+    edge: EdgeName
+    token: str
+    expires: float  # seconds since the epoch
+
+
 class EdgeView(Wire):
     """One row of ``GET /v1/edges``."""
 
@@ -183,3 +249,7 @@ class EdgeView(Wire):
     summaries: int
     epoch: str
     version: int
+    quarantined: str = ""  # why an operator, or the cloud itself, has set the edge aside; it is not asked
+    held_back: int = 0  # summaries that are not matched: near-duplicates and hubs
+    reliability: float = 1.0  # share of its recent replies that held something useful, [0, 1]
+    ledger: int = 0  # sequence number of the newest countersigned head

@@ -65,24 +65,24 @@ class Coordinator:
         self._clock = clock
         self._new_id = new_id
 
-    async def answer(self, body: QuestionBody, *, deadline_s: float) -> Answer:
+    async def answer(self, body: QuestionBody, *, deadline_s: float, asking: EdgeId | None = None) -> Answer:
         """Answer from all sites that may know, the asking one included; ``answered`` is False when none does.
 
         Raises ModelTimeout when the whole takes longer than ``deadline_s``, and ModelError when the model fails.
         """
         try:
             async with asyncio.timeout(deadline_s):
-                return await self._answer(body, until=self._clock.monotonic() + deadline_s)
+                return await self._answer(body, asking, until=self._clock.monotonic() + deadline_s)
         except TimeoutError as error:
             raise ModelTimeout(deadline_s=deadline_s) from error
 
-    async def _answer(self, body: QuestionBody, *, until: float) -> Answer:
+    async def _answer(self, body: QuestionBody, asking: EdgeId | None, *, until: float) -> Answer:
         trace, limits = Trace(), self._limits
         nobody = Answer(body.query_id or self._new_id(), NOT_MATCHED, (), "cloud", answered=False)
         with trace.step("match"):
             questions = await self._models.embedder.embed(questions_in(body.question))
             matches = await self._catalogue.match(questions, m=body.m or limits.m, min_cosine=limits.min_match)
-        edges = self._asked(owners(matches, k=limits.k), body)
+        edges = self._asked(owners(matches, k=limits.k), asking)
         if not edges:
             return replace(nobody, reason="no summary is near enough to the question", trace=trace.steps())
         with trace.step("fan_out") as step:
@@ -101,9 +101,8 @@ class Coordinator:
         answer = await self._write(body.question, evidence, nobody, trace, until=until)
         return _with_edges(answer, result.reports, trace)
 
-    def _asked(self, owning: list[EdgeId], body: QuestionBody) -> list[EdgeId]:
+    def _asked(self, owning: list[EdgeId], asking: EdgeId | None) -> list[EdgeId]:
         """The asking edge is among them: its passages did not suffice alone, but may with another site's, or with a larger model."""
-        asking = EdgeId(body.edge) if body.edge else None
         return [*owning, asking] if asking and asking not in owning and self._fan_out.reaches(asking) else owning
 
     async def _merge(self, passages: Sequence[Evidence], questions: FloatArray) -> list[Evidence]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
 from cloud_server.routes.deps import CloudDep, EdgePath, RequestPath
 from shared.errors import WireMismatch
 from shared.records import EdgeId
-from shared.wire import WIRE_VERSION, DeltaBody, EdgeView, Enrolled, Enrolment, EvidenceReply, PollBody, PollReply
+from shared.wire import WIRE_VERSION, DeltaBody, EdgeView, Enrolled, Enrolment, EvidenceReply, PollReply
 
 router = APIRouter(prefix="/v1/edges", tags=["edges"])
 
@@ -52,10 +53,10 @@ async def put_summaries(edge: EdgePath, body: DeltaBody, cloud: CloudDep) -> Enr
 
 
 @router.post("/{edge}/poll")
-async def poll(edge: EdgePath, body: PollBody, cloud: CloudDep, request: Request) -> PollReply:
+async def poll(edge: EdgePath, cloud: CloudDep, request: Request, wait_s: Annotated[float, Query(ge=0, le=60)] = 25.0) -> PollReply:
     """Held until a request for this edge comes, or the time is over."""
     await asyncio.to_thread(cloud.registry.seen, EdgeId(edge))
-    held = asyncio.ensure_future(cloud.mailbox.poll(EdgeId(edge), wait_s=min(body.wait_s, cloud.settings.max_poll_s)))
+    held = asyncio.ensure_future(cloud.mailbox.poll(EdgeId(edge), wait_s=min(wait_s, cloud.settings.max_poll_s)))
     gone = asyncio.ensure_future(_disconnected(request))
     try:
         await asyncio.wait({held, gone}, return_when=asyncio.FIRST_COMPLETED)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Header
 
 from cloud_server.routes.deps import CloudDep
-from shared.records import Answer, EdgeId
+from shared.records import Answer
 from shared.sentences import questions_in
 from shared.wire import DEADLINE_HEADER, Match, MatchBody, MatchReply, QuestionBody
 
@@ -19,8 +18,6 @@ RemainingMs = Annotated[int | None, Header(alias=DEADLINE_HEADER, ge=1, le=3_600
 @router.post("/questions")
 async def ask(body: QuestionBody, cloud: CloudDep, deadline_ms: RemainingMs = None) -> Answer:
     """Answer an escalated question within the caller's remaining time; 403 ``expelled`` for an edge that was shut out."""
-    if body.edge is not None:
-        await asyncio.to_thread(cloud.registry.admit, EdgeId(body.edge))
     limit_s = cloud.settings.answer_deadline_s
     return await cloud.coordinator.answer(body, deadline_s=limit_s if deadline_ms is None else min(limit_s, deadline_ms / 1000))
 

@@ -19,7 +19,6 @@ from shared.wire import (
     Enrolled,
     Enrolment,
     EvidenceReply,
-    PollBody,
     PollReply,
     QuestionBody,
 )
@@ -43,7 +42,7 @@ class CloudClient:
 
     async def enrol(self, *, deadline_s: float = 10.0) -> Enrolled:
         """Say who we are; learn what the cloud knows of us."""
-        content, _ = await self._call("POST", "/v1/edges", Enrolment(edge=self.edge), deadline_s)
+        content, _ = await self._call("POST", "/v1/edges", Enrolment(edge=self.edge, public_key="A" * 43 + "="), deadline_s)
         return _parse(Enrolled, content)
 
     async def push(self, delta: SummaryDelta, *, deadline_s: float = 60.0) -> tuple[Enrolled, int]:
@@ -54,7 +53,7 @@ class CloudClient:
 
     async def poll(self, *, wait_s: float) -> PollReply:
         """Wait for requests, at most ``wait_s`` seconds."""
-        content, _ = await self._call("POST", f"/v1/edges/{self.edge}/poll", PollBody(wait_s=wait_s), wait_s + 10.0)
+        content, _ = await self._call("POST", f"/v1/edges/{self.edge}/poll?wait_s={wait_s}", None, wait_s + 10.0)
         return _parse(PollReply, content)
 
     async def reply(self, request_id: str, reply: EvidenceReply, *, deadline_s: float = 30.0) -> None:
@@ -63,15 +62,15 @@ class CloudClient:
 
     async def ask(self, question: str, *, query_id: str, deadline_s: float) -> tuple[Answer, int, int]:
         """Escalate a question; returns the cloud's answer, bytes sent and bytes received."""
-        body = _made(lambda: QuestionBody(question=question, edge=self.edge, query_id=query_id))
+        body = _made(lambda: QuestionBody(question=question, query_id=query_id))
         content, sent = await self._call("POST", "/v1/questions", body, deadline_s)
         try:
             return ANSWER.validate_json(content), sent, len(content)
         except ValidationError as error:
             raise CloudUnavailable("the cloud's answer is not of the agreed form") from error
 
-    async def _call(self, method: str, path: str, body: BaseModel, deadline_s: float) -> tuple[bytes, int]:
-        sent = body.model_dump_json().encode()
+    async def _call(self, method: str, path: str, body: BaseModel | None, deadline_s: float) -> tuple[bytes, int]:
+        sent = b"" if body is None else body.model_dump_json().encode()
         headers = {"content-type": "application/json", DEADLINE_HEADER: str(int(deadline_s * 1000))}
         try:
             async with (
