@@ -90,8 +90,9 @@ class NotFound(InputError):
 
 
 class Unauthenticated(InputError):
-    """Nobody known stands behind the request. ``code`` is a stable word: ``no_credentials``, ``bad_key``, ``bad_signature``,
-    ``unknown_key``, ``wrong_audience``, ``replayed``, ``clock``.
+    """Nobody known stands behind the request.
+
+    ``code`` is a stable word: no_credentials, bad_key, bad_signature, unknown_key, wrong_audience, replayed, clock.
     """
 
     code = "no_credentials"

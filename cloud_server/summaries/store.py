@@ -122,7 +122,7 @@ class SummaryStore:
 
 def _insert(tx: sqlite3.Connection, edge: EdgeId, rows: Iterable[tuple[Summary, FloatArray]]) -> None:
     tx.executemany(
-        "INSERT OR REPLACE INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO summaries (edge, summary_id, text, entities, relations, vector, crc) VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
             (edge, s.summary_id, s.text, s.entities, s.relations, blob, checksum(edge, s, blob))
             for s, blob in ((summary, np.ascontiguousarray(vector, dtype=np.float32).tobytes()) for summary, vector in rows)
