@@ -7,7 +7,7 @@ PACKAGES := shared edge_node cloud_server deploy benchmarks
 SITES := hospital bank plant fieldoffice
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow check up down clean
+.PHONY: help install demo test test-slow check audit up down clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,13 +23,17 @@ test: $(VENV)/.models-small ## every test but the slow ones, as CI runs them; fe
 test-slow: $(VENV)/.models-small ## the tests that take minutes
 	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m slow
 
-check: $(VENV)/.installed ## lint, format, types, import contracts; then the size of each package
+check: $(VENV)/.installed ## lint, format, types, import contracts, unsafe code; then the size of each package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml --severity-level medium $(PACKAGES)
 	@for package in $(PACKAGES) tests; do \
 		printf '%-13s %6d lines\n' $$package $$(find $$package -name '*.py' -exec cat {} + | wc -l); done
+
+audit: $(VENV)/.installed ## known flaws of what is installed, by PyPI's advisories (needs the network and pip-audit)
+	$(BIN)/python -m pip_audit --requirement constraints.txt --no-deps --disable-pip --strict
 
 up: install ## start the cloud and four sample sites in the background
 	$(BIN)/dgrag up --edges 4 $(SITES:%=--data deploy/samples/%) --model $(MODEL) --detach

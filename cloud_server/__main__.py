@@ -13,7 +13,7 @@ from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
-from shared.service import run, server_config
+from shared.service import check_front, run, server_config
 
 
 class Server(uvicorn.Server):
@@ -33,12 +33,14 @@ def server(settings: CloudSettings, models: ModelSettings) -> Server:
     """Put the server together. Raises StoreError, FetchError and SettingsError."""
     parts = Models(build_embedder(models), build_generator(models, model_http(models)), build_tokenizer(models))
     cloud = build_cloud(settings, parts)
-    return Server(server_config(create_app(cloud), host=settings.host, port=settings.port), cloud)
+    return Server(server_config(create_app(cloud), settings), cloud)
 
 
 def serve() -> None:
     """Run the cloud until it is told to stop. Raises ValidationError and DgragError for what cannot work."""
-    server(CloudSettings(), ModelSettings()).run()
+    settings = CloudSettings()
+    check_front(settings, verb="cloud")
+    server(settings, ModelSettings()).run()
 
 
 if __name__ == "__main__":

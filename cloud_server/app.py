@@ -12,14 +12,19 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cloud_server.build import Cloud
-from cloud_server.routes import edges, questions, service
+from cloud_server.routes import edges, invites, questions, service
+from shared.admission import Admission
 from shared.http_problems import install_problems
+from shared.keyring import KeyRing
+from shared.service import doorkeeper
 
 access = logging.getLogger("dgrag.cloud.access")
 
 
 def create_app(cloud: Cloud) -> FastAPI:
-    """The app of one cloud; its index is filled when the app starts, its store closed when it stops."""
+    """The app of one cloud, behind a doorkeeper; its index is filled when the app starts, its store closed when it stops."""
+    settings = cloud.settings
+    door = doorkeeper(settings, KeyRing(settings.state_dir), cloud.roll.authenticator)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -32,12 +37,15 @@ def create_app(cloud: Cloud) -> FastAPI:
         await asyncio.wait([erasing])
         cloud.mailbox.close()
         await asyncio.to_thread(cloud.database.close)
+        door.close()
 
-    app = FastAPI(title="DGRAG cloud", lifespan=lifespan, redoc_url=None, redirect_slashes=False)
-    app.state.cloud, app.state.ready = cloud, False
-    for router in (edges.router, questions.router, service.router):
+    docs = "/openapi.json" if door.is_open() else None  # for this machine's users; None: no /docs either
+    app = FastAPI(title="DGRAG cloud", lifespan=lifespan, redoc_url=None, redirect_slashes=False, openapi_url=docs)
+    app.state.cloud, app.state.ready, app.state.guard = cloud, False, door
+    app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
+    for router in (edges.router, invites.router, questions.router, service.router):
         app.include_router(router)
-    install_problems(app, max_body_bytes=cloud.settings.max_body_bytes)
+    install_problems(app, max_body_bytes=settings.max_body_bytes)
     app.add_middleware(AccessLog)
     return app
 

@@ -9,9 +9,11 @@ from uuid import uuid4
 from cloud_server.crossedge.coordinator import Coordinator, Limits, Models
 from cloud_server.crossedge.fan_out import FanOut
 from cloud_server.crossedge.mailbox import Mailbox
+from cloud_server.crossedge.standing import Standing
 from cloud_server.database import Database
 from cloud_server.eraser import Eraser
 from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.registry.roll import Roll, open_roll
 from cloud_server.settings import CloudSettings
 from cloud_server.summaries.catalogue import Catalogue
 from cloud_server.summaries.store import SummaryStore
@@ -34,8 +36,10 @@ class Cloud:
     catalogue: Catalogue
     mailbox: Mailbox
     fan_out: FanOut
+    standing: Standing
     coordinator: Coordinator
     eraser: Eraser
+    roll: Roll
 
     async def expel(self, edge: EdgeId) -> int:
         """Shut an edge out: purge its row, its summaries, its poll, and what is asked of it now. Raises NotFound, Expelled."""
@@ -45,17 +49,26 @@ class Cloud:
         self.fan_out.give_up(edge)
         return purged
 
+    def close(self) -> None:
+        """Close the stores."""
+        self.roll.nonces.close()
+        self.database.close()
+
     def edges(self) -> list[EdgeView]:
         """All edges, by name; reads the store, so it belongs off the event loop."""
-        counts = self.summaries.counts()
+        counts, heads = self.summaries.counts(), self.roll.heads.sequence_numbers()
         return [
             EdgeView(
                 edge=row.edge,
                 online=self.mailbox.online(row.edge),
                 last_seen=row.last_seen,
-                summaries=counts.get(row.edge, 0),
+                summaries=counts.get(row.edge, (0, 0))[0],
                 epoch=row.epoch,
                 version=row.version,
+                quarantined=row.quarantined,
+                held_back=counts.get(row.edge, (0, 0))[1],
+                reliability=round(self.standing.reliability(row.edge), 3),
+                ledger=heads.get(row.edge, 0),
             )
             for row in self.registry.all()
         ]
@@ -71,12 +84,15 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     clock = clock or SystemClock()
     database = Database(settings.state_dir / "cloud.db")
     eraser = Eraser(database, every_s=settings.erase_every_s)
-    registry, store = EdgeRegistry(database, clock), SummaryStore(database, eraser.note)
+    registry = EdgeRegistry(database, clock)
+    store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)
     catalogue = Catalogue(registry, store, open_index(settings.index, models.embedder.dimensions), models.embedder)
     mailbox = Mailbox(clock)
     fan_out = FanOut(mailbox, clock, new_id)
-    coordinator = Coordinator(catalogue, fan_out, models, limits_of(settings), clock, new_id)
-    return Cloud(settings, models, database, registry, store, catalogue, mailbox, fan_out, coordinator, eraser)
+    standing = Standing(database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s)
+    coordinator = Coordinator(catalogue, fan_out, standing, models, limits_of(settings), clock, new_id)
+    roll = open_roll(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
+    return Cloud(settings, models, database, registry, store, catalogue, mailbox, fan_out, standing, coordinator, eraser, roll)
 
 
 def limits_of(settings: CloudSettings) -> Limits:
@@ -84,6 +100,7 @@ def limits_of(settings: CloudSettings) -> Limits:
     return Limits(
         m=settings.match_m,
         min_match=settings.match_threshold,
+        slots=settings.slots_per_edge,
         k=settings.edges_k,
         min_evidence=settings.evidence_threshold,
         budget_tokens=settings.evidence_budget_tokens,

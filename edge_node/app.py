@@ -10,14 +10,17 @@ from importlib import metadata
 
 from fastapi import FastAPI
 
-from edge_node.api import chat, documents, jobs, questions, service
+from edge_node.api import audit, chat, documents, jobs, policy, questions, service
 from edge_node.build import Parts, build_node
 from edge_node.node import EdgeNode
 from edge_node.safe_mode import create_safe_app
 from edge_node.settings import EdgeSettings
+from shared.admission import Admission
 from shared.errors import StoreDamaged
 from shared.http_problems import install_problems
+from shared.keyring import KeyRing
 from shared.redacted import redacted
+from shared.service import doorkeeper
 
 log = logging.getLogger("dgrag.edge")
 FORM_OVERHEAD = 64 * 2**10  # what a multipart form adds to its file
@@ -33,7 +36,9 @@ def open_app(settings: EdgeSettings, parts: Parts) -> FastAPI:
 
 
 def create_app(node: EdgeNode) -> FastAPI:
-    """Routes over a node; its background work runs as long as the app does."""
+    """Routes over a node, behind a doorkeeper; its background work runs as long as the app does."""
+    settings = node.settings
+    door = doorkeeper(settings, KeyRing(settings.state_dir))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -47,11 +52,14 @@ def create_app(node: EdgeNode) -> FastAPI:
                 await asyncio.wait([work])  # raises nothing of the work's: _report has told it
             finally:
                 await asyncio.to_thread(node.close)
+                door.close()
 
-    app = FastAPI(title=f"DGRAG edge {node.settings.id}", lifespan=lifespan, version=metadata.version("dgrag"))
-    app.state.node = node
-    install_problems(app, max_body_bytes=node.settings.max_document_bytes + FORM_OVERHEAD)
-    for router in (service.router, documents.router, jobs.router, questions.router, chat.router):
+    docs = "/openapi.json" if door.is_open() else None  # for this machine's users; None: no /docs either
+    app = FastAPI(title=f"DGRAG edge {settings.id}", lifespan=lifespan, version=metadata.version("dgrag"), openapi_url=docs)
+    app.state.node, app.state.guard = node, door
+    app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
+    install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD)
+    for router in (service.router, policy.router, audit.router, documents.router, jobs.router, questions.router, chat.router):
         app.include_router(router)
     return app
 

@@ -15,17 +15,25 @@ from edge_node.ingest.cutting import Cutter
 from edge_node.ingest.worker import Pace, Worker
 from edge_node.link.cloud_client import CloudClient
 from edge_node.link.cloud_link import CloudLink
+from edge_node.link.joining import rejoin
+from edge_node.link.membership import Membership
+from edge_node.link.sync import LinkState, Sync
 from edge_node.node import EdgeNode
+from edge_node.policy.file import NAME, PolicyFile
+from edge_node.policy.meter import Meter
+from edge_node.policy.sharing import Sharing
 from edge_node.settings import EdgeSettings
 from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import GraphStore
 from edge_node.store.jobs import JobQueue
+from edge_node.store.ledger import Ledger
 from edge_node.store.mend import open_store
 from edge_node.store.receipts import ReceiptStore
 from edge_node.store.reembed import check_fingerprint
 from edge_node.store.replies import RememberingGenerator
 from edge_node.strategies import open_strategy
 from edge_node.strategies.base import Tools
+from shared.breaker import Breaker
 from shared.clock import SystemClock
 from shared.models.checked_embedder import CheckedEmbedder
 from shared.ports import Clock, Embedder, Generator, Tokenizer
@@ -46,7 +54,10 @@ class Parts:
 
 
 def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
-    """Put an edge together. Raises StoreDamaged as ``open_store``, StoreError when its store was made with another embedding model."""
+    """Put an edge together.
+
+    Raises StoreDamaged as ``open_store``, StoreError when its store was made with another embedding model, SettingsError as ``Membership``.
+    """
     embedder = CheckedEmbedder(parts.embedder)
     database = open_store(settings.state_dir / "edge.db", parts.clock)
     try:
@@ -57,16 +68,26 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     edge = EdgeId(settings.id)
     documents, graph = DocumentStore(database, parts.clock), GraphStore(database)
     remembering = RememberingGenerator(parts.generator, database, parts.clock)
-    tools = Tools(edge, documents, graph, embedder, remembering, settings.index, parts.retries)
+    ledger = Ledger(database, parts.clock)
+    policy = PolicyFile(settings.policy_file or settings.state_dir / NAME, database)
+    policy.open()
+    sharing = Sharing(policy, documents, graph, Meter(ledger, parts.clock))
+    tools = Tools(edge, documents, graph, embedder, remembering, sharing, settings.index, parts.retries)
     strategy = open_strategy(settings.strategy, tools, settings)
-    client = CloudClient(parts.cloud, edge) if parts.cloud is not None else None
+    breaker = Breaker(settings.breaker_failures, settings.breaker_s, parts.clock)
+    membership = Membership(settings.state_dir, parts.clock)
+    client = None
+    if parts.cloud is not None:
+        membership.identity()  # a key that others can read is found now
+        parts.cloud.auth = membership
+        client = CloudClient(parts.cloud, edge, ledger, breaker, patience_s=settings.cloud_patience_s)
     gate = Gate(
         parts.generator,
         embedder,
         GateLimits(settings.min_nearness, settings.max_refusals, settings.min_sufficiency, settings.min_similarity),
     )
-    answerer = Answerer(strategy, Focus(embedder, parts.tokenizer), parts.generator, gate, client, _read_limits(settings))
-    link = CloudLink(client, graph, answerer.evidence) if client else None
+    answerer = Answerer(strategy, Focus(embedder, parts.tokenizer), parts.generator, gate, client, sharing, _read_limits(settings))
+    link = _link(client, membership, graph, ledger, sharing, answerer) if client else None
 
     async def tell_cloud() -> None:
         if link is not None:
@@ -75,7 +96,15 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     cutter = Cutter(parts.tokenizer, settings.chunk_tokens, settings.chunk_overlap)
     queue, receipts, background = JobQueue(database, parts.clock), ReceiptStore(database), Background()
     worker = Worker(queue, receipts, strategy, cutter, _pace(settings), background, retries=parts.retries, on_settled=tell_cloud)
-    return EdgeNode(settings, documents, queue, receipts, graph, strategy, cutter, worker, answerer, link, background)
+    return EdgeNode(settings, documents, queue, receipts, graph, strategy, cutter, worker, answerer, link, background, ledger, sharing)
+
+
+def _link(
+    client: CloudClient, membership: Membership, graph: GraphStore, ledger: Ledger, sharing: Sharing, answerer: Answerer
+) -> CloudLink:
+    state = LinkState()
+    sync = Sync(client, graph, ledger, sharing, state, membership.cloud_key)
+    return CloudLink(client, sync, answerer.evidence, lambda: rejoin(client, membership), state)
 
 
 def _pace(settings: EdgeSettings) -> Pace:

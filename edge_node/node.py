@@ -16,10 +16,12 @@ from edge_node.ingest.failures import failure_of
 from edge_node.ingest.progress import Backoff
 from edge_node.ingest.worker import Worker
 from edge_node.link.cloud_link import CloudLink
+from edge_node.policy.sharing import Sharing
 from edge_node.settings import EdgeSettings
 from edge_node.store.documents import Accepted, DocumentStore
 from edge_node.store.graph import GraphStore
 from edge_node.store.jobs import JobQueue
+from edge_node.store.ledger import Ledger
 from edge_node.store.receipts import Receipt, ReceiptStore
 from edge_node.store.space import require_space
 from edge_node.strategies.base import IndexStrategy
@@ -28,6 +30,7 @@ from shared.records import DocumentId
 from shared.redacted import redacted
 
 log = logging.getLogger("dgrag.edge")
+POLICY_EVERY_S = 1.0  # between two looks at the policy file where nobody asks
 
 
 def why(error: BaseException) -> str:
@@ -60,6 +63,8 @@ class EdgeNode:
     answerer: Answerer
     link: CloudLink | None
     background: Background
+    ledger: Ledger
+    sharing: Sharing
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready
     _opened: bool = False  # the caches are built
     _estimating: asyncio.Lock = field(default_factory=asyncio.Lock)  # two at once take as long, and questions take six times as long
@@ -70,11 +75,23 @@ class EdgeNode:
             await self._open()
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.worker.run(), name="worker")
+                tasks.create_task(self._obey(), name="policy")
                 if self.link is not None:
                     tasks.create_task(self.link.run(), name="link")
         except BaseException as error:
             self.failed = f"nothing is indexed: {why(error)}"
             raise
+
+    async def _obey(self) -> None:
+        """Have the summaries made anew soon after the sharing policy or a document's labels have changed."""
+        while True:
+            if await failure_of(self._obey_once()) is not None:
+                log.warning("whether the summaries obey the sharing policy cannot be seen; looked at again")
+            await asyncio.sleep(POLICY_EVERY_S)
+
+    async def _obey_once(self) -> None:
+        if not await asyncio.to_thread(self.sharing.current):
+            await self.worker.settle()
 
     async def _open(self) -> None:
         """Build the caches. What may pass, as a full disk or a model that is away, is waited out; damage is not."""
@@ -190,6 +207,7 @@ class EdgeNode:
             "busy_s": round(self.worker.busy_s, 1),
             "progress": {"step": now.step, "done": now.done, "total": now.total},
             "failed": self.failed,
+            "policy": self.sharing.view(),
             "cloud": {
                 "url": self.settings.cloud_url,
                 "connected": bool(state and state.connected),

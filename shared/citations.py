@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from shared.records import Citation, Evidence
+from shared.fence import one_line
+from shared.inert import inert
+from shared.records import Answer, Citation, Evidence
 from shared.refusals import is_refusal
 from shared.sentences import WORD, content_words, sentences
+from shared.wire import MAX_NAME_CHARS
 
 MIN_SUPPORT = 0.5  # share of a sentence's content words that a passage must hold to be cited for it
 MIN_RELATIVE_SUPPORT = 0.75  # of the best passage's: a marker that says less of its sentence is moved there
 MIN_OTHER_SUPPORT = 0.4  # of the best passage's: what a passage for a sentence's other half says of it at least
 MIN_MISSING = 3  # content words of a sentence that no cited passage holds, before another one is looked for
 MAX_QUOTE_CHARS = 300
+MAX_ANSWER_CHARS = 16_000  # this and what follows: of an answer that comes from elsewhere
+MAX_CITATIONS = 64
+MAX_EDGES = 1_000
+MAX_REASON_CHARS = 2_000
 
-_NUMBER = r"(?:(?:passages?|sources?|documents?|refs?)\s*)?#?\d{1,4}"
+_NUMBER = r"(?:(?:passages?|sources?|documents?|refs?)\s*)?#?\d{1,99}"
 _LIST = rf"{_NUMBER}(?:\s*(?:,|;|&|and|-|–)\s*{_NUMBER})*"
-_LABELLED = r"\(\s*(?:passages?|sources?|documents?|refs?)\s*#?\d{1,4}(?:\s*(?:,|;|&|and|-|–)\s*#?\d{1,4})*\s*\)"
+_LABELLED = r"\(\s*(?:passages?|sources?|documents?|refs?)\s*#?\d{1,99}(?:\s*(?:,|;|&|and|-|–)\s*#?\d{1,99})*\s*\)"
 # "(2)" alone is an enumeration ("(1) open, (2) close") unless a sentence ends behind it
 MARKER = re.compile(rf"[ \t]*(?:\[\s*{_LIST}\s*\]|{_LABELLED}|\(\s*\d{{1,2}}\s*\)(?=\s*(?:[.!?]|$)))", re.IGNORECASE | re.MULTILINE)
 _AFTER_STOP = re.compile(rf"([.!?])((?:{MARKER.pattern})+)", re.IGNORECASE | re.MULTILINE)
@@ -40,8 +47,9 @@ def cite(answer: str, evidence: Sequence[Evidence]) -> tuple[str, tuple[Citation
 
     Markers of the model (``[2]``, ``[1, 3]``, ``[Passage 2]``, ``(2)`` at a sentence's end) that number a given passage
     (from 1) stay, all others go. A sentence without one gets the passage that holds most of its content words, if that is
-    at least ``MIN_SUPPORT`` of them; a refusal and a sentence that nothing supports get none. Each quote is an exact
-    substring of its passage: the sentence that shares most words with what it is cited for. Markup is made inert.
+    at least ``MIN_SUPPORT`` of them; a refusal and a sentence that nothing supports get none. Each quote is what its span of the
+    passage says, the sentence that shares most words with what it is cited for; it is empty where the passage may not be quoted.
+    Markup is made inert, in the text and in quotes.
 
     >>> passage = Evidence("ward", "d1", "pumps.md", "d1:0", (10, 49), "Old. Pump P-204 was replaced in March.", 0.7)
     >>> text, citations = cite("The pump P-204 was replaced in March [7].", [passage])
@@ -56,28 +64,36 @@ def cite(answer: str, evidence: Sequence[Evidence]) -> tuple[str, tuple[Citation
     return "".join(pieces).strip(), citations
 
 
-def inert(text: str) -> str:
-    """Return text in which no link, image, HTML tag or control character is left; what they showed stays.
+def checked_answer(answer: Answer) -> Answer:
+    """An answer that somebody else wrote, as one may show it: inert text of bounded length, markers and citations that agree.
 
-    >>> inert("See [the manual](http://x.example/a) <img src=x onerror=alert(1)> ![plan](p.png), 3 < 5.")
-    'See the manual  plan, 3 < 5.'
+    A marker without its citation goes, and so does a citation that no marker names; numbers are again 1 to k in order of appearance.
     """
-    text = _CONTROL.sub("", text).encode("utf-8", "replace").decode("utf-8")
-    for pattern, replacement in _MARKUP:
-        previous = ""
-        while previous != text:  # markup hidden in markup appears when the outer one goes
-            previous, text = text, pattern.sub(replacement, text)
-    return text
+    known = {citation.n: citation for citation in answer.citations[:MAX_CITATIONS]}
+    numbers: dict[int, int] = {}
+
+    def renumbered(match: re.Match[str]) -> str:
+        named = [row + 1 for row in _rows(match[0], MAX_CITATIONS) if row + 1 in known]
+        found = dict.fromkeys(numbers.setdefault(n, len(numbers) + 1) for n in named)
+        return (" " if match[0][0] in " \t" else "") + "".join(f"[{n}]" for n in found) if found else ""
+
+    text = MARKER.sub(renumbered, inert(answer.answer[:MAX_ANSWER_CHARS])).strip()
+    return replace(
+        answer,
+        answer=text,
+        citations=tuple(_shown(replace(known[n], n=new)) for n, new in numbers.items()),
+        edges=tuple(replace(report, reason=_line(report.reason)) for report in answer.edges[:MAX_EDGES]),
+        reason=_line(answer.reason),
+    )
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-_MARKUP = (
-    (re.compile(r"!\[([^\[\]]{0,500})\]\([^()]{0,2000}(?:\([^()]{0,500}\)[^()]{0,500})?\)"), r"\1"),
-    (re.compile(r"\[(\d{1,4})\]\([^()]{0,2000}\)"), r"[\1]"),  # a linked marker is a marker
-    (re.compile(r"\[([^\[\]]{0,500})\]\([^()]{0,2000}(?:\([^()]{0,500}\)[^()]{0,500})?\)"), r"\1"),
-    (re.compile(r"<!--.{0,5000}?-->|</?[a-zA-Z][^<>]{0,2000}>", re.DOTALL), ""),
-    (re.compile(r"<(?=[a-zA-Z/!?])"), "< "),  # an unclosed tag would be closed by what a page prints after it
-)
+def _shown(citation: Citation) -> Citation:
+    """A citation whose words are inert and of bounded length."""
+    return replace(citation, quote=inert(citation.quote[:MAX_QUOTE_CHARS]), document=_line(citation.document)[:MAX_NAME_CHARS])
+
+
+def _line(text: str) -> str:
+    return one_line(inert(text[:MAX_REASON_CHARS]))
 
 
 def _with_markers(sentence: str, passages: Sequence[_Passage], cited: dict[int, frozenset[str]]) -> str:
@@ -156,7 +172,8 @@ def _citation(n: int, item: Evidence, passage: _Passage, words: frozenset[str]) 
     start, end = _shortened(item.text, start, end, words)
     offset = item.span[0]
     span = (offset + start, offset + end)
-    return Citation(n, item.edge, item.document_id, item.document, item.chunk_id, span, item.text[start:end], item.score)
+    quote = item.text[start:end] if item.quotable else ""
+    return _shown(Citation(n, item.edge, item.document_id, item.document, item.chunk_id, span, quote, item.score))
 
 
 def _shortened(text: str, start: int, end: int, words: frozenset[str]) -> tuple[int, int]:

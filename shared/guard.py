@@ -25,7 +25,7 @@ class Rule:
     """Who may call a route, and how much body it reads."""
 
     roles: frozenset[Role]  # any of these; {"anyone"}: public
-    max_body_bytes: int
+    max_body_bytes: int | None  # None: the route reads its body itself, a document, up to the cap of the whole service
 
 
 Rules = Mapping[tuple[str, str], Rule]  # by method and path template, as ("GET", "/v1/documents/{identity}")
@@ -38,20 +38,20 @@ class Guard(Protocol):
         """Let a request in, its body read, capped and checked. Raises Unauthenticated, Forbidden, TooLarge, Overloaded."""
 
 
-def guarded(rules: Rules, base: type[APIRoute] = APIRoute) -> type[APIRoute]:
+def guarded(rules: Rules) -> type[APIRoute]:
     """A route class for ``APIRouter(route_class=…)``: each route finds its rule when it is made (KeyError: it has none)."""
 
-    class GuardedRoute(base):  # type: ignore[misc, valid-type]
+    class GuardedRoute(APIRoute):
         """A route that asks who is there first."""
 
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
             handle = super().get_route_handler()
-            by_method = {method: rules[method, self.path_format] for method in self.methods}
+            by_method = {method: rules[method, self.path_format] for method in self.methods or ()}
 
             async def handled(request: Request) -> Response:
                 guard = cast("Guard", request.app.state.guard)
                 request.state.caller = await guard.admit(request, by_method[request.method])
-                return cast("Response", await handle(request))
+                return await handle(request)
 
             return handled
 

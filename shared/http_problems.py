@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
@@ -36,7 +38,16 @@ STATUS: dict[type[errors.DgragError], int] = {  # the nearest base class counts
     errors.SettingsError: 500,
     errors.DgragError: 500,
 }
-CODES = {400: "bad_input", 404: "no_such_route", 405: "method_not_allowed", 413: "too_large"}
+CODES = {
+    400: "bad_input",
+    404: "no_such_route",
+    405: "method_not_allowed",
+    408: "slow_body",
+    413: "too_large",
+    415: "unsupported_encoding",
+}
+UNREAD_BYTES = 64 * 2**10  # what a server may have taken in before we see the head of a request
+BODY_GAP_S = 30.0  # longest wait for the next piece of a body
 MAX_FAULTS = 3
 MAX_DETAIL_CHARS = 500
 
@@ -47,10 +58,31 @@ def status_of(error: errors.DgragError) -> int:
     >>> status_of(errors.ResyncNeeded("ward", version=3))
     409
     """
+    if isinstance(error, errors.Overloaded) and error.of_caller:
+        return HTTPStatus.TOO_MANY_REQUESTS
     return next(STATUS[kind] for kind in type(error).__mro__ if kind in STATUS)
 
 
-def problem(status: int, code: str, detail: str, next_step: str = "") -> JSONResponse:
+def headers_of(error: errors.DgragError, request: Request) -> dict[str, str]:
+    """What an error says in headers: when to come again, what to show, and that the rest of the body is not wanted.
+
+    The connection is closed where more may come than has been read; else a server would go on reading what nobody uses.
+    """
+    headers = closing(request)
+    if isinstance(error, errors.Overloaded):
+        headers["Retry-After"] = str(math.ceil(error.retry_after_s))
+    if isinstance(error, errors.Unauthenticated):
+        headers["WWW-Authenticate"] = "Bearer"
+    return headers
+
+
+def closing(request: Request) -> dict[str, str]:
+    """``Connection: close`` for a refused request whose body may be long."""
+    long = "transfer-encoding" in request.headers or _declared(request.scope) > UNREAD_BYTES
+    return {"Connection": "close"} if long else {}
+
+
+def problem(status: int, code: str, detail: str, next_step: str = "", *, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """A problem document: ``{type, title, status, detail, code, next_step}``."""
     body = {
         "type": f"urn:dgrag:problem:{code}",
@@ -60,7 +92,7 @@ def problem(status: int, code: str, detail: str, next_step: str = "") -> JSONRes
         "code": code,
         "next_step": next_step,
     }
-    return JSONResponse(body, status, media_type="application/problem+json")
+    return JSONResponse(body, status, headers, media_type="application/problem+json")
 
 
 def printable(text: str) -> str:
@@ -82,9 +114,9 @@ def install_problems(app: FastAPI, *, max_body_bytes: int) -> None:
     app.add_middleware(BodyCap, max_body_bytes=max_body_bytes)
 
 
-async def _on_our_error(_: Request, error: Exception) -> JSONResponse:
+async def _on_our_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, errors.DgragError)
-    return problem(status_of(error), error.code, error.message, error.next_step)
+    return problem(status_of(error), error.code, error.message, error.next_step, headers=headers_of(error, request))
 
 
 async def _on_bad_request(_: Request, error: Exception) -> JSONResponse:
@@ -92,9 +124,10 @@ async def _on_bad_request(_: Request, error: Exception) -> JSONResponse:
     return problem(422, "bad_input", faults_of(error), "send the body that /docs describes")
 
 
-async def _on_http_error(_: Request, error: Exception) -> JSONResponse:
+async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    return problem(error.status_code, CODES.get(error.status_code, "http_error"), str(error.detail), "see /docs for the routes")
+    code = CODES.get(error.status_code, "http_error")
+    return problem(error.status_code, code, str(error.detail), "see /docs for the routes", headers=closing(request))
 
 
 async def _on_surprise(_: Request, __: Exception) -> JSONResponse:
@@ -109,7 +142,7 @@ class BodyTooLarge(HTTPException):
 
 
 class BodyCap:
-    """Stops reading a request's body at ``max_body_bytes``, whether its length was declared or not."""
+    """Stops reading a request's body at ``max_body_bytes``, whether its length was declared or not, and when nothing more comes."""
 
     def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
         self._app = app
@@ -121,16 +154,22 @@ class BodyCap:
             await self._app(scope, receive, send)
         elif _declared(scope) > self._limit:
             too_large = errors.TooLarge("the request body", limit=self._limit)
-            await problem(413, too_large.code, too_large.message, too_large.next_step)(scope, receive, send)
+            close = {"Connection": "close"}
+            await problem(413, too_large.code, too_large.message, too_large.next_step, headers=close)(scope, receive, send)
         else:
             await self._app(scope, self._counted(receive), send)
 
     def _counted(self, receive: Receive) -> Callable[[], Awaitable[Message]]:
-        read = 0
+        read, more = 0, True
 
         async def capped() -> Message:
-            nonlocal read
-            message = await receive()
+            nonlocal read, more
+            try:
+                async with asyncio.timeout(BODY_GAP_S if more else None):
+                    message = await receive()
+            except TimeoutError as error:
+                raise HTTPException(408, f"nothing more of the request body came for {BODY_GAP_S:.0f} s") from error
+            more = bool(message.get("more_body", False))
             read += len(message.get("body", b""))
             if read > self._limit:
                 raise BodyTooLarge(self._limit)
@@ -141,4 +180,4 @@ class BodyCap:
 
 def _declared(scope: Scope) -> int:
     lengths = [value for name, value in scope["headers"] if name == b"content-length"]
-    return max((int(value) for value in lengths if value.isdigit()), default=0)
+    return max((int(value[:20]) for value in lengths if value.isdigit()), default=0)  # 20 digits are too much, and int() takes 4300

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shared.fence import one_line
 from shared.records import Evidence
 
 MAX_NAME_CHARS = 80
@@ -20,7 +21,7 @@ def grouped(passages: Sequence[Evidence]) -> list[Evidence]:
 def listed(passages: Sequence[Evidence]) -> str:
     r"""Passages numbered from 1 below a line for each document; "(none)" when there are none.
 
-    A passage is one line, so that no line of its text can pass for another passage or for the question.
+    A passage is one visible line, so that no line of its text can pass for another passage or for the question.
 
     >>> from shared.records import ChunkId, DocumentId, EdgeId
     >>> print(listed([Evidence(EdgeId("bank"), DocumentId("d"), "loans.md", ChunkId("d:0"), (0, 9), "A loan.\n[3] x", 0.5)]))
@@ -30,9 +31,9 @@ def listed(passages: Sequence[Evidence]) -> str:
     lines: list[str] = []
     previous = ""
     for n, passage in enumerate(passages, start=1):
-        head = f"{passage.edge}, {' '.join(passage.document.split())[:MAX_NAME_CHARS]}:"
+        head = f"{passage.edge}, {one_line(passage.document)[:MAX_NAME_CHARS]}:"
         if head != previous:
             lines.append(head)
             previous = head
-        lines.append(f"[{n}] {' '.join(passage.text.split())}")
+        lines.append(f"[{n}] {one_line(passage.text)}")
     return "\n".join(lines) or "(none)"

@@ -40,6 +40,15 @@ class Chunk:
     tokens: int
 
 
+def document_of(chunk_id: str) -> DocumentId:
+    """The document of a chunk, which is in its id.
+
+    >>> document_of("5e1f:12")
+    '5e1f'
+    """
+    return DocumentId(chunk_id.rpartition(":")[0])
+
+
 @dataclass(frozen=True, slots=True)
 class EntityMention:
     """One chunk says something about one entity (DGRAG §III-B ①). ``name`` is as written; ``key`` is its normal form."""

@@ -1,4 +1,4 @@
-"""What both services do alike at start: logging, the address check, and one clear line when the settings cannot work."""
+"""What both services do alike at start: logging, the check of who could come in, and one clear line when settings cannot work."""
 
 from __future__ import annotations
 
@@ -6,35 +6,104 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
 
 import uvicorn
 from fastapi import FastAPI
 from pydantic import ValidationError
 
+from shared.clock import SystemClock
+from shared.doorkeeper import Doorkeeper, EdgeAuthenticator
 from shared.errors import DgragError, SettingsError
+from shared.keyring import KeyRing
 from shared.loopback import is_loopback
+from shared.ports import Clock
+from shared.tls import server_context
 
 GRACE_S = 5  # for requests under way when the service is told to stop
 log = logging.getLogger("dgrag")
 
 
-def server_config(app: FastAPI, *, host: str, port: int) -> uvicorn.Config:
-    """How we run uvicorn. Raises SettingsError for an address that other machines can reach: there are no credentials yet."""
-    if not is_loopback(host):
+class Front(Protocol):
+    """The settings that say how a service faces the network; both services have them."""
+
+    @property
+    def host(self) -> str:
+        """Address to listen on."""
+
+    @property
+    def port(self) -> int:
+        """Port to listen on."""
+
+    @property
+    def state_dir(self) -> Path:
+        """Folder of the store, and of the keys."""
+
+    @property
+    def tls_cert(self) -> Path | None:
+        """PEM certificate, or None."""
+
+    @property
+    def tls_key(self) -> Path | None:
+        """PEM key of the certificate, or None."""
+
+    @property
+    def behind_tls_proxy(self) -> bool:
+        """Something in front of the service speaks HTTPS for it."""
+
+    @property
+    def requests_per_minute(self) -> int:
+        """Of one caller."""
+
+
+def is_exposed(front: Front) -> bool:
+    """Whether others than this machine's users can reach the service."""
+    return not is_loopback(front.host) or front.behind_tls_proxy
+
+
+def doorkeeper(front: Front, keys: KeyRing, edges: EdgeAuthenticator | None = None, clock: Clock | None = None) -> Doorkeeper:
+    """The guard of a service. ``edges``: who knows edges by their signatures, at the cloud."""
+    return Doorkeeper(keys, clock or SystemClock(), may_be_open=not is_exposed(front), per_minute=front.requests_per_minute, edges=edges)
+
+
+def check_front(front: Front, *, verb: str) -> None:
+    """Closed by default (goal S1): others come in with keys and over TLS only. ``verb``: ``edge`` or ``cloud``. Raises SettingsError."""
+    if (front.tls_cert is None) != (front.tls_key is None):
+        raise SettingsError("TLS takes a certificate and its key, one of them is missing", next_step="set both, tls_cert and tls_key")
+    if front.tls_cert and front.tls_key:
+        server_context(front.tls_cert, front.tls_key)
+    if not is_exposed(front):
+        return
+    if not is_loopback(front.host) and front.tls_cert is None and not front.behind_tls_proxy:
         raise SettingsError(
-            f"{host} can be reached from other machines, and there are no credentials yet",
-            next_step="use 127.0.0.1, and an SSH or VPN tunnel between machines",
+            f"{front.host} can be reached from other machines, and there is no TLS",
+            next_step="set tls_cert and tls_key, or behind_tls_proxy=true where a proxy speaks HTTPS, or listen on 127.0.0.1",
         )
+    keys = KeyRing(front.state_dir)
+    try:
+        if keys.is_empty():
+            step = f"make one with `dgrag {verb} key add NAME --role admin --state {front.state_dir}`, or listen on 127.0.0.1"
+            raise SettingsError(f"{front.host} can be reached from other machines, and there are no API keys", next_step=step)
+    finally:
+        keys.close()
+
+
+def server_config(app: FastAPI, front: Front) -> uvicorn.Config:
+    """How we run uvicorn; ``check_front`` comes first. Raises SettingsError for a certificate that cannot be used."""
+    cert, key = front.tls_cert, front.tls_key
     return uvicorn.Config(
         app,
-        host=host,
-        port=port,
+        host=front.host,
+        port=front.port,
         loop="asyncio" if sys.platform == "win32" else "uvloop",
         http="httptools",
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # who calls is told by credentials; a header that anybody can send tells nothing
         timeout_graceful_shutdown=GRACE_S,
+        ssl_context_factory=(lambda _, __: server_context(cert, key)) if cert and key else None,
     )
 
 

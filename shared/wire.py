@@ -23,6 +23,7 @@ DEADLINE_HEADER = "deadline-ms"  # remaining milliseconds, never a clock time: h
 AUDIENCE_HEADER = "dgrag-audience"  # the key id of the cloud that a request is for: no other cloud can use it
 PURPOSE_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 NDJSON = "application/x-ndjson"
+HEARTBEAT_S = 0.25  # a cloud that works on a question says so as often; an edge whose patience is less takes it for hung
 
 EdgeName = Annotated[str, Field(pattern=EDGE_ID_PATTERN)]
 Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]
@@ -214,7 +215,7 @@ class MatchReply(Wire):
 
 
 class AskLine(Wire):
-    """A line of the answer to ``POST /v1/questions`` as ``application/x-ndjson``: a sign of life each half second, then the end.
+    """A line of the answer to ``POST /v1/questions`` as ``application/x-ndjson``: a sign of life each ``HEARTBEAT_S``, then the end.
 
     Exactly one of ``answer`` and ``problem`` stands in the last line.
     """

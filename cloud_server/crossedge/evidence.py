@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 import numpy as np
 
 from shared.ports import FloatArray, Tokenizer
-from shared.records import Evidence
+from shared.records import EdgeId, Evidence
 
 DUPLICATE_COSINE = 0.97
 EDGE_SHARE = 0.5  # of the budget, for one edge, where several have something to say (reliability goal S10)
+SURE_SHARE = 0.25  # of the budget: no edge is cut to less because the others said little
+CHARS_PER_TOKEN = 12  # more than any prose has: an edge that sends more than it was asked for is not read to the end
 MIN_CUT_TOKENS = 32  # a passage is cut to what is left of the budget, but not to less than this
 
 
@@ -19,7 +23,8 @@ def rescore(passages: Sequence[Evidence], vectors: FloatArray, questions: FloatA
     """The passages worth keeping, best first, each with the best cosine of its row of ``vectors`` (n, d) with ``questions`` (q, d).
 
     Scores that edges report play no part; equal scores stand in the order of edge, document and chunk, so that no edge
-    gains by answering first. A passage nearer than ``DUPLICATE_COSINE`` to a better one is dropped.
+    gains by answering first. A passage nearer than ``DUPLICATE_COSINE`` to a better one of its edge is dropped; one of
+    another edge only when it has the same words: a forged copy, one figure changed, must not displace what it was made from.
     """
     scores = np.clip((vectors @ questions.T).max(axis=1), -1.0, 1.0)
     order = sorted(
@@ -28,30 +33,56 @@ def rescore(passages: Sequence[Evidence], vectors: FloatArray, questions: FloatA
     )
     kept: list[int] = []
     for row in order:
-        if not kept or float((vectors[kept] @ vectors[row]).max()) < DUPLICATE_COSINE:
+        if not any(_duplicates(passages[row], passages[other], float(vectors[row] @ vectors[other])) for other in kept):
             kept.append(row)
     return [replace(passages[row], score=float(scores[row])) for row in kept]
+
+
+def within_request(passages: Sequence[Evidence], *, budget_tokens: int) -> list[Evidence]:
+    """An edge's first passages, in its order, until they are as long as ``budget_tokens`` of prose could ever be."""
+    lengths = accumulate((len(passage.text) for passage in passages), initial=0)
+    return [passage for passage, before in zip(passages, lengths, strict=False) if before < budget_tokens * CHARS_PER_TOKEN]
 
 
 def fill_budget(passages: Sequence[Evidence], tokenizer: Tokenizer, *, budget_tokens: int) -> list[Evidence]:
     """The first passages that fit into ``budget_tokens``, best first; one that does not fit is cut at a token's end.
 
-    No edge gets more than ``EDGE_SHARE`` of the budget when passages of at least two edges came this far.
+    When passages of at least two edges came this far, no edge gets more than ``EDGE_SHARE`` of the budget, nor more than all
+    others together; but ``SURE_SHARE`` of the budget is sure, or a short passage beside it would shrink a true answer to nothing.
     """
-    several = len({passage.edge for passage in passages}) > 1
-    cap = int(budget_tokens * EDGE_SHARE) if several else budget_tokens
-    left, left_of = budget_tokens, dict.fromkeys((passage.edge for passage in passages), cap)
+    edges = {passage.edge for passage in passages}
+    cap = int(budget_tokens * EDGE_SHARE) if len(edges) > 1 else budget_tokens
+    chosen = _first(passages, tokenizer, budget_tokens, dict.fromkeys(edges, cap), least_cut=MIN_CUT_TOKENS)
+    used = Counter[EdgeId]()
+    for passage in chosen:
+        used[passage.edge] += tokenizer.count(passage.text)
+    if len(used) < 2:
+        return chosen
+    sure = max(int(budget_tokens * SURE_SHARE), MIN_CUT_TOKENS)
+    fair = {edge: max(used.total() - tokens, sure) for edge, tokens in used.items()}
+    return _first(chosen, tokenizer, budget_tokens, fair, least_cut=1)  # a stump left out would give another edge too much
+
+
+def _first(
+    passages: Sequence[Evidence], tokenizer: Tokenizer, budget_tokens: int, cap_of: Mapping[EdgeId, int], *, least_cut: int
+) -> list[Evidence]:
+    left, left_of = budget_tokens, dict(cap_of)
     chosen: list[Evidence] = []
     for passage in passages:
         allowed = min(left, left_of[passage.edge])
         spans = tokenizer.spans(passage.text)
-        if not spans or (len(spans) > allowed and allowed < MIN_CUT_TOKENS):
+        if not spans or (len(spans) > allowed and allowed < least_cut):
             continue
         used = min(len(spans), allowed)
         chosen.append(passage if used == len(spans) else _cut(passage, spans[used - 1][1]))
         left -= used
         left_of[passage.edge] -= used
     return chosen
+
+
+def _duplicates(passage: Evidence, better: Evidence, cosine: float) -> bool:
+    same_words = passage.text.split() == better.text.split()
+    return same_words or (passage.edge == better.edge and cosine >= DUPLICATE_COSINE)
 
 
 def _cut(passage: Evidence, end: int) -> Evidence:

@@ -7,13 +7,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from cloud_server.crossedge.mailbox import Mailbox
-from shared.errors import Conflict, NotFound
+from shared.errors import Conflict, NotFound, TooLarge
 from shared.ports import Clock
 from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence, TraceStep
-from shared.wire import EvidenceReply, EvidenceRequest
+from shared.wire import EvidenceBody, EvidenceReply, EvidenceRequest
 
 ASKED_FOR = "evidence"
 WAY_BACK = 0.1  # share of the deadline that the edge must leave for its reply to arrive
+MAX_REPLY_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of every edge alike."""
+
+    question: str
+    budget_tokens: int
+    min_score: float  # cosine, question with passage
+    requester: str = ""  # an edge, or "operator:<key name>": the cloud knows who asks
+    purpose: str | None = None  # as the requester states it
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +55,7 @@ class _Arrived:
 class _Asked:
     edge: EdgeId
     request: EvidenceRequest
-    arrival: asyncio.Future[_Arrived | None]  # None: given up
+    arrival: asyncio.Future[_Arrived | str]  # words: why nothing came or will come
 
 
 class FanOut:
@@ -55,13 +67,13 @@ class FanOut:
         self._new_id = new_id
         self._pending: dict[str, _Asked] = {}
 
-    async def ask(self, edges: Sequence[EdgeId], question: str, *, budget_tokens: int, min_score: float, deadline_s: float) -> FanOutResult:
+    async def ask(self, edges: Sequence[EdgeId], wanted: Wanted, *, deadline_s: float) -> FanOutResult:
         """Ask ``edges`` for passages; returns when all have answered, and after ``deadline_s`` at the latest.
 
         A late, offline, refusing or expelled edge is a value in the reports. Cancelling the caller withdraws all requests.
         """
         started = self._clock.monotonic()
-        asked = [self._post(edge, question, budget_tokens, min_score, deadline_s) for edge in edges]
+        asked = [self._post(edge, wanted, deadline_s) for edge in edges]
         waiting = {item.arrival for item in asked if not item.arrival.done()}
         try:
             if waiting:
@@ -87,28 +99,34 @@ class FanOut:
     def deliver(self, edge: EdgeId, request_id: str, reply: EvidenceReply, *, size: int) -> None:
         """Take an edge's reply of ``size`` bytes.
 
-        Raises NotFound for a request that does not exist, is over, or was sent to another edge (one answer for all three:
-        an edge learns nothing about others), and Conflict for a second reply.
+        Raises TooLarge over MAX_REPLY_BYTES, and nobody waits for a smaller one then; Conflict for a second reply; NotFound
+        for a request that does not exist, is over, or was sent to another edge (one answer for all three: an edge learns
+        nothing about others).
         """
         asked = self._pending.get(request_id)
         if asked is None or asked.edge != edge:
             raise NotFound("request", request_id)
         if asked.arrival.done():
             raise Conflict(f"request {request_id!r} is already answered", next_step="send each reply once")
+        if size > MAX_REPLY_BYTES:
+            asked.arrival.set_result(f"its reply was over {MAX_REPLY_BYTES // 1024} KiB")
+            raise TooLarge("a reply", limit=MAX_REPLY_BYTES)
         asked.arrival.set_result(_Arrived(reply, size, self._clock.monotonic()))
 
     def give_up(self, edge: EdgeId) -> None:
         """Wait no longer for an edge: it was expelled."""
         for asked in self._pending.values():
             if asked.edge == edge and not asked.arrival.done():
-                asked.arrival.set_result(None)
+                asked.arrival.set_result("the edge was expelled meanwhile")
 
-    def _post(self, edge: EdgeId, question: str, budget_tokens: int, min_score: float, deadline_s: float) -> _Asked:
+    def _post(self, edge: EdgeId, wanted: Wanted, deadline_s: float) -> _Asked:
         request = EvidenceRequest(
             request_id=self._new_id(),
-            question=question,
-            budget_tokens=budget_tokens,
-            min_score=min_score,
+            question=wanted.question,
+            requester=wanted.requester,
+            purpose=wanted.purpose,
+            budget_tokens=wanted.budget_tokens,
+            min_score=wanted.min_score,
             deadline_ms=int(deadline_s * (1 - WAY_BACK) * 1000),
         )
         asked = _Asked(edge, request, asyncio.get_running_loop().create_future())
@@ -124,21 +142,23 @@ def _outcome(asked: _Asked, *, started: float, ended: float) -> tuple[EdgeReport
     if not asked.arrival.done():
         return EdgeReport(asked.edge, ASKED_FOR, "late", _ms(ended - started), 0, 0, "no reply before the deadline"), ()
     arrived = asked.arrival.result()
-    if arrived is None:
-        return EdgeReport(asked.edge, ASKED_FOR, "failed", _ms(ended - started), 0, 0, "the edge was expelled meanwhile"), ()
+    if isinstance(arrived, str):
+        return EdgeReport(asked.edge, ASKED_FOR, "failed", _ms(ended - started), 0, 0, arrived), ()
     ms = _ms(arrived.at - started)
     if arrived.reply.refused:
         return EdgeReport(asked.edge, ASKED_FOR, "refused", ms, arrived.bytes, 0, arrived.reply.refused), ()
-    passages = tuple(
-        Evidence(asked.edge, DocumentId(body.document_id), body.document, ChunkId(body.chunk_id), body.span, body.text, body.score)
-        for body in arrived.reply.evidence
-    )
+    passages = tuple(_passage(asked.edge, body) for body in arrived.reply.evidence)
     return EdgeReport(asked.edge, ASKED_FOR, "answered", ms, arrived.bytes, len(passages)), passages
 
 
+def _passage(edge: EdgeId, body: EvidenceBody) -> Evidence:
+    document, chunk = DocumentId(body.document_id), ChunkId(body.chunk_id)
+    return Evidence(edge, document, body.document, chunk, body.span, body.text, body.score, body.quotable)
+
+
 def _steps(asked: _Asked) -> list[TraceStep]:
-    arrived = asked.arrival.result() if asked.arrival.done() and not asked.arrival.cancelled() else None
-    return [replace(step, step=f"{asked.edge}: {step.step}") for step in arrived.reply.trace] if arrived else []
+    arrived = asked.arrival.result() if asked.arrival.done() and not asked.arrival.cancelled() else ""
+    return [] if isinstance(arrived, str) else [replace(step, step=f"{asked.edge}: {step.step}") for step in arrived.reply.trace]
 
 
 def _ms(seconds: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from shared.fence import Fence, one_line
 from shared.passages import listed
 from shared.ports import Message
 from shared.prompts import PromptFile
@@ -22,9 +23,9 @@ def none_of(edges: Sequence[EdgeId]) -> str:
     return f"{sites} ({', '.join(edges)}) {'have' if len(edges) > 1 else 'has'} no documents that answer this question."
 
 
-def render(prompt: PromptFile, question: str, passages: Sequence[Evidence], *, task: str = "") -> tuple[Message, ...]:
+def render(prompt: PromptFile, question: str, passages: Sequence[Evidence], fence: Fence, *, task: str = "") -> tuple[Message, ...]:
     """The messages that put ``question`` and the numbered passages before the model."""
-    return prompt.render(passages=listed(passages), question=" ".join(question.split()), task=task)
+    return prompt.render(passages=fence.around(listed(passages)), question=one_line(question), task=task)
 
 
 def missing_reason(reports: Sequence[EdgeReport]) -> str:
@@ -32,7 +33,7 @@ def missing_reason(reports: Sequence[EdgeReport]) -> str:
 
     >>> from shared.records import EdgeId
     >>> missing_reason([EdgeReport(EdgeId("a"), "evidence", "answered", 1, 9, 2), EdgeReport(EdgeId("b"), "evidence", "late", 9, 0, 0)])
-    '1 of 2 asked sites gave no answer: b (late)'
+    '1 of 2 sites gave no answer: b (late)'
     """
     missing = [f"{report.edge} ({report.status})" for report in reports if report.status != "answered"]
-    return f"{len(missing)} of {len(reports)} asked sites gave no answer: {', '.join(missing)}" if missing else ""
+    return f"{len(missing)} of {len(reports)} sites gave no answer: {', '.join(missing)}" if missing else ""

@@ -19,14 +19,6 @@ CREATE TABLE edge_keys (
 ) WITHOUT ROWID;
 CREATE INDEX edge_keys_edge ON edge_keys (edge);
 
-CREATE TABLE nonces (                     -- of requests that were taken; each once, until its time window has passed
-    key_id  TEXT NOT NULL,
-    nonce   TEXT NOT NULL,
-    expires REAL NOT NULL,
-    PRIMARY KEY (key_id, nonce)
-) WITHOUT ROWID;
-CREATE INDEX nonces_expires ON nonces (expires);
-
 CREATE TABLE ledger_heads (               -- what edges said of their egress ledgers, countersigned; outlives an expulsion
     edge      TEXT NOT NULL,
     epoch     TEXT NOT NULL,

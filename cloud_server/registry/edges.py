@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from dataclasses import dataclass
 
 from cloud_server.database import Database
+from cloud_server.registry.keys import end_keys_in
 from shared.errors import Expelled, NotFound
 from shared.ports import Clock
 from shared.records import EdgeId
@@ -20,6 +22,7 @@ class EdgeRow:
     epoch: str  # "": no summaries yet
     version: int
     last_seen: float  # seconds since the epoch
+    quarantined: str = ""  # why the edge is set aside: it keeps its line, but is not asked and its summaries match nothing
 
 
 class EdgeRegistry:
@@ -33,16 +36,20 @@ class EdgeRegistry:
     def enrol(self, edge: EdgeId) -> EdgeRow:
         """Make an edge known, or greet it again; returns what the cloud holds of it. Raises Expelled."""
         with self._database.write() as tx:
-            self.admit(edge)
-            tx.execute(
-                "INSERT INTO edges (edge, last_seen) VALUES (?1, ?2) ON CONFLICT (edge) DO UPDATE SET last_seen = ?2",
-                (edge, self._clock.now()),
-            )
+            self.enrol_in(tx, edge)
         return self.get(edge)
+
+    def enrol_in(self, tx: sqlite3.Connection, edge: EdgeId) -> None:
+        """As ``enrol``, as part of a transaction."""
+        self.admit(edge)
+        tx.execute(
+            "INSERT INTO edges (edge, last_seen) VALUES (?1, ?2) ON CONFLICT (edge) DO UPDATE SET last_seen = ?2",
+            (edge, self._clock.now()),
+        )
 
     def get(self, edge: EdgeId) -> EdgeRow:
         """The row. Raises Expelled, and NotFound for an edge that never enrolled."""
-        found = self._database.rows("SELECT edge, epoch, version, last_seen FROM edges WHERE edge = ?", (edge,))
+        found = self._database.rows("SELECT edge, epoch, version, last_seen, quarantined FROM edges WHERE edge = ?", (edge,))
         if not found:
             self.admit(edge)
             raise NotFound("edge", edge)
@@ -55,7 +62,9 @@ class EdgeRegistry:
 
     def all(self) -> list[EdgeRow]:
         """All edges, by name."""
-        return [self._row(*row) for row in self._database.rows("SELECT edge, epoch, version, last_seen FROM edges ORDER BY edge")]
+        return [
+            self._row(*row) for row in self._database.rows("SELECT edge, epoch, version, last_seen, quarantined FROM edges ORDER BY edge")
+        ]
 
     def seen(self, edge: EdgeId) -> None:
         """Note that an edge spoke. Raises as ``get``."""
@@ -66,20 +75,42 @@ class EdgeRegistry:
         self._seen[edge] = now
 
     def expel(self, edge: EdgeId) -> int:
-        """Shut an edge out and purge its summaries, in one transaction; returns how many. Raises as ``get``."""
+        """Shut an edge out, end its keys and purge its summaries, in one transaction; returns how many. Raises as ``get``.
+
+        What it sent when, and the heads of its ledger, stay.
+        """
         self.get(edge)
         with self._database.write() as tx:
             (purged,) = tx.execute("SELECT count(*) FROM summaries WHERE edge = ?", (edge,)).fetchone()
             tx.execute("DELETE FROM edges WHERE edge = ?", (edge,))
+            tx.execute("DELETE FROM invites WHERE edge = ?", (edge,))
+            end_keys_in(tx, edge, self._clock.now())
             tx.execute("INSERT OR REPLACE INTO expelled VALUES (?, ?)", (edge, self._clock.now()))
         self._seen.pop(edge, None)
         return int(purged)
 
     def readmit(self, edge: EdgeId) -> None:
-        """Let an expelled edge enrol again. Raises NotFound for one that was not expelled."""
+        """Let an expelled edge join again; its former keys are not taken any more. Raises NotFound for one that was not expelled."""
         with self._database.write() as tx:
             if not tx.execute("DELETE FROM expelled WHERE edge = ?", (edge,)).rowcount:
                 raise NotFound("expelled edge", edge)
 
-    def _row(self, edge: str, epoch: str, version: int, last_seen: float) -> EdgeRow:
-        return EdgeRow(EdgeId(edge), epoch, version, max(last_seen, self._seen.get(EdgeId(edge), 0.0)))
+    def quarantine(self, edge: EdgeId, reason: str) -> None:
+        """Set an edge aside, until it is released. Raises as ``get``."""
+        self._set_aside(edge, reason)
+
+    def release(self, edge: EdgeId) -> None:
+        """Ask an edge again. Raises as ``get``."""
+        self._set_aside(edge, "")
+
+    def quarantined(self) -> frozenset[EdgeId]:
+        """The edges that are set aside."""
+        return frozenset(EdgeId(row["edge"]) for row in self._database.rows("SELECT edge FROM edges WHERE quarantined != ''"))
+
+    def _set_aside(self, edge: EdgeId, reason: str) -> None:
+        self.get(edge)
+        with self._database.write() as tx:
+            tx.execute("UPDATE edges SET quarantined = ? WHERE edge = ?", (reason, edge))
+
+    def _row(self, edge: str, epoch: str, version: int, last_seen: float, quarantined: str) -> EdgeRow:
+        return EdgeRow(EdgeId(edge), epoch, version, max(last_seen, self._seen.get(EdgeId(edge), 0.0)), quarantined)

@@ -1,4 +1,4 @@
-"""What edges call, and what operators call about edges."""
+"""What edges call about themselves."""
 
 from __future__ import annotations
 
@@ -6,87 +6,89 @@ import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel
 
-from cloud_server.routes.deps import CloudDep, EdgePath, RequestPath
+from cloud_server.build import Cloud
+from cloud_server.registry.authenticator import received
+from cloud_server.registry.edges import EdgeRow
+from cloud_server.registry.invites import not_invited
+from cloud_server.routes.access import GuardedRoute
+from cloud_server.routes.deps import CloudDep, DoorDep, OwnEdge, RequestPath
+from shared.disconnect import while_connected
 from shared.errors import WireMismatch
 from shared.records import EdgeId
-from shared.wire import WIRE_VERSION, DeltaBody, EdgeView, Enrolled, Enrolment, EvidenceReply, PollReply
+from shared.signing import claims_of
+from shared.wire import WIRE_VERSION, Countersigned, DeltaBody, Enrolled, Enrolment, EvidenceReply, Head, PollReply, Rotation
 
-router = APIRouter(prefix="/v1/edges", tags=["edges"])
-
-
-class EdgeList(BaseModel):
-    """``GET /v1/edges``."""
-
-    edges: list[EdgeView]
-
-
-class Expelled(BaseModel):
-    """``DELETE /v1/edges/{id}``: a receipt."""
-
-    edge: str
-    summaries: int  # purged
+router = APIRouter(prefix="/v1/edges", tags=["edges"], route_class=GuardedRoute)
 
 
 @router.post("", status_code=201)
-async def enrol(body: Enrolment, cloud: CloudDep) -> Enrolled:
-    """Make an edge known; says what the cloud holds of its summaries. 403 ``expelled``, 409 ``wire_version``."""
+async def join(body: Enrolment, cloud: CloudDep, door: DoorDep, request: Request) -> Enrolled:
+    """Make an edge known by its key, with an invitation; in open mode without one.
+
+    403 ``forbidden`` (the invitation does not hold), ``expelled``; 409 ``edge_known``, ``wire_version``.
+    """
     if body.wire_version != WIRE_VERSION:
         raise WireMismatch(edge=body.wire_version, cloud=WIRE_VERSION)
-    row = await asyncio.to_thread(cloud.registry.enrol, EdgeId(body.edge))
-    return Enrolled(edge=row.edge, epoch=row.epoch, version=row.version)
+    await cloud.roll.authenticator.check_joining(request, public_key=body.public_key)
+    edge = EdgeId(body.edge)
+    if body.invitation:
+        row = await asyncio.to_thread(cloud.roll.joining.with_invitation, edge, body.public_key, body.invitation)
+    elif await asyncio.to_thread(door.opens_to, request):
+        row = await asyncio.to_thread(cloud.roll.joining.in_open_mode, edge, body.public_key)
+    else:
+        raise not_invited()
+    return _enrolled(cloud, row)
 
 
-@router.get("")
-async def list_edges(cloud: CloudDep) -> EdgeList:
-    """All edges, by name."""
-    return EdgeList(edges=await asyncio.to_thread(cloud.edges))
+@router.get("/{edge}")
+async def greet(edge: OwnEdge, cloud: CloudDep) -> Enrolled:
+    """What the cloud knows of the edge: how an edge that has joined opens its line."""
+    return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge))
+
+
+@router.post("/{edge}/keys")
+async def rotate(edge: OwnEdge, body: Rotation, cloud: CloudDep, request: Request) -> Enrolled:
+    """Take a further key; the present one ends after a grace."""
+    present = claims_of(received(request)).key_id
+    await asyncio.to_thread(cloud.roll.rotate, edge, body, present=present, grace_s=cloud.settings.rotation_grace_s)
+    return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge))
+
+
+@router.put("/{edge}/ledger")
+async def put_head(edge: OwnEdge, body: Head, cloud: CloudDep) -> Countersigned:
+    """Countersign where the edge's egress ledger stands; 409 ``ledger_fork`` when it stood elsewhere before."""
+    return await asyncio.to_thread(cloud.roll.heads.countersign, edge, body)
+
+
+@router.get("/{edge}/ledger")
+async def newest_head(edge: OwnEdge, cloud: CloudDep) -> Countersigned:
+    """The head that was countersigned last."""
+    return await asyncio.to_thread(cloud.roll.heads.newest, edge)
 
 
 @router.put("/{edge}/summaries")
-async def put_summaries(edge: EdgePath, body: DeltaBody, cloud: CloudDep) -> Enrolled:
+async def put_summaries(edge: OwnEdge, body: DeltaBody, cloud: CloudDep) -> Enrolled:
     """Apply a delta once; 409 ``resync`` asks for a snapshot."""
-    await cloud.catalogue.accept(EdgeId(edge), body.to_record())
-    row = await asyncio.to_thread(cloud.registry.get, EdgeId(edge))
-    return Enrolled(edge=row.edge, epoch=row.epoch, version=row.version)
+    await cloud.catalogue.accept(edge, body.to_record())
+    return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge))
 
 
 @router.post("/{edge}/poll")
-async def poll(edge: EdgePath, cloud: CloudDep, request: Request, wait_s: Annotated[float, Query(ge=0, le=60)] = 25.0) -> PollReply:
-    """Held until a request for this edge comes, or the time is over."""
-    await asyncio.to_thread(cloud.registry.seen, EdgeId(edge))
-    held = asyncio.ensure_future(cloud.mailbox.poll(EdgeId(edge), wait_s=min(wait_s, cloud.settings.max_poll_s)))
-    gone = asyncio.ensure_future(_disconnected(request))
-    try:
-        await asyncio.wait({held, gone}, return_when=asyncio.FIRST_COMPLETED)
-        return PollReply(requests=held.result() if held.done() else [])
-    finally:
-        held.cancel()  # a poll whose caller has gone would swallow the next request
-        gone.cancel()
+async def poll(edge: OwnEdge, cloud: CloudDep, request: Request, wait_s: Annotated[float, Query(ge=0, le=60)] = 25.0) -> PollReply:
+    """Held until a request for this edge comes, or the time is over; given up when the caller goes, or it would take the next request."""
+    await asyncio.to_thread(cloud.registry.seen, edge)
+    held = cloud.mailbox.poll(edge, wait_s=min(wait_s, cloud.settings.max_poll_s))
+    return PollReply(requests=await while_connected(request, held))
 
 
 @router.post("/{edge}/replies/{request_id}", status_code=204)
-async def reply(edge: EdgePath, request_id: RequestPath, body: EvidenceReply, cloud: CloudDep, request: Request) -> Response:
+async def reply(edge: OwnEdge, request_id: RequestPath, body: EvidenceReply, cloud: CloudDep, request: Request) -> Response:
     """Take an edge's passages; 404 when nobody waits for them."""
-    await asyncio.to_thread(cloud.registry.get, EdgeId(edge))
-    cloud.fan_out.deliver(EdgeId(edge), request_id, body, size=len(await request.body()))
+    await asyncio.to_thread(cloud.registry.get, edge)
+    cloud.fan_out.deliver(edge, request_id, body, size=len(await request.body()))
     return Response(status_code=204)
 
 
-@router.delete("/{edge}")
-async def expel(edge: EdgePath, cloud: CloudDep) -> Expelled:
-    """Shut an edge out and purge what it sent."""
-    return Expelled(edge=edge, summaries=await cloud.expel(EdgeId(edge)))
-
-
-@router.post("/{edge}/readmit", status_code=204)
-async def readmit(edge: EdgePath, cloud: CloudDep) -> Response:
-    """Let an expelled edge enrol again; 404 when it was not expelled."""
-    await asyncio.to_thread(cloud.registry.readmit, EdgeId(edge))
-    return Response(status_code=204)
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+def _enrolled(cloud: Cloud, row: EdgeRow) -> Enrolled:
+    return Enrolled(edge=row.edge, epoch=row.epoch, version=row.version, cloud_key=cloud.roll.identity.public_key)

@@ -7,10 +7,11 @@ import asyncio
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
+from cloud_server.routes.access import GuardedRoute
 from cloud_server.routes.deps import CloudDep
 from shared.errors import NotBuilt
 
-router = APIRouter(tags=["service"])
+router = APIRouter(tags=["service"], route_class=GuardedRoute)
 
 
 class Ready(BaseModel):

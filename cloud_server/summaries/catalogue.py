@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Collection
 
 import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
-from cloud_server.summaries.matching import SummaryMatch, match, summary_key
-from cloud_server.summaries.store import SummaryStore
+from cloud_server.summaries.matching import SummaryMatch, match, second_opinion, summary_key
+from cloud_server.summaries.screening import Sample, judged, spread
+from cloud_server.summaries.store import Shelf, SummaryStore
 from shared.ports import Embedder, FloatArray, VectorIndex
-from shared.records import EdgeId, SummaryDelta
+from shared.records import EdgeId, SummaryDelta, SummaryId
+
+JUDGED_ANEW = 1000  # of what is held back, with each delta: what it copied may be gone
 
 log = logging.getLogger("dgrag.cloud.summaries")
 
@@ -24,6 +28,7 @@ class Catalogue:
         self._store = store
         self._index = index
         self._embedder = embedder
+        self._samples: dict[EdgeId, FloatArray] = {}  # what other edges' summaries are measured by
         self._writing = asyncio.Lock()  # the index must see deltas in the order in which the store took them
 
     def __len__(self) -> int:
@@ -39,21 +44,50 @@ class Catalogue:
             if rows:
                 log.warning("the embedder has changed: embedding %d summaries again", len(rows))
             vectors = await self._embed([row.summary.text for row in rows])
-            pairs = [(row.edge, row.summary) for row in rows]
-            await asyncio.to_thread(self._store.replace_vectors, self._embedder.fingerprint, pairs, vectors)
-        if rows:
-            self._index.put([summary_key(row.edge, row.summary.summary_id) for row in rows], vectors)
+            await asyncio.to_thread(self._store.replace_vectors, self._embedder.fingerprint, zip(rows, vectors, strict=True))
+        matched = [number for number, row in enumerate(rows) if not row.held_back]
+        if matched:
+            self._index.put([summary_key(rows[number].edge, rows[number].summary.summary_id) for number in matched], vectors[matched])
+        for edge in {rows[number].edge for number in matched}:
+            self._samples[edge] = spread(vectors[[number for number in matched if rows[number].edge == edge]])
 
     async def accept(self, edge: EdgeId, delta: SummaryDelta) -> None:
-        """Apply a delta once; a repeated or older one changes nothing. Raises as ``SummaryStore.fits``."""
+        """Apply a delta once; a repeated or older one changes nothing. Copies and hubs are stored, but not matched.
+
+        Raises as ``SummaryStore.fits``.
+        """
         async with self._writing:
             if not await asyncio.to_thread(self._store.fits, edge, delta):  # before the embedder works for nothing
                 return
             vectors = await self._embed([summary.text for summary in delta.upserts])
-            applied, gone = await asyncio.to_thread(self._store.apply, edge, delta, vectors)
-            if applied:
-                self._index.drop(summary_key(edge, summary_id) for summary_id in gone)
-                self._index.put([summary_key(edge, summary.summary_id) for summary in delta.upserts], vectors)
+            await asyncio.to_thread(self._apply, edge, delta, vectors)
+
+    def _apply(self, edge: EdgeId, delta: SummaryDelta, vectors: FloatArray) -> None:
+        shelf = Shelf((), (), vectors[:0]) if delta.base_version == 0 else self._staying(edge, delta)
+        again = [row for row, why in enumerate(shelf.held_back) if why][:JUDGED_ANEW]
+        kept = [row for row, why in enumerate(shelf.held_back) if not why]
+        ids = [*(shelf.ids[row] for row in again), *(summary.summary_id for summary in delta.upserts)]
+        stored = shelf.vectors.reshape(-1, vectors.shape[1])
+        rows = np.concatenate([stored[again], vectors])
+        verdicts = dict(zip(ids, judged(rows, stored[kept], Sample.of(self._samples, but=edge)), strict=True))
+        applied, gone = self._store.apply(edge, delta, vectors, verdicts)
+        if not applied:
+            return
+        matched = [row for row, summary_id in enumerate(ids) if not verdicts[summary_id]]
+        held = [summary_id for summary_id, why in verdicts.items() if why]
+        self._index.drop(summary_key(edge, summary_id) for summary_id in [*gone, *held])
+        if matched:
+            self._index.put([summary_key(edge, ids[row]) for row in matched], rows[matched])
+        self._samples[edge] = spread(np.concatenate([stored[kept], rows[matched]]))
+        if held:
+            log.info("%d summaries of %s are held back: copies of others, or near to everything", len(held), edge)
+
+    def _staying(self, edge: EdgeId, delta: SummaryDelta) -> Shelf:
+        """What is stored of an edge and neither removed nor replaced by a delta."""
+        shelf = self._store.shelf(edge)
+        leaving: set[SummaryId] = {*delta.removals, *(summary.summary_id for summary in delta.upserts)}
+        rows = [row for row, summary_id in enumerate(shelf.ids) if summary_id not in leaving]
+        return Shelf(tuple(shelf.ids[row] for row in rows), tuple(shelf.held_back[row] for row in rows), shelf.vectors[rows])
 
     async def expel(self, edge: EdgeId) -> int:
         """Shut an edge out and forget all its summaries; returns how many. Raises NotFound, Expelled."""
@@ -61,11 +95,28 @@ class Catalogue:
             keys = [summary_key(edge, summary_id) for summary_id in await asyncio.to_thread(self._store.ids, edge)]
             purged = await asyncio.to_thread(self._registry.expel, edge)
             self._index.drop(keys)
+            self._samples.pop(edge, None)
             return purged
 
-    async def match(self, questions: FloatArray, *, m: int, min_cosine: float) -> list[SummaryMatch]:
-        """As ``matching.match``, off the event loop."""
-        return await asyncio.to_thread(match, questions, self._index, m=m, min_cosine=min_cosine)
+    async def match(self, questions: FloatArray, *, m: int, min_cosine: float, slots: int) -> list[SummaryMatch]:
+        """As ``matching.match``, off the event loop; summaries of a quarantined edge match nothing."""
+        return await asyncio.to_thread(self._match, questions, m, min_cosine, slots)
+
+    async def second_opinion(
+        self, questions: FloatArray, *, known: Collection[EdgeId], min_cosine: float, reaches: Callable[[EdgeId], bool]
+    ) -> list[EdgeId]:
+        """As ``matching.second_opinion``, off the event loop: of an edge that ``reaches`` holds for, and that is not quarantined."""
+        return await asyncio.to_thread(self._second_opinion, questions, known, min_cosine, reaches)
+
+    def _second_opinion(
+        self, questions: FloatArray, known: Collection[EdgeId], min_cosine: float, reaches: Callable[[EdgeId], bool]
+    ) -> list[EdgeId]:
+        barred = {*self._registry.quarantined(), *(edge for edge in list(self._samples) if not reaches(edge))}
+        return second_opinion(questions, self._index, known=known, min_cosine=min_cosine, barred=barred)
+
+    def _match(self, questions: FloatArray, m: int, min_cosine: float, slots: int) -> list[SummaryMatch]:
+        barred = self._registry.quarantined()
+        return match(questions, self._index, m=m, min_cosine=min_cosine, slots=slots, barred=barred)
 
     async def _embed(self, texts: list[str]) -> FloatArray:
         if not texts:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from cloud_server.database import Database
-from shared.errors import NotFound, ResyncNeeded, StaleEpoch
-from shared.ports import FloatArray
+from shared.errors import NotFound, ResyncNeeded, StaleEpoch, TooLarge
+from shared.ports import Clock, FloatArray
 from shared.records import EdgeId, Summary, SummaryDelta, SummaryId
+
+SYNCS_KEPT = 1000  # rows of history, for each edge
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,26 +24,38 @@ class StoredSummary:
     edge: EdgeId
     summary: Summary
     vector: FloatArray  # (d,) unit, float32
+    held_back: str = ""  # why it is not matched; "": it is
 
 
-def checksum(edge: str, summary: Summary, vector: bytes) -> int:
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """What the store holds of one edge: row i of ``vectors`` (n, d) belongs to ``ids[i]``."""
+
+    ids: tuple[SummaryId, ...]
+    held_back: tuple[str, ...]
+    vectors: FloatArray
+
+
+def checksum(edge: str, summary: Summary, vector: bytes, held_back: str = "") -> int:
     """CRC-32 over everything a row says."""
-    head = "\0".join((edge, summary.summary_id, summary.text, str(summary.entities), str(summary.relations)))
+    head = "\0".join((edge, summary.summary_id, summary.text, str(summary.entities), str(summary.relations), *filter(None, [held_back])))
     return zlib.crc32(vector, zlib.crc32(head.encode()))
 
 
 class SummaryStore:
     """Applies deltas at most once each, in order (reliability goal R4)."""
 
-    def __init__(self, database: Database, on_removed: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, database: Database, clock: Clock, *, max_per_edge: int, on_removed: Callable[[], None] = lambda: None) -> None:
         self._database = database
+        self._clock = clock
+        self._max_per_edge = max_per_edge
         self._on_removed = on_removed  # the bytes of a text are to be overwritten
 
     def fits(self, edge: EdgeId, delta: SummaryDelta) -> bool:
         """Whether a delta would change anything; False: the same or a newer version is already here.
 
-        Raises NotFound for an unknown edge, ResyncNeeded when the cloud needs a snapshot first, and StaleEpoch for a
-        delta of a store that another one of the same edge has replaced.
+        Raises NotFound for an unknown edge, ResyncNeeded when the cloud needs a snapshot first, StaleEpoch for a delta of a
+        store that another one of the same edge has replaced, and TooLarge for one summary too many.
         """
         rows = self._database.rows("SELECT epoch, version FROM edges WHERE edge = ?", (edge,))
         if not rows:
@@ -53,13 +67,20 @@ class SummaryStore:
             return False
         if delta.base_version != 0 and (epoch, version) != (delta.epoch, delta.base_version):
             raise ResyncNeeded(edge, version=version)
+        staying = set() if delta.base_version == 0 else set(self.ids(edge)) - set(delta.removals)
+        if len(staying.union(summary.summary_id for summary in delta.upserts)) > self._max_per_edge:
+            raise TooLarge(f"what {edge} tells of itself", limit=self._max_per_edge, unit="summaries")
         return True
 
-    def apply(self, edge: EdgeId, delta: SummaryDelta, vectors: FloatArray) -> tuple[bool, list[SummaryId]]:
+    def apply(
+        self, edge: EdgeId, delta: SummaryDelta, vectors: FloatArray, verdicts: Mapping[SummaryId, str] | None = None
+    ) -> tuple[bool, list[SummaryId]]:
         """Write a delta in one transaction; ``vectors`` are the upserts' (n, d). Raises as ``fits``.
 
+        ``verdicts``: why an upsert, or a summary that was here before, is held back from now on; "": it is not.
         Returns whether anything was written, and the ids of the summaries that are gone.
         """
+        verdicts = verdicts or {}
         with self._database.write() as tx:
             if not self.fits(edge, delta):
                 return False, []
@@ -72,7 +93,9 @@ class SummaryStore:
                     (edge, delta.epoch),
                 )
             tx.executemany("DELETE FROM summaries WHERE edge = ? AND summary_id = ?", [(edge, summary_id) for summary_id in gone])
-            _insert(tx, edge, zip(delta.upserts, vectors, strict=True))
+            _insert(tx, edge, [(one, vector, verdicts.get(one.summary_id, "")) for one, vector in zip(delta.upserts, vectors, strict=True)])
+            _hold_back(tx, edge, {summary_id: why for summary_id, why in verdicts.items() if summary_id in known - sent})
+            self._note(tx, edge, delta, held_back=sum(verdicts.get(summary_id, "") != "" for summary_id in sent))
             tx.execute("UPDATE edges SET epoch = ?, version = ? WHERE edge = ?", (delta.epoch, delta.version, edge))
         if known & (gone | sent):
             self._on_removed()
@@ -85,12 +108,12 @@ class SummaryStore:
         syncs: the edge holds the truth about its summaries.
         """
         sound, damaged = [], set()
-        for edge, summary_id, text, entities, relations, vector, crc in self._database.rows(
-            "SELECT edge, summary_id, text, entities, relations, vector, crc FROM summaries ORDER BY edge, summary_id"
+        for edge, summary_id, text, entities, relations, vector, crc, held_back in self._database.rows(
+            "SELECT edge, summary_id, text, entities, relations, vector, crc, held_back FROM summaries ORDER BY edge, summary_id"
         ):
             summary = Summary(summary_id, text, entities, relations)
-            if crc == checksum(edge, summary, vector):
-                sound.append(StoredSummary(edge, summary, np.frombuffer(vector, dtype=np.float32)))
+            if crc == checksum(edge, summary, vector, held_back):
+                sound.append(StoredSummary(edge, summary, np.frombuffer(vector, dtype=np.float32), held_back))
             else:
                 damaged.add((edge, summary_id))
         if damaged:
@@ -103,28 +126,60 @@ class SummaryStore:
         """The ids of an edge's summaries."""
         return [SummaryId(row[0]) for row in self._database.rows("SELECT summary_id FROM summaries WHERE edge = ?", (edge,))]
 
-    def counts(self) -> dict[EdgeId, int]:
-        """Summaries of each edge that has any."""
-        return {EdgeId(edge): count for edge, count in self._database.rows("SELECT edge, count(*) FROM summaries GROUP BY edge")}
+    def shelf(self, edge: EdgeId) -> Shelf:
+        """An edge's summaries by id, without their texts."""
+        rows = self._database.rows("SELECT summary_id, held_back, vector FROM summaries WHERE edge = ? ORDER BY summary_id", (edge,))
+        vectors = np.frombuffer(b"".join(row["vector"] for row in rows), dtype=np.float32)
+        return Shelf(
+            tuple(SummaryId(row["summary_id"]) for row in rows),
+            tuple(row["held_back"] for row in rows),
+            vectors.reshape(len(rows), -1) if rows else np.empty((0, 0), dtype=np.float32),
+        )
+
+    def counts(self) -> dict[EdgeId, tuple[int, int]]:
+        """Summaries of each edge that has any, and how many of them are held back."""
+        rows = self._database.rows("SELECT edge, count(*), sum(held_back != '') FROM summaries GROUP BY edge")
+        return {EdgeId(edge): (count, held_back) for edge, count, held_back in rows}
 
     def fingerprint(self) -> str:
         """The embedder that made the stored vectors; empty in a new store."""
         rows = self._database.rows("SELECT value FROM meta WHERE key = 'embedding'")
         return str(rows[0][0]) if rows else ""
 
-    def replace_vectors(self, fingerprint: str, rows: Iterable[tuple[EdgeId, Summary]], vectors: FloatArray) -> None:
+    def replace_vectors(self, fingerprint: str, rows: Iterable[tuple[StoredSummary, FloatArray]]) -> None:
         """Store another embedder's vectors of the same texts, in one transaction."""
         with self._database.write() as tx:
-            for (edge, summary), vector in zip(rows, vectors, strict=True):
-                _insert(tx, edge, [(summary, vector)])
+            for row, vector in rows:
+                _insert(tx, row.edge, [(row.summary, vector, row.held_back)])
             tx.execute("INSERT OR REPLACE INTO meta VALUES ('embedding', ?)", (fingerprint,))
 
+    def _note(self, tx: sqlite3.Connection, edge: EdgeId, delta: SummaryDelta, *, held_back: int) -> None:
+        tx.execute(
+            "INSERT INTO syncs (edge, at, epoch, version, upserts, removals, held_back) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (edge, self._clock.now(), delta.epoch, delta.version, len(delta.upserts), len(delta.removals), held_back),
+        )
+        tx.execute(
+            "DELETE FROM syncs WHERE edge = ?1"
+            " AND rowid <= (SELECT rowid FROM syncs WHERE edge = ?1 ORDER BY rowid DESC LIMIT 1 OFFSET ?2)",
+            (edge, SYNCS_KEPT),
+        )
 
-def _insert(tx: sqlite3.Connection, edge: EdgeId, rows: Iterable[tuple[Summary, FloatArray]]) -> None:
+
+def _insert(tx: sqlite3.Connection, edge: EdgeId, rows: Iterable[tuple[Summary, FloatArray, str]]) -> None:
     tx.executemany(
-        "INSERT OR REPLACE INTO summaries (edge, summary_id, text, entities, relations, vector, crc) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO summaries (edge, summary_id, text, entities, relations, vector, crc, held_back)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         [
-            (edge, s.summary_id, s.text, s.entities, s.relations, blob, checksum(edge, s, blob))
-            for s, blob in ((summary, np.ascontiguousarray(vector, dtype=np.float32).tobytes()) for summary, vector in rows)
+            (edge, s.summary_id, s.text, s.entities, s.relations, blob, checksum(edge, s, blob, why), why)
+            for s, blob, why in ((one, np.ascontiguousarray(vector, dtype=np.float32).tobytes(), why) for one, vector, why in rows)
         ],
     )
+
+
+def _hold_back(tx: sqlite3.Connection, edge: EdgeId, verdicts: Mapping[SummaryId, str]) -> None:
+    for summary_id, why in verdicts.items():
+        query = "SELECT text, entities, relations, vector FROM summaries WHERE edge = ? AND summary_id = ?"
+        if (row := tx.execute(query, (edge, summary_id)).fetchone()) is not None:
+            summary = Summary(summary_id, row["text"], row["entities"], row["relations"])
+            crc = checksum(edge, summary, row["vector"], why)
+            tx.execute("UPDATE summaries SET held_back = ?, crc = ? WHERE edge = ? AND summary_id = ?", (why, crc, edge, summary_id))

@@ -20,6 +20,14 @@ from shared.records import Answer
 ANSWER_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # an edge has its own, shorter deadline
 
 
+class Escalate(StrEnum):
+    """Whether the question may leave the site."""
+
+    yes = "yes"
+    no = "no"
+    ask = "ask"
+
+
 class Mode(StrEnum):
     """Who may answer."""
 
@@ -35,22 +43,39 @@ def ask(
     mode: Annotated[
         Mode, typer.Option(help="auto: the edge's gate decides; local: nothing leaves; cloud: ask all sites; global: a later release.")
     ] = Mode.auto,
+    escalate: Annotated[
+        Escalate | None, typer.Option(help="May the question leave the site? ask: show it first. Default: as the site's policy says.")
+    ] = None,
+    purpose: Annotated[str | None, typer.Option(help="What the answer is for, as sites' policies name it.")] = None,
     as_json: Json = False,
     state: State = DEFAULT_STATE,
 ) -> None:
     """Ask an edge (the first one, unless --edge names another)."""
     url = edge_url(StateDir(state), edge)
-    with client() as http, err().status("thinking …"):
-        reply = query(http, url, question, mode)
+    with client() as http:
+        with err().status("thinking …"):
+            reply = query(http, url, question, mode, escalate, purpose)
+        if would_send(reply) and not as_json and err().is_terminal:
+            err().print("to answer this from other sites, this would leave the site:", reply["would_ask"], sep="\n  ", markup=False)
+            if typer.confirm("send it?", err=True):
+                with err().status("asking other sites …"):
+                    reply = query(http, url, question, mode, Escalate.yes, purpose)
     if as_json:
         typer.echo(orjson.dumps(reply).decode())
     else:
         out().print(render.answer(as_answer(reply)))
 
 
-def query(http: httpx.Client, url: str, question: str, mode: Mode) -> Any:
+def would_send(reply: Any) -> bool:
+    """Whether the question waits for a yes before it leaves the site."""
+    return bool(reply.get("would_ask"))
+
+
+def query(http: httpx.Client, url: str, question: str, mode: Mode, escalate: Escalate | None = None, purpose: str | None = None) -> Any:
     """The Answer as it came, fields that we do not know included."""
-    return body(http.post(f"{url}/v1/query", json={"question": question, "mode": mode.value}, timeout=ANSWER_TIMEOUT))
+    chosen = {"allow_escalation": escalate and escalate.value, "purpose": purpose}
+    given = {key: value for key, value in chosen.items() if value is not None}
+    return body(http.post(f"{url}/v1/query", json={"question": question, "mode": mode.value, **given}, timeout=ANSWER_TIMEOUT))
 
 
 def as_answer(reply: Any) -> Answer:

@@ -9,14 +9,16 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from deploy.cli import render
+from deploy.cli import keys, render
 from deploy.cli.board import out
 from deploy.cli.edge import become
-from deploy.cli.options import DEFAULT_STATE, Json, State
+from deploy.cli.options import DEFAULT_STATE, Json, State, Url
 from deploy.cli.rest import body, client, cloud_url
 from deploy.cluster.state import StateDir
 
+COLUMNS = ("edge", "online", "last_seen", "summaries", "held_back", "version", "ledger", "reliability", "quarantined")
 app = typer.Typer(help="The cloud in the foreground, or questions to the one that runs here.", no_args_is_help=True)
+app.add_typer(keys.app, name="key")
 
 
 @app.command()
@@ -31,11 +33,11 @@ def run(
 
 
 @app.command()
-def edges(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
+def edges(state: State = DEFAULT_STATE, url: Url = None, as_json: Json = False) -> None:
     """List the edges that the cloud knows."""
     with client() as http:
-        reply = body(http.get(f"{cloud_url(StateDir(state))}/v1/edges"))
-    _print(reply, rows(reply, "edges"), ("edge", "online", "last_seen", "summaries", "version"), as_json=as_json)
+        reply = body(http.get(f"{cloud_url(StateDir(state), url)}/v1/edges"))
+    _print(reply, rows(reply, "edges"), COLUMNS, as_json=as_json)
 
 
 @app.command()
@@ -43,28 +45,66 @@ def match(
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
     m: Annotated[int, typer.Option("-m", min=1, help="How many summaries.")] = 5,
     state: State = DEFAULT_STATE,
+    url: Url = None,
     as_json: Json = False,
 ) -> None:
     """Show which summaries, hence which edges, a question would reach."""
     with client() as http:
-        reply = body(http.post(f"{cloud_url(StateDir(state))}/v1/match", json={"question": question, "m": m}))
+        reply = body(http.post(f"{cloud_url(StateDir(state), url)}/v1/match", json={"question": question, "m": m}))
     _print(reply, rows(reply, "matches"), ("edge", "summary_id", "score"), as_json=as_json)
 
 
 @app.command()
-def expel(edge: Annotated[str, typer.Argument(help="Id of the edge.")], state: State = DEFAULT_STATE) -> None:
+def expel(edge: Annotated[str, typer.Argument(help="Id of the edge.")], state: State = DEFAULT_STATE, url: Url = None) -> None:
     """Shut an edge out and purge all that it has sent."""
     with client() as http:
-        body(http.delete(f"{cloud_url(StateDir(state))}/v1/edges/{edge}"))
+        body(http.delete(f"{cloud_url(StateDir(state), url)}/v1/edges/{edge}"))
     out().print(f"expelled {edge}: its summaries are gone from the cloud", markup=False)
 
 
 @app.command()
-def readmit(edge: Annotated[str, typer.Argument(help="Id of the edge.")], state: State = DEFAULT_STATE) -> None:
-    """Let an expelled edge in again; it comes back by itself within five minutes."""
-    with client() as http:
-        body(http.post(f"{cloud_url(StateDir(state))}/v1/edges/{edge}/readmit"))
+def readmit(edge: Annotated[str, typer.Argument(help="Id of the edge.")], state: State = DEFAULT_STATE, url: Url = None) -> None:
+    """Let an expelled edge in again: on this machine it comes back by itself within five minutes, elsewhere it needs an invitation."""
+    _post(f"{cloud_url(StateDir(state), url)}/v1/edges/{edge}/readmit")
     out().print(f"readmitted {edge}", markup=False)
+
+
+@app.command()
+def invite(
+    edge: Annotated[str, typer.Argument(help="Id of the edge.")],
+    ttl: Annotated[float, typer.Option(min=1, max=60, help="Minutes that the invitation holds.")] = 60.0,
+    replace: Annotated[bool, typer.Option("--replace", help="The edge is known, and has lost its key.")] = False,
+    state: State = DEFAULT_STATE,
+    url: Url = None,
+) -> None:
+    """Let one edge in, once; prints the command that uses the invitation."""
+    cloud = cloud_url(StateDir(state), url)
+    invited = _post(f"{cloud}/v1/invites", {"edge": edge, "ttl_s": ttl * 60, "replace": replace})
+    typer.echo(f"dgrag edge join --cloud {cloud} --token {invited['token']} --id {edge} --state .dgrag/edges/{edge}")
+
+
+@app.command()
+def quarantine(
+    edge: Annotated[str, typer.Argument(help="Id of the edge.")],
+    reason: Annotated[str, typer.Option(help="Why, for the list of edges.")] = "set aside by an operator",
+    state: State = DEFAULT_STATE,
+    url: Url = None,
+) -> None:
+    """Set an edge aside: it keeps its line, but is not asked, and its summaries match nothing."""
+    _post(f"{cloud_url(StateDir(state), url)}/v1/edges/{edge}/quarantine", {"reason": reason})
+    out().print(f"{edge} is not asked until `dgrag cloud release {edge}`", markup=False)
+
+
+@app.command()
+def release(edge: Annotated[str, typer.Argument(help="Id of the edge.")], state: State = DEFAULT_STATE, url: Url = None) -> None:
+    """End a quarantine."""
+    _post(f"{cloud_url(StateDir(state), url)}/v1/edges/{edge}/release")
+    out().print(f"released {edge}", markup=False)
+
+
+def _post(url: str, content: dict[str, Any] | None = None) -> Any:
+    with client() as http:
+        return body(http.post(url, json=content) if content is not None else http.post(url))
 
 
 def rows(reply: Any, name: str) -> list[dict[str, Any]]:

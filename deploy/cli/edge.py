@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import orjson
 import typer
 
-from deploy.cli import render, store
+from deploy.cli import keys, membership, render, store
 from deploy.cli.board import out
 from deploy.cli.options import DEFAULT_STATE, Json, State
 from deploy.cli.rest import running_state
@@ -33,8 +33,9 @@ def run(
     become("edge_node", {f"DGRAG_EDGE_{key}": str(value) for key, value in given.items() if value is not None})
 
 
-for verb in (store.check, store.backup, store.restore, store.reembed):
+for verb in (membership.join, membership.rotate, membership.identity, store.check, store.backup, store.restore, store.reembed):
     app.command()(verb)
+app.add_typer(keys.app, name="key")
 
 
 @app.command("list")

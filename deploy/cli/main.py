@@ -6,13 +6,15 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import metadata
+from pathlib import Path
 from typing import Annotated
 
 import httpx
 import typer
 
-from deploy.cli import add, ask, cloud, documents, edge, model, status, up
+from deploy.cli import add, ask, audit, cloud, documents, edge, model, policy, status, up
 from deploy.cli.board import err
+from deploy.cli.rest import ACCESS, Access
 from deploy.cluster.errors import ChildCrashError
 from deploy.cluster.supervisor import Interrupted
 from deploy.demo import demo
@@ -27,8 +29,13 @@ app = typer.Typer(
 
 
 @app.callback(invoke_without_command=True)
-def about(version: Annotated[bool, typer.Option("--version", help="show the release and end")] = False) -> None:
+def about(
+    version: Annotated[bool, typer.Option("--version", help="show the release and end")] = False,
+    key: Annotated[str, typer.Option(envvar="DGRAG_API_KEY", help="API key of the service that is called.", show_envvar=True)] = "",
+    ca: Annotated[Path | None, typer.Option(help="PEM file of a private certificate authority; else the system's are trusted.")] = None,
+) -> None:
     """An edge-cloud federation of knowledge graphs: documents stay at their site, one question reaches them all."""
+    ACCESS.set(Access(key, ca))
     if version:
         typer.echo(f"dgrag {metadata.version('dgrag')}")
         raise typer.Exit
@@ -39,6 +46,8 @@ for verb in (up.up, up.down, status.status, add.add, documents.documents, docume
 app.add_typer(model.app, name="model")
 app.add_typer(edge.app, name="edge")
 app.add_typer(cloud.app, name="cloud")
+app.add_typer(audit.app, name="audit")
+app.add_typer(policy.app, name="policy")
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

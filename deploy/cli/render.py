@@ -37,6 +37,8 @@ def answer(reply: Answer) -> RenderableType:
     if reply.citations:
         parts += [heading("Sources"), *(citation(item) for item in reply.citations), Text()]
     parts += [heading("How"), route(reply)]
+    if reply.would_ask:
+        parts.append(Text(f"not asked elsewhere yet; --escalate yes would send: {plain(reply.would_ask)}"))
     if reply.gate:
         parts += [line for line in gate(reply.gate) if line.plain]
     if reply.edges:
@@ -56,7 +58,8 @@ def citation(item: Citation) -> RenderableType:
     head = Text.assemble(
         (f"[{item.n}] ", "bold cyan"), (plain(item.edge), "bold"), f" · {plain(item.document)}", (f"  {item.score:.2f}", "dim")
     )
-    return Group(head, Padding(Text(f"“{plain(item.quote)}”", style="italic"), (0, 0, 0, 4)))
+    quote = Text(f"“{plain(item.quote)}”", style="italic") if item.quote else Text("its words stay at the site; ask there", style="dim")
+    return Group(head, Padding(quote, (0, 0, 0, 4)))
 
 
 def route(reply: Answer) -> Text:
@@ -224,4 +227,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
         column.no_wrap = name in COPIED
     for row in rows:
         made.add_row(*(Text(plain(cell)) for cell in row))
+    return made
+
+
+def lines(columns: Mapping[str, bool], rows: Iterable[Sequence[str]]) -> Table:
+    """A table with one line a row; a column that is True here may be cut, with … at its end, to make room."""
+    made = _table(*columns)
+    for may_be_cut, column in zip(columns.values(), made.columns, strict=True):
+        column.no_wrap = not may_be_cut
+    for row in rows:
+        made.add_row(*(Text(plain(cell), no_wrap=True, overflow="ellipsis") for cell in row))
     return made

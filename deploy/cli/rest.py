@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -11,6 +14,8 @@ from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import is_url
 from deploy.cluster.state import ClusterState, Member, StateDir
 from shared.errors import DgragError
+from shared.loopback import is_loopback
+from shared.tls import client_context
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 
@@ -24,9 +29,35 @@ class RemoteError(DgragError):
         self.code = code
 
 
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How this command comes in: an API key ("": none), and the authorities that it trusts (None: the system's)."""
+
+    key: str = ""
+    ca: Path | None = None
+
+
+ACCESS: ContextVar[Access] = ContextVar("access", default=Access())  # noqa: B039 - it is frozen; set before any verb runs
+
+
+class Bearer(httpx.Auth):
+    """Shows the API key, to other machines over TLS only."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Add the key. Raises ClusterError where it would travel in clear."""
+        if request.url.scheme != "https" and not is_loopback(request.url.host):
+            raise ClusterError(f"the API key would travel to {request.url.host} in clear", next_step="use the service's https:// URL")
+        request.headers["Authorization"] = f"Bearer {self._key}"
+        yield request
+
+
 def client() -> httpx.Client:
-    """A client that talks to this machine's services and takes no proxy for them."""
-    return httpx.Client(timeout=TIMEOUT, trust_env=False)
+    """A client of dgrag services, with the access that the command was given; it takes no proxy, and follows no redirect."""
+    access = ACCESS.get()
+    return httpx.Client(timeout=TIMEOUT, trust_env=False, verify=client_context(access.ca), auth=Bearer(access.key) if access.key else None)
 
 
 def body(response: httpx.Response) -> Any:
@@ -72,9 +103,9 @@ def only_edge_url(root: StateDir, edge: str | None) -> str:
     return edge_url(root, edge)
 
 
-def cloud_url(root: StateDir) -> str:
-    """Where the cloud answers."""
-    return running_state(root).of("cloud")[0].url
+def cloud_url(root: StateDir, url: str | None = None) -> str:
+    """Where the cloud answers: at ``url``, or in the local cluster."""
+    return url.rstrip("/") if url else running_state(root).of("cloud")[0].url
 
 
 def named(members: Sequence[Member], name: str) -> Member:

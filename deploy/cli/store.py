@@ -20,6 +20,7 @@ from edge_node.store.backup import FILE, accept_loss, back_up, require_empty
 from edge_node.store.backup import restore as restore_store
 from edge_node.store.check import Damage, by_table, examine
 from edge_node.store.database import Database
+from edge_node.store.ledger import read_faults
 from edge_node.store.lock import only_user
 from edge_node.store.reembed import reembed as reembed_store
 from shared.errors import NotFound
@@ -36,14 +37,15 @@ Force = Annotated[bool, typer.Option("--force", help="Replace a store that is th
 def check(state: Folder, as_json: Json = False, accept: AcceptLoss = False) -> None:
     """Say what is damaged in a store, and what the edge's next start does about it. The edge must not run.
 
-    Exit codes: 0 nothing is damaged; 4 damaged rows, which the next start mends; 5 it cannot be mended, restore a backup; 6 it is in use.
+    Exit codes: 0 nothing is damaged; 4 damaged rows, which the next start mends, all but those of the egress ledger;
+    5 it cannot be mended, restore a backup; 6 it is in use.
     """
     if accept:
         with _held(state):
             accept_loss(state)
         out().print("the missing commits are given up: what they held must be sent again; the cloud takes the summaries anew", markup=False)
     with _opened(state) as database, database.write() as tx:
-        damages = examine(tx)
+        damages = (*examine(tx), *(Damage("egress", f"{fault.seq}: {fault.what}", None, "none") for fault in read_faults(tx)))
     if as_json:
         typer.echo(orjson.dumps({"damages": [asdict(damage) for damage in damages]}).decode())
     elif damages:

@@ -79,7 +79,8 @@ def remote_model(url: str, http: httpx.Client, settings: ModelSettings) -> Model
     url = url.rstrip("/")
     key = settings.api_key.get_secret_value() if settings.api_key else None
     try:
-        response = http.get(f"{url}/models", headers={"authorization": f"Bearer {key}"} if key else {}, timeout=10.0).raise_for_status()
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        response = http.get(f"{url}/models", headers=headers, timeout=10.0, auth=None).raise_for_status()  # not with a service's key
         served = [str(row["id"]) for row in response.json()["data"]]
     except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
         raise ClusterError(f"no OpenAI-compatible server answers at {url}", next_step=f"try `curl {url}/models`") from error

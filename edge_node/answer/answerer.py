@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -12,19 +13,24 @@ from edge_node.answer.focus import Focus
 from edge_node.answer.gate import Gate, Question
 from edge_node.answer.samples import Sampling, answer_prompt, draw, sufficiency_prompt
 from edge_node.link.cloud_client import CloudClient
-from edge_node.strategies.base import IndexStrategy, Retrieval
+from edge_node.policy.rules import Escalation
+from edge_node.policy.sharing import Requester, Served, Sharing
+from edge_node.strategies.base import NOTHING_WITHHELD, IndexStrategy, Retrieval
 from shared.citations import cite
 from shared.deadline import Deadline
 from shared.errors import CloudError, InputError, ModelError, ModelTimeout
+from shared.fence import FENCE_BYTES, Fence
 from shared.ports import Generator
-from shared.records import Answer, GateReport, Route
+from shared.records import Answer, DocumentId, Evidence, GateReport, Route, TraceStep
 from shared.refusals import is_refusal
 from shared.sentences import questions_in
 from shared.trace import Trace
-from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply, EvidenceRequest
+from shared.wire import EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.answer")
 Mode = Literal["auto", "local", "cloud"]
+WAITS = "This question would be sent to the cloud, and waits for a yes to that."
+Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
 NO_LOCAL_ANSWER = "The documents of this site do not answer this question."
 
 
@@ -35,7 +41,8 @@ class Ask:
     question: str
     mode: Mode = "auto"
     samples: int | None = None  # default: the setting
-    may_escalate: bool = True
+    escalation: Escalation | None = None  # may the question leave; None: as the sharing policy says
+    purpose: str = ""  # what the answer is for, as other sites' policies know it
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +69,21 @@ class Answerer:
     """Answers questions, its own clients' and other edges'."""
 
     def __init__(
-        self, strategy: IndexStrategy, focus: Focus, generator: Generator, gate: Gate, cloud: CloudClient | None, limits: ReadLimits
+        self,
+        strategy: IndexStrategy,
+        focus: Focus,
+        generator: Generator,
+        gate: Gate,
+        cloud: CloudClient | None,
+        sharing: Sharing,
+        limits: ReadLimits,
     ) -> None:
         self._strategy = strategy
         self._focus = focus
         self._generator = generator
         self._gate = gate
         self._cloud = cloud
+        self._sharing = sharing
         self.limits = limits
 
     async def answer(self, ask: Ask, trace: Trace) -> Answer:
@@ -77,8 +92,10 @@ class Answerer:
         Raises InputError for a cloud question that may not be escalated, ModelTimeout when the whole takes too long, and
         ModelError when no model answers, neither here nor, where the question may be escalated, at the cloud.
         """
-        if ask.mode == "cloud" and not ask.may_escalate:
-            raise InputError("mode 'cloud' escalates, and escalation is not allowed", next_step="allow it, or use mode 'local'")
+        ask = replace(ask, escalation=self._sharing.policy.escalation(ask.escalation))
+        if ask.mode == "cloud" and ask.escalation == "no":
+            step = "allow it, in the request and in the sharing policy, or use mode 'local'"
+            raise InputError("mode 'cloud' escalates, and escalation is not allowed", next_step=step)
         deadline = Deadline(self.limits.answer_deadline_s)
         try:
             async with asyncio.timeout(deadline.seconds):
@@ -90,20 +107,33 @@ class Answerer:
         if ask.mode == "cloud":
             return await self._escalate(ask, query_id, trace, deadline, None)
         tried = await self._try_locally(ask, trace, deadline)
-        if tried.report.decision == "local" or ask.mode == "local" or not ask.may_escalate:
+        if tried.report.decision == "local" or ask.mode == "local" or ask.escalation == "no":
             return self._local_answer(query_id, tried, trace, route="local")
         return await self._escalate(ask, query_id, trace, deadline, tried)
 
-    async def retrieve(self, question: str, trace: Trace, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
+    async def retrieve(
+        self,
+        question: str,
+        trace: Trace,
+        *,
+        budget_tokens: int | None = None,
+        top_k: int | None = None,
+        withheld: frozenset[DocumentId] = NOTHING_WITHHELD,
+    ) -> Retrieval:
         """④ Whole passages and facts for a question, best first."""
         with trace.step("retrieve"):
             return await self._strategy.retrieve(
-                question, budget_tokens=budget_tokens or self.limits.candidate_tokens, top_k=top_k or self.limits.top_k
+                question,
+                budget_tokens=budget_tokens or self.limits.candidate_tokens,
+                top_k=top_k or self.limits.top_k,
+                withheld=withheld,
             )
 
-    async def _read(self, question: str, trace: Trace, *, budget_tokens: int) -> Retrieval:
+    async def _read(
+        self, question: str, trace: Trace, *, budget_tokens: int, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
+    ) -> Retrieval:
         """④ What a model is to read: passages for the question and each of its parts, narrowed to their best sentences."""
-        found = [await self.retrieve(part, trace) for part in questions_in(question)]
+        found = [await self.retrieve(part, trace, withheld=withheld) for part in questions_in(question)]
         passages = {passage.chunk_id: passage for retrieval in found for passage in retrieval.evidence}
         with trace.step("narrow"):
             evidence = await self._focus.narrow(question, list(passages.values()), budget_tokens=budget_tokens)
@@ -118,13 +148,14 @@ class Answerer:
         if (report := self._gate.too_far(nearness)) is not None:
             return Tried(found, report)
         sampling = replace(self.limits.sampling, n=ask.samples or self.limits.sampling.n)
-        messages = answer_prompt(ask.question, found.evidence, found.facts)
-        probe = sufficiency_prompt(ask.question, found.evidence, found.facts)
+        fence = Fence(secrets.token_hex(FENCE_BYTES))
+        messages = answer_prompt(ask.question, found.evidence, found.facts, fence)
+        probe = sufficiency_prompt(ask.question, found.evidence, found.facts, fence)
         try:
-            samples = await draw(self._generator, messages, sampling, trace, deadline_s=deadline.left_s())
+            samples = await draw(self._generator, messages, fence, sampling, trace, deadline_s=deadline.left_s())
             report = await self._gate.judge(Question(ask.question, samples, probe, nearness), trace, deadline)
         except ModelError as error:
-            if ask.mode == "local" or not ask.may_escalate or self._cloud is None:
+            if ask.mode == "local" or ask.escalation == "no" or self._cloud is None:
                 raise
             report = GateReport("escalate", f"the model of this site failed: {error.message}")
         return Tried(found, report)
@@ -148,13 +179,18 @@ class Answerer:
         )
 
     async def _escalate(self, ask: Ask, query_id: str, trace: Trace, deadline: Deadline, tried: Tried | None) -> Answer:
-        """⑥ Ask the cloud; when it is away, give the best local answer and say so."""
+        """⑥ Ask the cloud; when it is away, give the best local answer and say so. Where that needs a yes, say what would be asked."""
         try:
             if self._cloud is None:
                 raise CloudError("this edge has no cloud")
+            question = await asyncio.to_thread(self._sharing.question, ask.question)
+            if ask.escalation == "ask":
+                return self._waiting(query_id, tried, trace, question)
             limit_s = min(self.limits.cloud_deadline_s, deadline.left_s())
             with trace.step("cloud") as step:
-                found, sent, received = await self._cloud.ask(ask.question, query_id=query_id, deadline_s=limit_s)
+                found, sent, received = await self._cloud.ask(
+                    question, query_id=query_id, purpose=ask.purpose, rule=self._sharing.question_rule(), deadline_s=limit_s
+                )
                 step.transfer(sent=sent, received=received)
         except CloudError as error:
             log.warning("answered alone: %s", error.message)
@@ -164,11 +200,27 @@ class Answerer:
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
         return replace(found, query_id=query_id, gate=report, trace=trace.steps())
 
+    def _waiting(self, query_id: str, tried: Tried | None, trace: Trace, question: str) -> Answer:
+        """The best local answer, if there was a try, and the question as it would leave."""
+        if tried is None:
+            return Answer(query_id, WAITS, (), "local", reason=WAITS, answered=False, would_ask=question, trace=trace.steps())
+        return replace(self._local_answer(query_id, tried, trace, route="local"), would_ask=question)
+
     # ------------------------------------------------------------ for other edges, through the cloud
 
-    async def evidence(self, request: EvidenceRequest) -> EvidenceReply:
-        """⑥ Retrieve for another site's question, as for a local one; only what is above the asked score leaves."""
-        trace = Trace()
-        found = await self._read(request.question, trace, budget_tokens=request.budget_tokens)
-        relevant = [item for item in found.evidence if item.score >= request.min_score][:MAX_EVIDENCE]
-        return EvidenceReply(evidence=[EvidenceBody.from_record(item) for item in relevant], trace=list(trace.steps()))
+    async def evidence(self, request: EvidenceRequest) -> Served:
+        """⑥ Retrieve for another site's question, as for a local one; of what is above the asked score the policy lets some leave."""
+        return await self._evidence(request, self._sharing.served)
+
+    async def tried_evidence(self, request: EvidenceRequest) -> Served:
+        """What ``evidence`` would give, for this site's own eyes: no meter counts it."""
+        return await self._evidence(request, self._sharing.tried)
+
+    async def _evidence(self, request: EvidenceRequest, serve: Serve) -> Served:
+        trace, requester = Trace(), Requester(request.requester, request.purpose)
+        withheld = await asyncio.to_thread(self._sharing.withheld, requester)
+        if withheld is None:
+            return self._sharing.refused()
+        found = await self._read(request.question, trace, budget_tokens=request.budget_tokens, withheld=withheld)
+        relevant = [item for item in found.evidence if item.score >= request.min_score]
+        return await asyncio.to_thread(serve, requester, relevant, trace.steps())

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge_node.answer.agreement import words
+from shared.fence import Fence, one_line
+from shared.inert import inert
 from shared.passages import listed
 from shared.ports import Generator, Message, Prompt
 from shared.prompts import load_prompt
@@ -28,31 +30,37 @@ class Sampling:
     seed: int
 
 
-def answer_prompt(question: str, evidence: Sequence[Evidence], facts: Sequence[str], *, task: str = TASK_ANSWER) -> tuple[Message, ...]:
+def answer_prompt(
+    question: str, evidence: Sequence[Evidence], facts: Sequence[str], fence: Fence, *, task: str = TASK_ANSWER
+) -> tuple[Message, ...]:
     """The messages for a question. Only their end differs by task, so a server keeps the common prefix from call to call."""
-    relations = "Known relations:\n" + "\n".join(facts) if facts else ""
-    return ANSWER.render(passages=listed(evidence), facts=relations, question=" ".join(question.split()), task=task)
+    relations = ["Known relations:", *map(one_line, facts)] if facts else []
+    framed = fence.around("\n".join([listed(evidence), *relations]))
+    return ANSWER.render(passages=framed, question=one_line(question), task=task)
 
 
-def sufficiency_prompt(question: str, evidence: Sequence[Evidence], facts: Sequence[str]) -> tuple[Message, ...]:
+def sufficiency_prompt(question: str, evidence: Sequence[Evidence], facts: Sequence[str], fence: Fence) -> tuple[Message, ...]:
     """The messages that ask whether the passages hold the answer."""
-    return answer_prompt(question, evidence, facts, task=TASK_SUFFICIENT)
+    return answer_prompt(question, evidence, facts, fence, task=TASK_SUFFICIENT)
 
 
 async def draw(
-    generator: Generator, messages: tuple[Message, ...], sampling: Sampling, trace: Trace, *, deadline_s: float
+    generator: Generator, messages: tuple[Message, ...], fence: Fence, sampling: Sampling, trace: Trace, *, deadline_s: float
 ) -> tuple[str, ...]:
-    """Return n answers, stripped; one of them is asked for without chance so that n = 1 is deterministic."""
+    """Return n answers, stripped; one of them is asked for without chance so that n = 1 is deterministic.
+
+    A sample that gives the prompt away is withheld: it counts as one that says nothing.
+    """
     temperature = sampling.temperature if sampling.n > 1 else 0.0
     prompt = Prompt(
         messages, max_tokens=sampling.max_tokens, n=sampling.n, temperature=temperature, seed=sampling.seed, stop=("\nQuestion:",)
     )
     with trace.step("samples") as step:
         reply = step.model(await generator.generate(prompt, deadline_s=deadline_s))
-    return tuple(_said(text) for text in reply.texts)
+    return tuple(REFUSAL if fence.is_given_away(text, messages) else _said(text) for text in reply.texts)
 
 
 def _said(text: str) -> str:
-    """A sample's answer; one that holds no word but citation markers says nothing."""
-    answer = text.strip().removeprefix("Answer:").strip()
+    """A sample's answer, inert: a client sees it in the gate's report. One that holds no word but citation markers says nothing."""
+    answer = inert(text).strip().removeprefix("Answer:").strip()
     return answer if words(answer) else REFUSAL

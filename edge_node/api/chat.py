@@ -8,20 +8,22 @@ import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import orjson
 from fastapi import APIRouter, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from fastapi.routing import APIRoute
 from sse_starlette import EventSourceResponse
 
 from edge_node.answer.answerer import Answerer, Ask
-from edge_node.api.deps import Node, later
+from edge_node.api.access import GuardedRoute
+from edge_node.api.deps import Node, Turns, answered, later
 from edge_node.api.openai_format import ChatBody, chunk, completion, error_body, question_of
+from shared.admission import Admission
+from shared.disconnect import while_connected
 from shared.errors import DgragError, InputError
-from shared.http_problems import faults_of, printable, status_of
+from shared.http_problems import faults_of, headers_of, printable, status_of
 from shared.redacted import redacted
 from shared.trace import Trace
 
@@ -31,8 +33,8 @@ KEEP_ALIVE_S = 5.0  # a comment as often as this while the answer is worked on: 
 STREAM_END = "[DONE]"
 
 
-class OpenAIRoute(APIRoute):
-    """Tells errors in OpenAI's form, with the status that our own form has."""
+class OpenAIRoute(GuardedRoute):  # type: ignore[misc, valid-type] # a class that is made
+    """Tells errors in OpenAI's form, with the status that our own form has; those of the guard too."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The handler that FastAPI makes, with errors as answers."""
@@ -40,9 +42,9 @@ class OpenAIRoute(APIRoute):
 
         async def handled(request: Request) -> Response:
             try:
-                return await handle(request)
+                return cast("Response", await handle(request))
             except DgragError as error:
-                return JSONResponse(_told(error), status_of(error))
+                return JSONResponse(_told(error), status_of(error), headers_of(error, request))
             except RequestValidationError as error:
                 return JSONResponse(error_body(422, "bad_input", printable(faults_of(error)), "see /docs"), 422)
 
@@ -59,7 +61,7 @@ async def models() -> dict[str, Any]:
 
 
 @router.post("/chat/completions", response_model=None)
-async def chat(body: ChatBody, node: Node) -> Response | dict[str, Any]:
+async def chat(body: ChatBody, node: Node, turns: Turns, request: Request) -> Response | dict[str, Any]:
     """OpenAI-compatible: the last user message is the question, the model's name chooses the mode.
 
     A stream begins at once with the role, is kept alive by comments while the answer is worked on, and brings the text when the
@@ -71,8 +73,10 @@ async def chat(body: ChatBody, node: Node) -> Response | dict[str, Any]:
         raise InputError(f"there is no model {body.model[:80]!r}", next_step=f"use one of {', '.join(MODES)}")
     ask = Ask(question_of(body.messages), MODES[body.model])
     if body.stream:
-        return EventSourceResponse(_events(body.model, node.answerer, ask), sep="\n", ping=KEEP_ALIVE_S)
-    return completion(body.model, await node.answerer.answer(ask, Trace()), created=int(time.time()))
+        turns.check()  # as long as there can be a status of its own
+        return EventSourceResponse(_events(body.model, turns, node.answerer, ask), sep="\n", ping=KEEP_ALIVE_S)
+    answer = await while_connected(request, answered(turns, node.answerer, ask, Trace()))
+    return completion(body.model, answer, created=int(time.time()))
 
 
 def text_pieces(text: str) -> Iterator[str]:
@@ -84,10 +88,12 @@ def text_pieces(text: str) -> Iterator[str]:
     return (match.group() for match in re.finditer(r"\s*\S+", text))
 
 
-async def _events(model: str, answerer: Answerer, ask: Ask) -> AsyncIterator[str]:
+async def _events(model: str, turns: Admission, answerer: Answerer, ask: Ask) -> AsyncIterator[str]:
     head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": model}
     yield _json(chunk(head, {"role": "assistant", "content": ""}))
-    (answer,) = await asyncio.gather(answerer.answer(ask, Trace()), return_exceptions=True)  # the status has gone: errors are events
+    (answer,) = await asyncio.gather(
+        answered(turns, answerer, ask, Trace()), return_exceptions=True
+    )  # the status has gone: errors are events
     if isinstance(answer, BaseException):
         yield _json(_told(answer))
     else:

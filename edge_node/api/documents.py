@@ -12,6 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from starlette.datastructures import UploadFile
 
+from edge_node.api.access import GuardedRoute
 from edge_node.api.deps import Node
 from edge_node.ingest.cutting import Offered
 from edge_node.ingest.estimate import Estimate
@@ -20,7 +21,7 @@ from shared.errors import InputError
 from shared.records import DocumentId
 
 T = TypeVar("T")
-router = APIRouter(prefix="/v1")
+router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 MAX_ESTIMATED = 1000  # documents in one request
 Labels = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=64)], ...], Field(max_length=32)]
 LABELS: TypeAdapter[tuple[str, ...]] = TypeAdapter(Labels)

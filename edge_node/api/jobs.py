@@ -10,11 +10,12 @@ import orjson
 from fastapi import APIRouter
 from sse_starlette import EventSourceResponse
 
+from edge_node.api.access import GuardedRoute
 from edge_node.api.deps import Node
 from edge_node.store.replies import usage
 from shared.errors import NotFound
 
-router = APIRouter(prefix="/v1")
+router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 EVENT_EVERY_S = 0.25  # at most: each event asks the store
 EVENT_WAIT_S = 15.0  # a comment line at least this often keeps proxies from closing the stream
 

@@ -7,20 +7,23 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Literal
 
 import orjson
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
 
 from edge_node.answer.answerer import Answerer, Ask
+from edge_node.api.access import GuardedRoute
 from edge_node.api.chat import text_pieces
-from edge_node.api.deps import Node, later
+from edge_node.api.deps import Node, Turns, answered, later
 from edge_node.settings import MAX_SAMPLES
+from shared.admission import Admission
+from shared.disconnect import while_connected
 from shared.errors import DgragError
 from shared.records import Answer, Evidence, TraceStep
 from shared.trace import Trace
-from shared.wire import Question
+from shared.wire import Purpose, Question
 
-router = APIRouter(prefix="/v1")
+router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 
 
 class QueryBody(BaseModel):
@@ -32,7 +35,8 @@ class QueryBody(BaseModel):
     mode: Literal["auto", "local", "cloud", "global"] = "auto"
     stream: bool = False
     n: Annotated[int, Field(ge=1, le=MAX_SAMPLES)] | None = None
-    allow_escalation: Literal["yes", "no", "ask"] = "yes"
+    allow_escalation: Literal["yes", "no", "ask"] | None = None  # as the sharing policy says
+    purpose: Purpose | None = None  # told to the sites that are asked
     filters: dict[str, str] = {}
 
 
@@ -54,37 +58,39 @@ class RetrieveReply(BaseModel):
 
 
 @router.post("/query", response_model=Answer)
-async def query(body: QueryBody, node: Node) -> Response | Answer:
+async def query(body: QueryBody, node: Node, turns: Turns, request: Request) -> Response | Answer:
     """Answer from here, or through the cloud from other sites.
 
     With ``stream`` the answer comes as server-sent events: ``step`` live, as each step ends; then, when the gate has chosen an answer,
     its ``text`` in pieces; last ``answer`` with all of it. The text is not streamed while it is written: the gate reads it first.
     """
     ask = _ask(body)
-    return EventSourceResponse(_answer_events(node.answerer, ask)) if body.stream else await node.answerer.answer(ask, Trace())
+    if not body.stream:
+        return await while_connected(request, answered(turns, node.answerer, ask, Trace()))
+    turns.check()  # as long as there can be a status of its own
+    return EventSourceResponse(_answer_events(turns, node.answerer, ask))
 
 
 @router.post("/retrieve")
-async def retrieve(body: RetrieveBody, node: Node) -> RetrieveReply:
+async def retrieve(body: RetrieveBody, node: Node, request: Request) -> RetrieveReply:
     """The evidence only, for one's own model."""
-    found = await node.answerer.retrieve(body.question, Trace(), budget_tokens=body.budget_tokens, top_k=body.top_k)
+    work = node.answerer.retrieve(body.question, Trace(), budget_tokens=body.budget_tokens, top_k=body.top_k)
+    found = await while_connected(request, work)
     return RetrieveReply(evidence=found.evidence, facts=found.facts)
 
 
 def _ask(body: QueryBody) -> Ask:
     if body.mode == "global":
         raise later("the global mode")
-    if body.allow_escalation == "ask":
-        raise later("asking before a question leaves")
     if body.filters:
         raise later("filters")
-    return Ask(body.question, body.mode, body.n, may_escalate=body.allow_escalation == "yes")
+    return Ask(body.question, body.mode, body.n, body.allow_escalation, body.purpose or "")
 
 
-async def _answer_events(answerer: Answerer, ask: Ask) -> AsyncIterator[dict[str, str]]:
+async def _answer_events(turns: Admission, answerer: Answerer, ask: Ask) -> AsyncIterator[dict[str, str]]:
     """``step`` as each step ends, then ``text`` pieces of the chosen answer, then ``answer`` with all of it."""
     steps: asyncio.Queue[TraceStep | None] = asyncio.Queue()
-    task = asyncio.create_task(answerer.answer(ask, Trace(on_step=steps.put_nowait)))
+    task = asyncio.create_task(answered(turns, answerer, ask, Trace(on_step=steps.put_nowait)))
     task.add_done_callback(lambda _: steps.put_nowait(None))
     try:
         while (step := await steps.get()) is not None:

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Response
 
+from edge_node.api.access import GuardedRoute
 from edge_node.api.deps import Node, later
 
-router = APIRouter()
+router = APIRouter(route_class=GuardedRoute)
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
@@ -71,11 +72,3 @@ async def subgraphs(node: Node) -> dict[str, Any]:
 async def summaries(node: Node) -> dict[str, Any]:
     """What the cloud knows, or will know at the next sync, of this edge."""
     return {"summaries": await asyncio.to_thread(node.graph.summaries), "version": await asyncio.to_thread(node.graph.version)}
-
-
-@router.get("/v1/policy")
-@router.post("/v1/policy/try")
-@router.get("/v1/audit")
-async def policy() -> None:
-    """The sharing policy and the egress ledger."""
-    raise later("the sharing policy with its ledger")

@@ -3,116 +3,232 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol
 
 import httpx
-import orjson
-from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from shared.errors import CloudRefused, CloudUnavailable, Unsendable
+from edge_node.link.answers import answer_of, check, lines_of, parse
+from edge_node.link.bodies import body_of, question_body, reply_body, summaries_body
+from edge_node.store.chain import Departure
+from shared.breaker import Breaker
+from shared.deadline import Deadline
+from shared.errors import CloudRefused, CloudUnavailable, SettingsError, StoreError, Unrecorded
 from shared.loopback import is_loopback
 from shared.records import Answer, EdgeId, SummaryDelta
-from shared.wire import (
-    DEADLINE_HEADER,
-    DeltaBody,
-    Enrolled,
-    Enrolment,
-    EvidenceReply,
-    PollReply,
-    QuestionBody,
-)
+from shared.retry_budget import RetryBudget
+from shared.tls import check_plain_http, client_context
+from shared.wire import DEADLINE_HEADER, NDJSON, Countersigned, Enrolled, Enrolment, EvidenceReply, Head, PollReply, Rotation
 
-Body = TypeVar("Body", bound=BaseModel)
-MAX_BODY_BYTES = 16 * 2**20
-ANSWER = TypeAdapter(Answer)
+MAX_BODY_BYTES = 2**20
+PAUSES_S = (0.1, 0.4, 1.6)  # before an attempt is repeated
 
 
-def cloud_http(url: str) -> httpx.AsyncClient:
-    """The client for the cloud at ``url``; one on this machine is never asked through the environment's proxy."""
-    return httpx.AsyncClient(base_url=url, trust_env=not is_loopback(httpx.URL(url).host))
+def cloud_http(url: str, *, ca: Path | None = None, plain_http: bool = False) -> httpx.AsyncClient:
+    """The client for the cloud at ``url``; one on this machine is never asked through the environment's proxy.
+
+    ``ca``: the authorities to trust (PEM), instead of the system's. Raises SettingsError for http:// to another machine that is not meant.
+    """
+    check_plain_http(url, allowed=plain_http, setting="DGRAG_EDGE_CLOUD_PLAIN_HTTP")
+    return httpx.AsyncClient(base_url=url, trust_env=not is_loopback(httpx.URL(url).host), verify=client_context(ca))
+
+
+class Records(Protocol):
+    """The egress ledger, as far as it is needed here."""
+
+    def record(self, departure: Departure) -> object:
+        """Returns when the record is on disk. Raises StoreError."""
 
 
 class CloudClient:
-    """Speaks to one cloud for one edge. Every method raises CloudUnavailable, CloudRefused or Unsendable, and nothing else."""
+    """Speaks to one cloud for one edge. Every method raises CloudUnavailable, CloudRefused, Unsendable or Unrecorded, and nothing else.
 
-    def __init__(self, http: httpx.AsyncClient, edge: EdgeId) -> None:
+    Each body is in the ledger before its first byte leaves, and each attempt to send it is a record.
+    """
+
+    def __init__(
+        self,
+        http: httpx.AsyncClient,
+        edge: EdgeId,
+        ledger: Records,
+        breaker: Breaker,
+        *,
+        patience_s: float,
+        retries: RetryBudget | None = None,
+    ) -> None:
         self._http = http
+        self._ledger = ledger
+        self._breaker = breaker
+        self._retries = retries or RetryBudget()
+        self._patience_s = patience_s  # without a sign of life from the cloud
+        self._why = ""  # of the last failure
         self.edge = edge
+        self.host = http.base_url.host
+        self.recipient = str(http.base_url.copy_with(username=None, password=None))
 
-    async def enrol(self, *, deadline_s: float = 10.0) -> Enrolled:
-        """Say who we are; learn what the cloud knows of us."""
-        content, _ = await self._call("POST", "/v1/edges", Enrolment(edge=self.edge, public_key="A" * 43 + "="), deadline_s)
-        return _parse(Enrolled, content)
+    async def enrol(self, enrolment: Enrolment, *, deadline_s: float = 10.0) -> Enrolled:
+        """Join with a key of our own; learn the cloud's key."""
+        content = await self._send("POST", "/v1/edges", Departure("enrolment", self.recipient, body_of(enrolment)), deadline_s)
+        return parse(Enrolled, content)
 
-    async def push(self, delta: SummaryDelta, *, deadline_s: float = 60.0) -> tuple[Enrolled, int]:
+    async def rotate(self, rotation: Rotation, *, deadline_s: float = 10.0) -> Enrolled:
+        """Make a further key known, signed with the present one."""
+        content = await self._send(
+            "POST", f"/v1/edges/{self.edge}/keys", Departure("rotation", self.recipient, body_of(rotation)), deadline_s
+        )
+        return parse(Enrolled, content)
+
+    async def greet(self, *, deadline_s: float = 10.0) -> Enrolled:
+        """Learn what the cloud knows of us."""
+        return parse(Enrolled, await self._send("GET", f"/v1/edges/{self.edge}", None, deadline_s))
+
+    async def push(self, delta: SummaryDelta, *, rule: str = "", deadline_s: float = 60.0) -> tuple[Enrolled, int]:
         """Send a delta; returns what the cloud knows now, and the bytes sent. CloudRefused(reason="resync") asks for a snapshot."""
-        body = _made(lambda: DeltaBody.from_record(delta))
-        content, sent = await self._call("PUT", f"/v1/edges/{self.edge}/summaries", body, deadline_s)
-        return _parse(Enrolled, content), sent
+        ids = (*(summary.summary_id for summary in delta.upserts), *delta.removals)
+        departure = Departure("summaries", self.recipient, summaries_body(delta), rule=rule, subject=str(delta.version), items=ids)
+        content = await self._repeat("PUT", f"/v1/edges/{self.edge}/summaries", departure, deadline_s)
+        return parse(Enrolled, content), len(departure.body)
 
     async def poll(self, *, wait_s: float) -> PollReply:
         """Wait for requests, at most ``wait_s`` seconds."""
-        content, _ = await self._call("POST", f"/v1/edges/{self.edge}/poll?wait_s={wait_s}", None, wait_s + 10.0)
-        return _parse(PollReply, content)
+        return parse(PollReply, await self._send("POST", f"/v1/edges/{self.edge}/poll?wait_s={wait_s}", None, wait_s + 10.0))
 
-    async def reply(self, request_id: str, reply: EvidenceReply, *, deadline_s: float = 30.0) -> None:
+    async def reply(
+        self, request_id: str, reply: EvidenceReply, *, requester: str = "", purpose: str = "", rule: str = "", deadline_s: float = 30.0
+    ) -> None:
         """Answer a request."""
-        await self._call("POST", f"/v1/edges/{self.edge}/replies/{request_id}", reply, deadline_s)
+        departure = Departure(
+            "evidence" if reply.evidence else "refusal",
+            self.recipient,
+            reply_body(reply),
+            requester=requester,
+            purpose=purpose,
+            rule=rule,
+            subject=request_id,
+            items=tuple(item.chunk_id for item in reply.evidence),
+        )
+        await self._repeat("POST", f"/v1/edges/{self.edge}/replies/{request_id}", departure, deadline_s, done=(404, 409))
 
-    async def ask(self, question: str, *, query_id: str, deadline_s: float) -> tuple[Answer, int, int]:
-        """Escalate a question; returns the cloud's answer, bytes sent and bytes received."""
-        body = _made(lambda: QuestionBody(question=question, query_id=query_id))
-        content, sent = await self._call("POST", "/v1/questions", body, deadline_s)
+    async def head(self, head: Head, *, deadline_s: float = 10.0) -> Countersigned:
+        """Show where our ledger stands. CloudRefused(reason="ledger_fork"): the cloud has seen another record of this number."""
+        path, departure = f"/v1/edges/{self.edge}/ledger", Departure("head", self.recipient, body_of(head), subject=str(head.seq))
+        return parse(Countersigned, await self._send("PUT", path, departure, deadline_s))
+
+    async def newest_head(self, *, deadline_s: float = 10.0) -> Countersigned | None:
+        """The newest head that the cloud has seen; None: it has seen none."""
         try:
-            return ANSWER.validate_json(content), sent, len(content)
-        except ValidationError as error:
-            raise CloudUnavailable("the cloud's answer is not of the agreed form") from error
+            content = await self._send("GET", f"/v1/edges/{self.edge}/ledger", None, deadline_s)
+        except CloudRefused as error:
+            if error.status == 404:
+                return None
+            raise
+        return parse(Countersigned, content)
 
-    async def _call(self, method: str, path: str, body: BaseModel | None, deadline_s: float) -> tuple[bytes, int]:
-        sent = b"" if body is None else body.model_dump_json().encode()
-        headers = {"content-type": "application/json", DEADLINE_HEADER: str(int(deadline_s * 1000))}
+    async def ask(self, question: str, *, query_id: str, purpose: str = "", rule: str = "", deadline_s: float) -> tuple[Answer, int, int]:
+        """Escalate a question; returns the cloud's answer, bytes sent and bytes received.
+
+        A cloud that gives no sign of life for ``patience_s`` counts as away, and so does one that lies about what it sends. One that
+        has failed several times in a row is left alone for a while: then this fails at once.
+        """
+        body = question_body(question, query_id=query_id, purpose=purpose)
+        departure = Departure("question", self.recipient, body, purpose=purpose, rule=rule, subject=query_id)
+        if not self._breaker.allows():
+            raise CloudUnavailable(f"{self._why}; it is tried again in {self._breaker.left_s():.0f} s")
+        async with self._watched(deadline_s):
+            await self._record(departure)
+            async with asyncio.timeout(self._patience_s) as silence:
+                answer, received = await self._answer(departure, deadline_s, silence)
+        return answer, len(departure.body), received
+
+    async def _answer(self, departure: Departure, deadline_s: float, silence: asyncio.Timeout) -> tuple[Answer, int]:
+        received = 0
+        async with self._http.stream(
+            "POST", "/v1/questions", content=departure.body, headers=_headers(departure, deadline_s, NDJSON), timeout=None
+        ) as response:
+            if not response.is_success:
+                check(response.status_code, b"".join([piece async for piece in _pieces(response)]))
+            async for line in lines_of(response.headers.get("content-type", ""), _pieces(response)):
+                received += len(line) + 1
+                silence.reschedule(asyncio.get_running_loop().time() + self._patience_s)
+                if (answer := answer_of(line)) is not None:
+                    return answer, received
+        raise CloudUnavailable("the cloud ended its answer before it was complete")
+
+    async def _repeat(self, method: str, path: str, departure: Departure, deadline_s: float, *, done: tuple[int, ...] = ()) -> bytes:
+        """Send until the cloud answers, the time is over, or the budget is spent; ``done``: statuses that tell of an earlier attempt."""
+        deadline, repeats = Deadline(deadline_s), iter(PAUSES_S)
+        heard: tuple[int, ...] = ()
+        while True:
+            try:
+                return await self._send(method, path, departure, deadline.left_s())
+            except CloudUnavailable:
+                pause_s = next(repeats, deadline_s)
+                if pause_s >= deadline.left_s() or not self._retries.take():
+                    raise
+                await asyncio.sleep(pause_s)
+                heard = done
+            except CloudRefused as error:
+                if error.status in heard:
+                    return b""
+                raise
+
+    async def _send(self, method: str, path: str, departure: Departure | None, deadline_s: float) -> bytes:
+        self._retries.attempt()
+        content = departure.body if departure else b""
+        async with self._watched(deadline_s):  # httpx counts between bytes only: a dripping peer would hold us for ever
+            if departure is not None:
+                await self._record(departure)
+            headers = _headers(departure, deadline_s, "application/json")
+            async with self._http.stream(method, path, content=content, headers=headers, timeout=deadline_s) as response:
+                received = b"".join([piece async for piece in _pieces(response)])
+            check(response.status_code, received)
+        return received
+
+    async def _record(self, departure: Departure) -> None:
         try:
-            async with (
-                asyncio.timeout(deadline_s),  # httpx counts between bytes only: a dripping peer would hold us for ever
-                self._http.stream(method, path, content=sent, headers=headers, timeout=deadline_s) as response,
-            ):
-                content = bytearray()
-                async for piece in response.aiter_bytes():
-                    content += piece
-                    if len(content) > MAX_BODY_BYTES:
-                        raise CloudUnavailable(f"the cloud sent more than {MAX_BODY_BYTES} bytes")
-        except TimeoutError as error:
-            raise CloudUnavailable(f"no answer from the cloud in {deadline_s:.0f} s") from error
-        except httpx.HTTPError as error:
-            raise CloudUnavailable(f"the cloud cannot be reached ({type(error).__name__})") from error
-        _check(response.status_code, bytes(content))
-        return bytes(content), len(sent)
+            await asyncio.to_thread(self._ledger.record, departure)
+        except StoreError as error:
+            raise Unrecorded(error) from error
+
+    @asynccontextmanager
+    async def _watched(self, deadline_s: float) -> AsyncIterator[None]:
+        """Put what befalls a call into one of our errors, and tell the breaker how it ended."""
+        try:
+            async with asyncio.timeout(deadline_s):
+                yield
+        except (TimeoutError, httpx.HTTPError, httpx.StreamError, SettingsError, CloudUnavailable) as error:
+            told = error if isinstance(error, CloudUnavailable) else _away(error)
+            self._breaker.failed()
+            self._why = told.message
+            raise told from error
+        except CloudRefused:
+            self._breaker.succeeded()
+            raise
+        self._breaker.succeeded()
 
 
-def _made(make: Callable[[], Body]) -> Body:
-    try:
-        return make()
-    except ValidationError as error:
-        faults = [f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors(include_input=False)[:3]]
-        raise Unsendable(error.title, fields="; ".join(faults)) from error
+def _headers(departure: Departure | None, deadline_s: float, accept: str) -> dict[str, str]:
+    kind = {} if departure is None else {"content-type": "application/json"}
+    return {DEADLINE_HEADER: str(int(deadline_s * 1000)), "accept": accept, "accept-encoding": "identity", **kind}
 
 
-def _check(status: int, content: bytes) -> None:
-    if status < 400:
-        return
-    if status >= 500:
-        raise CloudUnavailable(f"the cloud answered with status {status}")
-    try:
-        problem = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        problem = {}
-    facts = problem if isinstance(problem, dict) else {}
-    raise CloudRefused(str(facts.get("detail", f"status {status}")), status=status, reason=str(facts.get("code", "")))
+def _away(error: TimeoutError | httpx.HTTPError | httpx.StreamError | SettingsError) -> CloudUnavailable:
+    if isinstance(error, SettingsError):  # the edge's own key
+        return CloudUnavailable(error.message)
+    if isinstance(error, TimeoutError):
+        return CloudUnavailable("the cloud does not answer in time")
+    return CloudUnavailable(f"the cloud cannot be reached ({type(error).__name__})")
 
 
-def _parse(kind: type[Body], content: bytes) -> Body:
-    try:
-        return kind.model_validate_json(content)
-    except ValidationError as error:
-        raise CloudUnavailable(f"the cloud's {kind.__name__} is not of the agreed form") from error
+async def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
+    """The body as it comes, up to the cap. Raises CloudUnavailable beyond it."""
+    if response.headers.get("content-encoding", "identity") != "identity":  # a small body could unfold to any size
+        raise CloudUnavailable("the cloud sent a compressed body, which was not asked for")
+    received = 0
+    async for piece in response.aiter_bytes():
+        received += len(piece)
+        if received > MAX_BODY_BYTES:
+            raise CloudUnavailable(f"the cloud sent more than {MAX_BODY_BYTES} bytes")
+        yield piece

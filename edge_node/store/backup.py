@@ -12,6 +12,8 @@ from pathlib import Path
 
 from edge_node.store.check import Damage, examine
 from edge_node.store.database import Database
+from edge_node.store.ledger import renew_history
+from shared.clock import SystemClock
 from shared.errors import Conflict, DgragError, DiskFailed, NotFound, StoreDamaged
 from shared.migrate import migrations_of, version_of
 from shared.sqlite import add_functions
@@ -118,7 +120,7 @@ def _renew(path: Path) -> None:
     try:
         with database.write() as tx:
             examine(tx)
-            tx.execute("UPDATE meta SET value = ? WHERE key = 'epoch'", (secrets.token_hex(8),))
+            renew_history(tx, at=SystemClock().now())
     finally:
         database.close()
 

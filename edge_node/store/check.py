@@ -16,7 +16,7 @@ from shared.errors import StoreDamaged
 from shared.migrate import migrate, migrations_of
 from shared.sqlite import connect
 
-Remedy = Literal["park", "index again", "settle again", "forget", "rebuild"]
+Remedy = Literal["park", "index again", "settle again", "forget", "rebuild", "none"]
 LINES = {  # what SQLite says of single rows, by the kind of damage; anything else it says is of the structure
     "indexes": re.compile(r"^(row \d+ missing from index|wrong # of entries in index|non-unique entry in index)"),
     "order": re.compile(r"^row not in PRIMARY KEY order for "),

@@ -20,6 +20,7 @@ from shared.ports import Clock
 from shared.records import Chunk, ChunkId, DocumentId
 
 log = logging.getLogger("dgrag.edge.store")
+LABELS_CHANGED = "labels_changed"  # key in meta: how often an indexed document got other labels
 WHOLE = "crc(document_id, name, title, labels, reader) = row_crc"
 HAS_CHUNKS = "EXISTS (SELECT 1 FROM chunks WHERE chunks.document_id = {}.document_id)"
 NEWEST_JOB = "FROM jobs WHERE jobs.document_id = this.document_id ORDER BY jobs.rowid DESC LIMIT 1"
@@ -91,10 +92,12 @@ class DocumentStore:
                     " WHERE document_id = ?",
                     (name, title, listed, raw, crc(raw), reader, checksum, identity),
                 )
+                _labels_changed(tx)
                 ended += end_jobs(tx, identity, now)
                 return Accepted(identity, open_job(tx, identity, now), duplicate=True, ended_jobs=ended)
             if known["labels"] != listed:
                 tx.execute("UPDATE documents SET labels = ?, row_crc = ? WHERE document_id = ?", (listed, checksum, identity))
+                _labels_changed(tx)
             job = tx.execute(f"SELECT job_id {NEWEST_JOB.replace('this.document_id', '?')}", (identity,)).fetchone()
         return Accepted(identity, str(job["job_id"]), duplicate=True, ended_jobs=ended)
 
@@ -155,6 +158,47 @@ class DocumentStore:
             else:
                 log.error("chunk %s is damaged on disk and left out", row["chunk_id"])
         return found
+
+    # ------------------------------------------------------------ what the sharing policy asks
+
+    def label_sets(self) -> set[tuple[str, ...] | None]:
+        """The lists of labels that documents have; None stands for damaged ones."""
+        return {_labels(row["labels"]) for row in self.database.rows("SELECT DISTINCT CAST(labels AS BLOB) AS labels FROM documents")}
+
+    def not_labelled(self, label_sets: Collection[tuple[str, ...]]) -> frozenset[DocumentId]:
+        """The documents whose list of labels is none of these."""
+        query = "SELECT document_id FROM documents WHERE labels NOT IN (SELECT value FROM json_each(?))"
+        rows = self.database.rows(query, (json.dumps([json.dumps(list(labels)) for labels in label_sets]),))
+        return frozenset(DocumentId(row["document_id"]) for row in rows)
+
+    def labels_of(self, identities: Collection[DocumentId]) -> dict[DocumentId, tuple[str, ...] | None]:
+        """The labels of those of these documents that are there; None where they are damaged."""
+        columns = f"document_id, CAST(labels AS BLOB) AS labels, {WHOLE} AS whole"
+        query = f"SELECT {columns} FROM documents WHERE document_id IN (SELECT value FROM json_each(?))"
+        rows = self.database.rows(query, (json.dumps(list(identities)),))
+        return {DocumentId(row["document_id"]): _labels(row["labels"]) if row["whole"] else None for row in rows}
+
+    def around(self, identity: DocumentId, start: int, end: int) -> tuple[str, int]:
+        """A document's text from the chunks that meet characters [start, end), blanks where none has it; and the place of its first one."""
+        query = "SELECT start, text FROM chunks WHERE document_id = ? AND end > ? AND start < ? ORDER BY start"
+        rows = self.database.rows(query, (identity, start, end))
+        begins, text = (rows[0]["start"] if rows else start), ""
+        for row in rows:
+            text = text.ljust(row["start"] - begins)
+            text += row["text"][len(text) - (row["start"] - begins) :]
+        return text, begins
+
+
+def _labels_changed(tx: sqlite3.Connection) -> None:
+    tx.execute("INSERT INTO meta VALUES (?, '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1", (LABELS_CHANGED,))
+
+
+def _labels(stored: bytes) -> tuple[str, ...] | None:
+    try:
+        labels = json.loads(stored)
+    except ValueError:  # UnicodeDecodeError is one too
+        return None
+    return tuple(labels) if isinstance(labels, list) and all(isinstance(label, str) for label in labels) else None
 
 
 def insert_chunks(tx: sqlite3.Connection, chunks: Sequence[Chunk]) -> None:

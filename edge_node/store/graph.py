@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from shared.records import Subgraph, Summary, SummaryDelta, SummaryId
 DELTA_ROWS = 500  # summaries in one delta: the cloud embeds them within one request's deadline
 DELTA_CHARS = 1_000_000  # at most 6 bytes each in JSON: under the cloud's 8 MiB a body
 DROPPED = "tombstones_dropped"  # key in meta: the version up to which tombstones are gone
+OBEYS = "summaries_obey"  # key in meta: policy.release.SummaryRelease.obeys of all present summaries
 DRIFT = "changed_since_leiden"  # key in meta: entities and relations that changed since the last full partition
 
 
@@ -46,6 +46,7 @@ class Settlement:
     kept: Sequence[StoredSummary]  # these say what they said before
     descriptions: Collection[str]  # keys whose shortened description is out of date
     drift: int
+    obeys: str = ""  # which release all summaries follow, with these
 
 
 class GraphStore:
@@ -148,7 +149,7 @@ class GraphStore:
             tx.execute(f"DELETE FROM descriptions WHERE key IN {KEYS}", (json.dumps(list(settlement.descriptions)),))
             _write_summaries(tx, settlement.told, settlement.kept, gone)
             tx.execute("DELETE FROM changes WHERE seq <= ?", (settlement.seq,))
-            tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (DRIFT, str(settlement.drift)))
+            tx.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(DRIFT, str(settlement.drift)), (OBEYS, settlement.obeys)])
 
     def save_summary(self, stored: StoredSummary, *, asked_for: str) -> bool:
         """Commit what the model wrote for the part with hash ``asked_for``; False if the stored one is not of that part any more."""
@@ -184,10 +185,6 @@ class GraphStore:
     def epoch(self) -> str:
         """The name of this store's history of versions."""
         return self.database.meta("epoch")
-
-    def renew_epoch(self) -> None:
-        """Start a new history: the cloud knows a later version of this store, so this one was restored from a backup."""
-        self.database.set_meta("epoch", secrets.token_hex(8))
 
     def delta(self, *, epoch: str, version: int) -> SummaryDelta:
         """What a cloud that knows ``version`` of ``epoch`` must learn, or the first page of it; a snapshot if nothing can follow that.

@@ -118,6 +118,16 @@ class MentionStore:
         query = f"SELECT key, min(name) AS name, count(*) AS n FROM entity_mentions WHERE key IN {KEYS} GROUP BY key"
         return [EntityName(row["key"], row["name"], row["n"]) for row in self._database.rows(query, (json.dumps(list(keys)),))]
 
+    def names_of_types(self, types: Collection[str]) -> frozenset[str]:
+        """All spellings of the entities that some mention gives one of these types, in lower or upper case."""
+        query = f"""
+            WITH typed AS (SELECT DISTINCT key FROM entity_mentions WHERE lower(type) IN {KEYS}),
+                roots AS (SELECT coalesce(canonical, typed.key) AS key FROM typed LEFT JOIN aliases ON aliases.key = typed.key)
+            SELECT DISTINCT name FROM entity_mentions WHERE key IN (
+                SELECT key FROM roots UNION SELECT aliases.key FROM aliases WHERE canonical IN (SELECT key FROM roots))"""
+        rows = self._database.rows(query, (json.dumps([kind.lower() for kind in types]),))
+        return frozenset(row["name"] for row in rows)
+
     def definitions(self, keys: Collection[str]) -> set[tuple[str, str]]:
         """The (long, short) with one of ``keys`` among them."""
         query = f"SELECT long, short FROM definitions WHERE long IN {KEYS} UNION SELECT long, short FROM definitions WHERE short IN {KEYS}"

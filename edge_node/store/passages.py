@@ -13,8 +13,8 @@ from edge_node.store.graph import GraphStore
 from edge_node.store.mentions import Definition
 from edge_node.store.vectors import VectorRows
 from shared.index import open_index
-from shared.ports import Embedder, FloatArray
-from shared.records import Chunk, ChunkId, EdgeId, EntityMention, Evidence, RelationMention
+from shared.ports import Embedder, FloatArray, VectorIndex
+from shared.records import Chunk, ChunkId, DocumentId, EdgeId, EntityMention, Evidence, RelationMention, document_of
 
 EMBED_BATCH = 8  # a question waits for one batch at most: 0.3 s on two cores, at the speed of larger ones
 
@@ -22,6 +22,17 @@ EMBED_BATCH = 8  # a question waits for one batch at most: 0.3 s on two cores, a
 def text_hash(text: str) -> str:
     """Identity of an embedded text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def top_allowed(index: VectorIndex, vector: FloatArray, k: int, allowed: Callable[[str], bool]) -> list[tuple[str, float]]:
+    """The k allowed keys nearest a vector (d,), with cosine: as many more are looked at as it takes."""
+    looked_at = k
+    while True:
+        found = index.top(vector, looked_at)
+        kept = [(key, score) for key, score in found if allowed(key)][:k]
+        if len(kept) == k or len(found) < looked_at:
+            return kept
+        looked_at *= 4
 
 
 class Passages:
@@ -73,9 +84,9 @@ class Passages:
         with self._lock:
             self._index.drop(chunk_ids)
 
-    def top(self, vector: FloatArray, k: int) -> list[tuple[str, float]]:
-        """The k chunks nearest a vector (d,), with cosine."""
-        return self._index.top(vector, k)
+    def top(self, vector: FloatArray, k: int, withheld: frozenset[DocumentId] = frozenset()) -> list[tuple[str, float]]:
+        """The k chunks nearest a vector (d,), with cosine, as if the withheld documents were not there."""
+        return top_allowed(self._index, vector, k, lambda chunk_id: document_of(chunk_id) not in withheld if withheld else True)
 
     def scores(self, vector: FloatArray, chunk_ids: Sequence[str]) -> dict[str, float]:
         """Cosine of given chunks with a vector (d,); without those that are gone."""

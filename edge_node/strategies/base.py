@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from edge_node.policy.sharing import Sharing
 from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import GraphStore
 from edge_node.store.replies import RememberingGenerator
 from shared.ports import Embedder
-from shared.records import Chunk, ChunkId, EdgeId, Evidence
+from shared.records import Chunk, ChunkId, DocumentId, EdgeId, Evidence
 from shared.retry_budget import RetryBudget
+
+NOTHING_WITHHELD: frozenset[DocumentId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,7 @@ class Tools:
     graph: GraphStore
     embedder: Embedder
     generator: RememberingGenerator
+    sharing: Sharing
     index: str = field(default="nano")  # name of the vector index
     retries: RetryBudget = field(default_factory=RetryBudget)
 
@@ -100,8 +104,10 @@ class IndexStrategy(Protocol):
     def stale(self) -> int:
         """How many texts the language model should still write."""
 
-    async def retrieve(self, question: str, *, budget_tokens: int, top_k: int) -> Retrieval:
-        """The passages that may answer, within a token budget."""
+    async def retrieve(
+        self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
+    ) -> Retrieval:
+        """The passages that may answer, within a token budget; as if the ``withheld`` documents were not there."""
 
     def counts(self) -> dict[str, int]:
         """What was built: entities, relations, subgraphs, summaries."""

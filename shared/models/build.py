@@ -12,13 +12,16 @@ from shared.models.settings import ModelSettings
 from shared.models.wordpiece import WordPieceTokenizer
 from shared.ports import Embedder, Tokenizer
 from shared.retry_budget import RetryBudget
+from shared.tls import client_context
 
 DEFAULT_EMBEDDER = "minilm-onnx"
 
 
 def model_http(settings: ModelSettings) -> httpx.AsyncClient:
     """The client for the model server; a server on this machine is never asked through the environment's proxy."""
-    return httpx.AsyncClient(base_url=settings.url, trust_env=not is_loopback(httpx.URL(settings.url).host))
+    return httpx.AsyncClient(
+        base_url=settings.url, trust_env=not is_loopback(httpx.URL(settings.url).host), verify=client_context(settings.ca)
+    )
 
 
 def build_generator(settings: ModelSettings, http: httpx.AsyncClient, retries: RetryBudget | None = None) -> OpenAIGenerator:

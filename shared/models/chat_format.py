@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.errors import ModelReplyError, ModelUnavailable
+from shared.fence import without_control_tokens
 from shared.ports import Prompt, Reply
 
 THINKING = re.compile(r"^.*?</think>|<think>.*?(?:</think>|\Z)", re.DOTALL)
@@ -18,11 +19,12 @@ ENDED = ("stop", "length")  # a sample that is whole, or cut at its limit; not o
 def request_body(prompt: Prompt, *, model: str, stream: bool = False) -> dict[str, Any]:
     """The JSON body that asks for ``prompt.n`` samples in one request, so that the server holds the prompt once.
 
+    A message's text holds no control token of a chat template: servers would take it for the end of the message (llama.cpp does).
     Only standard fields: strict servers refuse others, and llama.cpp and vLLM reuse common prefixes without being told.
     """
     body: dict[str, Any] = {
         "model": model,
-        "messages": [{"role": message.role, "content": message.content} for message in prompt.messages],
+        "messages": [{"role": message.role, "content": without_control_tokens(message.content)} for message in prompt.messages],
         "max_tokens": prompt.max_tokens,
         "temperature": prompt.temperature,
         "n": prompt.n,

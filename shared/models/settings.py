@@ -19,6 +19,7 @@ class ModelSettings(BaseSettings):
     url: str = Field("http://127.0.0.1:8090/v1", description="base address of an OpenAI-compatible server", pattern=r"^https?://")
     name: str = Field("standard", description="the model's name at that server", min_length=1)
     api_key: SecretStr | None = Field(None, description="key for that server; none for a local one")
+    ca: Path | None = Field(None, description="PEM file of the certificate authority behind its https:// URL; none: the system's")
     dir: Path = Field(default_factory=lambda: platformdirs.user_cache_path("dgrag") / "models", description="folder of the fetched models")
     embedder: str = Field("minilm-onnx", description="minilm-onnx, or a sentence-transformers model by name or path", min_length=1)
     embedder_threads: int = Field(2, description="cores that the embedder may use", ge=1, le=256)

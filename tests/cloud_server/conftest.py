@@ -10,6 +10,7 @@ from cloud_server.build import build_cloud
 from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from tests.support import signed as support
 from tests.support.waiting import until
 
 
@@ -34,7 +35,7 @@ def clock():
 def answer_with_first_passage(prompt):
     """Says what passage 1 says."""
     listed = prompt.messages[-1].content.split("Passages:\n")[1]
-    return listed.splitlines()[1].removeprefix("[1] ").rstrip(".") + " [1]."
+    return listed.splitlines()[2].removeprefix("[1] ").rstrip(".") + " [1]."
 
 
 def settings_for(folder, **changes):
@@ -50,7 +51,8 @@ async def running(folder, *, generator=None, embedder=None, **changes):
     cloud = build_cloud(settings_for(folder, **changes), models, new_id=lambda: f"id-{next(numbers)}")
     app = create_app(cloud)
     transport = httpx.ASGITransport(app=app)
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url="http://cloud") as http:
+    auth = support.AsEdges(cloud.roll.identity.key_id)
+    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url=support.URL, auth=auth) as http:
         yield SimpleNamespace(cloud=cloud, http=http, app=app)
 
 
@@ -79,19 +81,29 @@ def evidence(text, *, document="doc.md", chunk="d1:0", score=0.9, start=0):
     }
 
 
+def signed(http, edge):
+    """Signs as this edge does."""
+    return http.auth.of(edge)
+
+
+async def join(http, edge):
+    """Make an edge known, as open mode lets it."""
+    return await support.join(http, edge, http.auth.identity(edge))
+
+
 async def enrol(http, edge, *texts):
     """Make an edge known with one summary a text."""
-    assert (await http.post("/v1/edges", json={"edge": edge})).status_code == 201
+    assert (await join(http, edge)).status_code == 201
     body = delta(0, 1, *(summary(f"s{i}", text) for i, text in enumerate(texts)))
-    assert (await http.put(f"/v1/edges/{edge}/summaries", json=body)).status_code == 200
+    assert (await http.put(f"/v1/edges/{edge}/summaries", json=body, auth=signed(http, edge))).status_code == 200
 
 
 async def serve_once(http, edge, *passages, refused=""):
     """Poll once and reply to what comes; returns the request and the reply's response."""
-    polled = (await http.post(f"/v1/edges/{edge}/poll", json={"wait_s": 5})).json()["requests"]
+    polled = (await http.post(f"/v1/edges/{edge}/poll?wait_s=5", auth=signed(http, edge))).json()["requests"]
     for request in polled:
         body = {"evidence": list(passages), "refused": refused}
-        response = await http.post(f"/v1/edges/{edge}/replies/{request['request_id']}", json=body)
+        response = await http.post(f"/v1/edges/{edge}/replies/{request['request_id']}", json=body, auth=signed(http, edge))
         return request, response
     return None, None
 
@@ -105,6 +117,8 @@ def kit():
         delta=delta,
         evidence=evidence,
         enrol=enrol,
+        join=join,
+        signed=signed,
         serve_once=serve_once,
         until=until,
         settings_for=settings_for,

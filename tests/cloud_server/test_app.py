@@ -4,7 +4,9 @@ import logging
 import pytest
 
 from shared.errors import ModelUnavailable, StoreError
+from shared.identity import make_identity
 from shared.models.fake import ScriptedGenerator
+from tests.support.signed import join
 
 PUMP = "The infusion pump P-204 was replaced in March by Marlow."
 
@@ -20,12 +22,15 @@ def check_problem(response, status, code=None):
     return body
 
 
-async def test_enrolling_says_what_the_cloud_knows(service, kit):
-    response = await service.http.post("/v1/edges", json={"edge": "ward"})
-    assert (response.status_code, response.json()) == (201, {"edge": "ward", "epoch": "", "version": 0})
+async def test_joining_and_greeting_say_what_the_cloud_knows(service, kit):
+    cloud_key = service.cloud.roll.identity.public_key
+    response = await kit.join(service.http, "ward")
+    assert (response.status_code, response.json()) == (201, {"edge": "ward", "epoch": "", "version": 0, "cloud_key": cloud_key})
+    known = {"edge": "ward", "epoch": "e1", "version": 3, "cloud_key": cloud_key}
     body = kit.delta(0, 3, kit.summary("s1", "pumps"))
-    assert (await service.http.put("/v1/edges/ward/summaries", json=body)).json() == {"edge": "ward", "epoch": "e1", "version": 3}
-    assert (await service.http.post("/v1/edges", json={"edge": "ward"})).json() == {"edge": "ward", "epoch": "e1", "version": 3}
+    assert (await service.http.put("/v1/edges/ward/summaries", json=body)).json() == known
+    assert (await service.http.get("/v1/edges/ward")).json() == known
+    assert (await kit.join(service.http, "ward")).json() == known
 
 
 async def test_a_delta_sent_twice_counts_once(service, kit):
@@ -51,11 +56,12 @@ async def test_a_delta_of_a_replaced_store_is_refused(service, kit):
     check_problem(await service.http.put("/v1/edges/ward/summaries", json=kit.delta(1, 2)), 409, "stale_epoch")
 
 
-async def test_an_unknown_edge_is_404_everywhere(service, kit):
+async def test_an_edge_that_nobody_let_in_is_401_everywhere(service, kit):
     http = service.http
-    check_problem(await http.put("/v1/edges/nobody/summaries", json=kit.delta(0, 1)), 404, "not_found")
-    check_problem(await http.post("/v1/edges/nobody/poll", json={"wait_s": 0}), 404, "not_found")
-    check_problem(await http.post("/v1/edges/nobody/replies/r1", json={}), 404, "not_found")
+    check_problem(await http.get("/v1/edges/nobody"), 401, "unknown_key")
+    check_problem(await http.put("/v1/edges/nobody/summaries", json=kit.delta(0, 1)), 401, "unknown_key")
+    check_problem(await http.post("/v1/edges/nobody/poll?wait_s=0"), 401, "unknown_key")
+    check_problem(await http.post("/v1/edges/nobody/replies/r1", json={}), 401, "unknown_key")
     check_problem(await http.delete("/v1/edges/nobody"), 404, "not_found")
 
 
@@ -63,7 +69,7 @@ async def test_a_question_travels_to_the_edge_and_back(service, kit):
     await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
     serving = asyncio.create_task(kit.serve_once(service.http, "ward", kit.evidence(PUMP)))
     await kit.until(lambda: service.cloud.mailbox.online("ward"))
-    response = await service.http.post("/v1/questions", json={"question": "When was the infusion pump P-204 replaced?", "edge": "ward"})
+    response = await service.http.post("/v1/questions", json={"question": "When was the infusion pump P-204 replaced?"})
     request, replied = await serving
     assert request["question"] == "When was the infusion pump P-204 replaced?"
     assert replied.status_code == 204
@@ -76,7 +82,7 @@ async def test_a_question_travels_to_the_edge_and_back(service, kit):
 
 async def test_the_callers_remaining_time_bounds_the_answer(service, kit):
     await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
-    await service.http.post("/v1/edges/ward/poll", json={"wait_s": 0})
+    await service.http.post("/v1/edges/ward/poll?wait_s=0")
     response = await service.http.post("/v1/questions", json={"question": "infusion pump P-204 replaced?"}, headers={"deadline-ms": "200"})
     assert response.json()["edges"][0]["status"] == "late"
     assert response.json()["edges"][0]["ms"] < 2_000
@@ -94,7 +100,7 @@ async def test_matching_alone_asks_nobody(service, kit):
 async def test_a_poll_is_held_no_longer_than_the_setting(tmp_path, kit):
     async with kit.running(tmp_path, max_poll_s=0.01) as service:
         await kit.enrol(service.http, "ward", "pumps")
-        assert (await service.http.post("/v1/edges/ward/poll", json={"wait_s": 60})).json() == {"requests": []}
+        assert (await service.http.post("/v1/edges/ward/poll?wait_s=60")).json() == {"requests": []}
 
 
 async def test_a_poll_whose_caller_has_gone_is_let_go(service, kit):
@@ -104,28 +110,29 @@ async def test_a_poll_whose_caller_has_gone_is_let_go(service, kit):
     async def receive():
         if len(sent) == 0:
             sent.append(1)
-            return {"type": "http.request", "body": b'{"wait_s": 60}', "more_body": False}
+            return {"type": "http.request", "body": b"", "more_body": False}
         return {"type": "http.disconnect"}
 
     async def send(message):
         sent.append(message)
 
-    headers = [(b"content-type", b"application/json")]
+    flow = kit.signed(service.http, "ward").auth_flow(service.http.build_request("POST", "/v1/edges/ward/poll"))
     scope = {
         "type": "http",
         "method": "POST",
         "path": "/v1/edges/ward/poll",
-        "headers": headers,
+        "raw_path": b"/v1/edges/ward/poll",
+        "headers": [(name.lower(), value) for name, value in next(flow).headers.raw],
         "query_string": b"",
         "http_version": "1.1",
     }
-    await asyncio.wait_for(service.app(scope | {"raw_path": b"", "root_path": "", "scheme": "http"}, receive, send), 5)
+    await asyncio.wait_for(service.app(scope | {"root_path": "", "scheme": "http"}, receive, send), 5)
     assert service.cloud.mailbox._boxes["ward"].waiting is None
 
 
 async def test_expelling_purges_and_ends_the_poll_at_once(service, kit):
     await kit.enrol(service.http, "ward", "pumps", "nurses")
-    held = asyncio.create_task(service.http.post("/v1/edges/ward/poll", json={"wait_s": 60}))
+    held = asyncio.create_task(service.http.post("/v1/edges/ward/poll?wait_s=60"))
     await kit.until(lambda: service.cloud.mailbox.online("ward"))
     response = await service.http.delete("/v1/edges/ward")
     assert response.json() == {"edge": "ward", "summaries": 2}
@@ -138,19 +145,38 @@ async def test_an_expelled_edge_is_refused_everywhere_until_it_is_readmitted(ser
     http = service.http
     await kit.enrol(http, "ward", "pumps")
     await http.delete("/v1/edges/ward")
-    check_problem(await http.post("/v1/edges", json={"edge": "ward"}), 403, "expelled")
-    check_problem(await http.post("/v1/edges/ward/poll", json={"wait_s": 0}), 403, "expelled")
-    check_problem(await http.post("/v1/questions", json={"question": "pumps?", "edge": "ward"}), 403, "expelled")
+    check_problem(await kit.join(http, "ward"), 403, "expelled")
+    check_problem(await http.get("/v1/edges/ward"), 403, "expelled")
+    check_problem(await http.post("/v1/edges/ward/poll?wait_s=0"), 403, "expelled")
+    check_problem(await http.post("/v1/questions", json={"question": "pumps?"}, auth=kit.signed(http, "ward")), 403, "expelled")
     assert (await http.post("/v1/edges/ward/readmit")).status_code == 204
-    assert (await http.post("/v1/edges", json={"edge": "ward"})).status_code == 201
+    check_problem(await http.get("/v1/edges/ward"), 401, "unknown_key")
+    assert (await kit.join(http, "ward")).status_code == 201
     check_problem(await http.post("/v1/edges/ward/readmit"), 404, "not_found")
 
 
+async def test_a_quarantined_edge_is_listed_with_the_reason_and_keeps_its_line(service, kit):
+    http = service.http
+    await kit.enrol(http, "ward", "pumps")
+    assert (await http.post("/v1/edges/ward/quarantine", json={"reason": "odd summaries"})).status_code == 204
+    (row,) = (await http.get("/v1/edges")).json()["edges"]
+    assert row["quarantined"] == "odd summaries"
+    assert (await http.put("/v1/edges/ward/summaries", json=kit.delta(1, 2, kit.summary("s2", "nurses")))).status_code == 200
+    assert (await http.post("/v1/edges/ward/release")).status_code == 204
+    (row,) = (await http.get("/v1/edges")).json()["edges"]
+    assert row["quarantined"] == ""
+
+
+async def test_an_edge_that_never_joined_cannot_be_set_aside_or_released(service):
+    check_problem(await service.http.post("/v1/edges/nobody/quarantine", json={}), 404, "not_found")
+    check_problem(await service.http.post("/v1/edges/nobody/release"), 404, "not_found")
+
+
 async def test_an_edge_of_another_protocol_version_is_refused_with_both_named(service):
-    response = await service.http.post("/v1/edges", json={"edge": "ward", "wire_version": 2})
+    response = await join(service.http, "ward", make_identity(), wire_version=1)
     detail = check_problem(response, 409, "wire_version")["detail"]
-    assert "edge speaks version 2" in detail
-    assert "cloud speaks version 1" in detail
+    assert "edge speaks version 1" in detail
+    assert "cloud speaks version 2" in detail
 
 
 async def test_a_model_that_is_away_is_a_503_problem(tmp_path, kit):
@@ -192,7 +218,7 @@ async def test_a_state_folder_that_cannot_be_used_is_a_store_error(tmp_path, kit
 
 async def test_the_log_has_one_line_a_request_and_no_content(service, kit, caplog):
     with caplog.at_level(logging.INFO, logger="dgrag.cloud.access"):
-        await service.http.post("/v1/questions", json={"question": "secret diagnosis", "edge": "ward"})
+        await service.http.post("/v1/questions", json={"question": "secret diagnosis"})
         await service.http.delete("/v1/edges/ward-of-secrets")
         await service.http.get("/secret%0Aforged line")
     assert len(caplog.messages) == 3

@@ -16,13 +16,13 @@ async def check_refused(service, response, *allowed):
 
 
 RAW = [
-    b'{"wait_s": NaN}',
-    b'{"wait_s": Infinity}',
-    b'{"wait_s": 1e999}',
-    b'{"wait_s": -1}',
-    b'{"wait_s": "\\ud800"}',
+    b'{"seq": NaN}',
+    b'{"seq": Infinity}',
+    b'{"seq": 1e999}',
+    b'{"seq": -1}',
+    b'{"seq": "\\ud800"}',
     b'{"\\ud800": 1}',
-    b'{"wait_s": 1, "more": NaN}',
+    b'{"seq": 1, "more": NaN}',
     b"",
     b"{",
     b"[]",
@@ -30,22 +30,22 @@ RAW = [
     b"\xff\xfe",
     b"[" * 100_000,
     b"9" * 100_000,
-    b'{"wait_s": ' + b"9" * 5_000 + b"}",
-    b'{"wait_s": [[[[]]]]}',
+    b'{"seq": ' + b"9" * 5_000 + b"}",
+    b'{"seq": [[[[]]]]}',
 ]
 
 
 @pytest.mark.parametrize("content", RAW, ids=[repr(raw[:20]) for raw in RAW])
 async def test_a_body_that_is_nonsense(service, kit, content):
     await kit.enrol(service.http, "ward", "pumps")
-    response = await service.http.post("/v1/edges/ward/poll", content=content, headers={"content-type": "application/json"})
-    await check_refused(service, response, 400, 422)
+    response = await service.http.put("/v1/edges/ward/ledger", content=content, headers={"content-type": "application/json"})
+    await check_refused(service, response, 400, 413, 422)
     assert b"NaN" not in response.content
 
 
 @pytest.mark.parametrize("edge", ["", "A", "a/b", "../x", "a" * 64, "a\u0000b", "-a", "a b", "é", None, 7, "\ud800", "a\n"])
 async def test_a_name_that_no_edge_may_have(service, edge):
-    content = json.dumps({"edge": edge})
+    content = json.dumps({"edge": edge, "public_key": "A" * 43 + "="})
     response = await service.http.post("/v1/edges", content=content, headers={"content-type": "application/json"})
     await check_refused(service, response)
 
@@ -54,14 +54,22 @@ async def test_a_name_that_no_edge_may_have(service, edge):
     "path",
     [NUL_PATH, "/v1/edges/%2e%2e%2fx/poll", "/v1/edges/" + "a" * 5_000 + "/poll", "/v1/edges/%ff/poll", "/v1/edges/a%0d%0ab/poll"],
 )
-async def test_a_path_that_no_edge_may_have(service, path):
-    await check_refused(service, await service.http.post(path, json={"wait_s": 0}))
+async def test_a_path_that_no_edge_may_have(service, kit, path):
+    await kit.enrol(service.http, "ward", "pumps")
+    await check_refused(service, await service.http.post(path, auth=kit.signed(service.http, "ward")))
+
+
+@pytest.mark.parametrize("wait_s", ["NaN", "Infinity", "1e999", "-1", "61", "", "x", "%00", "1&wait_s=x"])
+async def test_a_wait_that_no_poll_may_have(service, kit, wait_s):
+    await kit.enrol(service.http, "ward", "pumps")
+    await check_refused(service, await service.http.post(f"/v1/edges/ward/poll?wait_s={wait_s}"))
 
 
 @pytest.mark.parametrize("request_id", ["%00", "a" * 5_000, "%ff", "..%2f", "a%20b"])
 async def test_a_request_id_that_none_may_have(service, kit, request_id):
     await kit.enrol(service.http, "ward", "pumps")
-    await check_refused(service, await service.http.post(f"/v1/edges/ward/replies/{request_id}", json={}))
+    path = f"/v1/edges/ward/replies/{request_id}"
+    await check_refused(service, await service.http.post(path, json={}, auth=kit.signed(service.http, "ward")))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +169,7 @@ async def test_a_body_over_the_cap_is_cut_while_it_comes(service):
             read += 2**20
             yield b"x" * 2**20
 
-    response = await service.http.post("/v1/questions", content=endless(), headers={"content-type": "application/json"})
+    response = await service.http.post("/v1/questions", content=endless(), headers={"content-type": "application/json"}, auth=None)
     await check_refused(service, response, 413)
     assert response.json()["code"] == "too_large"
     assert read <= service.cloud.settings.max_body_bytes + 2**20

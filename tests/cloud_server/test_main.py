@@ -7,6 +7,7 @@ import pytest
 
 from cloud_server import __main__ as entry
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from tests.support.signed import AsEdges, join
 
 
 def free_port():
@@ -35,8 +36,9 @@ async def test_stopping_releases_held_polls_at_once(tmp_path, monkeypatch, kit):
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=20) as http:
         serving = asyncio.create_task(server._serve())
         await eventually(lambda: server.started)
-        await http.post("/v1/edges", json={"edge": "ward"})
-        held = asyncio.create_task(http.post("/v1/edges/ward/poll", json={"wait_s": 30}))
+        http.auth = AsEdges(server._cloud.roll.identity.key_id)
+        await join(http, "ward", http.auth.identity("ward"))
+        held = asyncio.create_task(http.post("/v1/edges/ward/poll?wait_s=30"))
         await eventually(lambda: server._cloud.mailbox.online("ward"))
         server.should_exit = True
         async with asyncio.timeout(4):

@@ -19,8 +19,10 @@ DOCUMENTS: dict[str, dict[str, Any]] = {}
 EDGE = os.environ.get("DGRAG_EDGE_ID", "edge")
 
 
-def answer(question: str) -> dict[str, Any]:
+def answer(asked: dict[str, Any]) -> dict[str, Any]:
+    question, waits = asked["question"], asked.get("allow_escalation") == "ask"
     return {
+        "would_ask": question if waits else "",
         "query_id": "q1",
         "answer": f"{EDGE} knows: {question}",
         "citations": [],
@@ -48,7 +50,9 @@ class Service(BaseHTTPRequestHandler):
         elif self.path == "/v1/status":
             self.reply(200, status())
         elif self.path == "/v1/edges":
-            self.reply(200, {"edges": [{"edge": "ward", "online": True, "last_seen": 0, "summaries": 2, "version": 4, "epoch": "e"}]})
+            row = {"edge": "ward", "online": True, "last_seen": 0, "summaries": 2, "version": 4, "epoch": "e"}
+            trust = {"quarantined": "", "held_back": 0, "reliability": 1.0, "ledger": 7}
+            self.reply(200, {"edges": [{**row, **trust}]})
         else:
             self.reply(200, DOCUMENTS[self.path.rpartition("/")[2]])
 
@@ -57,7 +61,7 @@ class Service(BaseHTTPRequestHandler):
         if self.path == "/v1/query":
             asked = json.loads(data)
             later = {"title": "Not Implemented", "detail": "the global mode comes with a later release", "code": "not_built"}
-            self.reply(501, later) if asked["mode"] == "global" else self.reply(200, answer(asked["question"]))
+            self.reply(501, later) if asked["mode"] == "global" else self.reply(200, answer(asked))
         elif self.path == "/v1/match":
             self.reply(200, {"matches": [{"edge": "ward", "summary_id": "s1", "score": 0.5}]})
         else:

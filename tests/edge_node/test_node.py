@@ -27,7 +27,7 @@ def node(tmp_path):
 @contextlib.asynccontextmanager
 async def served(node):
     app = create_app(node)
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://edge") as http:
+    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http:
         yield http
 
 

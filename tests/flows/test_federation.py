@@ -48,7 +48,7 @@ async def federation(folder, *, cloud_answer, edge_answers, **settings):
         edges, lines = {}, {}
         for name, (text, answer) in edge_answers.items():
             lines[name] = SwitchableTransport(app)
-            http = httpx.AsyncClient(transport=lines[name], base_url="http://cloud")
+            http = httpx.AsyncClient(transport=lines[name], base_url="http://127.0.0.1")
             started = running_edge(folder / name, id=name, strategy="dgrag", generator=scripted(answer), cloud=http, **settings)
             edges[name] = await stack.enter_async_context(started)
             await edges[name].add("report.md", text)

@@ -33,7 +33,7 @@ async def test_a_restored_edge_syncs_under_a_new_epoch_and_the_cloud_converges(t
     async with running_cloud(tmp_path / "cloud", "-") as (_, app):
 
         def started():
-            http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://cloud")
+            http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
             return running_edge(tmp_path / "ward", strategy="dgrag", cloud=http)
 
         async with started() as edge:

@@ -1,11 +1,12 @@
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.citations import MAX_QUOTE_CHARS, cite, content_words, inert
-from shared.records import ChunkId, DocumentId, EdgeId, Evidence
+from shared.citations import MAX_ANSWER_CHARS, MAX_QUOTE_CHARS, checked_answer, cite, content_words
+from shared.records import Answer, ChunkId, Citation, DocumentId, EdgeId, EdgeReport, Evidence
 
 PUMPS = "Ward 3 has two pumps. Pump P-204 was replaced in March by the Marlow company. It is blue."
 LOANS = "The bank lends at most 40,000 crowns. A loan over five years costs 4 percent a year."
@@ -163,31 +164,6 @@ def test_a_quote_is_at_most_300_characters_and_an_exact_part_of_the_passage():
     assert long[citation.span[0] - 10 : citation.span[1] - 10] == citation.quote
 
 
-@pytest.mark.parametrize(
-    ("marked_up", "shown"),
-    [
-        ("see [the manual](http://x.example)", "see the manual"),
-        ("see [the manual](javascript:alert(1))", "see the manual"),
-        ("![](http://x.example/p.png?q=secret)done", "done"),
-        ("![plan](p.png)", "plan"),
-        ("[![a](b)](c)", "a"),
-        ("<b>bold</b>", "bold"),
-        ("<script>alert(1)</script>", "alert(1)"),
-        ("<<b>script>x", "x"),
-        ("<img src=x onerror=alert(1)", "< img src=x onerror=alert(1)"),
-        ("<!-- hidden -->seen", "seen"),
-        ("3 < 5 and 7 > 6", "3 < 5 and 7 > 6"),
-        ("a <- b", "a <- b"),
-        ("nul\x00bell\x07", "nulbell"),
-        ("\u202eturned", "turned"),
-        ("half \ud800 pair", "half ? pair"),
-        ("two\nlines\tkept", "two\nlines\tkept"),
-    ],
-)
-def test_markup_is_made_inert(marked_up, shown):
-    assert inert(marked_up) == shown
-
-
 def test_a_linked_marker_is_a_marker():
     assert cite("The pump was replaced [1](http://x.example).", EVIDENCE)[0] == "The pump was replaced [1]."
 
@@ -221,3 +197,57 @@ def test_markers_and_citations_always_agree(answer):
 def test_any_text_can_be_cited(answer, source):
     text, _ = cite(answer, [passage(source)] if source else [])
     text.encode("utf-8")
+
+
+def test_a_passage_that_may_not_be_quoted_is_cited_without_its_words():
+    text, (citation,) = cite("Pump P-204 was replaced in March [1].", [replace(passage(PUMPS), quotable=False)])
+    assert (text, citation.quote, citation.span) == ("Pump P-204 was replaced in March [1].", "", (122, 177))
+
+
+def test_a_quote_and_a_documents_name_are_inert():
+    marked = replace(passage("See [the pump](http://x.example) <img src=x> P-204."), document="<b>[a](b)</b>\nwww.x.example")
+    _, (citation,) = cite("The pump P-204 [1].", [marked])
+    assert (citation.quote, citation.document) == ("See the pump  P-204.", "a x.example")
+
+
+def cited(n, quote="It says so."):
+    return Citation(n, EdgeId("plant"), DocumentId("d"), "doc.md", ChunkId("d:0"), (0, 9), quote, 0.5)
+
+
+def foreign(text, *citations, **changes):
+    return replace(Answer("q", text, citations, "cloud"), **changes)
+
+
+def test_a_foreign_answers_markers_and_citations_agree():
+    checked = checked_answer(foreign("A [7]. B [2]. C [2][9]. D [3].", cited(3), cited(7), cited(2), cited(5)))
+    assert checked.answer == "A [1]. B [2]. C [2]. D [3]."
+    assert [citation.n for citation in checked.citations] == [1, 2, 3]
+
+
+def test_what_is_checked_already_stays_as_it_is():
+    said = foreign("The pump was replaced [1]. A loan costs 4 percent [2][1].", cited(1), cited(2))
+    assert checked_answer(said) == said
+
+
+def test_a_foreign_answer_is_inert_wherever_it_holds_text():
+    report = EdgeReport(EdgeId("plant"), "evidence", "refused", 1, 9, 0, "see [x](http://y.example)\nnow")
+    hostile = foreign(
+        "![a](http://z.example/p) <script>x</script> [1]", cited(1, "<img src=x>"), edges=(report,), reason="https://w.example"
+    )
+    checked = checked_answer(hostile)
+    assert (checked.answer, checked.citations[0].quote) == ("a x [1]", "")
+    assert (checked.edges[0].reason, checked.reason) == ("see x now", "w.example")
+
+
+def test_a_foreign_answer_has_a_bounded_length():
+    checked = checked_answer(foreign("[" * 100_000, *[cited(n, "x" * 1_000) for n in range(1, 500)]))
+    assert len(checked.answer) <= MAX_ANSWER_CHARS
+    (citation,) = checked_answer(foreign("A [1].", cited(1, "x" * 1_000))).citations
+    assert len(citation.quote) == MAX_QUOTE_CHARS
+
+
+@given(st.lists(st.sampled_from(["A pump", "[1]", "[2]", "[9]", ". ", "[x](y)", "<b>", "[1](z)"]), max_size=12).map("".join))
+def test_a_foreign_answer_that_was_checked_once_is_checked(text):
+    once = checked_answer(foreign(text, cited(1), cited(2)))
+    assert {int(n) for n in re.findall(r"\[(\d+)\]", once.answer)} == {citation.n for citation in once.citations}
+    assert checked_answer(once) == once

@@ -13,6 +13,7 @@ from edge_node.strategies.base import Tools
 from shared.clock import SystemClock
 from shared.models.fake import HashEmbedder, ScriptedGenerator
 from shared.records import Chunk
+from tests.support.sharing import sharing_of
 
 TEXTS = {
     "ward.md": "Juniper Ward bought the Fenlow Ventilator in March. The Fenlow Ventilator has an air filter.",
@@ -28,7 +29,8 @@ class Bench:
         self.database = Database(folder / "edge.db")
         self.documents = DocumentStore(self.database, SystemClock())
         self.graph = GraphStore(self.database)
-        tools = Tools("ward", self.documents, self.graph, HashEmbedder(), ScriptedGenerator(lambda prompt: ""), "numpy")
+        generator, sharing = ScriptedGenerator(lambda prompt: ""), sharing_of(self.documents, self.graph)
+        tools = Tools("ward", self.documents, self.graph, HashEmbedder(), generator, sharing, "numpy")
         self.strategy = open_strategy(name, tools, EdgeSettings(strategy=name, state_dir=folder))
 
     async def add(self, name):

@@ -53,6 +53,6 @@ async def running_edge(folder, *, generator=None, embedder=None, cloud=None, ret
         chosen, Parts(generator or scripted(), embedder or HashEmbedder(), WordTokenizer(), cloud, retries=retries or RetryBudget())
     )
     app = create_app(node)
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://edge") as http:
+    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http:
         await until(lambda: not node.failed)
         yield Edge(node, http)

@@ -16,6 +16,7 @@ from edge_node.strategies.dgrag.strategy import DGRAG, Options
 from shared.clock import SystemClock
 from shared.models.fake import HashEmbedder, ScriptedGenerator
 from shared.records import Chunk, EntityMention, RelationMention
+from tests.support.sharing import sharing_of
 
 
 class Told:
@@ -54,7 +55,9 @@ class Bench:
         self.model = ScriptedGenerator(lambda prompt: self.reply(prompt))
         self.told = Told()
         remembering = RememberingGenerator(self.model, self.database, SystemClock())
-        self.tools = Tools("ward", self.documents, self.graph, embedder or HashEmbedder(), remembering, "numpy")
+        self.tools = Tools(
+            "ward", self.documents, self.graph, embedder or HashEmbedder(), remembering, sharing_of(self.documents, self.graph), "numpy"
+        )
         knobs = EdgeSettings(**({"state_dir": folder, "subgraph_entities": 2} | settings))
         options = Options(**{name: getattr(knobs, name) for name in Options.__dataclass_fields__})
         self.strategy = DGRAG(self.tools, options, self.told)
@@ -71,10 +74,10 @@ class Bench:
         finally:
             bench.database.close()
 
-    async def add(self, name, names, *, related=(), definitions=(), text=""):
+    async def add(self, name, names, *, related=(), definitions=(), text="", labels=()):
         """A document of one chunk that names entities and relates some of them; in place of a former one of this name."""
         text = text or f"{name}: {', '.join(names)}; {related}; {definitions}"
-        document_id = self.documents.accept(name, text.encode(), reader="a.md").document_id
+        document_id = self.documents.accept(name, text.encode(), reader="a.md", labels=labels).document_id
         chunk = Chunk(f"{document_id}:0", document_id, 0, text, 0, len(text), 3)
         self.told.said[chunk.chunk_id] = said_of(chunk, names, related, definitions)
         await self.strategy.add([chunk], silent)

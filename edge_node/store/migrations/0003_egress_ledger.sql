@@ -3,7 +3,7 @@
 CREATE TABLE egress (
     seq       INTEGER PRIMARY KEY,        -- 1, 2, … without a gap
     at        REAL NOT NULL,              -- seconds since the epoch
-    kind      TEXT NOT NULL,              -- enrolment, rotation, summaries, evidence, refusal, question, head
+    kind      TEXT NOT NULL,              -- enrolment, rotation, summaries, evidence, refusal, question, head, restored
     recipient TEXT NOT NULL,              -- where the bytes go: the cloud's URL without user and password
     requester TEXT NOT NULL,              -- for whom: an edge, "operator:<name>"; '': the cloud itself
     purpose   TEXT NOT NULL,              -- as the requester states it; '': none
@@ -24,4 +24,6 @@ CREATE TABLE egress_heads (               -- the cloud has seen the chain up to 
     at        REAL NOT NULL,              -- by the cloud's clock
     signature TEXT NOT NULL,
     PRIMARY KEY (epoch, seq)
-) WITHOUT ROWID;
+);
+
+CREATE INDEX documents_labels ON documents (labels, document_id);   -- the sharing policy asks which labels there are, and whose

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from edge_node.graph.knowledge_graph import Adjacency, Graph
+from shared.records import DocumentId, Entity, Relation, document_of
 
 RRF = 60  # constant of reciprocal-rank fusion (Cormack et al. 2009)
 NEIGHBOURS = 5  # one-hop relations per hit entity, strongest first
@@ -25,6 +26,21 @@ class Hits:
 
     entities: tuple[tuple[str, float], ...]
     relations: tuple[tuple[tuple[str, str], float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a question may see where some documents are withheld from who asks."""
+
+    withheld: frozenset[DocumentId]
+
+    def some(self, item: Entity | Relation | None) -> bool:
+        """Whether a document that is not withheld tells of it. What is gone from the graph counts, as its index follows soon."""
+        return item is None or not self.withheld or any(document_of(chunk_id) not in self.withheld for chunk_id in item.chunk_ids)
+
+    def chunks(self, support: Mapping[str, float]) -> dict[str, float]:
+        """Without the chunks of the withheld documents."""
+        return {chunk_id: score for chunk_id, score in support.items() if document_of(chunk_id) not in self.withheld}
 
 
 def pair(source: str, target: str) -> tuple[str, str]:

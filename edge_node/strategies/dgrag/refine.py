@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from edge_node.graph.knowledge_graph import Graph, describe
 from edge_node.graph.model_summaries import Written, model_description, model_summary
-from edge_node.graph.summaries import extractive_summary, part_of
+from edge_node.graph.summaries import extractive_summary
 from edge_node.store.graph import StoredSummary
 from edge_node.store.replies import RememberingGenerator
 from edge_node.strategies.base import Cost, Progress, Tools
 from edge_node.strategies.dgrag.merging import descriptions_hash
 from edge_node.strategies.dgrag.settle import Settler
-from edge_node.strategies.dgrag.telling import facts_of
+from edge_node.strategies.dgrag.telling import facts_of, summary_hash
 from shared.errors import ModelReplyError
 from shared.ports import Prompt, Reply
 from shared.records import Summary, SummaryId
@@ -59,6 +59,7 @@ class Refiner:
     def __init__(self, tools: Tools, settler: Settler, limits: Limits) -> None:
         self._model = Unkept(tools.generator)
         self._store = tools.graph
+        self._sharing = tools.sharing
         self._settler = settler
         self._limits = limits
         self.stale = 0  # texts that the model should still write
@@ -112,7 +113,7 @@ class Refiner:
             found = await asyncio.to_thread(self._part, subgraph_id)
         if found is None:
             return Cost()
-        stored, part = found
+        stored, part, mask = found
         try:
             written = await model_summary(self._model, part, deadline_s=self._limits.deadline_s)
         except ModelReplyError as error:  # of this text only: the plain one stays
@@ -120,19 +121,19 @@ class Refiner:
             text, cost = extractive_summary(part), Cost(calls=1)
         else:
             text, cost = written.text, _cost(written)
-        summary = Summary(SummaryId(subgraph_id), text, len(part.entities), len(part.relations))
+        summary = Summary(SummaryId(subgraph_id), mask(text), len(part.entities), len(part.relations))
         better = StoredSummary(summary, stored.input_hash, facts_of(part), stale=False)
         async with self._settler.lock:
             await asyncio.to_thread(self._store.save_summary, better, asked_for=stored.input_hash)
         return cost
 
-    def _part(self, subgraph_id: str) -> tuple[StoredSummary, Graph] | None:
-        """The stored summary, and the part as it is now; None where it is gone."""
-        stored, members = self._store.stored_summaries([subgraph_id]).get(subgraph_id), self._settler.placer.parts.members.get(subgraph_id)
-        view = self._settler.view
-        if stored is None or members is None or not view.graph.entities.keys() >= set(members):
+    def _part(self, subgraph_id: str) -> tuple[StoredSummary, Graph, Callable[[str], str]] | None:
+        """The stored summary, the part as the cloud may know it, and what masks its text; None where it is gone or holds nothing."""
+        release = self._sharing.summaries()
+        stored, part = self._store.stored_summaries([subgraph_id]).get(subgraph_id), self._settler.released_part(subgraph_id, release)
+        if stored is None or part is None or summary_hash(part) != stored.input_hash:  # the next settle sees that
             return None
-        return stored, part_of(view.graph, view.adjacency, members)
+        return stored, part, release.redactor.mask
 
 
 def _cost(written: Written) -> Cost:

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from edge_node.graph.knowledge_graph import changed_graph, difference
-from edge_node.store.graph import Settlement
+from edge_node.graph.knowledge_graph import Graph, changed_graph, difference
+from edge_node.policy.release import SummaryRelease
+from edge_node.store.graph import OBEYS, Settlement
 from edge_node.store.mentions import Changes
 from edge_node.store.passages import text_hash
 from edge_node.store.vectors import VectorKind, VectorRows
@@ -21,8 +22,9 @@ from edge_node.strategies.base import Progress, Tools
 from edge_node.strategies.dgrag.embedding import embed_texts
 from edge_node.strategies.dgrag.merging import Merged, Merger
 from edge_node.strategies.dgrag.placing import Placed, Placer
-from edge_node.strategies.dgrag.resolve import Resolver
-from edge_node.strategies.dgrag.telling import SummaryForm, Told, fact_numbers, tell
+from edge_node.strategies.dgrag.releasing import released_parts
+from edge_node.strategies.dgrag.resolve import Resolved, Resolver
+from edge_node.strategies.dgrag.telling import SummaryForm, Told, disobeying, fact_numbers, tell
 from edge_node.strategies.dgrag.view import View, entity_text, pair_of, relation_key, relation_text
 
 SUMMARISED_BY = "summarised_by"  # key in meta
@@ -54,6 +56,7 @@ class Settler:
 
     def __init__(self, tools: Tools, options: SettleOptions) -> None:
         self._store = tools.graph
+        self._sharing = tools.sharing
         self._embedder = tools.embedder
         self._index = tools.index
         self._options = options
@@ -86,10 +89,11 @@ class Settler:
         async with self.lock:
             if self._doubtful:
                 await self._read()
+            release = await asyncio.to_thread(self._sharing.summaries)
             changes = await asyncio.to_thread(self._store.mentions.changes)
-            if changes.seq:
+            if changes.seq or await asyncio.to_thread(self._store.database.meta, OBEYS) != release.obeys:
                 self._doubtful = True
-                await self._settle(changes, progress)
+                await self._settle(changes, release, progress)
                 self._doubtful = False
 
     async def _read(self) -> None:
@@ -120,7 +124,7 @@ class Settler:
             self._store.mark_all_stale()
         self._store.database.set_meta(SUMMARISED_BY, self._options.summaries)
 
-    async def _settle(self, changes: Changes, progress: Progress) -> None:
+    async def _settle(self, changes: Changes, release: SummaryRelease, progress: Progress) -> None:
         progress("merge", 0, 1)
         old = self.view
         resolved = await self._resolver.resolve(changes.entities)
@@ -133,10 +137,10 @@ class Settler:
         relations = await self._renew("relation", pairs, progress)
         progress("partition", 0, 1)
         placed = await asyncio.to_thread(self.placer.place, new, merged)
-        told = await asyncio.to_thread(self._tell, new, placed, merged)
+        told = await asyncio.to_thread(self._tell, new, placed, merged, resolved, release)
         settlement = Settlement(
             changes.seq, resolved.keys, resolved.pairs, placed.change.changed, placed.change.gone,
-            told.changed, told.kept, merged.outdated, placed.drift,
+            told.changed, told.kept, merged.outdated, placed.drift, release.obeys,
         )  # fmt: skip
         self._commit = asyncio.ensure_future(asyncio.to_thread(self._store.commit, settlement))
         await asyncio.shield(self._commit)
@@ -159,15 +163,28 @@ class Settler:
             await asyncio.to_thread(self._store.vectors.save, kind, rows, drop=gone)
         return _Renewed(rows, gone)
 
-    def _tell(self, view: View, placed: Placed, merged: Merged) -> Told:
-        """Summaries of the parts in which something may be different."""
+    def _tell(self, view: View, placed: Placed, merged: Merged, resolved: Resolved, release: SummaryRelease) -> Told:
+        """Summaries of the parts in which something may be different; of all where the policy or a document's labels have changed."""
         before, after = self.placer.parts, placed.parts
         seen = [*merged.entities, *(end for pair in merged.relations for end in pair)]
         touched = {after.home[key] for key in seen if key in after.home} | {part.subgraph_id for part in placed.change.changed}
         removed_from = {parts.home[key] for parts in (before, after) for key in merged.removed if key in parts.home}
         removed_from |= self._store.telling_of(fact_numbers(merged.removed))  # a text may be older than the part that it stands for
-        members = {key: after.members[key] for key in sorted(touched | removed_from) if key in after.members}
-        return tell(view.graph, view.adjacency, members, self._store.stored_summaries(members), removed_from, self._form)
+        obeyed = self._store.database.meta(OBEYS) == release.obeys
+        members = {key: after.members[key] for key in sorted(touched | removed_from if obeyed else after.members) if key in after.members}
+        canonical = {key: entity for key, entity in {**self._resolver.canonical, **resolved.now}.items() if key != entity}
+        parts = released_parts(view, members, release, self._store.mentions, canonical)
+        stored, mask = self._store.stored_summaries(members), release.redactor.mask
+        if not obeyed:
+            removed_from |= disobeying(parts, stored, mask)
+        return tell(parts, stored, removed_from, self._form, mask)
+
+    def released_part(self, subgraph_id: str, release: SummaryRelease) -> Graph | None:
+        """What the cloud may know of a part now; None where the part is gone, or what is shown is older than the partition."""
+        members = self.placer.parts.members.get(subgraph_id)
+        if members is None or not self.view.graph.entities.keys() >= set(members):
+            return None
+        return released_parts(self.view, {subgraph_id: members}, release, self._store.mentions, self._resolver.canonical)[subgraph_id]
 
 
 def _shown(view: View, entities: _Renewed, relations: _Renewed) -> View:

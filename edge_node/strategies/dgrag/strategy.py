@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from edge_node.graph.extractor import Extractor, Extracts
 from edge_node.graph.model_extraction import ModelExtractor
 from edge_node.graph.nlp import SpacyExtractor
-from edge_node.store.passages import Passages
-from edge_node.strategies.base import Added, Cost, Progress, Retrieval, Tools
-from edge_node.strategies.dgrag.dual_level import Hits, chunk_support, fact_lines, fuse, neighbours, rank_by
+from edge_node.store.passages import Passages, top_allowed
+from edge_node.strategies.base import NOTHING_WITHHELD, Added, Cost, Progress, Retrieval, Tools
+from edge_node.strategies.dgrag.dual_level import Hits, Shown, chunk_support, fact_lines, fuse, neighbours, rank_by
 from edge_node.strategies.dgrag.keywords import KeywordFinder, ModelKeywords, NlpKeywords
 from edge_node.strategies.dgrag.refine import Limits, Refiner, Unkept
 from edge_node.strategies.dgrag.settle import SettleOptions, Settler
 from edge_node.strategies.dgrag.view import View, pair_of
 from edge_node.strategies.dgrag.views import graphml, neighbourhood
 from shared.ports import FloatArray
-from shared.records import Chunk, ChunkId
+from shared.records import Chunk, ChunkId, DocumentId
 
 if TYPE_CHECKING:
     from edge_node.settings import EdgeSettings
@@ -105,29 +106,37 @@ class DGRAG:
 
     # ------------------------------------------------------------ read path
 
-    async def retrieve(self, question: str, *, budget_tokens: int, top_k: int) -> Retrieval:
+    async def retrieve(
+        self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
+    ) -> Retrieval:
         """④ Entities by low-level keywords, relations by high-level ones, one hop further, then the chunks they carry.
 
         The chunks' order fuses graph support with the chunks' own nearness to the question; a passage's score is the latter.
         """
         keywords = await self._keywords.find(question)
         low, high, whole = await self._tools.embedder.embed([", ".join(keywords.low), ", ".join(keywords.high), question])
-        return await asyncio.to_thread(self._found, self._settler.view, (low, high, whole), budget_tokens=budget_tokens, top_k=top_k)
+        found = partial(self._found, self._settler.view, Shown(withheld), (low, high, whole))
+        return await asyncio.to_thread(found, budget_tokens=budget_tokens, top_k=top_k)
 
-    def _found(self, view: View, vectors: tuple[FloatArray, FloatArray, FloatArray], *, budget_tokens: int, top_k: int) -> Retrieval:
+    def _found(
+        self, view: View, shown: Shown, vectors: tuple[FloatArray, FloatArray, FloatArray], *, budget_tokens: int, top_k: int
+    ) -> Retrieval:
         """vectors: of the low-level keywords, of the high-level ones, of the question."""
         low, high, whole = vectors
-        hits = Hits(tuple(view.entities.top(low, top_k)), tuple((pair_of(key), score) for key, score in view.relations.top(high, top_k)))
-        near = neighbours(hits, view.adjacency)
-        support = chunk_support(hits, near, view.graph)
-        nearest = self._passages.top(whole, top_k)
+        entities = top_allowed(view.entities, low, top_k, lambda key: shown.some(view.graph.entities.get(key)))
+        relations = top_allowed(view.relations, high, top_k, lambda key: shown.some(view.graph.relations.get(pair_of(key))))
+        hits = Hits(tuple(entities), tuple((pair_of(key), score) for key, score in relations))
+        near = [(edge, score) for edge, score in neighbours(hits, view.adjacency) if shown.some(view.graph.relations.get(edge))]
+        support = shown.chunks(chunk_support(hits, near, view.graph))
+        nearest = self._passages.top(whole, top_k, shown.withheld)
         ranked = fuse([rank_by(support, top_k), [key for key, _ in nearest]])[:top_k]
         cosine = self._passages.scores(whole, ranked)
         facts_tokens = int(budget_tokens * self._options.facts_share)
         scored = [(chunk_id, cosine[chunk_id]) for chunk_id in ranked if chunk_id in cosine]
         evidence = self._passages.read(scored, budget_tokens=budget_tokens - facts_tokens)
-        shown = frozenset(item.chunk_id for item in evidence)
-        lines = fact_lines([edge for edge, _ in [*hits.relations, *near]], view.graph, skip_chunks=shown)
+        read = frozenset(item.chunk_id for item in evidence)
+        edges = [edge for edge, _ in [*hits.relations, *near]] if not shown.withheld else []  # a fact may be of a withheld document
+        lines = fact_lines(edges, view.graph, skip_chunks=read)
         return Retrieval(evidence, _within(lines, facts_tokens))
 
     # ------------------------------------------------------------ views

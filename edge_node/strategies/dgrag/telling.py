@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import orjson
 
-from edge_node.graph.knowledge_graph import Adjacency, Graph
-from edge_node.graph.summaries import extractive_summary, part_of
+from edge_node.graph.knowledge_graph import Graph
+from edge_node.graph.summaries import extractive_summary
 from edge_node.store.graph import StoredSummary
 from edge_node.store.passages import text_hash
 from shared.checksum import crc
@@ -32,17 +32,15 @@ class Told:
 
 
 def tell(
-    graph: Graph,
-    adjacency: Adjacency,
-    members: Mapping[str, Sequence[str]],
+    parts: Mapping[str, Graph],
     stored: Mapping[str, StoredSummary],
     removed_from: Collection[str],
     form: SummaryForm,
+    mask: Callable[[str], str],
 ) -> Told:
-    """Look at the parts ``members``. removed_from: those whose text may tell of something that was removed: it must not stay."""
+    """Look at parts as they may be told. removed_from: those whose text may tell of something that was removed: it must not stay."""
     told = Told([], [])
-    for subgraph_id, keys in members.items():
-        part = part_of(graph, adjacency, keys)
+    for subgraph_id, part in parts.items():
         old, made_of = stored.get(subgraph_id), summary_hash(part)
         if old is not None and old.input_hash == made_of and subgraph_id not in removed_from:
             continue
@@ -50,12 +48,21 @@ def tell(
             stale = old.stale or changed_share(old.facts, facts_of(part)) >= form.staleness
             told.kept.append(replace(old, input_hash=made_of, stale=stale))
             continue
-        text = extractive_summary(part)
+        text = mask(extractive_summary(part))
         summary = Summary(SummaryId(subgraph_id), text, len(part.entities), len(part.relations))
         facts = facts_of(part) if form.by_model else ()  # a plain text is always of its part as it is
-        new = StoredSummary(summary, made_of, facts, stale=form.by_model)
+        new = StoredSummary(summary, made_of, facts, stale=form.by_model and bool(part.entities))
         (told.kept if old is not None and old.summary == summary else told.changed).append(new)
     return told
+
+
+def disobeying(parts: Mapping[str, Graph], stored: Mapping[str, StoredSummary], mask: Callable[[str], str]) -> set[str]:
+    """Parts whose stored text is of other facts than may be told now, or holds what is masked now."""
+    return {
+        subgraph_id
+        for subgraph_id, old in stored.items()
+        if old.input_hash != summary_hash(parts[subgraph_id]) or mask(old.summary.text) != old.summary.text
+    }
 
 
 def summary_hash(part: Graph) -> str:

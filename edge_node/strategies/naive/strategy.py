@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from edge_node.store.passages import Passages
-from edge_node.strategies.base import Added, Cost, Progress, Retrieval, Tools
+from edge_node.strategies.base import NOTHING_WITHHELD, Added, Cost, Progress, Retrieval, Tools
 from shared.errors import InputError
-from shared.records import Chunk, ChunkId
+from shared.records import Chunk, ChunkId, DocumentId
 
 if TYPE_CHECKING:
     from edge_node.settings import EdgeSettings
@@ -51,10 +51,12 @@ class Naive:
         """Nothing is written by a model."""
         return Cost()
 
-    async def retrieve(self, question: str, *, budget_tokens: int, top_k: int) -> Retrieval:
+    async def retrieve(
+        self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
+    ) -> Retrieval:
         """The chunks nearest the question."""
         vector = (await self._tools.embedder.embed([question]))[0]
-        ranked = await asyncio.to_thread(self._passages.top, vector, top_k)
+        ranked = await asyncio.to_thread(self._passages.top, vector, top_k, withheld)
         return Retrieval(await asyncio.to_thread(self._passages.read, ranked, budget_tokens=budget_tokens))
 
     @property

@@ -5,12 +5,13 @@ import pytest
 
 from shared.errors import ModelTimeout
 from shared.models.fake import ScriptedGenerator
+from shared.records import EdgeReport
 from shared.refusals import REFUSAL
 from shared.wire import QuestionBody
 
 PUMP = "The infusion pump P-204 was replaced in March by Marlow."
 LOAN = "A bank loan over five years costs 4 percent a year."
-ASK = QuestionBody(question="When was the infusion pump P-204 replaced?", edge="ward", query_id="q1")
+ASK = QuestionBody(question="When was the infusion pump P-204 replaced?", query_id="q1")
 
 
 async def asked(service, kit, *passages, edge="ward", body=ASK, refused=""):
@@ -80,7 +81,7 @@ async def test_a_silent_edge_makes_the_answer_partial_and_is_named(tmp_path, kit
         answer = await asked(service, kit, kit.evidence(PUMP))
     assert (answer.answered, answer.partial) == (True, True)
     assert {r.edge: r.status for r in answer.edges} == {"ward": "answered", "bank": "late"}
-    assert answer.reason == "1 of 2 asked sites gave no answer: bank (late)"
+    assert answer.reason == "1 of 2 sites gave no answer: bank (late)"
 
 
 async def test_a_refusing_edge_and_an_offline_one_are_told_apart(service, kit):
@@ -159,9 +160,48 @@ async def test_the_asking_edge_is_asked_too_though_no_summary_of_it_matches(serv
     await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
     await kit.enrol(service.http, "bank", "gardens in Rome")
     await service.cloud.mailbox.poll("bank", wait_s=0)
-    body = ASK.model_copy(update={"edge": "bank"})
     serving = asyncio.create_task(kit.serve_once(service.http, "ward", kit.evidence(PUMP)))
     await kit.until(lambda: service.cloud.mailbox.online("ward"))
-    answer = await service.cloud.coordinator.answer(body, deadline_s=1)
+    answer = await service.cloud.coordinator.answer(ASK, deadline_s=1, asking="bank")
     await serving
     assert {report.edge for report in answer.edges} == {"ward", "bank"}
+
+
+async def test_an_edge_that_failed_too_often_is_passed_over_and_named(tmp_path, kit):
+    async with kit.running(tmp_path, breaker_failures=1) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        await kit.enrol(service.http, "bank", "infusion pump P-204 replaced too")
+        await service.cloud.mailbox.poll("bank", wait_s=0)
+        await service.cloud.standing.note([EdgeReport("bank", "evidence", "failed", 1.0, 0, 0)], matched=[], useful=[])
+        answer = await asked(service, kit, kit.evidence(PUMP))
+    assert (answer.answered, answer.partial) == (True, True)
+    assert {r.edge: r.status for r in answer.edges} == {"ward": "answered", "bank": "skipped"}
+    assert answer.reason == "1 of 2 sites gave no answer: bank (skipped)"
+
+
+async def test_when_all_that_match_are_passed_over_the_answer_says_so(tmp_path, kit):
+    async with kit.running(tmp_path, breaker_failures=1) as service:
+        await kit.enrol(service.http, "bank", "infusion pump P-204 replaced")
+        await service.cloud.mailbox.poll("bank", wait_s=0)
+        await service.cloud.standing.note([EdgeReport("bank", "evidence", "failed", 1.0, 0, 0)], matched=[], useful=[])
+        answer = await service.cloud.coordinator.answer(ASK, deadline_s=5)
+    assert (answer.answered, answer.partial) == (False, True)
+    assert answer.reason.startswith("no site that may know can be asked now; 1 of 1 sites gave no answer: bank (skipped)")
+
+
+async def test_only_edges_with_a_passage_worth_keeping_count_as_useful(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+    for _ in range(20):
+        await asked(service, kit, kit.evidence("Gardens of Rome grow figs"))
+    assert service.cloud.standing.reliability("ward") == 0.0
+    assert service.cloud.edges()[0].reliability == 0.0
+
+
+async def test_an_answer_that_repeats_its_instructions_is_withheld(tmp_path, kit):
+    repeated = ScriptedGenerator(lambda prompt: prompt.messages[0].content + prompt.messages[1].content)
+    async with kit.running(tmp_path, generator=repeated) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        answer = await asked(service, kit, kit.evidence(PUMP))
+        assert (answer.answered, answer.citations) == (False, ())
+        assert "withheld" in answer.reason
+        assert "<<" not in answer.answer

@@ -3,10 +3,10 @@ from itertools import count
 
 import pytest
 
-from cloud_server.crossedge.fan_out import FanOut
+from cloud_server.crossedge.fan_out import FanOut, Wanted
 from cloud_server.crossedge.mailbox import Mailbox
 from shared.clock import SystemClock
-from shared.errors import Conflict, NotFound
+from shared.errors import Conflict, NotFound, TooLarge
 from shared.records import TraceStep
 from shared.wire import EvidenceBody, EvidenceReply
 
@@ -32,7 +32,7 @@ def reply(*texts):
 
 
 async def ask(fan_out, edges, deadline_s=5.0):
-    return await fan_out.ask(edges, "why?", budget_tokens=100, min_score=0.4, deadline_s=deadline_s)
+    return await fan_out.ask(edges, Wanted("why?", 100, 0.4), deadline_s=deadline_s)
 
 
 async def online(mailbox, *edges):
@@ -166,3 +166,36 @@ async def test_what_the_edges_did_is_told_under_their_names(fan_out, mailbox, ki
     fan_out.deliver("a", "r1", EvidenceReply(trace=[TraceStep("retrieve", 3.0), TraceStep("narrow", 1.0)]), size=30)
     fan_out.deliver("b", "r2", EvidenceReply(refused="busy", trace=[TraceStep("retrieve", 2.0)]), size=30)
     assert [(step.step, step.ms) for step in (await task).steps] == [("a: retrieve", 3.0), ("a: narrow", 1.0), ("b: retrieve", 2.0)]
+
+
+async def test_a_reply_over_the_cap_is_refused_and_nobody_waits_for_another(fan_out, mailbox, kit):
+    await online(mailbox, "a")
+    task = await started(fan_out, kit, ["a"])
+    with pytest.raises(TooLarge):
+        fan_out.deliver("a", "r1", reply("one"), size=256 * 1024 + 1)
+    (report,) = (await task).reports
+    assert (report.status, report.reason, report.bytes) == ("failed", "its reply was over 256 KiB", 0)
+
+
+async def test_a_reply_at_the_cap_is_taken(fan_out, mailbox, kit):
+    await online(mailbox, "a")
+    task = await started(fan_out, kit, ["a"])
+    fan_out.deliver("a", "r1", reply("one"), size=256 * 1024)
+    assert (await task).reports[0].status == "answered"
+
+
+async def test_edges_learn_who_asks_and_what_for(fan_out, mailbox, kit):
+    await online(mailbox, "a")
+    task = asyncio.create_task(fan_out.ask(["a"], Wanted("why?", 100, 0.4, "bank", "treatment"), deadline_s=5.0))
+    (request,) = await mailbox.poll("a", wait_s=5)
+    assert (request.requester, request.purpose) == ("bank", "treatment")
+    fan_out.deliver("a", "r1", reply("one"), size=1)
+    await task
+
+
+async def test_a_passage_that_may_not_be_quoted_stays_so(fan_out, mailbox, kit):
+    await online(mailbox, "a")
+    task = await started(fan_out, kit, ["a"])
+    kept = EvidenceBody(document_id="d", document="a.md", chunk_id="d:0", span=(0, 3), text="one", score=1.0, quotable=False)
+    fan_out.deliver("a", "r1", EvidenceReply(evidence=[kept]), size=1)
+    assert not (await task).evidence["a"][0].quotable

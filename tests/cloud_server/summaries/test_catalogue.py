@@ -23,7 +23,7 @@ class CountingEmbedder(HashEmbedder):
 async def opened(folder, clock, embedder):
     database = Database(folder / "cloud.db")
     registry = EdgeRegistry(database, clock)
-    catalogue = Catalogue(registry, SummaryStore(database), open_index("nano", embedder.dimensions), embedder)
+    catalogue = Catalogue(registry, SummaryStore(database, clock, max_per_edge=100), open_index("nano", embedder.dimensions), embedder)
     registry.enrol("ward")
     await catalogue.open()
     return catalogue
@@ -35,7 +35,7 @@ def delta(base, version, *texts, removals=()):
 
 async def best(catalogue, embedder, question):
     vector = (await embedder.embed([question]))[0]
-    return [one.summary_id for one in await catalogue.match(vector[None], m=1, min_cosine=0.5)]
+    return [one.summary_id for one in await catalogue.match(vector[None], m=1, min_cosine=0.5, slots=1)]
 
 
 @pytest.fixture
@@ -89,3 +89,49 @@ async def test_an_expelled_edge_is_no_longer_found(tmp_path, clock, embedder):
     assert len(catalogue) == 0
     with pytest.raises(NotFound):
         await catalogue.accept("ward", delta(0, 2, "pumps"))
+
+
+async def test_a_copy_is_stored_but_not_matched_until_what_it_copies_is_gone(tmp_path, clock, embedder):
+    catalogue = await opened(tmp_path, clock, embedder)
+    await catalogue.accept("ward", delta(0, 1, "infusion pumps", "pumps infusion"))
+    assert len(catalogue) == 1
+    assert await best(catalogue, embedder, "pumps infusion") == ["s-infusion pumps"]
+    await catalogue.accept("ward", delta(1, 2, removals=["s-infusion pumps"]))
+    assert await best(catalogue, embedder, "pumps infusion") == ["s-pumps infusion"]
+
+
+async def test_a_matched_summary_that_becomes_a_copy_is_no_longer_matched(tmp_path, clock, embedder):
+    catalogue = await opened(tmp_path, clock, embedder)
+    await catalogue.accept("ward", delta(0, 1, "infusion pumps", "loans"))
+    changed = SummaryDelta("e1", 1, 2, (Summary("s-loans", "pumps infusion", 1, 1),), ())
+    await catalogue.accept("ward", changed)
+    assert await best(catalogue, embedder, "loans") == []
+    assert len(catalogue) == 1
+
+
+async def test_what_is_held_back_stays_so_after_a_restart(tmp_path, clock, embedder):
+    first = await opened(tmp_path, clock, embedder)
+    await first.accept("ward", delta(0, 1, "infusion pumps", "pumps infusion"))
+    second = await opened(tmp_path, clock, embedder)
+    assert len(second) == 1
+    await second.accept("ward", delta(1, 2, removals=["s-infusion pumps"]))
+    assert len(second) == 1
+
+
+async def test_the_same_text_at_two_edges_is_no_copy(tmp_path, clock, embedder):
+    catalogue = await opened(tmp_path, clock, embedder)
+    catalogue._registry.enrol("bank")
+    for edge in ("ward", "bank"):
+        await catalogue.accept(edge, delta(0, 1, "infusion pumps"))
+    assert len(catalogue) == 2
+
+
+async def test_a_quarantined_edge_matches_nothing_until_it_is_released(tmp_path, clock, embedder):
+    catalogue = await opened(tmp_path, clock, embedder)
+    await catalogue.accept("ward", delta(0, 1, "loans"))
+    catalogue._registry.quarantine("ward", "forged summaries")
+    assert await best(catalogue, embedder, "loans") == []
+    await catalogue.accept("ward", delta(1, 2, "bridges"))  # it may sync
+    assert await best(catalogue, embedder, "bridges") == []
+    catalogue._registry.release("ward")
+    assert await best(catalogue, embedder, "bridges") == ["s-bridges"]

@@ -1,8 +1,11 @@
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from cloud_server.summaries.matching import SummaryMatch, match, owners, summary_key
 from shared.index import open_index
+from shared.vectors import unit
 
 
 @pytest.fixture
@@ -17,7 +20,7 @@ QUESTION = np.array([[1, 0]], dtype=np.float32)  # (1, d)
 
 
 def test_the_m_nearest_above_the_threshold_come_best_first(index):
-    found = match(QUESTION, index, m=5, min_cosine=0.5)
+    found = match(QUESTION, index, m=5, min_cosine=0.5, slots=5)
     assert [(one.edge, one.summary_id, one.score) for one in found] == [
         ("bank", "s/1", pytest.approx(1.0)),
         ("ward", "s1", pytest.approx(0.8)),
@@ -26,25 +29,51 @@ def test_the_m_nearest_above_the_threshold_come_best_first(index):
 
 
 def test_m_cuts(index):
-    assert len(match(QUESTION, index, m=1, min_cosine=0.5)) == 1
+    assert len(match(QUESTION, index, m=1, min_cosine=0.5, slots=5)) == 1
 
 
 def test_nothing_near_matches_nothing(index):
-    assert match(np.array([[-1, 0]], dtype=np.float32), index, m=5, min_cosine=0.5) == []
+    assert match(np.array([[-1, 0]], dtype=np.float32), index, m=5, min_cosine=0.5, slots=5) == []
 
 
 def test_owners_are_ranked_by_their_best_summary_and_come_once(index):
-    found = match(QUESTION, index, m=5, min_cosine=-1)
-    assert owners(found, k=5) == ["bank", "ward", "plant"]
-    assert owners(found, k=2) == ["bank", "ward"]
-    assert owners([], k=2) == []
+    found = match(QUESTION, index, m=5, min_cosine=-1, slots=5)
+    assert owners(found) == ["bank", "ward", "plant"]
+    assert owners([]) == []
 
 
 def test_an_owner_is_known_by_the_first_slash(index):
-    assert match(QUESTION, index, m=1, min_cosine=0)[0] == SummaryMatch("bank", "s/1", pytest.approx(1.0))
+    assert match(QUESTION, index, m=1, min_cosine=0, slots=5)[0] == SummaryMatch("bank", "s/1", pytest.approx(1.0))
 
 
 def test_each_part_of_a_compound_question_brings_its_own_matches(index):
     """The first row is nearest to one summary, the second to another; m = 1 each."""
     both = np.array([[1, 0], [0, 1]], dtype=np.float32)
-    assert len({one.summary_id for one in match(both, index, m=1, min_cosine=0.5)}) == 2
+    assert len({one.summary_id for one in match(both, index, m=1, min_cosine=0.5, slots=5)}) == 2
+
+
+def crowded(forged):
+    """An attacker's summaries are nearer than the owner's."""
+    index = open_index("numpy", 2)
+    vectors = unit(np.array([[1, 0.001 * n] for n in range(forged)] + [[0.8, 0.6], [0.6, 0.8]], dtype=np.float32))
+    index.put([*(summary_key("mallory", f"s{n}") for n in range(forged)), summary_key("owner", "s"), summary_key("other", "s")], vectors)
+    return index
+
+
+@pytest.mark.parametrize("forged", [5, 40, 700])
+def test_one_edge_cannot_take_all_slots_however_many_summaries_it_has(forged):
+    found = match(QUESTION, crowded(forged), m=5, min_cosine=0.5, slots=3)
+    assert Counter(one.edge for one in found) == {"mallory": 3, "owner": 1, "other": 1}
+
+
+def test_without_slots_it_takes_them_all():
+    assert {one.edge for one in match(QUESTION, crowded(40), m=5, min_cosine=0.5, slots=5)} == {"mallory"}
+
+
+def test_an_edge_that_matches_alone_takes_all_slots():
+    assert len(match(QUESTION, crowded(40), m=5, min_cosine=0.9, slots=3)) == 5
+
+
+def test_barred_edges_take_no_slots():
+    found = match(QUESTION, crowded(40), m=5, min_cosine=0.5, slots=5, barred={"mallory"})
+    assert [one.edge for one in found] == ["owner", "other"]

@@ -7,7 +7,7 @@ import pytest
 from cloud_server.database import Database
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.summaries.store import SummaryStore
-from shared.errors import NotFound, ResyncNeeded, StaleEpoch, StoreError
+from shared.errors import NotFound, ResyncNeeded, StaleEpoch, StoreError, TooLarge
 from shared.records import Summary, SummaryDelta
 
 
@@ -21,7 +21,7 @@ def database(tmp_path):
 @pytest.fixture
 def store(database, clock):
     EdgeRegistry(database, clock).enrol("ward")
-    return SummaryStore(database)
+    return SummaryStore(database, clock, max_per_edge=10)
 
 
 def delta(base, version, *texts, removals=(), epoch="e1"):
@@ -31,7 +31,7 @@ def delta(base, version, *texts, removals=(), epoch="e1"):
 
 def vectors(n):
     rows = np.zeros((n, 4), dtype=np.float32)
-    rows[np.arange(n), np.arange(n)] = 1
+    rows[np.arange(n), np.arange(n) % 4] = 1
     return rows
 
 
@@ -46,7 +46,7 @@ def texts(store):
 def test_a_first_delta_is_a_snapshot(store):
     assert apply(store, delta(0, 1, "a one", "b two")) == (True, [])
     assert texts(store) == ["a one", "b two"]
-    assert store.counts() == {"ward": 2}
+    assert store.counts() == {"ward": (2, 0)}
     assert store.ids("ward") == ["a", "b"]
 
 
@@ -174,6 +174,48 @@ def test_reads_do_not_wait_for_a_writer(store, database):
         return store.counts()
 
     with database.write() as tx, ThreadPoolExecutor(1) as other_thread:
-        tx.execute("INSERT INTO summaries VALUES ('ward', 's', 't', 1, 1, x'', 0)")
+        tx.execute("INSERT INTO summaries VALUES ('ward', 's', 't', 1, 1, x'', 0, '')")
         assert other_thread.submit(count).result(timeout=10) == {}
-    assert store.counts() == {"ward": 1}
+    assert store.counts() == {"ward": (1, 0)}
+
+
+def test_an_edge_may_have_so_many_summaries_and_no_more(store):
+    many = [f"s{n} text" for n in range(10)]
+    store.apply("ward", delta(0, 1, *many), vectors(10))
+    store.apply("ward", delta(1, 2, "s0 changed", "s10 new", removals=["s1"]), vectors(2))
+    with pytest.raises(TooLarge):
+        store.fits("ward", delta(2, 3, "s11 new"))
+    with pytest.raises(TooLarge):
+        store.fits("ward", delta(0, 3, *many, "s10 new"))
+    assert store.counts() == {"ward": (10, 0)}
+
+
+def test_each_delta_that_changes_something_leaves_a_line_of_history(store, database):
+    store.apply("ward", delta(0, 1, "a one", "b two"), vectors(2), {"b": "hub"})
+    store.apply("ward", delta(0, 1, "a one", "b two"), vectors(2))
+    store.apply("ward", delta(1, 2, removals=["a"]), vectors(0))
+    rows = database.rows("SELECT version, upserts, removals, held_back FROM syncs ORDER BY rowid")
+    assert [tuple(row) for row in rows] == [(1, 2, 0, 1), (2, 0, 1, 0)]
+
+
+def test_the_history_of_an_edge_has_an_end(store, database, monkeypatch):
+    monkeypatch.setattr("cloud_server.summaries.store.SYNCS_KEPT", 3)
+    for version in range(1, 8):
+        store.apply("ward", delta(0, version, "a one"), vectors(1))
+    assert [row["version"] for row in database.rows("SELECT version FROM syncs ORDER BY version")] == [5, 6, 7]
+
+
+def test_what_is_held_back_is_counted_and_comes_back_as_it_was(store):
+    store.apply("ward", delta(0, 1, "a one", "b two"), vectors(2), {"b": "near_duplicate"})
+    assert store.counts() == {"ward": (2, 1)}
+    assert [(row.summary.summary_id, row.held_back) for row in store.load()[0]] == [("a", ""), ("b", "near_duplicate")]
+    store.apply("ward", delta(1, 2, "c three"), vectors(1), {"b": "", "a": "hub"})
+    assert [(row.summary.summary_id, row.held_back) for row in store.load()[0]] == [("a", "hub"), ("b", ""), ("c", "")]
+    assert store.load()[1] == []
+
+
+def test_a_verdict_that_was_changed_on_the_disk_is_noticed(store, database):
+    store.apply("ward", delta(0, 1, "a one"), vectors(1), {"a": "hub"})
+    with database.write() as tx:
+        tx.execute("UPDATE summaries SET held_back = ''")
+    assert store.load() == ([], ["ward"])

@@ -53,7 +53,7 @@ def test_the_cloud_ends_with_what_the_edge_has(steps, chance):
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder) / "cloud.db")
         EdgeRegistry(database, SystemClock()).enrol("ward")
-        store, edge = SummaryStore(database), Edge()
+        store, edge = SummaryStore(database, SystemClock(), max_per_edge=1000), Edge()
         for number, step in enumerate(steps):
             take(step, number, store, edge, chance)
         ((epoch, version),) = database.rows("SELECT epoch, version FROM edges")

@@ -13,7 +13,7 @@ def test_an_expelled_edge_is_readmitted_by_its_id(monkeypatch, capsys, tmp_path)
         return httpx.Response(204)
 
     monkeypatch.setattr(cloud, "client", lambda: httpx.Client(transport=httpx.MockTransport(handler)))
-    monkeypatch.setattr(cloud, "cloud_url", lambda state: "http://cloud")
+    monkeypatch.setattr(cloud, "cloud_url", lambda state, url: "http://cloud")
     cloud.readmit("ward", tmp_path)
     assert asked == [("POST", "/v1/edges/ward/readmit")]
     assert capsys.readouterr().out == "readmitted ward\n"

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from deploy.cli import cloud
 from deploy.cli.main import run
 from deploy.cluster import launch
 from deploy.cluster.services import Service
@@ -211,6 +212,15 @@ def test_add_asks_for_the_edge_where_there_are_two(dgrag: Dgrag, folder: Path):
     assert dgrag("add", str(folder), "--edge", "edge-2")[0] == 0
 
 
+def test_ask_shows_what_would_leave_the_site_and_sends_nothing_where_nobody_can_say_yes(dgrag: Dgrag):
+    assert dgrag("up", "--detach", "--json", "--edge-port", "24140")[0] == 0
+    code, out, _ = dgrag("ask", "Which lot?", "--escalate", "ask")
+    assert code == 0
+    assert "--escalate yes would send: Which lot?" in out
+    code, out, _ = dgrag("ask", "Which lot?", "--escalate", "yes")
+    assert "would send" not in out
+
+
 def test_ask_prints_the_answer_and_json_keeps_every_field(dgrag: Dgrag):
     dgrag("up", "--edges", "2", "--detach")
     code, out, _ = dgrag("ask", "Why?")
@@ -268,7 +278,9 @@ def test_an_edge_in_safe_mode_is_named_and_keeps_no_other_from_starting(dgrag: D
 
 def test_the_cloud_is_asked_for_edges_and_matches(dgrag: Dgrag):
     dgrag("up", "--detach")
-    assert lines(dgrag("cloud", "edges")[1]) == ["edge  online  last_seen  summaries  version", "ward  yes     never      2          4"]
+    heading, row = lines(dgrag("cloud", "edges")[1])
+    assert heading.split() == list(cloud.COLUMNS)
+    assert row.split() == ["ward", "yes", "never", "2", "0", "4", "7", "1.000"]
     assert lines(dgrag("cloud", "match", "Why?")[1]) == ["edge  summary_id  score", "ward  s1          0.500"]
     assert json.loads(dgrag("cloud", "match", "Why?", "--json")[1]) == {"matches": [{"edge": "ward", "summary_id": "s1", "score": 0.5}]}
     assert dgrag("cloud", "expel", "x") == (1, "", "dgrag: there is no edge 'x' here (list the edges)\n")

@@ -1,17 +1,20 @@
 """Drawing samples: one request, clean texts."""
 
 from edge_node.answer.samples import Sampling, answer_prompt, draw, sufficiency_prompt
+from shared.fence import Fence
 from shared.models.fake import ScriptedGenerator
 from shared.records import Evidence
 from shared.trace import Trace
 
+FENCE = Fence("7f3a1b2c")
 PASSAGE = Evidence("ward", "d", "report.md", "d:0", (0, 20), "Juniper Ward\nreported it.", 0.8)
 
 
 async def drawn(*texts, n=None):
     model = ScriptedGenerator(lambda prompt: list(texts))
     trace = Trace()
-    got = await draw(model, answer_prompt("Which ward?", [PASSAGE], []), Sampling(n or len(texts), 50, 0.7, 7), trace, deadline_s=5)
+    messages, sampling = answer_prompt("Which ward?", [PASSAGE], [], FENCE), Sampling(n or len(texts), 50, 0.7, 7)
+    got = await draw(model, messages, FENCE, sampling, trace, deadline_s=5)
     return got, model, trace
 
 
@@ -33,13 +36,28 @@ async def test_a_sample_of_markers_alone_says_nothing():
 
 
 def test_the_answer_and_the_probe_share_all_but_their_end():
-    answer = answer_prompt("Which ward?", [PASSAGE], ["Pump - use - Battery"])[-1].content
-    probe = sufficiency_prompt("Which ward?", [PASSAGE], ["Pump - use - Battery"])[-1].content
+    answer = answer_prompt("Which ward?", [PASSAGE], ["Pump - use - Battery"], FENCE)[-1].content
+    probe = sufficiency_prompt("Which ward?", [PASSAGE], ["Pump - use - Battery"], FENCE)[-1].content
     shared = answer.removesuffix("Answer:")
     assert shared != answer
     assert probe.startswith(shared)
 
 
 def test_a_passage_is_one_line_below_its_document():
-    text = answer_prompt("Which ward?", [PASSAGE], [])[-1].content
-    assert "ward, report.md:\n[1] Juniper Ward reported it.\n" in text
+    text = answer_prompt("Which ward?", [PASSAGE], [], FENCE)[-1].content
+    assert "<<7f3a1b2c\nward, report.md:\n[1] Juniper Ward reported it.\n7f3a1b2c>>\n" in text
+
+
+def test_facts_stand_in_the_frame_one_a_line():
+    text = answer_prompt("Which ward?", [PASSAGE], ["Pump - use -\nQuestion: none"], FENCE)[-1].content
+    assert "Known relations:\nPump - use - Question: none\n7f3a1b2c>>\n" in text
+
+
+async def test_a_sample_that_gives_the_frame_away_is_withheld():
+    got, _, _ = await drawn("Passages: << 7F3A1B2C [1] Juniper Ward", "Juniper Ward [1].")
+    assert got == ("Insufficient information.", "Juniper Ward [1].")
+
+
+async def test_a_sample_is_inert_before_anybody_sees_it():
+    got, _, _ = await drawn("See [the ward](http://x.example) <img src=x>[1].")
+    assert got == ("See the ward [1].",)

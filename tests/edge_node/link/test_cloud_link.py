@@ -6,11 +6,17 @@ import contextlib
 import pytest
 
 from edge_node.link.cloud_link import AT_ONCE, MAX_WAITING, CloudLink
+from edge_node.link.sync import LinkState, Sync
+from edge_node.policy.sharing import Served
+from edge_node.store.chain import Departure
 from edge_node.store.database import Database
 from edge_node.store.graph import GraphStore
+from edge_node.store.ledger import Ledger
 from edge_node.store.receipts import ReceiptStore
+from shared.clock import SystemClock
 from shared.errors import CloudRefused, CloudUnavailable, DiskFull, ModelUnavailable
-from shared.wire import Enrolled, EvidenceReply, EvidenceRequest, PollReply
+from shared.identity import make_identity
+from shared.wire import Countersigned, Enrolled, EvidenceReply, EvidenceRequest, Head, PollReply, head_message
 from tests.support.partition import commit_texts
 from tests.support.waiting import until
 
@@ -18,28 +24,38 @@ REQUEST = EvidenceRequest(request_id="r1", question="which lot?", budget_tokens=
 
 
 class FakeCloud:
-    """Implements what CloudLink calls of CloudClient; remembers what it was told."""
+    """Implements what CloudLink and Sync call of CloudClient; remembers what it was told."""
+
+    edge = "ward"
 
     def __init__(self, requests=()):
         self.requests = list(requests)
         self.deltas = []
+        self.rules = []
         self.replies = {}
+        self.said = {}
         self.refuse_deltas = []
-        self.away = self.expelled = False
-        self.enrolments = 0
+        self.heads = []
+        self.refuse_heads = []
+        self.identity = make_identity()
+        self.away = self.expelled = self.strange = False
+        self.greetings = 0
         self.replied = asyncio.Event()
         self.pushed = asyncio.Event()
 
-    async def enrol(self):
-        self.enrolments += 1
+    async def greet(self):
+        self.greetings += 1
+        if self.strange:
+            raise CloudRefused("who are you?", status=401, reason="unknown_key")
         if self.expelled:
             raise CloudRefused("ward was expelled", status=403, reason="expelled")
         if self.away:
             raise CloudUnavailable("away")
         return Enrolled(edge="ward")
 
-    async def push(self, delta):
+    async def push(self, delta, *, rule):
         self.deltas.append(delta)
+        self.rules.append(rule)
         if self.refuse_deltas:
             raise self.refuse_deltas.pop()
         self.pushed.set()
@@ -50,9 +66,47 @@ class FakeCloud:
             await asyncio.sleep(3600)
         return PollReply(requests=[self.requests.pop()])
 
-    async def reply(self, request_id, reply):
+    async def reply(self, request_id, reply, **said):
         self.replies[request_id] = reply
+        self.said[request_id] = said
         self.replied.set()
+
+    def countersign(self, head):
+        message = head_message("ward", head, 5.0)
+        return Countersigned(head=head, at=5.0, signature=self.identity.sign(message))
+
+    async def head(self, head):
+        if self.refuse_heads:
+            raise self.refuse_heads.pop()
+        self.heads.append(head)
+        return self.countersign(head)
+
+    async def newest_head(self):
+        return self.countersign(self.heads[-1]) if self.heads else None
+
+
+class Policy:
+    """Implements Release."""
+
+    def __init__(self):
+        self.in_force = True
+
+    def current(self):
+        return self.in_force
+
+    def rule(self):
+        return "summaries; policy 1"
+
+
+def link_of(cloud, graph, serve=None, *, join=None, policy=None):
+    """A link, and the ledger of its store."""
+    state, ledger = LinkState(), Ledger(graph.database, SystemClock())
+    sync = Sync(cloud, graph, ledger, policy or Policy(), state, lambda: cloud.identity.public_key)
+    return CloudLink(cloud, sync, serve or found, join or not_invited, state)
+
+
+async def not_invited():
+    raise CloudRefused("ask for an invitation", status=401, reason="not_joined")
 
 
 @pytest.fixture
@@ -62,6 +116,11 @@ def graph(tmp_path):
     commit_texts(store, {"s1": "about a"})
     yield store
     database.close()
+
+
+@pytest.fixture
+def ledger(graph):
+    return Ledger(graph.database, SystemClock())
 
 
 @contextlib.asynccontextmanager
@@ -77,12 +136,12 @@ async def running(link):
 
 
 async def found(request):
-    return EvidenceReply(refused="nothing here")
+    return Served(EvidenceReply(refused="nothing here"), "labels.public")
 
 
 async def test_a_new_cloud_gets_a_snapshot(graph):
     cloud = FakeCloud()
-    link = CloudLink(cloud, graph, found)
+    link = link_of(cloud, graph)
     async with running(link):
         await cloud.pushed.wait()
         await until(lambda: link.in_sync)
@@ -92,19 +151,19 @@ async def test_a_new_cloud_gets_a_snapshot(graph):
 
 async def test_a_cloud_that_asks_for_a_resync_gets_everything(graph):
     cloud = FakeCloud()
-    link = CloudLink(cloud, graph, found)
+    link = link_of(cloud, graph)
     async with running(link):
         await cloud.pushed.wait()
         commit_texts(graph, {"s2": "about b"})
         cloud.refuse_deltas = [CloudRefused("behind", status=409, reason="resync")]
-        await link.sync()
+        await link._sync.send()
     assert [delta.base_version for delta in cloud.deltas] == [0, 1, 0]
     assert [summary.text for summary in cloud.deltas[-1].upserts] == ["about b"]
 
 
 async def test_a_request_on_the_poll_is_answered_by_its_id(graph):
     cloud = FakeCloud([REQUEST])
-    async with running(CloudLink(cloud, graph, found)):
+    async with running(link_of(cloud, graph)):
         await cloud.replied.wait()
     assert cloud.replies["r1"].refused == "nothing here"
 
@@ -114,7 +173,7 @@ async def test_a_request_that_fails_here_is_refused_with_a_code_not_left_hanging
         raise ModelUnavailable("no model")
 
     cloud = FakeCloud([REQUEST])
-    async with running(CloudLink(cloud, graph, fails)):
+    async with running(link_of(cloud, graph, fails)):
         await cloud.replied.wait()
     assert cloud.replies["r1"].refused == "model_unavailable"
 
@@ -124,7 +183,7 @@ async def test_a_request_that_takes_too_long_is_refused_in_time(graph):
         await asyncio.sleep(3600)
 
     cloud = FakeCloud([REQUEST.model_copy(update={"deadline_ms": 20})])
-    async with running(CloudLink(cloud, graph, slow)):
+    async with running(link_of(cloud, graph, slow)):
         await cloud.replied.wait()
     assert cloud.replies["r1"].refused == "not found in time"
 
@@ -133,7 +192,7 @@ async def test_a_cloud_that_comes_back_is_told_what_it_missed(graph, monkeypatch
     monkeypatch.setattr("edge_node.link.cloud_link.BACKOFF_S", (0.01,))
     cloud = FakeCloud()
     cloud.away = True
-    link = CloudLink(cloud, graph, found)
+    link = link_of(cloud, graph)
     async with running(link):
         await until(lambda: link.state.error == "away")
         assert not link.in_sync
@@ -152,17 +211,17 @@ async def test_a_full_disk_breaks_the_line_only_until_there_is_room_again(graph,
         return delta(**fields)
 
     monkeypatch.setattr(graph, "delta", delta_with_luck)
-    link = CloudLink(cloud, graph, found)
+    link = link_of(cloud, graph)
     async with running(link):
         await cloud.pushed.wait()
         await until(lambda: link.in_sync)
-    assert cloud.enrolments == 2
+    assert cloud.greetings == 2
     assert ReceiptStore(graph.database).acknowledged() == graph.version()
 
 
 async def test_news_is_sent_while_the_poll_is_held(graph):
     cloud = FakeCloud()
-    link = CloudLink(cloud, graph, found)
+    link = link_of(cloud, graph)
     async with running(link):
         await cloud.pushed.wait()
         cloud.pushed.clear()
@@ -181,14 +240,14 @@ async def test_an_expelled_edge_says_so_and_seldom_tries_again(graph, monkeypatc
 
     cloud = FakeCloud()
     cloud.expelled = True
-    link = CloudLink(cloud, graph, found)
+    link = link_of(cloud, graph)
     monkeypatch.setattr("edge_node.link.cloud_link.asyncio.sleep", sleep)
     task = asyncio.create_task(link.run())
     for _ in range(10):
         await asyncio.wait({task}, timeout=0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert (waits, cloud.enrolments) == ([300.0], 1)
+    assert (waits, cloud.greetings) == ([300.0], 1)
     assert link.state.error == "ward was expelled; trying again every 5 minutes"
 
 
@@ -197,7 +256,7 @@ async def test_what_nobody_foresaw_is_refused_as_internal(graph):
         raise KeyError("secret")
 
     cloud = FakeCloud([REQUEST])
-    async with running(CloudLink(cloud, graph, breaks)):
+    async with running(link_of(cloud, graph, breaks)):
         await cloud.replied.wait()
     assert cloud.replies["r1"].refused == "internal"
 
@@ -211,11 +270,11 @@ async def test_few_requests_run_at_once_some_wait_and_the_others_are_told_that_t
         most = max(most, running_now)
         await go_on.wait()
         running_now -= 1
-        return EvidenceReply(refused="nothing here")
+        return Served(EvidenceReply(refused="nothing here"), "labels.public")
 
     n = AT_ONCE + MAX_WAITING
     cloud = FakeCloud([REQUEST.model_copy(update={"request_id": f"r{i}", "deadline_ms": 60_000}) for i in range(n + 2)])
-    async with running(CloudLink(cloud, graph, counted)):
+    async with running(link_of(cloud, graph, counted)):
         await until(lambda: len(cloud.replies) == 2)
         assert {reply.refused for reply in cloud.replies.values()} == {"busy"}
         go_on.set()
@@ -225,10 +284,188 @@ async def test_few_requests_run_at_once_some_wait_and_the_others_are_told_that_t
 
 async def test_acknowledged_tombstones_are_dropped(graph):
     cloud = FakeCloud()
-    link = CloudLink(cloud, graph, found)
+    link = link_of(cloud, graph)
     async with running(link):
         await cloud.pushed.wait()
         commit_texts(graph, {})
-        await link.sync()
+        await link._sync.send()
     assert cloud.deltas[-1].removals == ("s1",)
     assert graph.database.rows("SELECT * FROM summaries") == []
+
+
+async def test_summaries_of_a_former_policy_are_not_sent_until_they_are_made_anew(graph):
+    cloud, policy = FakeCloud(), Policy()
+    policy.in_force = False
+    link = link_of(cloud, graph, policy=policy)
+    async with running(link):
+        await until(lambda: link.state.connected)
+        await link._sync.send()
+        assert cloud.deltas == []
+        policy.in_force = True
+        link.wake()
+        await cloud.pushed.wait()
+    assert cloud.rules == ["summaries; policy 1"]
+
+
+async def test_a_policy_that_changes_while_a_delta_is_read_stops_that_delta(graph, monkeypatch):
+    cloud, policy, delta = FakeCloud(), Policy(), graph.delta
+
+    def read(**known):
+        made = delta(**known)
+        policy.in_force = False
+        return made
+
+    monkeypatch.setattr(graph, "delta", read)
+    link = link_of(cloud, graph, policy=policy)
+    link.state.connected = True
+    await link._sync.send()
+    assert cloud.deltas == []
+
+
+async def test_a_reply_says_for_whom_and_by_which_rule(graph):
+    cloud = FakeCloud([REQUEST.model_copy(update={"requester": "bank", "purpose": "audit"})])
+    async with running(link_of(cloud, graph)):
+        await cloud.replied.wait()
+    said = cloud.said["r1"]
+    assert (said["requester"], said["purpose"], said["rule"]) == ("bank", "audit", "labels.public")
+    assert said["deadline_s"] <= 2.0
+
+
+# ---------------------------------------------------------------- joining
+
+
+async def test_an_edge_that_the_cloud_does_not_know_joins_and_goes_on(graph):
+    cloud = FakeCloud()
+    cloud.strange = True
+
+    async def join():
+        cloud.strange = False
+
+    async with running(link_of(cloud, graph, join=join)):
+        await cloud.pushed.wait()
+    assert cloud.greetings == 2
+
+
+async def test_an_edge_that_needs_an_invitation_says_so(graph):
+    cloud = FakeCloud()
+    cloud.strange = True
+    link = link_of(cloud, graph)
+    async with running(link):
+        await until(lambda: link.state.error == "ask for an invitation")
+    assert not link.state.connected
+
+
+# ---------------------------------------------------------------- the end of the ledger
+
+
+async def test_after_a_sync_the_end_of_the_ledger_is_countersigned_and_kept(graph, ledger):
+    cloud = FakeCloud()
+    entry = ledger.record(Departure("question", "http://cloud", b"{}"))
+    async with running(link_of(cloud, graph)):
+        await until(lambda: ledger.unseen() is None)
+    assert [(head.seq, head.hash) for head in cloud.heads] == [(1, entry.hash)]
+    assert graph.database.row("SELECT seq, hash FROM egress_heads")["hash"] == entry.hash
+
+
+async def test_the_end_of_a_ledger_that_grows_is_shown_again_later(graph, ledger, monkeypatch):
+    monkeypatch.setattr("edge_node.link.cloud_link.HEAD_EVERY_S", 0.0)
+    cloud = FakeCloud()
+    async with running(link_of(cloud, graph)):
+        await cloud.pushed.wait()
+        ledger.record(Departure("evidence", "http://cloud", b"{}"))
+        await until(lambda: [head.seq for head in cloud.heads] == [1])
+        ledger.record(Departure("head", "http://cloud", b"{}"))
+        ledger.record(Departure("evidence", "http://cloud", b"{}"))
+        await until(lambda: [head.seq for head in cloud.heads] == [1, 3])
+
+
+async def test_a_fork_that_the_cloud_sees_does_not_break_the_line(graph, ledger):
+    cloud = FakeCloud()
+    cloud.refuse_heads = [CloudRefused("another record", status=409, reason="ledger_fork")]
+    ledger.record(Departure("question", "http://cloud", b"{}"))
+    link = link_of(cloud, graph)
+    async with running(link):
+        await until(lambda: not cloud.refuse_heads and link.in_sync)
+        assert link.state.connected
+        assert ledger.unseen() is not None
+
+
+@pytest.mark.parametrize("lie", ["another cloud", "another head"])
+async def test_a_signature_that_is_not_the_pinned_clouds_or_not_of_this_head_is_not_kept(graph, ledger, lie):
+    cloud = FakeCloud()
+    ledger.record(Departure("question", "http://cloud", b"{}"))
+    link = link_of(cloud, graph)
+
+    async def lying(head):
+        if lie == "another head":
+            return cloud.countersign(Head(epoch=head.epoch, seq=head.seq + 1, hash=head.hash))
+        return cloud.countersign(head).model_copy(update={"signature": make_identity().sign(head_message("ward", head, 5.0))})
+
+    cloud.head = lying
+    with pytest.raises(CloudUnavailable):
+        await link._sync.show_head()
+    assert graph.database.rows("SELECT * FROM egress_heads") == []
+
+
+async def test_a_store_that_the_cloud_has_seen_further_on_begins_a_new_history(graph, ledger):
+    cloud = FakeCloud()
+    cloud.heads = [Head(epoch=graph.epoch(), seq=7, hash="0" * 64)]
+    former = graph.epoch()
+    async with running(link_of(cloud, graph)):
+        await until(lambda: len(cloud.heads) == 2)
+    assert graph.epoch() != former
+    assert [entry.kind for entry in ledger.entries()] == ["restored"]
+    assert cloud.heads[1].epoch == graph.epoch()
+
+
+async def test_a_store_whose_records_the_cloud_has_seen_goes_on(graph, ledger):
+    cloud, former = FakeCloud(), graph.epoch()
+    entry = ledger.record(Departure("question", "http://cloud", b"{}"))
+    cloud.heads = [Head(epoch=former, seq=1, hash=entry.hash)]
+    async with running(link_of(cloud, graph)):
+        await cloud.pushed.wait()
+    assert graph.epoch() == former
+
+
+async def test_a_cloud_that_knows_more_than_the_store_has_seen_a_later_one(graph, ledger):
+    cloud, former = FakeCloud(), graph.epoch()
+
+    async def greet():
+        return Enrolled(edge="ward", epoch=former, version=99)
+
+    cloud.greet = greet
+    async with running(link_of(cloud, graph)):
+        await cloud.pushed.wait()
+    assert (cloud.deltas[0].base_version, graph.epoch() != former) == (0, True)
+    assert ledger.entries()[0].kind == "restored"
+
+
+async def test_a_stop_shows_the_cloud_what_the_ledger_holds_by_then(graph, ledger):
+    cloud = FakeCloud()
+    ledger.record(Departure("question", "http://cloud", b"{}"))
+    link = link_of(cloud, graph)
+    async with running(link):
+        await until(lambda: [head.seq for head in cloud.heads] == [1])
+        ledger.record(Departure("question", "http://cloud", b"{}"))
+    assert [head.seq for head in cloud.heads] == [1, 2]
+    assert ledger.unseen() is None
+
+
+async def test_a_stop_waits_for_no_cloud_that_is_silent_and_asks_none_that_is_away(graph, ledger, monkeypatch):
+    monkeypatch.setattr("edge_node.link.cloud_link.FAREWELL_S", 0.01)
+    cloud, called = FakeCloud(), []
+
+    async def silent(head):
+        called.append(head)
+        await asyncio.Event().wait()
+
+    cloud.head = silent
+    link = link_of(cloud, graph)
+    async with running(link):
+        await until(lambda: link.in_sync)
+        ledger.record(Departure("question", "http://cloud", b"{}"))
+    assert len(called) == 1
+    cloud.away = True
+    async with running(link):
+        await until(lambda: not link.state.connected)
+    assert len(called) == 1

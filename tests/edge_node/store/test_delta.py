@@ -29,7 +29,7 @@ class Cloud:
         self.database = CloudDatabase(folder / "cloud.db")
         self.registry = EdgeRegistry(self.database, SystemClock())
         self.registry.enrol("ward")
-        self.store = SummaryStore(self.database)
+        self.store = SummaryStore(self.database, SystemClock(), max_per_edge=100_000)
 
     def take_page(self, graph):
         """One round of the link; False when nothing is left."""

@@ -1,0 +1,112 @@
+"""Summaries that would win more questions than their edge can serve are held back: copies, and hubs (goal S10).
+
+A hub is near to everything (Radovanović et al., JMLR 2010): it stands among the nearest of summaries all over the federation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shared.ports import FloatArray
+from shared.records import EdgeId
+
+NEAR_DUPLICATE, HUB = "near_duplicate", "hub"  # as stored
+DUPLICATE_COSINE = 0.97
+NEAREST = 5  # of a summary; as many as the cloud matches with a question
+HUB_SHARE = 0.1  # of the other edges' summaries; of 770 summaries of four textbooks the greatest share is 0.03
+SAMPLE_OF_EDGE = 64  # rows: one edge must not decide what is a hub
+LEAST_SAMPLE = 256  # rows, of three edges at least: of fewer, chance alone makes one summary near to many
+BLOCK = 256  # rows compared at once: 20 MB against 20,000
+COARSE = 48  # coordinates that tell most pairs apart, at an eighth of the cost
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Summaries of other edges, a few of each."""
+
+    vectors: FloatArray  # (s, d)
+    owners: NDArray[np.int64]  # (s,), 0 … edges - 1
+
+    @classmethod
+    def of(cls, edges: Mapping[EdgeId, FloatArray], *, but: EdgeId) -> Sample:
+        """Of all ``edges`` but one."""
+        others = [rows for edge, rows in sorted(edges.items()) if edge != but and len(rows)]
+        owners = [number for number, rows in enumerate(others) for _ in rows]
+        return cls(np.concatenate(others) if others else np.empty((0, 0), dtype=np.float32), np.array(owners, dtype=np.int64))
+
+
+def spread(vectors: FloatArray) -> FloatArray:
+    """SAMPLE_OF_EDGE rows of (n, d), evenly spaced; all when there are no more."""
+    return vectors[np.unique(np.linspace(0, len(vectors) - 1, min(len(vectors), SAMPLE_OF_EDGE)).astype(np.int64))]
+
+
+def judged(new: FloatArray, kept: FloatArray, sample: Sample) -> list[str]:
+    """For each row of ``new`` (n, d) why it is held back, "" when it is not. ``kept`` (k, d): the edge's others, that are matched."""
+    hub = hubs(new, sample)
+    copies = near_duplicates(new, kept)
+    return [HUB if hub[row] else NEAR_DUPLICATE if copies[row] else "" for row in range(len(new))]
+
+
+def near_duplicates(new: FloatArray, kept: FloatArray) -> BoolArray:
+    """Which rows of ``new`` (n, d) are nearer than DUPLICATE_COSINE to a row of ``kept`` (k, d) or to a kept earlier one of ``new``.
+
+    >>> near_duplicates(np.array([[1, 0], [0, 1], [1, 0]], dtype=np.float32), np.array([[0, 1]], dtype=np.float32)).tolist()
+    [False, True, True]
+    """
+    pool = np.concatenate([kept.reshape(-1, new.shape[1]), new])
+    first, coarse = len(kept), _coarse(pool)
+    held = np.zeros(len(new), dtype=bool)
+    for start in range(0, len(new), BLOCK):
+        block = new[start : start + BLOCK]
+        near = _any_near(block, _coarse(block), pool[: first + start], coarse[: first + start])
+        within = block @ block.T >= DUPLICATE_COSINE
+        for row in range(len(block)):
+            near[row] |= bool((within[row, :row] & ~near[:row]).any())
+        held[start : start + BLOCK] = near
+        pool[first + start + np.flatnonzero(near)] = 0.0  # who is held back makes nobody a copy
+    return held
+
+
+def hubs(new: FloatArray, sample: Sample) -> BoolArray:
+    """Which rows of ``new`` (n, d) are among the NEAREST of at least HUB_SHARE of the sample's.
+
+    Of the edge that finds it nearest most often nothing counts: two sites of one field are near each other, and no single
+    edge can frame another.
+    """
+    edges = int(sample.owners.max()) + 1 if len(sample.owners) else 0
+    if edges < 3 or len(sample.vectors) < LEAST_SAMPLE:
+        return np.zeros(len(new), dtype=bool)
+    among = sample.vectors @ sample.vectors.T
+    np.fill_diagonal(among, -np.inf)
+    farthest = np.partition(among, -NEAREST, axis=1)[:, -NEAREST]  # (s,): the cosine that a summary must beat to be among the nearest
+    member = np.eye(edges, dtype=np.float32)[sample.owners]  # (s, edges)
+    attracted = (new @ sample.vectors.T > farthest).astype(np.float32) @ member  # (n, edges)
+    most = attracted.argmax(axis=1)
+    others = len(sample.vectors) - member.sum(axis=0)[most]
+    return np.asarray((attracted.sum(axis=1) - attracted.max(axis=1)) / others >= HUB_SHARE)
+
+
+def _coarse(rows: FloatArray) -> FloatArray:
+    """The first COARSE coordinates of (n, d), minus half their squared norm, and 1."""
+    few = rows[:, :COARSE]
+    return np.column_stack([few, -0.5 * np.einsum("ij,ij->i", few, few), np.ones(len(few), dtype=np.float32)])
+
+
+def _any_near(rows: FloatArray, coarse: FloatArray, pool: FloatArray, pool_coarse: FloatArray) -> BoolArray:
+    """Which rows have a near duplicate in ``pool``: few coordinates rule out most pairs, and never a true one.
+
+    Minus half the squared distance in some coordinates is at least what it is in all of them, which is cosine - 1.
+    """
+    swapped = np.column_stack([coarse[:, :-2], coarse[:, -1], coarse[:, -2]])  # one product gives a·b - |a|²/2 - |b|²/2
+    at, beside = np.nonzero(swapped @ pool_coarse.T >= DUPLICATE_COSINE - 1.0 - 1e-5)
+    if len(at) > len(pool):  # these summaries resemble each other: comparing all is cheaper than picking
+        return np.asarray((rows @ pool.T >= DUPLICATE_COSINE).any(axis=1))
+    near = np.zeros(len(rows), dtype=bool)
+    near[at[np.einsum("ij,ij->i", rows[at], pool[beside]) >= DUPLICATE_COSINE]] = True
+    return near

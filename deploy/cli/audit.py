@@ -1,0 +1,126 @@
+"""``dgrag audit``: what has left an edge, and whether the list of it is whole. The edge may be running."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, astuple
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import orjson
+import typer
+
+from deploy.cli import render
+from deploy.cli.board import err, out
+from deploy.cli.membership import Authority, PlainHttp, known_cloud, with_client
+from deploy.cli.options import Json
+from edge_node.link.cloud_client import CloudClient
+from edge_node.link.membership import Membership
+from edge_node.store.backup import FILE
+from edge_node.store.chain import COLUMNS, Entry
+from edge_node.store.ledger import ledger_of, read_entries, read_faults, read_newest
+from shared.errors import CloudRefused, InputError
+from shared.identity import is_signed
+from shared.records import EdgeId
+from shared.wire import Countersigned, Head, head_message
+
+app = typer.Typer(help="The egress ledger: every body that has left an edge.", no_args_is_help=True)
+FAULTY = 4
+COLUMNS_SHOWN = {">record": False, "at (UTC)": False, "what": False, "for": True, "purpose": True, "rule": True, ">bytes": False}
+Folder = Annotated[Path, typer.Option("--state", help="Folder of the edge's store, with the file edge.db.")]
+
+
+@app.command("list")
+def list_records(
+    state: Folder,
+    limit: Annotated[int, typer.Option(min=1, help="So many records, the newest ones.")] = 50,
+    since: Annotated[datetime | None, typer.Option(help="None that left before (UTC).")] = None,
+    requester: Annotated[str, typer.Option(help="Only what left for this edge, or this operator:NAME.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Show what has left, the newest records last. --json tells all of each record."""
+    begins = since.replace(tzinfo=UTC).timestamp() if since else 0.0
+    with ledger_of(state / FILE) as ledger:
+        records = read_newest(ledger, limit=limit, since=begins, requester=requester)
+    if as_json:
+        typer.echo(orjson.dumps({"records": [asdict(record) for record in records]}).decode())
+    elif records:
+        out().print(render.lines(COLUMNS_SHOWN, [_cells(record) for record in records]))
+    else:
+        out().print("nothing has left", markup=False)
+
+
+def _json_lines(target: TextIO, records: Iterator[Entry]) -> int:
+    return sum(1 for record in records if target.write(orjson.dumps(asdict(record)).decode() + "\n"))
+
+
+def _table(target: TextIO, records: Iterator[Entry]) -> int:
+    rows = csv.writer(target)
+    rows.writerow(COLUMNS.split(", "))
+    return sum(1 for record in records if rows.writerow([_no_formula(cell) for cell in astuple(record)]))
+
+
+def _no_formula(cell: object) -> object:
+    """A requester names itself and its purpose: no spreadsheet should take that for a formula."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@")) else cell
+
+
+WRITERS: Mapping[str, Callable[[TextIO, Iterator[Entry]], int]] = {".jsonl": _json_lines, ".csv": _table}
+
+
+@app.command()
+def export(file: Annotated[Path, typer.Argument(metavar="FILE", help="*.jsonl or *.csv; replaced if it is there.")], state: Folder) -> None:
+    """Write all records to a file, for other programs."""
+    if (write := WRITERS.get(file.suffix)) is None:
+        raise InputError(f"{file} is neither .jsonl nor .csv", next_step="name the file so that its end says its form")
+    with ledger_of(state / FILE) as ledger, file.open("w", encoding="utf-8", newline="") as target:
+        count = write(target, read_entries(ledger))
+    err().print(f"{count} records written to {file}", markup=False)
+
+
+@app.command()
+def verify(
+    state: Folder,
+    cloud: Annotated[bool, typer.Option("--cloud", help="Compare with the newest record that the cloud has countersigned, too.")] = False,
+    ca: Authority = None,
+    plain_http: PlainHttp = False,
+    as_json: Json = False,
+) -> None:
+    """Say whether any record was edited, deleted, moved or cut off. With --cloud this is also seen where all signs of it here are gone.
+
+    Exit codes: 0 the ledger is whole; 4 it is not.
+    """
+    with ledger_of(state / FILE) as ledger:
+        seen = _newest_head(state, ca, plain_http=plain_http) if cloud else None
+        count, faults = ledger.execute("SELECT count(*) FROM egress").fetchone()[0], read_faults(ledger, seen)
+    if as_json:
+        typer.echo(orjson.dumps({"records": count, "faults": [asdict(fault) for fault in faults]}).decode())
+    elif faults:
+        out().print(render.table(("record", "fault"), [(str(fault.seq), fault.what) for fault in faults]))
+    else:
+        out().print(f"{count} records, each as it was written", markup=False)
+    if faults:
+        raise typer.Exit(FAULTY)
+
+
+def _newest_head(state: Path, ca: Path | None, *, plain_http: bool) -> Head | None:
+    """What the cloud has countersigned last. Raises ClusterError for an edge that has not joined, CloudError, SettingsError."""
+    known = known_cloud(state)
+
+    async def newest(client: CloudClient, _: Membership) -> Countersigned | None:
+        return await client.newest_head()
+
+    seen = with_client(known.url, EdgeId(known.edge), state, newest, ca=ca, plain_http=plain_http)
+    if seen is None:
+        return None
+    if not is_signed(head_message(known.edge, seen.head, seen.at), signature=seen.signature, public_key=known.cloud_key):
+        raise CloudRefused("the head is not signed by the cloud that this edge joined", status=200, reason="bad_signature")
+    return seen.head
+
+
+def _cells(record: Entry) -> tuple[str, ...]:
+    at = datetime.fromtimestamp(record.at, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    rule = record.rule.partition("; policy")[0]  # the policy's version is in the JSON
+    return (str(record.seq), at, record.kind, record.requester or "-", record.purpose or "-", rule or "-", f"{record.bytes:,}")

@@ -1,0 +1,77 @@
+"""``dgrag edge key`` and ``dgrag cloud key``: API keys of a service's users, in its state folder; the service may be running."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from deploy.cli import render
+from deploy.cli.board import err, out
+from deploy.cli.options import Json
+from deploy.cluster.errors import ClusterError
+from shared.keyring import ApiKey, KeyRing
+
+app = typer.Typer(help="API keys of the users of this service; each change counts from the next request on.", no_args_is_help=True)
+Folder = Annotated[Path, typer.Option("--state", help="Folder of the service's store.")]
+DAY_S = 86_400.0
+COLUMNS = ("id", "name", "role", "created", "expires", "revoked")
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="Whose key it is.")],
+    state: Folder,
+    role: Annotated[str, typer.Option(help="read; write: also documents; admin: also policy, edges and audit.")] = "read",
+    days: Annotated[float | None, typer.Option(min=0.01, help="Days after which it expires; without: never.")] = None,
+) -> None:
+    """Make a key, and print it once: only its hash is kept."""
+    with _ring(state) as ring:
+        token = ring.add(name, role, now=time.time(), lasts_s=None if days is None else days * DAY_S)
+    typer.echo(token)
+    err().print(f"this is the only time that the key of {name} is shown; send it as `Authorization: Bearer …`", markup=False)
+
+
+@app.command("list")
+def list_keys(state: Folder, as_json: Json = False) -> None:
+    """List the keys, without their secrets."""
+    with _ring(state) as ring:
+        keys = ring.list()
+    if as_json:
+        typer.echo(orjson.dumps([dataclasses.asdict(key) for key in keys]).decode())
+    else:
+        out().print(render.table(COLUMNS, [_cells(key) for key in keys]))
+
+
+@app.command()
+def revoke(key: Annotated[str, typer.Argument(help="Id or name of the key.")], state: Folder) -> None:
+    """End a key at once."""
+    with _ring(state) as ring:
+        ended = ring.revoke(key, now=time.time())
+    out().print(f"revoked {ended.name} ({ended.key_id})", markup=False)
+
+
+@contextmanager
+def _ring(state: Path) -> Iterator[KeyRing]:
+    if not state.is_dir():
+        raise ClusterError(f"there is no folder {state}", next_step="name the state folder of an edge or of the cloud with --state")
+    ring = KeyRing(state)
+    try:
+        yield ring
+    finally:
+        ring.close()
+
+
+def _cells(key: ApiKey) -> list[str]:
+    return [key.key_id, key.name, key.role, *(_day(at) for at in (key.created, key.expires, key.revoked))]
+
+
+def _day(at: float | None) -> str:
+    return "" if at is None else datetime.fromtimestamp(at, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,0 +1,93 @@
+"""``dgrag edge join``, ``rotate`` and ``identity``: an edge and its key at a cloud."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import orjson
+import typer
+
+from deploy.cli.board import out
+from deploy.cli.options import Json
+from deploy.cluster.errors import ClusterError
+from edge_node.link import joining
+from edge_node.link.cloud_client import CloudClient, cloud_http
+from edge_node.link.membership import Joined, Membership
+from edge_node.store.guest_ledger import GuestLedger
+from shared.breaker import Breaker
+from shared.clock import SystemClock
+from shared.identity import key_id
+from shared.records import EdgeId
+
+PATIENCE_S = 10.0
+T = TypeVar("T")
+Folder = Annotated[Path, typer.Option("--state", help="Folder of the edge's store.")]
+Authority = Annotated[Path | None, typer.Option("--ca", help="PEM file of the cloud's private certificate authority.")]
+PlainHttp = Annotated[bool, typer.Option("--plain-http", help="The cloud is called by http:// inside a VPN.")]
+
+
+def join(
+    cloud: Annotated[str, typer.Option(help="URL of the cloud.")],
+    name: Annotated[str, typer.Option("--id", help="The edge's id, as it was invited.")],
+    state: Folder,
+    token: Annotated[str, typer.Option(help="The invitation; without one only a cloud on this machine lets an edge in.")] = "",
+    ca: Authority = None,
+    plain_http: PlainHttp = False,
+) -> None:
+    """Make a key for this edge and let the cloud know it; the private half stays here."""
+
+    async def joined(client: CloudClient, membership: Membership) -> None:
+        await joining.join(client, membership, invitation=token)
+
+    with_client(cloud, EdgeId(name), state, joined, ca=ca, plain_http=plain_http)
+    typer.echo(f"{name} has joined {cloud}; start it with: dgrag edge run --id {name} --state {state}")
+
+
+def rotate(state: Folder, ca: Authority = None, plain_http: PlainHttp = False) -> None:
+    """Give this edge a new key; the edge may be running, and the old key is taken for some time more."""
+    known = known_cloud(state)
+    made = with_client(known.url, EdgeId(known.edge), state, joining.rotate, ca=ca, plain_http=plain_http)
+    out().print(f"{known.edge} signs with key {made} now", markup=False)
+
+
+def identity(state: Folder, as_json: Json = False) -> None:
+    """Show this edge's key id, the cloud that it has joined, and the cloud's key id."""
+    known = known_cloud(state)
+    facts = {"edge": known.edge, "key_id": Membership(state).identity().key_id, "cloud": known.url, "cloud_key_id": key_id(known.cloud_key)}
+    if as_json:
+        typer.echo(orjson.dumps(facts).decode())
+    else:
+        for name, value in facts.items():
+            out().print(f"{name}: {value}", markup=False)
+
+
+def with_client(
+    url: str,
+    edge: EdgeId,
+    state: Path,
+    call: Callable[[CloudClient, Membership], Awaitable[T]],
+    *,
+    ca: Path | None,
+    plain_http: bool,
+) -> T:
+    """Call a cloud as the edge in a state folder. Raises CloudError, SettingsError, StoreError."""
+
+    async def called() -> T:
+        clock = SystemClock()
+        membership = Membership(state, clock)
+        async with cloud_http(url, ca=ca, plain_http=plain_http) as http:
+            http.auth = membership
+            client = CloudClient(http, edge, GuestLedger(state, clock), Breaker(1, PATIENCE_S, clock), patience_s=PATIENCE_S)
+            return await call(client, membership)
+
+    return asyncio.run(called())
+
+
+def known_cloud(state: Path) -> Joined:
+    """The cloud that the edge in a state folder has joined. Raises ClusterError where it has joined none."""
+    if known := Membership(state).joined():
+        return known
+    raise ClusterError(f"the edge in {state} has joined no cloud", next_step="join one with `dgrag edge join`")

@@ -1,0 +1,88 @@
+"""``dgrag policy``: what may leave a site, and what would leave it now."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from deploy.cli.board import out
+from edge_node.build import Parts
+from edge_node.policy.dry_run import Shown
+from edge_node.policy.file import NAME
+from edge_node.policy.rules import STANDARD, parse
+from edge_node.policy.trial import shown_evidence, trial, trial_sync
+from edge_node.settings import EdgeSettings
+from shared.errors import Conflict, InputError, NotFound
+from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
+from shared.models.settings import ModelSettings
+from shared.retry_budget import RetryBudget
+
+app = typer.Typer(help="The sharing policy of an edge: what may leave its site.", no_args_is_help=True)
+Folder = Annotated[Path, typer.Option("--state", help="Folder of the edge's store, with the file policy.toml.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A policy.")]
+
+
+@app.command()
+def init(state: Folder) -> None:
+    """Write the standard policy with its comments, where there is none."""
+    target = state / NAME
+    try:
+        with target.open("x", encoding="utf-8") as file:
+            file.write(STANDARD)
+    except FileExistsError as error:
+        raise Conflict(f"{target} is there already", next_step="edit it") from error
+    except OSError as error:
+        raise InputError(f"{target} cannot be written: {error.strerror}", next_step="check the folder") from error
+    out().print(f"{target} is written; an edge obeys it at once", markup=False)
+
+
+@app.command()
+def check(file: File) -> None:
+    """Say whether a policy can be read, and which key it has; exit code 1 if it cannot, and an edge would share nothing."""
+    out().print(f"{file} can be read; its key is {parse(_read(file)).key}", markup=False)
+
+
+@app.command()
+def show(state: Folder) -> None:
+    """Print the policy of an edge as it is read, as JSON."""
+    policy = parse(_read(state / NAME))
+    typer.echo(orjson.dumps({"key": policy.key, **policy.model_dump()}, option=orjson.OPT_INDENT_2).decode())
+
+
+@app.command("try")
+def try_policy(
+    state: Folder,
+    question: Annotated[str, typer.Option(help="A question that comes from elsewhere.")] = "",
+    requester: Annotated[str, typer.Option("--as", metavar="EDGE", help="Who asks it.")] = "",
+    purpose: Annotated[str, typer.Option(help="What for.")] = "",
+) -> None:
+    """Print the exact bodies of the next sync, and of the answer to a question: one JSON a line, with size and SHA-256.
+
+    Works on a copy of the store, also while its edge runs, and opens no socket.
+    """
+    for shown in asyncio.run(_tried(state, question, requester, purpose or None)):
+        typer.echo(orjson.dumps(asdict(shown)).decode())
+
+
+async def _tried(state: Path, question: str, requester: str, purpose: str | None) -> list[Shown]:
+    models, retries = ModelSettings(), RetryBudget()
+    async with model_http(models) as http:
+        generator = build_generator(models, http, retries)
+        parts = Parts(generator, build_embedder(models), build_tokenizer(models), None, retries=retries)
+        async with trial(EdgeSettings(state_dir=state), parts) as node:
+            evidence = [await shown_evidence(node, question, requester, purpose)] if question else []
+            return [*await asyncio.to_thread(trial_sync, node), *evidence]
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text("utf-8")
+    except FileNotFoundError as error:
+        raise NotFound("policy", str(file)) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {type(error).__name__}", next_step="give a text file") from error

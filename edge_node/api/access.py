@@ -1,0 +1,48 @@
+"""Who may call which route of an edge, and how many bytes it reads: the whole list (goals S2, S7)."""
+
+from __future__ import annotations
+
+from shared.guard import Rule, Rules, guarded
+
+NO_BODY = 1024
+QUESTION = 64 * 2**10
+CHAT = 2**20  # the whole conversation comes along
+DOCUMENT = None
+
+PUBLIC = Rule(frozenset({"anyone"}), NO_BODY)
+READ = Rule(frozenset({"read"}), NO_BODY)
+ASK = Rule(frozenset({"read"}), QUESTION)
+WRITE = Rule(frozenset({"write"}), NO_BODY)
+ADMIN = Rule(frozenset({"admin"}), NO_BODY)
+
+RULES: Rules = {
+    ("GET", "/health"): PUBLIC,
+    ("GET", "/ready"): PUBLIC,
+    ("GET", "/metrics"): ADMIN,
+    ("GET", "/v1/status"): READ,
+    ("GET", "/v1/graph"): READ,
+    ("GET", "/v1/graph.graphml"): READ,
+    ("GET", "/v1/entities"): READ,
+    ("GET", "/v1/subgraphs"): READ,
+    ("GET", "/v1/summaries"): READ,
+    ("GET", "/v1/documents"): READ,
+    ("GET", "/v1/documents/{document_id}"): READ,
+    ("POST", "/v1/documents"): Rule(frozenset({"write"}), DOCUMENT),
+    ("DELETE", "/v1/documents/{document_id}"): WRITE,
+    ("POST", "/v1/estimate"): Rule(frozenset({"read"}), DOCUMENT),
+    ("GET", "/v1/receipts"): READ,
+    ("GET", "/v1/receipts/{receipt_id}"): READ,
+    ("GET", "/v1/jobs/{job_id}"): READ,
+    ("GET", "/v1/jobs/{job_id}/events"): READ,
+    ("POST", "/v1/jobs/{job_id}/cancel"): WRITE,
+    ("POST", "/v1/jobs/{job_id}/retry"): WRITE,
+    ("POST", "/v1/query"): ASK,
+    ("POST", "/v1/retrieve"): ASK,
+    ("GET", "/v1/models"): READ,
+    ("POST", "/v1/chat/completions"): Rule(frozenset({"read"}), CHAT),
+    ("GET", "/v1/policy"): ADMIN,
+    ("POST", "/v1/policy/try"): Rule(frozenset({"admin"}), QUESTION),
+    ("GET", "/v1/audit"): ADMIN,
+}
+
+GuardedRoute = guarded(RULES)

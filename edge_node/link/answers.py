@@ -1,0 +1,71 @@
+"""What the cloud sends back, read as if it could be anything: pure, and every lie is CloudUnavailable."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, TypeVar
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from shared.citations import checked_answer
+from shared.errors import CloudRefused, CloudUnavailable
+from shared.inert import inert
+from shared.records import Answer
+from shared.wire import NDJSON, AskLine
+
+Body = TypeVar("Body", bound=BaseModel)
+MAX_REASON_CHARS = 300
+
+
+def check(status: int, content: bytes) -> None:
+    """Nothing for a 2xx answer. Raises CloudRefused for 4xx, with the cloud's own words, and CloudUnavailable for the rest."""
+    if 200 <= status < 300:
+        return
+    try:
+        problem = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        problem = None
+    raise problem_of(problem if isinstance(problem, dict) else {}, status)
+
+
+def problem_of(facts: Mapping[str, Any], status: int) -> CloudRefused | CloudUnavailable:
+    """The error that a problem document (RFC 9457) tells of.
+
+    >>> problem_of({"detail": "send a snapshot", "code": "resync"}, 409).message
+    'send a snapshot'
+    >>> problem_of({}, 503).message
+    'the cloud answered with status 503'
+    """
+    said = inert(str(facts.get("detail", "")))[:MAX_REASON_CHARS]
+    if 400 <= status < 500:
+        return CloudRefused(said or f"status {status}", status=status, reason=str(facts.get("code", ""))[:64])
+    return CloudUnavailable(f"the cloud answered with status {status}" + (f": {said}" if said else ""))
+
+
+def parse(kind: type[Body], content: bytes) -> Body:
+    """A body as a record. Raises CloudUnavailable."""
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        raise CloudUnavailable(f"the cloud's {kind.__name__} is not of the agreed form") from error
+
+
+async def lines_of(content_type: str, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The whole lines of an NDJSON body, as they are complete. Raises CloudUnavailable for any other content type."""
+    if content_type.split(";")[0].strip().lower() != NDJSON:
+        raise CloudUnavailable("the cloud's answer is not of the agreed form")
+    rest = b""
+    async for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            yield line
+
+
+def answer_of(line: bytes) -> Answer | None:
+    """The answer in a line of it; None: a sign of life. Raises what a problem says, and CloudUnavailable for anything else."""
+    told = parse(AskLine, line)
+    if told.problem is not None:
+        status = told.problem.get("status", 500)
+        raise problem_of(told.problem, status if isinstance(status, int) else 500)
+    return None if told.answer is None else checked_answer(told.answer)

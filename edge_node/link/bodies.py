@@ -1,0 +1,46 @@
+"""The bytes of every body that an edge sends: what ``dgrag policy try`` shows is made here, and so is what leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from shared.errors import Unsendable
+from shared.records import SummaryDelta
+from shared.wire import DeltaBody, EvidenceReply, QuestionBody
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+def body_of(record: BaseModel) -> bytes:
+    """A record as it is sent.
+
+    >>> body_of(QuestionBody(question="Which lot?"))
+    b'{"question":"Which lot?","purpose":null,"query_id":"","m":null}'
+    """
+    return record.model_dump_json().encode()
+
+
+def summaries_body(delta: SummaryDelta) -> bytes:
+    """The body of a sync. Raises Unsendable, which quotes nothing of it."""
+    return body_of(_made(lambda: DeltaBody.from_record(delta)))
+
+
+def reply_body(reply: EvidenceReply) -> bytes:
+    """The body of an answer to an evidence request."""
+    return body_of(reply)
+
+
+def question_body(question: str, *, query_id: str, purpose: str) -> bytes:
+    """The body of an escalated question; ``purpose`` "": none. Raises Unsendable, which quotes nothing of it."""
+    return body_of(_made(lambda: QuestionBody(question=question, purpose=purpose or None, query_id=query_id)))
+
+
+def _made(make: Callable[[], Body]) -> Body:
+    try:
+        return make()
+    except ValidationError as error:
+        faults = [f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}" for fault in error.errors(include_input=False)[:3]]
+        raise Unsendable(error.title, fields="; ".join(faults)) from error

@@ -1,0 +1,95 @@
+"""What an edge holds of its membership in a cloud: its key, and the cloud's key that it pinned when it joined."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+
+import httpx
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from shared.clock import SystemClock
+from shared.errors import SettingsError
+from shared.identity import Identity, key_id, load_identity, make_identity, open_identity, replace_private, save_identity
+from shared.ports import Clock
+from shared.signing import ANY_CLOUD, Signature
+from shared.wire import PublicKey
+
+FOLDER = "identity"
+JOIN_PATH = "/v1/edges"
+
+
+class Joined(BaseModel):
+    """``cloud.json``: the cloud that took the edge's key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    edge: str
+    url: str
+    cloud_key: PublicKey
+    joined_at: float  # seconds since the epoch
+
+
+class Membership(httpx.Auth):
+    """The folder ``state_dir/identity``, and the signature of every request of a client that has it as its ``auth``.
+
+    The files are looked at for each request, so that a key that `dgrag edge rotate` has put there is used from the next one on.
+    Raises SettingsError for files that others can read or that are not ours.
+    """
+
+    requires_request_body = True
+
+    def __init__(self, state_dir: Path, clock: Clock = SystemClock()) -> None:  # noqa: B008 - it has no state
+        self._clock = clock
+        self._key = state_dir / FOLDER / "edge.key"
+        self._next = state_dir / FOLDER / "edge.key.next"
+        self._cloud = state_dir / FOLDER / "cloud.json"
+        self._loaded: tuple[tuple[int, ...], Identity] | None = None
+
+    def identity(self) -> Identity:
+        """The edge's present key; made at first use."""
+        if not self._key.exists():
+            return open_identity(self._key)
+        found = self._key.stat()
+        version = (found.st_mtime_ns, found.st_ino)
+        if self._loaded is None or self._loaded[0] != version:
+            self._loaded = version, load_identity(self._key)
+        return self._loaded[1]
+
+    def joined(self) -> Joined | None:
+        """The cloud that the edge has joined; None: none yet."""
+        try:
+            return Joined.model_validate_json(self._cloud.read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValidationError as error:
+            raise SettingsError(f"{self._cloud} cannot be read", next_step="delete it, and join again") from error
+
+    def cloud_key(self) -> str:
+        """The pinned public key of the cloud, in base64; "" before the edge has joined."""
+        joined = self.joined()
+        return joined.cloud_key if joined else ""
+
+    def note(self, edge: str, url: str, cloud_key: str) -> None:
+        """Remember the cloud that took the key."""
+        joined = Joined(edge=edge, url=url, cloud_key=cloud_key, joined_at=self._clock.now())
+        replace_private(self._cloud, joined.model_dump_json(indent=1).encode())
+
+    def next_identity(self) -> Identity:
+        """The key that is to take the present one's place: on disk before the cloud hears of it, the same until it has."""
+        if not self._next.exists():
+            save_identity(self._next, make_identity())
+        return load_identity(self._next)
+
+    def advance(self) -> bool:
+        """Put the next key in the present one's place; False when there is none."""
+        if not self._next.exists():
+            return False
+        self._next.replace(self._key)
+        return True
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Sign for the cloud that the edge has joined, or for any where it asks to join."""
+        pinned = self.cloud_key()
+        audience = key_id(pinned) if pinned and request.url.path != JOIN_PATH else ANY_CLOUD
+        yield from Signature(self.identity(), audience, self._clock).auth_flow(request)

@@ -1,0 +1,121 @@
+"""Keeps the cloud's copy of the summaries, and its sight of the ledger's end, up to date (goals R4, P1)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from edge_node.link.cloud_client import CloudClient
+from edge_node.store.graph import GraphStore
+from edge_node.store.ledger import Ledger
+from edge_node.store.receipts import ACKNOWLEDGED
+from shared.errors import CloudRefused, CloudUnavailable
+from shared.identity import is_signed
+from shared.wire import Countersigned, Enrolled, head_message
+
+log = logging.getLogger("dgrag.edge.link")
+
+
+class Release(Protocol):
+    """What the sharing policy says of the stored summaries."""
+
+    def current(self) -> bool:
+        """Whether all of them were made under the policy in force; otherwise none is sent."""
+
+    def rule(self) -> str:
+        """What lets them go, for the ledger."""
+
+
+@dataclass(slots=True)
+class LinkState:
+    """What the edge knows of its line."""
+
+    connected: bool = False
+    epoch: str = ""
+    version: int = -1  # newest version of our summaries that the cloud has acknowledged; -1: unknown
+    sent_bytes: int = 0
+    error: str = "not connected yet"
+
+
+class Sync:
+    """At least once, in order, from one task at a time; the cloud applies each version once."""
+
+    def __init__(
+        self, client: CloudClient, graph: GraphStore, ledger: Ledger, release: Release, state: LinkState, cloud_key: Callable[[], str]
+    ) -> None:
+        self._client = client
+        self._graph = graph
+        self._ledger = ledger
+        self._release = release
+        self._state = state
+        self._cloud_key = cloud_key  # pinned when the edge joined; base64
+        self._one = asyncio.Lock()
+
+    @property
+    def done(self) -> bool:
+        """The cloud has acknowledged our newest summaries."""
+        return self._state.version == self._graph.version()
+
+    async def send(self) -> None:
+        """Send what the cloud does not know yet. Raises CloudError."""
+        async with self._one:
+            while self._state.connected and not self.done:
+                rule = await asyncio.to_thread(self._release.rule)
+                delta = await asyncio.to_thread(self._graph.delta, epoch=self._state.epoch, version=max(self._state.version, 0))
+                if not await asyncio.to_thread(self._release.current):  # asked after the read: what was read before obeyed no later policy
+                    return
+                if rule != await asyncio.to_thread(self._release.rule):  # which has meanwhile changed, and everything obeys the new one
+                    continue
+                try:
+                    known, sent = await self._client.push(delta, rule=rule)
+                except CloudRefused as error:
+                    if error.reason != "resync" or delta.base_version == 0:
+                        raise
+                    self._state.epoch = ""  # the cloud knows other summaries of ours than we think: send all of them
+                    continue
+                await asyncio.to_thread(self.learn, known)
+                self._state.sent_bytes += sent
+                await asyncio.to_thread(self._graph.drop_tombstones, version=self._state.version)
+                log.info("summaries up to version %d sent (%d bytes)", known.version, sent)
+
+    def learn(self, known: Enrolled) -> None:
+        """Note what the cloud says it has. One that knows more than we do has seen a later store of ours: this one is a restored one."""
+        if known.epoch == self._graph.epoch() and known.version > self._graph.version():
+            log.warning(
+                "the cloud knows version %d of this store, which is at %d: restored from a backup?", known.version, self._graph.version()
+            )
+            self._ledger.restored()
+        version = known.version if known.epoch == self._graph.epoch() else -1
+        if self._graph.database.meta(ACKNOWLEDGED) != str(version):
+            self._graph.database.set_meta(ACKNOWLEDGED, str(version))
+        self._state.epoch, self._state.version = known.epoch, version
+
+    async def compare_heads(self) -> None:
+        """A record of this history that the cloud has seen, and that is not here: the store is a restored one. Raises CloudError."""
+        seen = await self._client.newest_head()
+        if seen is not None and not await asyncio.to_thread(self._ledger.holds, seen.head):
+            log.warning("the cloud has seen record %d of this edge's ledger, which is not here: restored from a backup?", seen.head.seq)
+            await asyncio.to_thread(self._ledger.restored)
+
+    async def show_head(self) -> None:
+        """Have the end of the ledger countersigned, if there is anything new. Raises CloudError."""
+        async with self._one:
+            if (head := await asyncio.to_thread(self._ledger.unseen)) is None:
+                return
+            try:
+                seen = await self._client.head(head)
+            except CloudRefused as error:
+                log.error("the cloud does not countersign record %d of the ledger: %s", head.seq, error.message)
+                return
+            if seen.head != head:
+                raise CloudUnavailable("the cloud has countersigned another record than the one it was shown")
+            self._check(seen)
+            await asyncio.to_thread(self._ledger.countersigned, seen)
+
+    def _check(self, seen: Countersigned) -> None:
+        message = head_message(self._client.edge, seen.head, seen.at)
+        if not is_signed(message, signature=seen.signature, public_key=self._cloud_key()):
+            raise CloudUnavailable("the cloud's signature under the ledger's head is not that of the cloud that this edge joined")

@@ -1,0 +1,1 @@
+"""What may leave a site: the owner's policy file, redaction, and the release of summaries, passages and questions."""

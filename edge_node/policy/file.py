@@ -1,0 +1,70 @@
+"""The policy file of a site, read anew at each use: a change holds from the next request on."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from edge_node.policy.rules import STANDARD, Policy, parse
+from edge_node.store.database import Database
+from shared.errors import InputError
+
+log = logging.getLogger("dgrag.edge.policy")
+NAME = "policy.toml"  # in the state folder, where the settings name no other file
+SEEN = "policy_seen"  # key in meta: there was a file once, so a missing one is no first start
+MAX_BYTES = 256 * 2**10
+
+
+class PolicyFile:
+    """One file; while it cannot be read, nothing is shared."""
+
+    def __init__(self, path: Path, database: Database) -> None:
+        self.path = path
+        self._database = database
+        self._read: tuple[bytes | str, Policy] | None = None  # content, or why there is none, and what it means
+
+    def open(self) -> None:
+        """At the first start of a store write the standard policy, if there is no file. What fails leaves a policy that shares nothing."""
+        if self._database.meta(SEEN, ""):
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("x", encoding="utf-8") as file:
+                file.write(STANDARD)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            log.error("the standard sharing policy cannot be written: %s", error.strerror)
+        self._database.set_meta(SEEN, "1")
+
+    def current(self) -> Policy:
+        """The policy in force. Never raises: what cannot be read shares nothing, and says why in ``fault``."""
+        content = self._content()
+        known = self._read
+        if known is None or known[0] != content:
+            known = (content, _policy(content))
+            self._read = known
+            if known[1].fault:
+                log.error("nothing is shared: %s", known[1].fault)
+            else:
+                log.info("sharing policy %s is in force", known[1].key)
+        return known[1]
+
+    def _content(self) -> bytes | str:
+        try:
+            with self.path.open("rb") as file:
+                content = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            return f"the sharing policy cannot be read: {error.strerror}"
+        return content if len(content) <= MAX_BYTES else f"the sharing policy has more than {MAX_BYTES} bytes"
+
+
+def _policy(content: bytes | str) -> Policy:
+    if isinstance(content, str):
+        return Policy.nothing(content)
+    try:
+        return parse(content.decode())
+    except UnicodeDecodeError:
+        return Policy.nothing("the sharing policy cannot be read: it is not UTF-8")
+    except InputError as error:
+        return Policy.nothing(error.message)

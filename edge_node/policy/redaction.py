@@ -1,0 +1,198 @@
+"""Masks identifiers and names in what leaves, character for character, so that places in a document stay true (goal P5)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import phonenumbers
+from stdnum import iban, luhn
+from stdnum.fr import nir
+from stdnum.gb import nhs
+from stdnum.us import ssn
+
+from edge_node.policy.patterns import bounded
+from edge_node.policy.rules import Identifier, Redact
+
+CONTEXT_CHARS = 80  # beside a passage: an identifier that its edge cuts is looked for as a whole
+MASK = "█"
+_GAP = "[ \u00a0\u2009\u202f.\u2010-\u2014-]"  # what stands between groups of digits
+_WORD = re.compile(r"[^\W_]+")
+_NAME_GAP_CHARS = 3  # at most so many characters between two words of a name
+_MAX_NAME_WORDS = 12
+_EMAIL = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
+_PERSON = re.compile(  # numbers of persons in the United States, Britain and France, whose shape or check digits are known
+    rf"(?<!\d)(?:\d{{3}}{_GAP}?\d{{2}}{_GAP}?\d{{4}}|\d{{3}}{_GAP}?\d{{3}}{_GAP}?\d{{4}}|[12](?:{_GAP}?\d){{14}})(?!\d)", re.ASCII
+)
+_RECORD = re.compile(
+    r"\b(?P<code>[A-Z]{1,6}[-/]?\d[\d-]{3,14}\d)\b"
+    r"|\b(?:mrn|record|patient|case|chart|file|account|acct|policy|invoice|customer|member|admission|no|nr|number|id)\b"
+    r"[\s.:#-]{0,4}(?:(?:no|nr|number|id)\b[\s.:#-]{0,4})?(?P<number>[A-Z]{0,6}[-/]?\d[\d./-]{2,18}\d)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters [start, end) of a text that must not leave, and what they are."""
+
+    start: int
+    end: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Redactor:
+    """Finds what a policy masks. ``names``: their words in lower case without accents, by the first of them."""
+
+    redact: Redact
+    patterns: tuple[re.Pattern[str], ...]
+    names: dict[str, frozenset[tuple[str, ...]]]
+
+    @classmethod
+    def of(cls, redact: Redact, typed: Iterable[str] = ()) -> Redactor:
+        """typed: the names of entities whose type is to be masked; of one with several words, the last one is masked alone too."""
+        found = {words for name in redact.names if (words := _words(name))}
+        for words in map(_words, typed):
+            found |= {words, words[-1:]} - {()}
+        names: dict[str, set[tuple[str, ...]]] = {}
+        for words in found:
+            names.setdefault(words[0], set()).add(words[:_MAX_NAME_WORDS])
+        return cls(redact, tuple(map(bounded, redact.patterns)), {first: frozenset(of_it) for first, of_it in names.items()})
+
+    @property
+    def idle(self) -> bool:
+        """Nothing is masked."""
+        return not (self.redact.identifiers or self.patterns or self.names)
+
+    def mask(self, text: str) -> str:
+        """The text with everything masked that it holds."""
+        return masked(text, self.spans(text))
+
+    def mask_within(self, context: str, start: int, end: int) -> str:
+        """``context[start:end]``, masked also where what is masked goes on beyond it."""
+        cut = [Span(max(span.start, start) - start, min(span.end, end) - start, span.kind) for span in self.spans(context)]
+        return masked(context[start:end], [span for span in cut if span.start < span.end])
+
+    def spans(self, text: str) -> list[Span]:
+        """Everything to be masked, also overlapping."""
+        if self.idle:
+            return []
+        found = [span for kind in self.redact.identifiers for span in self._identifiers(kind, text)]
+        found += [Span(match.start(), match.end(), "pattern") for pattern in self.patterns for match in pattern.finditer(text)]
+        return found + list(self._names(text))
+
+    def _identifiers(self, kind: Identifier, text: str) -> Iterator[Span]:
+        if kind == "phone":
+            for region in [None, *self.redact.phone_regions] if any(map(str.isdigit, text)) else ():
+                for match in phonenumbers.PhoneNumberMatcher(text, region, leniency=phonenumbers.Leniency.VALID, max_tries=1_000):
+                    yield Span(match.start, match.end, kind)
+            return
+        for start, end in _FINDERS[kind](text):
+            yield Span(start, end, kind)
+
+    def _names(self, text: str) -> Iterator[Span]:
+        if not self.names:
+            return
+        words = [(match.start(), match.end(), _plain(match.group())) for match in _WORD.finditer(text)]
+        for row, (start, _, word) in enumerate(words):
+            for name in self.names.get(word, ()):
+                run = words[row : row + len(name)]
+                near = all(b[0] - a[1] <= _NAME_GAP_CHARS for a, b in pairwise(run))
+                if near and tuple(found for _, _, found in run) == name:
+                    yield Span(start, run[-1][1], "name")
+
+
+def masked(text: str, spans: Collection[Span]) -> str:
+    """The text, as long as before, with each span blotted out; one that has room for it says what stood there.
+
+    >>> masked("mail ann@example.org or 5", [Span(5, 20, "email"), Span(24, 25, "record")])
+    'mail [email]████████ or █'
+    """
+    kept, place = list[str](), 0
+    for start, end, kind in _joined(spans):
+        label = f"[{kind}]"
+        told = label if len(label) <= end - start else ""
+        kept += [text[place:start], told.ljust(end - start, MASK)]
+        place = end
+    return "".join([*kept, text[place:]])
+
+
+def blotted(text: str) -> bool:
+    """Whether nothing but masks is left of a text.
+
+    >>> blotted("[name]██"), blotted("[name]██ theory"), blotted("Ward")
+    (True, False, False)
+    """
+    return MASK in text and not any(character.isalnum() for character in re.sub(r"\[\w+\]", "", text))
+
+
+def _joined(spans: Collection[Span]) -> list[tuple[int, int, str]]:
+    joined: list[tuple[int, int, str]] = []
+    for span in sorted(spans, key=lambda span: (span.start, -span.end, span.kind)):
+        if joined and span.start < joined[-1][1]:
+            start, end, kind = joined[-1]
+            joined[-1] = (start, max(end, span.end), kind)
+        else:
+            joined.append((span.start, span.end, span.kind))
+    return joined
+
+
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(_plain(word) for word in _WORD.findall(name))
+
+
+def _plain(word: str) -> str:
+    """Without accents and case, so that Müller is found as MULLER too."""
+    if word.isascii():
+        return word.lower()
+    return "".join(letter for letter in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(letter))
+
+
+def _grouped(first: str, character: str, least: int, most: int, right: Callable[[str], bool]) -> Callable[[str], Iterator[tuple[int, int]]]:
+    """A finder of codes with check digits, in groups or not: the longest run from each place that is right counts."""
+    begin = re.compile(rf"(?<![^\W_]){first}")
+    run = re.compile(rf"{character}(?:{_GAP}?{character}){{0,{most - 1}}}")
+
+    def find(text: str) -> Iterator[tuple[int, int]]:
+        done = 0
+        for match in begin.finditer(text):
+            whole = run.match(text, match.start())
+            if match.start() < done or whole is None:
+                continue
+            ends = [place + 1 for place in range(match.start(), whole.end()) if text[place].isalnum()]
+            for end in reversed(ends[least - 1 :]):
+                if right("".join(filter(str.isalnum, text[match.start() : end]))):
+                    yield match.start(), end
+                    done = end
+                    break
+
+    return find
+
+
+def _person_numbers(text: str) -> Iterator[tuple[int, int]]:
+    for match in _PERSON.finditer(text):
+        digits = "".join(filter(str.isdigit, match.group()))
+        if ssn.is_valid(digits) or nhs.is_valid(digits) or nir.is_valid(digits):
+            yield match.span()
+
+
+def _emails(text: str) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in _EMAIL.finditer(text)) if "@" in text else iter(())
+
+
+def _records(text: str) -> Iterator[tuple[int, int]]:
+    for match in _RECORD.finditer(text):
+        yield match.span("code" if match["code"] else "number")
+
+
+_FINDERS: dict[Identifier, Callable[[str], Iterator[tuple[int, int]]]] = {
+    "email": _emails,
+    "iban": _grouped("[A-Za-z]{2}[0-9]{2}", "[A-Za-z0-9]", 15, 34, iban.is_valid),
+    "card": _grouped("[0-9]", "[0-9]", 13, 19, luhn.is_valid),
+    "ssn": _person_numbers,
+    "record": _records,
+}

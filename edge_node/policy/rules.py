@@ -1,0 +1,221 @@
+"""The sharing policy of a site: its file's form, and what it says of a document, a requester and a purpose."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable
+from enum import IntEnum
+from fnmatch import fnmatchcase
+from typing import Annotated, Literal
+
+import phonenumbers
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from edge_node.policy.patterns import bounded
+from shared.errors import DgragError, InputError
+from shared.wire import MAX_EVIDENCE_CHARS
+
+Share = Literal["never", "summary", "evidence", "full"]
+Identifier = Literal["email", "phone", "iban", "card", "ssn", "record"]
+Escalation = Literal["yes", "no", "ask"]
+Word = Annotated[str, Field(min_length=1, max_length=200)]
+Count = Annotated[int, Field(ge=0)]
+DENIED = "the sharing policy of this site"
+
+
+class Level(IntEnum):
+    """How much of a document may leave; each includes what is before it."""
+
+    NEVER = 0
+    SUMMARY = 1  # its facts may stand in summaries
+    EVIDENCE = 2  # passages may be read by the cloud's model, and are not quoted
+    FULL = 3
+
+
+def level(share: Share) -> Level:
+    """The level of a word in the file."""
+    return Level[share.upper()]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Exceptional(_Part):
+    """Other evidence for some requesters or purposes. Without labels it concerns every named label and what has none."""
+
+    labels: list[Word] = []
+    edges: list[Word] = []  # names, with * and ? for any characters; "operator:*" are people at the cloud
+    purposes: list[Word] = []
+    share: Share
+
+    @model_validator(mode="after")
+    def _names_somebody(self) -> Exceptional:
+        if not self.edges and not self.purposes:
+            raise ValueError("an exception needs edges or purposes")
+        return self
+
+    def fits(self, label: str | None, requester: str, purpose: str | None) -> bool:
+        """Whether this one decides. label None: a document without one."""
+        edges = not self.edges or any(fnmatchcase(requester, pattern) for pattern in self.edges)
+        return edges and (not self.purposes or purpose in self.purposes) and (not self.labels or label in self.labels)
+
+
+class Redact(_Part):
+    """What is masked in everything that leaves."""
+
+    identifiers: list[Identifier] = []
+    phone_regions: list[str] = ["US", "GB", "DE", "FR"]  # whose national numbers are known; +49 30 … is known everywhere
+    patterns: list[str] = []
+    types: list[Word] = []  # entity types, all of whose names are masked
+    names: list[Word] = []
+
+    @field_validator("patterns")
+    @classmethod
+    def _run_in_bounds(cls, patterns: list[str]) -> list[str]:
+        for pattern in patterns:
+            try:
+                bounded(pattern)
+            except InputError as error:
+                raise ValueError(error.message) from error
+        return patterns
+
+    @field_validator("phone_regions")
+    @classmethod
+    def _are_known(cls, regions: list[str]) -> list[str]:
+        if unknown := set(regions) - phonenumbers.SUPPORTED_REGIONS:
+            raise ValueError(f"unknown region {min(unknown)!r}")
+        return regions
+
+
+class Daily(_Part):
+    """What one requester gets in a day (UTC) at most; 0: no limit."""
+
+    replies: Count = 0
+    passages: Count = 0
+    bytes: Count = 0
+
+
+class Policy(_Part):
+    """A policy file. ``fault`` is never in it: why nothing is shared at all."""
+
+    version: Literal[1]
+    unlabelled: Share = "full"
+    questions: Escalation = "yes"
+    minimum_support: Annotated[int, Field(ge=1, le=1_000)] = 1
+    snippet_chars: Annotated[int, Field(ge=1, le=MAX_EVIDENCE_CHARS)] = 2_000
+    labels: dict[str, Share] = {}
+    exceptions: Annotated[list[Exceptional], Field(max_length=200)] = []
+    redact: Redact = Redact()
+    daily: Daily = Daily()
+    fault: Annotated[str, Field(exclude=True)] = ""
+
+    @model_validator(mode="after")
+    def _excepts_what_it_names(self) -> Policy:
+        if unknown := {label for exception in self.exceptions for label in exception.labels} - set(self.labels):
+            raise ValueError(f"the label {min(unknown)!r} of an exception is not in [labels]")
+        return self
+
+    @classmethod
+    def nothing(cls, fault: str) -> Policy:
+        """Share nothing, for this reason."""
+        return cls(version=1, unlabelled="never", questions="no", fault=fault)
+
+    @property
+    def key(self) -> str:
+        """Twelve hex digits, other ones for any other meaning."""
+        return _digest([self.model_dump(), bool(self.fault)])
+
+    @property
+    def summaries_key(self) -> str:
+        """The same for the parts that concern summaries."""
+        shared = sorted(label for label, share in self.labels.items() if level(share) >= Level.SUMMARY)
+        unlabelled = level(self.unlabelled) >= Level.SUMMARY
+        return _digest([unlabelled, shared, self.minimum_support, self.redact.model_dump()])
+
+    def summary_level(self, labels: Iterable[str]) -> Level:
+        """The base level of a document with these labels: the lowest of them; a label that is not named: never."""
+        return min((level(self.labels.get(label, "never")) for label in labels), default=level(self.unlabelled))
+
+    def evidence_level(self, labels: Iterable[str], requester: str, purpose: str | None) -> tuple[Level, str]:
+        """What a requester may get of a document with these labels, and the rule that says so: of its labels, the strictest."""
+        found = [self._of_label(label, requester, purpose) for label in sorted(set(labels))]
+        return min(found, key=lambda item: item[0]) if found else self._of_label(None, requester, purpose)
+
+    def escalation(self, client: Escalation | None) -> Escalation:
+        """Whether a question may leave: the stricter of policy and client, but a client's yes is an answer to ``ask``."""
+        if "no" in (self.questions, client):
+            return "no"
+        if client is None:
+            return self.questions
+        return client
+
+    def _of_label(self, label: str | None, requester: str, purpose: str | None) -> tuple[Level, str]:
+        if self.fault:
+            return Level.NEVER, "fault"
+        if label is not None and label not in self.labels:
+            return Level.NEVER, "unknown label"
+        for number, exception in enumerate(self.exceptions, start=1):
+            if exception.fits(label, requester, purpose):
+                return level(exception.share), f"exception {number}"
+        return (level(self.unlabelled), "unlabelled") if label is None else (level(self.labels[label]), f"label {label}")
+
+
+def parse(text: str) -> Policy:
+    """Read a policy file. Raises InputError that says what is wrong with it.
+
+    >>> parse("version = 1").unlabelled
+    'full'
+    """
+    try:
+        policy = Policy.model_validate(tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _unreadable(str(error)) from error
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, fault['loc'])) or 'policy'}: {fault['msg']}" for fault in error.errors(include_input=False)[:3]]
+        raise _unreadable("; ".join(faults)) from error
+    if policy.fault:
+        raise _unreadable("fault: not a field")
+    return policy
+
+
+def _unreadable(why: str) -> DgragError:
+    return InputError(f"the sharing policy cannot be read: {why}", next_step="mend it, and try it with `dgrag policy check FILE`")
+
+
+def _digest(meaning: list[object]) -> str:
+    return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()[:12]
+
+
+STANDARD = """\
+# What may leave this site. It is read anew at each use; a file that cannot be read shares nothing.
+# Try a change first: dgrag policy check FILE, dgrag policy try --state DIR.
+version = 1
+unlabelled = "full"        # documents without a label: never, summary, evidence (read by the cloud, not quoted) or full
+questions = "yes"          # may a question leave: yes, no, or ask (only once the client has said yes to it)
+minimum_support = 1        # entities seen in fewer documents stay out of summaries
+snippet_chars = 2000       # longest passage that leaves
+
+[labels]                   # by label; one that is not named here: never
+# public = "full"
+# patients = "summary"
+
+# [[exceptions]]           # for evidence; in order, the first that fits decides
+# labels = ["patients"]
+# edges = ["ward-*"]
+# purposes = ["treatment"]
+# share = "evidence"
+
+[redact]                   # masked in all that leaves, file names and questions too
+identifiers = []           # of email, phone, iban, card, ssn, record
+patterns = []              # as "PAT-[0-9]{6}"
+types = []                 # entity types whose names are masked, as "person"
+names = []
+
+[daily]                    # for each requester; 0: no limit
+replies = 0
+passages = 0
+bytes = 0
+"""

@@ -1,0 +1,167 @@
+"""What the policy in force says of this site's documents: to summaries, to another site's question, to a question that leaves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from edge_node.policy.file import PolicyFile
+from edge_node.policy.meter import Meter
+from edge_node.policy.redaction import CONTEXT_CHARS, Redactor
+from edge_node.policy.release import SummaryRelease
+from edge_node.policy.rules import DENIED, Daily, Level, Policy
+from edge_node.store.documents import LABELS_CHANGED, DocumentStore
+from edge_node.store.graph import OBEYS, GraphStore
+from shared.records import DocumentId, Evidence, TraceStep
+from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
+
+MAX_REPLY_BYTES = 250_000  # the cloud reads 256 KiB of a reply
+COMMA_BYTES = 1
+Allowed = Callable[[str, Sequence[int], Daily], int]  # how many passages of these sizes a requester gets today
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Who asks through the cloud, which vouches for the name, and what for."""
+
+    name: str
+    purpose: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A reply, and the rule of each of its passages for the ledger."""
+
+    reply: EvidenceReply
+    rule: str
+
+
+class Sharing:
+    """Asks the file anew each time. Reads disk and store: to be called in a thread."""
+
+    def __init__(self, file: PolicyFile, documents: DocumentStore, graph: GraphStore, meter: Meter) -> None:
+        self._file = file
+        self._documents = documents
+        self._graph = graph
+        self._meter = meter
+
+    @property
+    def policy(self) -> Policy:
+        """The one in force."""
+        return self._file.current()
+
+    def view(self) -> dict[str, str | bool]:
+        """For the status: which policy is in force, why it shares nothing if it does not, and whether the summaries obey it already."""
+        policy = self.policy
+        return {"key": policy.key, "fault": policy.fault, "current": self.current()}
+
+    # ------------------------------------------------------------ summaries
+
+    def summaries(self) -> SummaryRelease:
+        """What summaries may tell now."""
+        changed = self._documents.database.meta(LABELS_CHANGED, "0")  # before the labels are read
+        policy, names = self.policy, frozenset[str]()
+        if policy.redact.types:
+            names = self._graph.mentions.names_of_types(policy.redact.types)
+        sets = self._documents.label_sets()
+        told = [labels for labels in sets if labels is not None and policy.summary_level(labels) >= Level.SUMMARY]
+        known_names = hashlib.sha256(json.dumps(sorted(names)).encode()).hexdigest()[:12] if names else ""
+        return SummaryRelease(
+            f"{policy.summaries_key}:{changed}:{known_names}",
+            self._documents.not_labelled(told) if len(told) < len(sets) else frozenset(),
+            policy.minimum_support,
+            Redactor.of(policy.redact, names),
+        )
+
+    def current(self) -> bool:
+        """Whether all stored summaries obey the policy and the labels as they are now."""
+        now = f"{self.policy.summaries_key}:{self._documents.database.meta(LABELS_CHANGED, '0')}"
+        obeyed = self._graph.database.meta(OBEYS, "").rpartition(":")[0]
+        return obeyed == now or self._graph.database.row("SELECT 1 FROM summaries WHERE removed = 0 LIMIT 1") is None
+
+    def rule(self) -> str:
+        """What lets summaries go, for the ledger."""
+        return f"summaries; policy {self.policy.key}, labels {self._documents.database.meta(LABELS_CHANGED, '0')}"
+
+    # ------------------------------------------------------------ evidence
+
+    def withheld(self, requester: Requester) -> frozenset[DocumentId] | None:
+        """The documents of which this requester gets no passage; None: it gets nothing at all."""
+        policy, sets = self.policy, self._documents.label_sets()
+        given = [labels for labels in sets if labels is not None and _granted(policy, labels, requester)[0] >= Level.EVIDENCE]
+        if policy.fault or (sets and not given):
+            return None
+        return self._documents.not_labelled(given) if len(given) < len(sets) else frozenset()
+
+    def served(self, requester: Requester, found: Sequence[Evidence], trace: Sequence[TraceStep]) -> Served:
+        """The reply with what may leave of the passages, best first, by the policy as it is now. It counts as sent."""
+        return self._served(requester, found, trace, self._meter.take)
+
+    def tried(self, requester: Requester, found: Sequence[Evidence], trace: Sequence[TraceStep]) -> Served:
+        """The same reply, which is not going to leave."""
+        return self._served(requester, found, trace, self._meter.allowance)
+
+    def _served(self, requester: Requester, found: Sequence[Evidence], trace: Sequence[TraceStep], allowed: Allowed) -> Served:
+        policy = self.policy
+        redactor = self._redactor(policy)
+        labels = self._documents.labels_of([item.document_id for item in found])
+        parcel = list[tuple[EvidenceBody, str]]()
+        for item in found[:MAX_EVIDENCE]:
+            granted, rule = _granted(policy, labels.get(item.document_id), requester)
+            if granted >= Level.EVIDENCE:
+                quotable = granted >= Level.FULL
+                parcel.append((EvidenceBody.from_record(self._narrowed(item, policy, redactor, quotable=quotable)), rule))
+        empty = len(EvidenceReply(trace=list(trace)).model_dump_json())
+        sizes = _fitting([len(body.model_dump_json().encode()) + COMMA_BYTES + empty * (not row) for row, (body, _) in enumerate(parcel)])
+        kept = allowed(requester.name, sizes, policy.daily) if sizes else 0
+        if policy.fault or (sizes and not kept):
+            return self.refused(f"{DENIED}: the limit of the day" if sizes else DENIED)
+        reply = EvidenceReply(evidence=[body for body, _ in parcel[:kept]], trace=list(trace))
+        return Served(reply, f"{_listed([rule for _, rule in parcel[:kept]])}; policy {policy.key}")
+
+    def refused(self, why: str = DENIED) -> Served:
+        """A reply without evidence; it names no document."""
+        return Served(EvidenceReply(refused=why), f"{why}; policy {self.policy.key}")
+
+    def _narrowed(self, item: Evidence, policy: Policy, redactor: Redactor, *, quotable: bool) -> Evidence:
+        start, end = item.span
+        text = redactor.mask(item.text)
+        if not redactor.idle:
+            around, begins = self._documents.around(item.document_id, max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS)
+            if around[start - begins : end - begins] == item.text:
+                text = redactor.mask_within(around, start - begins, end - begins)
+        text = text[: policy.snippet_chars]
+        return replace(item, document=redactor.mask(item.document), text=text, span=(start, min(end, start + len(text))), quotable=quotable)
+
+    def _redactor(self, policy: Policy) -> Redactor:
+        names = self._graph.mentions.names_of_types(policy.redact.types) if policy.redact.types else ()
+        return Redactor.of(policy.redact, names)
+
+    # ------------------------------------------------------------ questions
+
+    def question(self, text: str) -> str:
+        """The question as it leaves."""
+        return self._redactor(self.policy).mask(text)
+
+    def question_rule(self) -> str:
+        """What lets it go, for the ledger."""
+        policy = self.policy
+        return f"questions: {policy.questions}; policy {policy.key}"
+
+
+def _granted(policy: Policy, labels: tuple[str, ...] | None, requester: Requester) -> tuple[Level, str]:
+    """No labels at all (None): they cannot be read, or the document is gone."""
+    return (Level.NEVER, "damaged") if labels is None else policy.evidence_level(labels, requester.name, requester.purpose)
+
+
+def _fitting(sizes: list[int]) -> list[int]:
+    while sum(sizes) > MAX_REPLY_BYTES:
+        sizes = sizes[:-1]
+    return sizes
+
+
+def _listed(rules: Sequence[str]) -> str:
+    """The rule of each passage; one where all have the same."""
+    return ", ".join(rules if len(set(rules)) > 1 else rules[:1]) or "nothing found"

@@ -1,0 +1,60 @@
+"""``dgrag policy try``: what a site would send, without a cloud and without a socket."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from pydantic import ValidationError
+
+from edge_node.build import Parts, build_node
+from edge_node.link.bodies import reply_body
+from edge_node.node import EdgeNode
+from edge_node.policy.dry_run import Shown, acknowledged, copied, next_sync
+from edge_node.policy.file import NAME
+from edge_node.settings import EdgeSettings
+from edge_node.strategies.base import silent
+from shared.errors import InputError
+from shared.wire import EvidenceRequest
+
+MINUTE_MS = 60_000
+BUDGET_TOKENS = 300
+
+
+async def shown_evidence(node: EdgeNode, question: str, requester: str, purpose: str | None) -> Shown:
+    """The reply that a requester would get; no meter counts it. Raises InputError."""
+    try:
+        request = EvidenceRequest(
+            request_id="try",
+            question=question,
+            requester=requester,
+            purpose=purpose,
+            budget_tokens=BUDGET_TOKENS,
+            min_score=-1.0,
+            deadline_ms=MINUTE_MS,
+        )
+    except ValidationError as error:
+        raise InputError("this cannot be asked", next_step="a shorter question or name, and a purpose like `treatment`") from error
+    served = await node.answerer.tried_evidence(request)
+    return Shown.of("evidence" if served.reply.evidence else "refusal", reply_body(served.reply))
+
+
+@asynccontextmanager
+async def trial(settings: EdgeSettings, parts: Parts) -> AsyncIterator[EdgeNode]:
+    """An edge on a copy of the store of ``settings``, settled under its policy, without any line. Raises as ``back_up``, ``build_node``."""
+    policy = settings.policy_file or settings.state_dir / NAME
+    with copied(settings.state_dir) as folder:
+        there = policy if policy.exists() else folder / NAME  # never write beside the store: a first start would
+        node = build_node(settings.model_copy(update={"state_dir": folder, "policy_file": there, "cloud_url": ""}), parts)
+        try:
+            await node.strategy.open()
+            await node.strategy.settle(silent)
+            yield node
+        finally:
+            node.close()
+
+
+def trial_sync(node: EdgeNode) -> list[Shown]:
+    """The next sync of an edge that is only tried: its store is a copy."""
+    bodies = next_sync(node.graph, epoch=node.graph.epoch(), version=acknowledged(node.graph))
+    return [Shown.of("summaries", body) for body in bodies]

@@ -1,0 +1,139 @@
+"""The egress ledger on disk: a body may leave once its record is committed (goal P1)."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from edge_node.store.chain import COLUMNS, RECORDS, Departure, Entry, Fault, entry_of, faults, follow
+from edge_node.store.database import Database
+from shared.errors import NotFound, StoreError
+from shared.ports import Clock
+from shared.wire import Countersigned, Head
+
+_INSERT = f"INSERT INTO egress ({COLUMNS}) VALUES ({', '.join('?' * len(COLUMNS.split(', ')))})"
+_HEADS = "SELECT seq, hash FROM egress_heads"
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What one requester was sent: replies with evidence, passages in them, and their bytes; one sent twice counts twice."""
+
+    replies: int
+    passages: int
+    bytes: int
+
+
+class Ledger:
+    """Table egress, which is only ever added to, and the heads of it that the cloud has countersigned."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def record(self, departure: Departure) -> Entry:
+        """Note a body that is about to leave; when this returns, the record is on disk. Raises as ``Database.write``."""
+        with self._database.write() as tx:
+            return append(tx, departure, at=self._clock.now())
+
+    def restored(self) -> None:
+        """The store is an older one than the cloud has seen: begin a new history, and say so in the ledger."""
+        with self._database.write() as tx:
+            renew_history(tx, at=self._clock.now())
+
+    def spent(self, requester: str, *, since: float) -> Spent:
+        """What a requester was sent since a time (seconds since the epoch)."""
+        row = self._database.row(
+            "SELECT count(*), coalesce(sum(json_array_length(items)), 0), coalesce(sum(bytes), 0) FROM egress"
+            " WHERE requester = ? AND at >= ? AND kind = 'evidence'",
+            (requester, since),
+        )
+        return Spent(*row) if row else Spent(0, 0, 0)
+
+    def entries(self, *, after: int = 0, limit: int = 100) -> list[Entry]:
+        """Records by number, from the one after ``after``."""
+        return [entry_of(row) for row in self._database.rows(f"{RECORDS} WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit))]
+
+    def verify(self) -> list[Fault]:
+        """What is wrong with the ledger; empty: nothing that can be seen here. Reads all of it, one record at a time."""
+        heads = _heads(self._database.rows(_HEADS))
+        return list(faults(map(entry_of, self._database.stream(f"{RECORDS} ORDER BY seq")), heads))
+
+    def unseen(self) -> Head | None:
+        """Where the chain ends, if the cloud has not seen that; what tells the cloud of an end is no news itself."""
+        last = self._database.row("SELECT seq, hash FROM egress ORDER BY seq DESC LIMIT 1")
+        epoch = self._database.meta("epoch")
+        news = self._database.row(
+            "SELECT 1 FROM egress WHERE kind <> 'head' AND seq > (SELECT coalesce(max(seq), 0) FROM egress_heads WHERE epoch = ?)", (epoch,)
+        )
+        return Head(epoch=epoch, seq=last["seq"], hash=last["hash"]) if last and news else None
+
+    def countersigned(self, seen: Countersigned) -> None:
+        """Keep the cloud's word that it has seen a head."""
+        with self._database.write() as tx:
+            tx.execute(
+                "INSERT OR IGNORE INTO egress_heads (epoch, seq, hash, at, signature) VALUES (?, ?, ?, ?, ?)",
+                (seen.head.epoch, seen.head.seq, seen.head.hash, seen.at, seen.signature),
+            )
+
+    def holds(self, head: Head) -> bool:
+        """Whether this store can be the one whose head this is: of another history, or with that very record."""
+        if head.epoch != self._database.meta("epoch"):
+            return True
+        return self._database.row("SELECT 1 FROM egress WHERE seq = ? AND hash = ?", (head.seq, head.hash)) is not None
+
+
+def append(tx: sqlite3.Connection, departure: Departure, *, at: float) -> Entry:
+    """Add a record, part of the caller's transaction."""
+    last = tx.execute(f"{RECORDS} ORDER BY seq DESC LIMIT 1").fetchone()
+    entry = follow(entry_of(last) if last else None, departure, at=at)
+    tx.execute(_INSERT, astuple(entry))
+    return entry
+
+
+def renew_history(tx: sqlite3.Connection, *, at: float) -> None:
+    """Give a restored store an epoch of its own, part of the caller's transaction; the ledger goes on, and says where."""
+    epoch = secrets.token_hex(8)
+    tx.execute("UPDATE meta SET value = ? WHERE key = 'epoch'", (epoch,))
+    append(tx, Departure("restored", "", b"", subject=epoch), at=at)
+
+
+@contextmanager
+def ledger_of(store: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that only reads a store's file, also while an edge uses it. Raises NotFound, StoreError."""
+    if not store.is_file():
+        raise NotFound("store", str(store))
+    with closing(sqlite3.connect(f"{store.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        connection.row_factory = sqlite3.Row
+        try:
+            yield connection
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{store} cannot be read: {error}", next_step="`dgrag edge check` says what is wrong with it") from error
+
+
+def read_entries(connection: sqlite3.Connection, *, after: int = 0) -> Iterator[Entry]:
+    """The records of a connection of ``ledger_of``, by number, from the one after ``after``."""
+    return map(entry_of, connection.execute(f"{RECORDS} WHERE seq > ? ORDER BY seq", (after,)))
+
+
+def read_newest(connection: sqlite3.Connection, *, limit: int, since: float = 0.0, requester: str = "") -> list[Entry]:
+    """The newest ``limit`` records by number, of those since a time (seconds since the epoch) and for a requester ("": for any)."""
+    where = "WHERE at >= :since AND (:requester = '' OR requester = :requester)"
+    rows = connection.execute(f"{RECORDS} {where} ORDER BY seq DESC LIMIT :limit", {"since": since, "requester": requester, "limit": limit})
+    return [entry_of(row) for row in rows][::-1]
+
+
+def read_faults(connection: sqlite3.Connection, seen: Head | None = None) -> list[Fault]:
+    """As ``Ledger.verify``; ``seen`` is the newest head that the cloud itself shows."""
+    heads = _heads(connection.execute(_HEADS))
+    if seen is not None:
+        heads[seen.seq] = seen.hash
+    return list(faults(read_entries(connection), heads))
+
+
+def _heads(rows: Iterable[sqlite3.Row]) -> dict[int, str]:
+    return {int(row["seq"]): str(row["hash"]) for row in rows}

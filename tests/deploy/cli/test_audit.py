@@ -1,0 +1,163 @@
+"""``dgrag audit``: list, export, verify."""
+
+import csv
+import json
+import re
+import sqlite3
+from contextlib import closing
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from cloud_server.app import create_app
+from cloud_server.build import build_cloud
+from cloud_server.crossedge.coordinator import Models
+from cloud_server.settings import CloudSettings
+from deploy.cli import membership
+from deploy.cli.main import app
+from edge_node.store.chain import Departure
+from edge_node.store.database import Database
+from edge_node.store.ledger import Ledger
+from shared.clock import SystemClock
+from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from tests.support.signed import URL
+
+
+@pytest.fixture
+def state(tmp_path):
+    folder = tmp_path / "ward"
+    database = Database(folder / "edge.db")
+    ledger = Ledger(database, SystemClock())
+    ledger.record(Departure("summaries", "http://cloud", b"123", subject="1", items=("s1",)))
+    ledger.record(Departure("evidence", "http://cloud", b"12345", requester="bank", purpose="=cmd()", rule="labels.public"))
+    yield folder
+    database.close()
+
+
+def dgrag(*arguments):
+    return CliRunner().invoke(app, ["audit", *map(str, arguments)])
+
+
+def tamper(folder, sql):
+    with closing(sqlite3.connect(folder / "edge.db")) as connection:
+        connection.execute(sql)
+        connection.commit()
+
+
+def test_the_list_shows_what_left_while_the_store_is_open_elsewhere(state):
+    told = dgrag("list", "--state", state)
+    assert told.exit_code == 0
+    assert "labels.public" in told.output
+    records = json.loads(dgrag("list", "--state", state, "--json", "--limit", "1").output)["records"]
+    assert [(record["seq"], record["bytes"], record["requester"]) for record in records] == [(2, 5, "bank")]
+
+
+def test_the_list_has_one_line_a_record_on_a_narrow_screen(state):
+    with closing(Database(state / "edge.db")) as database:
+        long = Departure(
+            "evidence", "http://cloud", b"x" * 12_345, requester="operator:a-long-name-of-a-key", rule="labels.patients; policy c0f7aa"
+        )
+        Ledger(database, SystemClock()).record(long)
+    told = dgrag("list", "--state", state)
+    assert len(told.output.splitlines()) == 1 + 3
+    assert max(map(len, told.output.splitlines())) <= 80
+    *_, last = told.output.splitlines()
+    assert re.match(r"     3  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d  evidence   operator:a\S*…  -        labels.p\S*…?  12,345$", last.rstrip())
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), [1, 2]),
+        (("--limit", "1"), [2]),
+        (("--requester", "bank"), [2]),
+        (("--requester", "ban"), []),
+        (("--since", "2100-01-01"), []),
+        (("--since", "2020-01-01T00:00:00"), [1, 2]),
+    ],
+)
+def test_the_list_can_be_narrowed(state, options, expected):
+    records = json.loads(dgrag("list", "--state", state, "--json", *options).output)["records"]
+    assert [record["seq"] for record in records] == expected
+
+
+def test_an_export_has_every_column_of_every_record(state, tmp_path):
+    assert dgrag("export", tmp_path / "out.jsonl", "--state", state).exit_code == 0
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [line["kind"] for line in lines] == ["summaries", "evidence"]
+    assert lines[1]["previous"] == lines[0]["hash"]
+    assert dgrag("export", tmp_path / "out.csv", "--state", state).exit_code == 0
+    rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
+    assert [row["sha256"] for row in rows] == [line["sha256"] for line in lines]
+    assert rows[1]["purpose"] == "'=cmd()"
+
+
+def test_an_export_in_another_form_is_refused(state, tmp_path):
+    told = dgrag("export", tmp_path / "out.xlsx", "--state", state)
+    assert "neither .jsonl nor .csv" in str(told.exception)
+
+
+def test_a_whole_ledger_ends_with_0_and_a_forged_one_with_4_and_the_record(state):
+    whole = dgrag("verify", "--state", state)
+    assert (whole.exit_code, "2 records" in whole.output) == (0, True)
+    tamper(state, "UPDATE egress SET requester = 'nobody' WHERE seq = 2")
+    forged = dgrag("verify", "--state", state, "--json")
+    assert forged.exit_code == 4
+    assert json.loads(forged.output)["faults"] == [{"seq": 2, "what": "the record was changed"}]
+
+
+def test_a_folder_without_a_store_and_an_edge_without_a_cloud_are_named(state, tmp_path):
+    assert "there is no store" in str(dgrag("list", "--state", tmp_path / "none").exception)
+    assert "has joined no cloud" in str(dgrag("verify", "--cloud", "--state", state).exception)
+
+
+@pytest.fixture
+def joined(state, tmp_path, monkeypatch):
+    """The edge has joined a cloud, which has seen its ledger's end."""
+    models = Models(HashEmbedder(), ScriptedGenerator(lambda _: "-"), WordTokenizer())
+    built = build_cloud(CloudSettings(state_dir=tmp_path / "cloud"), models)
+    cloud = create_app(built)
+    monkeypatch.setattr(membership, "cloud_http", lambda url, **_: httpx.AsyncClient(transport=httpx.ASGITransport(cloud), base_url=url))
+    membership.join(URL, "ward", state)
+    with closing(Database(state / "edge.db")) as database:
+        ledger = Ledger(database, SystemClock())
+
+        async def show(client, member):
+            seen = await client.head(ledger.unseen())
+            ledger.countersigned(seen)
+
+        membership.with_client(URL, "ward", state, show, ca=None, plain_http=False)
+    yield state
+    built.close()
+    cloud.state.guard.close()
+
+
+def test_the_cloud_vouches_for_a_whole_ledger(joined):
+    told = dgrag("verify", "--cloud", "--state", joined)
+    assert (told.exit_code, told.output) == (0, "4 records, each as it was written\n")
+
+
+def test_a_cut_tail_whose_heads_are_gone_too_is_seen_with_the_cloud_only(joined):
+    tamper(joined, "DELETE FROM egress WHERE seq >= 3")
+    assert dgrag("verify", "--state", joined).exit_code == 4
+    tamper(joined, "DELETE FROM egress_heads")
+    assert dgrag("verify", "--state", joined).exit_code == 0
+    told = dgrag("verify", "--cloud", "--state", joined, "--json")
+    assert told.exit_code == 4
+    assert json.loads(told.output)["faults"] == [{"seq": 3, "what": "the cloud has countersigned record 3, and the ledger ends at 2"}]
+
+
+def test_a_head_that_the_cloud_has_not_signed_is_no_proof(joined):
+    with closing(sqlite3.connect(joined.parent / "cloud" / "cloud.db")) as connection:
+        connection.execute("UPDATE ledger_heads SET seq = 2")
+        connection.commit()
+    told = dgrag("verify", "--cloud", "--state", joined)
+    assert "not signed by the cloud" in str(told.exception)
+
+
+def test_the_check_of_a_store_names_a_forged_ledger(state):
+    tamper(state, "DELETE FROM egress WHERE seq = 1")
+    told = CliRunner().invoke(app, ["edge", "check", "--state", str(state), "--json"])
+    assert told.exit_code == 4
+    assert json.loads(told.output)["damages"][0]["table"] == "egress"

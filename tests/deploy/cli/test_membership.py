@@ -1,0 +1,90 @@
+"""``dgrag edge join``, ``rotate``, ``identity`` and ``dgrag cloud invite`` against a cloud in this process."""
+
+import asyncio
+import re
+
+import httpx
+import orjson
+import pytest
+
+from cloud_server.app import create_app
+from cloud_server.build import build_cloud
+from cloud_server.crossedge.coordinator import Models
+from cloud_server.settings import CloudSettings
+from deploy.cli import cloud as cloud_verbs
+from deploy.cli import membership
+from deploy.cluster.errors import ClusterError
+from edge_node.store.ledger import ledger_of, read_entries
+from shared.errors import CloudRefused, SettingsError
+from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from tests.support.signed import URL
+
+
+@pytest.fixture
+def cloud(tmp_path, monkeypatch):
+    models = Models(HashEmbedder(), ScriptedGenerator(lambda _: "-"), WordTokenizer())
+    built = build_cloud(CloudSettings(state_dir=tmp_path / "cloud"), models)
+    app = create_app(built)
+    monkeypatch.setattr(membership, "cloud_http", lambda url, **_: httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=url))
+
+    def handler(request):
+        async def sent():
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=URL) as http:
+                return await http.request(request.method, request.url.path, content=request.content, headers=request.headers)
+
+        answer = asyncio.run(sent())
+        return httpx.Response(answer.status_code, content=answer.content, headers={"content-type": "application/json"})
+
+    monkeypatch.setattr(cloud_verbs, "client", lambda: httpx.Client(transport=httpx.MockTransport(handler)))
+    yield built
+    built.close()
+    app.state.guard.close()
+
+
+def test_an_invitation_is_a_command_that_works_once(cloud, tmp_path, capsys):
+    cloud_verbs.invite("ward", 5.0, False, tmp_path, URL)
+    line = capsys.readouterr().out
+    found = re.fullmatch(rf"dgrag edge join --cloud {URL} --token (inv_\S{{43}}) --id ward --state \.dgrag/edges/ward\n", line)
+    assert found
+    membership.join(URL, "ward", tmp_path / "ward", found[1])
+    assert "ward has joined" in capsys.readouterr().out
+    with pytest.raises(CloudRefused, match="used"):
+        membership.join(URL, "ward", tmp_path / "other", found[1])
+
+
+def test_the_identity_tells_keys_and_cloud(cloud, tmp_path, capsys):
+    membership.join(URL, "ward", tmp_path / "ward")
+    capsys.readouterr()
+    membership.identity(tmp_path / "ward", True)
+    facts = orjson.loads(capsys.readouterr().out)
+    assert (facts["edge"], facts["cloud"], facts["cloud_key_id"]) == ("ward", URL, cloud.roll.identity.key_id)
+    assert [key.key_id for key in cloud.roll.keys.live("ward")] == [facts["key_id"]]
+
+
+def test_a_rotation_names_the_new_key_and_every_body_is_in_the_ledger(cloud, tmp_path, capsys):
+    membership.join(URL, "ward", tmp_path / "ward")
+    membership.rotate(tmp_path / "ward")
+    newest = cloud.roll.keys.live("ward")[0].key_id
+    assert f"ward signs with key {newest} now" in capsys.readouterr().out
+    with ledger_of(tmp_path / "ward" / "edge.db") as connection:
+        assert [entry.kind for entry in read_entries(connection)] == ["enrolment", "rotation"]
+
+
+def test_an_edge_that_joined_nowhere_is_told_so(tmp_path):
+    for verb in (membership.rotate, membership.identity):
+        with pytest.raises(ClusterError, match="has joined no cloud"):
+            verb(tmp_path)
+
+
+def test_a_cloud_elsewhere_is_not_called_in_clear(tmp_path):
+    with pytest.raises(SettingsError, match="in clear"):
+        membership.join("http://cloud.example", "ward", tmp_path, "inv_x")
+
+
+def test_an_edge_is_set_aside_and_released(cloud, tmp_path, capsys):
+    membership.join(URL, "ward", tmp_path / "ward")
+    cloud_verbs.quarantine("ward", "odd", tmp_path, URL)
+    assert cloud.registry.quarantined() == {"ward"}
+    cloud_verbs.release("ward", tmp_path, URL)
+    assert cloud.registry.quarantined() == set()
+    assert "released ward" in capsys.readouterr().out

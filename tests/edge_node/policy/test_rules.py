@@ -1,0 +1,98 @@
+import pytest
+
+from edge_node.policy.patterns import bounded
+from edge_node.policy.rules import STANDARD, Level, parse
+from shared.errors import InputError
+
+WARDS = """
+version = 1
+[labels]
+public = "full"
+patients = "summary"
+secret = "never"
+[[exceptions]]
+labels = ["patients"]
+edges = ["ward-*"]
+purposes = ["treatment"]
+share = "evidence"
+[[exceptions]]
+edges = ["bank-1"]
+share = "never"
+"""
+
+
+def test_the_standard_policy_shares_everything_without_a_label_and_nothing_with_one():
+    policy = parse(STANDARD)
+    assert (policy.summary_level(()), policy.summary_level(("public",)), policy.questions) == (Level.FULL, Level.NEVER, "yes")
+
+
+@pytest.mark.parametrize(
+    ("labels", "requester", "purpose", "expected"),
+    [
+        (("public",), "ward-1", None, (Level.FULL, "label public")),
+        (("patients",), "ward-1", "treatment", (Level.EVIDENCE, "exception 1")),
+        (("patients",), "ward-1", "billing", (Level.SUMMARY, "label patients")),
+        (("patients",), "plant-1", "treatment", (Level.SUMMARY, "label patients")),
+        (("patients", "secret"), "ward-1", "treatment", (Level.NEVER, "label secret")),
+        (("patients", "unheard"), "ward-1", "treatment", (Level.NEVER, "unknown label")),
+        (("public",), "bank-1", None, (Level.NEVER, "exception 2")),
+        (("unheard",), "bank-1", None, (Level.NEVER, "unknown label")),
+        ((), "ward-1", None, (Level.FULL, "unlabelled")),
+        ((), "bank-1", None, (Level.NEVER, "exception 2")),
+    ],
+)
+def test_the_strictest_label_decides_and_the_first_exception_that_fits_it(labels, requester, purpose, expected):
+    assert parse(WARDS).evidence_level(labels, requester, purpose) == expected
+
+
+def test_exceptions_are_of_evidence_and_change_no_summary():
+    assert parse(WARDS).summary_level(("patients",)) == Level.SUMMARY
+
+
+def test_an_exception_to_the_evidence_does_not_make_the_summaries_anew():
+    without = parse(WARDS.split("[[exceptions]]")[0])
+    assert (without.summaries_key == parse(WARDS).summaries_key, without.key == parse(WARDS).key) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "version = 1\nunknown = 1",
+        "version = 1\nunlabelled = 'some'",
+        "version = 1\nminimum_support = '2'",
+        "version = 1\n[[exceptions]]\nshare = 'full'",
+        "version = 1\n[[exceptions]]\nlabels = ['x']\nedges = ['*']\nshare = 'full'",
+        "version = 1\n[redact]\nidentifiers = ['dna']",
+        "version = 1\n[redact]\npatterns = ['(a+)+$']",
+        "version = 1\nfault = 'x'",
+        "unlabelled = 'full'",
+        "version = ",
+    ],
+)
+def test_a_policy_with_a_mistake_is_refused_in_words(text):
+    with pytest.raises(InputError, match="the sharing policy cannot be read: "):
+        parse(text)
+
+
+@pytest.mark.parametrize(
+    ("policy", "client", "expected"),
+    [
+        ("yes", None, "yes"), ("yes", "ask", "ask"), ("yes", "no", "no"), ("ask", None, "ask"), ("ask", "yes", "yes"),
+        ("ask", "ask", "ask"), ("no", "yes", "no"), ("no", None, "no"), ("no", "ask", "no"),
+    ],
+)  # fmt: skip
+def test_a_question_leaves_only_if_policy_and_client_let_it(policy, client, expected):
+    assert parse(f'version = 1\nquestions = "{policy}"').escalation(client) == expected
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+$", "a*", "(a{1,9}){2}", "(?=a)", r"(a)\1", "a{2,}", "x" * 201, "a{1,40}b{1,40}", "a?", "[", "a{1,65}"]
+)
+def test_a_pattern_whose_search_could_run_away_is_refused(pattern):
+    with pytest.raises(InputError, match="cannot be used"):
+        bounded(pattern)
+
+
+@pytest.mark.parametrize(("pattern", "text"), [("PAT-[0-9]{6}", "PAT-004711"), (r"(?:A|B)\d{2,4}", "b123"), (r"\bK\.?\d{3}", "K.123")])
+def test_a_pattern_with_bounded_choices_is_taken(pattern, text):
+    assert bounded(pattern).fullmatch(text)

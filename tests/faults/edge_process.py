@@ -1,0 +1,29 @@
+"""A real edge process with real HTTP, SQLite and model line, and an embedder that needs no weights.
+
+``python -m tests.faults.edge_process FOLDER PORT MODEL_URL``
+"""
+
+import sys
+from pathlib import Path
+
+import uvicorn
+
+from edge_node.app import create_app
+from edge_node.build import Parts, build_node
+from edge_node.settings import EdgeSettings
+from shared.models.build import build_generator, model_http
+from shared.models.fake import HashEmbedder, WordTokenizer
+from shared.models.settings import ModelSettings
+from shared.service import server_config
+
+
+def serve(folder, port, model_url):
+    """Run until a signal."""
+    settings = EdgeSettings(id="ward", state_dir=Path(folder), port=int(port), strategy="naive", min_nearness=-1.0, answer_deadline_s=10.0)
+    models = ModelSettings(url=model_url)
+    node = build_node(settings, Parts(build_generator(models, model_http(models)), HashEmbedder(), WordTokenizer(), None))
+    uvicorn.Server(server_config(create_app(node), settings)).run()
+
+
+if __name__ == "__main__":
+    serve(*sys.argv[1:])

@@ -1,0 +1,157 @@
+"""R7: a cloud that is down, hung or lying costs a question at most a second, and nothing once the breaker is open."""
+
+import asyncio
+import contextlib
+import json
+import threading
+import time
+
+import httpx
+import pytest
+
+from shared.models.fake import HashEmbedder
+from shared.models.local_embedder import LocalEmbedder
+from shared.wire import NDJSON
+from tests.faults.test_fan_out import cloud_on_a_socket
+from tests.flows.test_federation import REFUSAL, WARD
+from tests.support.running_edge import running_edge, scripted
+from tests.support.waiting import until
+
+OK = b"HTTP/1.1 200 OK\r\ncontent-type: " + NDJSON.encode() + b"\r\nconnection: close\r\n\r\n"
+ALIVE = b'{"alive":true}\n'
+LIES = {
+    "refuses the connection": None,
+    "accepts and says nothing": b"",
+    "answers with half a header": b"HTTP/1.1 200 OK\r\ncontent-ty",
+    "falls silent after signs of life": OK + ALIVE + ALIVE,
+    "sends garbage": b"\x00\xff" * 1000,
+    "sends a page of HTML": b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n<html>hello</html>",
+    "answers plain JSON": b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{}",
+    "answers of another schema": OK + json.dumps({"answer": {"text": 7}}).encode() + b"\n",
+    "sends lines without an end": OK + b"x" * 10 * 2**20,
+    "sends an answer of 10 MB": OK + json.dumps({"answer": {"query_id": "q", "answer": "x" * 10 * 2**20}}).encode() + b"\n",
+    "redirects": b"HTTP/1.1 307 Temporary Redirect\r\nlocation: http://127.0.0.1:1/\r\ncontent-length: 0\r\n\r\n",
+    "fails": b"HTTP/1.1 500 Oops\r\ncontent-length: 0\r\n\r\n",
+    "promises more than it sends": b"HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ncontent-length: 99999\r\n\r\n" + ALIVE,
+    "ends without an answer": OK + ALIVE,
+}
+HANGS = {"accepts and says nothing", "answers with half a header", "falls silent after signs of life", "promises more than it sends"}
+
+
+@contextlib.asynccontextmanager
+async def lying_cloud(name):
+    """A port where what ``LIES`` says befalls each connection; yields its URL."""
+    lie = LIES[name]
+
+    async def serve(reader, writer):
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(lie)
+            await writer.drain()
+            if name in HANGS:
+                await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    if lie is None:
+        server.close()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.close()
+
+
+async def asked(edge):
+    started = time.perf_counter()
+    answer = await edge.ask("Which lot of the battery pack caused it?", mode="cloud")
+    return answer, time.perf_counter() - started
+
+
+async def alone_s(edge):
+    """How long the edge takes for the same question by itself."""
+    started = time.perf_counter()
+    await edge.ask("Which lot of the battery pack caused it?", mode="local")
+    return time.perf_counter() - started
+
+
+@pytest.mark.parametrize("name", LIES)
+async def test_every_question_is_answered_with_the_reason_and_at_once_when_the_breaker_is_open(tmp_path, name, record_property):
+    async with (
+        lying_cloud(name) as url,
+        httpx.AsyncClient(base_url=url, trust_env=False) as http,
+        running_edge(tmp_path, id="ward", generator=scripted(REFUSAL), cloud=http, cloud_patience_s=0.3) as edge,
+    ):
+        await edge.add("report.md", WARD)
+        breaker, waits = edge.node.answerer._cloud._breaker, []
+        while breaker.left_s() == 0:
+            waits.append(await asked(edge))
+        local_s = min([await alone_s(edge) for _ in range(5)])
+        quick = [await asked(edge) for _ in range(10)]
+        for answer, _ in (*waits, *quick):
+            assert (answer["route"], answer["degraded"], bool(answer["reason"])) == ("degraded", True, True)
+        assert all("tried again in" in answer["reason"] for answer, _ in quick)
+        slow_s, quick_s = max([0.0, *(seconds for _, seconds in waits)]) - local_s, min(seconds for _, seconds in quick) - local_s
+        record_property("added_ms", f"{slow_s * 1000:.0f} closed, {quick_s * 1000:.1f} open")
+        assert slow_s < 1.0  # the patience, and what a shared machine adds
+        assert quick_s < 0.1
+
+
+async def test_without_a_breaker_each_question_waits_for_the_hung_cloud(tmp_path):
+    """The null control."""
+    name = "accepts and says nothing"
+    async with lying_cloud(name) as url, httpx.AsyncClient(base_url=url, trust_env=False) as http:
+        knobs = {"cloud_patience_s": 0.2, "breaker_failures": 1000}
+        async with running_edge(tmp_path, id="ward", generator=scripted(REFUSAL), cloud=http, **knobs) as edge:
+            await edge.add("report.md", WARD)
+            waits = [(await asked(edge))[1] for _ in range(5)]
+            assert min(waits) >= 0.2
+
+
+SLOW_S = 1.2  # longer than an edge's patience
+
+
+def slow(texts):
+    threading.Event().wait(SLOW_S)
+    try:
+        HashEmbedder().embed(texts).send(None)
+    except StopIteration as ended:
+        return ended.value
+
+
+class Blocking(HashEmbedder):
+    """Holds the event loop up."""
+
+    async def embed(self, texts):
+        threading.Event().wait(SLOW_S)
+        return await super().embed(texts)
+
+
+@pytest.mark.parametrize(
+    ("embedder", "degraded"), [(lambda: LocalEmbedder("slow", slow), False), (Blocking, True)], ids=["in a thread", "in the event loop"]
+)
+async def test_a_slow_cloud_is_waited_for_and_only_one_that_works_in_its_event_loop_looks_silent(tmp_path, embedder, degraded):
+    """The second is the null control."""
+    async with (
+        cloud_on_a_socket(tmp_path / "cloud", embedder=embedder()) as (_, url),
+        httpx.AsyncClient(base_url=url, trust_env=False) as http,
+        running_edge(tmp_path / "ward", id="ward", generator=scripted(REFUSAL), cloud=http) as edge,
+    ):
+        await edge.add("report.md", WARD)
+        await until(lambda: edge.node.link.in_sync)
+        answer, seconds = await asked(edge)
+        assert (answer["degraded"], answer["route"]) == (degraded, "local" if degraded else "cloud")
+        assert degraded or seconds > SLOW_S
+
+
+async def test_an_edge_that_starts_while_the_cloud_is_down_works_and_what_it_has_to_tell_stays_bounded(tmp_path):
+    async with httpx.AsyncClient(base_url="http://127.0.0.1:1", trust_env=False) as http:
+        for life in range(2):
+            async with running_edge(tmp_path, id="ward", strategy="dgrag", generator=scripted(REFUSAL), cloud=http) as edge:
+                for i in range(5):
+                    await edge.add("report.md", f"{WARD} This is version {life}{i}, and it names Pump{life}{i} of the Juniper Ward.")
+                await until(lambda edge=edge: edge.node.link.state.error != "not connected yet")
+                answer, _ = await asked(edge)
+                assert answer["degraded"]
+                rows = edge.node.documents.database.row("SELECT count(*) AS n FROM summaries")["n"]
+                assert rows <= 20  # one for each part that is or was, not one for each change

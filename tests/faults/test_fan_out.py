@@ -1,0 +1,165 @@
+"""Goal R6: ten edges, eight of which fail, each in its way; every question is answered in time from what the good ones said."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+import uvicorn
+
+from cloud_server.app import create_app
+from cloud_server.build import build_cloud
+from cloud_server.crossedge.coordinator import Models
+from cloud_server.settings import CloudSettings
+from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.wire import DEADLINE_HEADER
+from tests.faults.stub_edges import StubEdge, drip, garbage, good, refuse, silent, too_much
+from tests.support.waiting import until
+
+PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20
+QUESTION = "When was the pump P-204 replaced?"
+DEADLINE_S = 12.0
+SLACK_S = 2.0  # the goal's 0.25 s and what a machine that does other things adds
+AT_ONCE = 16
+BEHAVIOURS = {
+    "absent": None, "hole": silent, "drip-a": drip, "drip-b": drip, "garbage": garbage, "flood": too_much,
+    "refuse-a": refuse, "refuse-b": refuse, "good-a": good, "good-b": good,
+}  # fmt: skip
+
+
+@contextlib.asynccontextmanager
+async def cloud_on_a_socket(folder, *, embedder=None, **changes):
+    """A cloud on a free port of this machine: its parts, and its address."""
+    settings = CloudSettings(
+        state_dir=folder, match_threshold=0.1, evidence_threshold=0.1, verify=False, match_m=10, edges_k=10, slots_per_edge=1,
+        deadline_s=5.0, questions_at_once=AT_ONCE, requests_per_minute=1_000_000, **changes,
+    )  # fmt: skip
+    models = Models(embedder or HashEmbedder(256), ScriptedGenerator(lambda _: "It was replaced in March [1] [2]."), WordTokenizer())
+    cloud = build_cloud(settings, models)
+    server = uvicorn.Server(uvicorn.Config(create_app(cloud), log_level="critical", lifespan="on", timeout_graceful_shutdown=1))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        await until(lambda: server.started)
+        try:
+            yield cloud, f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            cloud.mailbox.close()
+            server.should_exit = True
+            await serving
+
+
+@contextlib.asynccontextmanager
+async def edges_of(url, behaviours):
+    """Stub edges that have joined, and poll."""
+    edges = {name: StubEdge(url, name, behave) for name, behave in behaviours.items()}
+    for name, edge in edges.items():
+        await edge.join(f"the pump P-204 replaced {name}")
+    tasks = [asyncio.create_task(edge.serve()) for edge in edges.values() if edge.behave]
+    try:
+        yield edges
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def resident_mb():
+    """Of this process: cloud, edges and askers together."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE_MB
+
+
+async def ask_many(url, count):
+    """(status, seconds, answer) of ``count`` questions, AT_ONCE at a time."""
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async with httpx.AsyncClient(base_url=url, timeout=60, headers={DEADLINE_HEADER: str(int(DEADLINE_S * 1000))}) as http:
+
+        async def ask():
+            async with turn:
+                started = time.monotonic()
+                response = await http.post("/v1/questions", json={"question": QUESTION})
+                return response.status_code, time.monotonic() - started, response.json()
+
+        return await asyncio.gather(*(ask() for _ in range(count)))
+
+
+@pytest.mark.parametrize("count", [500, pytest.param(5000, marks=pytest.mark.slow)])
+async def test_every_question_is_answered_in_time_from_what_the_good_edges_said(tmp_path, count):
+    async with cloud_on_a_socket(tmp_path) as (cloud, url), edges_of(url, BEHAVIOURS) as edges:
+        await until(lambda: all(cloud.mailbox.online(name) for name in edges if name != "absent"))
+        results = await ask_many(url, AT_ONCE)  # before any breaker opens
+        before = resident_mb()
+        results += await ask_many(url, count - AT_ONCE)
+        grown = resident_mb() - before
+        probes = {name: edge.asked for name, edge in edges.items()}
+    longest = max(seconds for _, seconds, _ in results)
+    print(f"{count} questions, p100 {longest:.2f} s of {DEADLINE_S} s, RSS {grown:+.0f} MB, asked {probes}")  # noqa: T201 - the figures of goal R6
+    assert {status for status, _, _ in results} == {200}
+    assert longest <= DEADLINE_S + SLACK_S
+    assert grown <= 50
+    for _, _, answer in results:
+        reports = {report["edge"]: report for report in answer["edges"]}
+        assert answer["answered"]
+        assert answer["partial"]
+        assert set(reports) == set(BEHAVIOURS)
+        assert {citation["edge"] for citation in answer["citations"]} == {"good-a", "good-b"}
+        assert {name for name, report in reports.items() if report["status"] == "answered"} == {"good-a", "good-b"}
+        assert all(report["reason"] for report in reports.values() if report["status"] != "answered")
+        assert all(report["bytes"] <= 256 * 1024 for report in reports.values())
+    for name in ("hole", "drip-a", "drip-b", "garbage", "flood"):
+        assert probes[name] <= 2 * AT_ONCE + count / 50, "its breaker was open for nearly all of the time"
+    for name in ("refuse-a", "refuse-b", "good-a", "good-b"):
+        assert probes[name] == count, name
+
+
+async def test_without_a_breaker_an_edge_that_never_replies_is_asked_every_time(tmp_path):
+    async with (
+        cloud_on_a_socket(tmp_path, breaker_failures=10_000) as (cloud, url),
+        edges_of(url, {"hole": silent, "good-a": good}) as edges,
+    ):
+        await until(lambda: all(cloud.mailbox.online(name) for name in edges))
+        results = await ask_many(url, 3 * AT_ONCE)
+        assert edges["hole"].asked == 3 * AT_ONCE
+        assert min(seconds for _, seconds, _ in results) > 4.5, "and every question waits for it"
+
+
+async def test_an_edge_learns_who_asks(tmp_path):
+    async with cloud_on_a_socket(tmp_path) as (cloud, url), edges_of(url, {"good-a": good}) as edges:
+        await until(lambda: cloud.mailbox.online("good-a"))
+        await ask_many(url, 1)
+        assert edges["good-a"].seen[0]["requester"] == "operator:local"
+
+
+async def test_a_client_that_goes_takes_its_requests_and_the_models_work_with_it(tmp_path):
+    async with cloud_on_a_socket(tmp_path) as (cloud, url), edges_of(url, {"good-a": good}) as edges:
+        begun, cancelled = asyncio.Event(), asyncio.Event()
+
+        async def endless(prompt, *, deadline_s):
+            begun.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+
+        cloud.models.generator.generate = endless
+        await until(lambda: cloud.mailbox.online("good-a"))
+        asking = asyncio.create_task(ask_many(url, 1))
+        await begun.wait()
+        asking.cancel()
+        async with asyncio.timeout(5):
+            await cancelled.wait()
+        assert edges["good-a"].asked == 1
+
+
+async def test_a_client_that_goes_while_edges_are_asked_withdraws_the_requests(tmp_path):
+    async with cloud_on_a_socket(tmp_path) as (cloud, url), edges_of(url, {"hole": silent}) as edges:
+        await until(lambda: cloud.mailbox.online("hole"))
+        asking = asyncio.create_task(ask_many(url, 1))
+        await until(lambda: edges["hole"].asked)
+        assert cloud.fan_out._pending
+        asking.cancel()
+        await until(lambda: not cloud.fan_out._pending, limit_s=1.0)

@@ -1,0 +1,211 @@
+"""Goal S2: every route of both services, with every kind of wrong credentials, answers 401 or 403 before it reads a body."""
+
+import itertools
+import random
+
+import httpx
+import pytest
+from fastapi import APIRouter, FastAPI
+
+from cloud_server.routes import access as cloud_access
+from edge_node.api import access as edge_access
+from shared.guard import Caller, guarded
+from shared.identity import make_identity
+from shared.keyring import KeyRing
+from shared.signing import Signature
+from tests.support.both_services import SERVICES, URL, filled, routes_of
+from tests.support.raw_asgi import send, send_request
+from tests.support.running_cloud import running_cloud
+from tests.support.running_edge import running_edge
+
+PUBLIC = {
+    "edge": {("GET", "/health"), ("GET", "/ready")},
+    "cloud": {("GET", "/health"), ("GET", "/ready"), ("POST", "/v1/edges")},  # the last checks invitation and signature itself
+}
+RULES = {"edge": edge_access.RULES, "cloud": cloud_access.RULES}
+REFUSED = (401, 403)
+HOST = [("host", "127.0.0.1")]
+CHUNK = b"x" * 16_384
+
+
+def malformed(token):
+    """50 headers ``Authorization`` that resemble a good one."""
+    head, secret = token[:17], token[17:]
+    chance = random.Random(7)
+    by_hand = [
+        "", "Bearer", "Bearer ", "bearer  ", "Basic " + token, "Digest " + token, token, f"Bearer {head}", f"Bearer {secret}",
+        f"Bearer {token}x", f"Bearer {token[:-1]}", f"Bearer {token.upper()}", f"Bearer {token[::-1]}", f"Bearer {token} {token}",
+        f"Bearer {token},{token}", f"Bearer '{token}'", f'Bearer "{token}"', f"Bearer {token}\x00", f"Bearer\t{token}", f"Bearer={token}",
+        "Bearer dgk_", "Bearer null", "Bearer undefined", "Bearer true", "Bearer *", "Bearer %00", "Bearer ../../keys.db",
+        "Bearer ' OR 1=1 --", "Bearer {}", "Bearer []", "Bearer é", "Bearer " + "A" * 5000, "Bearer dgk_" + "0" * 12 + "_" + "A" * 43,
+    ]  # fmt: skip
+    flipped = [chance.randrange(17, len(token)) for _ in range(50 - len(by_hand))]
+    return by_hand + [f"Bearer {token[:place]}{'B' if token[place] == 'A' else 'A'}{token[place + 1 :]}" for place in flipped]
+
+
+def tokens(folder):
+    """A ring with keys; returns tokens by what they are."""
+    ring = KeyRing(folder)
+    made = {role: ring.add(role, role, now=0.0) for role in ("read", "write", "admin")}
+    made["expired"] = ring.add("expired", "admin", now=0.0, lasts_s=1.0)
+    made["revoked"] = ring.add("revoked", "admin", now=0.0)
+    ring.revoke("revoked", now=1.0)
+    ring.close()
+    return made
+
+
+def wrong_ones(rule, own, foreign):
+    """(what it is, Authorization) of all that must not open a route with this rule."""
+    yield "none", None
+    for text in malformed(own["admin"]):
+        yield "malformed", text
+    for kind in ("expired", "revoked"):
+        yield kind, f"Bearer {own[kind]}"
+    yield "of another service", f"Bearer {foreign['admin']}"
+    for role, may in (("read", {"read"}), ("write", {"read", "write"}), ("admin", {"read", "write", "admin"})):
+        if not rule.roles & may:
+            yield f"role {role}", f"Bearer {own[role]}"
+
+
+async def statuses(service, rules, own, foreign):
+    """The status of every route that is not public, with each wrong credential."""
+    for (method, path), rule in rules.items():
+        if "anyone" in rule.roles:
+            continue
+        for kind, text in wrong_ones(rule, own, foreign):
+            headers = HOST if text is None else [*HOST, ("authorization", text)]
+            got = await send(service.app, method, filled(path), headers=headers)
+            yield f"{method} {path} with {kind} {text!r}", got
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_the_routes_and_the_rules_are_the_same_and_the_public_ones_are_these(tmp_path, name):
+    async with SERVICES[name](tmp_path) as service:
+        assert set(routes_of(service.app)) == set(RULES[name])
+    assert {route for route, rule in RULES[name].items() if "anyone" in rule.roles} == PUBLIC[name]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_no_route_opens_to_wrong_credentials(tmp_path, name):
+    async with SERVICES[name](tmp_path / "state") as service:
+        own, foreign = tokens(tmp_path / "state"), tokens(tmp_path / "other")
+        seen = [what async for what, got in statuses(service, RULES[name], own, foreign) if got.status not in REFUSED]
+    assert not seen
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_null_control_without_the_guard_routes_open(tmp_path, monkeypatch, name):
+    class Unguarded:
+        async def admit(self, request, rule):
+            return Caller("anyone", frozenset({"read", "write", "admin"}))
+
+    async with SERVICES[name](tmp_path / "state") as service:
+        own, foreign = tokens(tmp_path / "state"), tokens(tmp_path / "other")
+        monkeypatch.setattr(service.app.state, "guard", Unguarded())
+        rules = dict(itertools.islice(((r, rule) for r, rule in RULES[name].items() if r[0] == "GET" and "events" not in r[1]), 6))
+        assert [what async for what, got in statuses(service, rules, own, foreign) if got.status not in REFUSED]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_right_keys_open_what_they_should(tmp_path, name):
+    async with SERVICES[name](tmp_path / "state") as service:
+        own = tokens(tmp_path / "state")
+        for (method, path), rule in RULES[name].items():
+            for role in rule.roles & {"read", "write", "admin"}:
+                if "events" not in path:
+                    got = await send(service.app, method, filled(path), headers=[*HOST, ("authorization", f"Bearer {own[role]}")])
+                    assert got.status not in REFUSED, (method, path, role)
+
+
+async def test_an_edge_route_takes_the_signature_of_its_edge_only(tmp_path):
+    async with SERVICES["cloud"](tmp_path) as service:
+        audience = service.app.state.cloud.roll.identity.key_id
+        stranger = Signature(make_identity(), audience)
+        for (method, path), rule in cloud_access.RULES.items():
+            if "edge" not in rule.roles:
+                continue
+            request = next(stranger.auth_flow(httpx.Request(method, URL + filled(path))))
+            got = await send_request(service.app, request)
+            assert got.status in REFUSED, (method, path)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_a_refusal_reads_no_byte_of_the_body(tmp_path, name):
+    async with SERVICES[name](tmp_path / "state") as service:
+        own = tokens(tmp_path / "state")
+        for (method, path), rule in RULES[name].items():
+            if "anyone" in rule.roles:
+                continue
+            for text in ("Bearer x", f"Bearer {own['expired']}"):
+                read, status = await read_bytes(service.app, method, filled(path), [*HOST, ("authorization", text)])
+                assert (read, status) == (0, 401), (method, path)
+
+
+async def read_bytes(app, method, path, headers):
+    """Send an endless body; returns the bytes that were read of it and the status."""
+    read, status = 0, 0
+
+    async def receive():
+        nonlocal read
+        read += len(CHUNK)
+        return {"type": "http.request", "body": CHUNK, "more_body": True}
+
+    async def collect(message):
+        nonlocal status
+        status = message.get("status", status)
+
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "scheme": "http", "path": path,
+        "raw_path": path.encode(), "query_string": b"", "root_path": "", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
+        "headers": [(n.encode(), v.encode()) for n, v in [*headers, ("transfer-encoding", "chunked")]], "state": {},
+    }  # fmt: skip
+    await app(scope, receive, collect)
+    return read, status
+
+
+def test_a_route_without_a_rule_cannot_be_made():
+    router = APIRouter(route_class=guarded({}))
+    with pytest.raises(KeyError):
+        router.get("/secret")(lambda: None)
+
+
+def test_a_new_route_of_an_app_needs_the_guards_class(tmp_path):
+    app = FastAPI()
+    app.get("/secret")(lambda: None)
+    assert set(routes_of(app)) - set(edge_access.RULES) == {("GET", "/secret")}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_open_mode_is_for_this_machines_own_names_and_pages(tmp_path, name):
+    path = {"edge": "/v1/status", "cloud": "/v1/edges"}[name]
+    good = [
+        [("host", "127.0.0.1:8100")], [("host", "localhost")], [("host", "[::1]:1")],
+        [("host", "127.0.0.1:8100"), ("origin", "http://127.0.0.1:8100")],
+        [("host", "localhost"), ("authorization", "Bearer any-key-of-an-openai-client")],
+    ]  # fmt: skip
+    bad = [
+        [], [("host", "")], [("host", "evil.example")], [("host", "127.0.0.1.evil.example")], [("host", "10.0.0.1")],
+        [("host", "localhost"), ("origin", "http://evil.example")], [("host", "localhost"), ("origin", "null")],
+        [("host", "localhost:8100"), ("origin", "http://localhost:3000")], [("host", "localhost@evil.example")], [("host", "[::1")],
+    ]  # fmt: skip
+    async with SERVICES[name](tmp_path) as service:
+        assert [(await send(service.app, "GET", path, headers=headers)).status for headers in good] == [200] * len(good)
+        assert [(await send(service.app, "GET", path, headers=headers)).status for headers in bad] == [403] * len(bad)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_docs_are_there_in_open_mode_only_and_no_origin_is_ever_allowed(tmp_path, name):
+    async with SERVICES[name](tmp_path / "open") as service:
+        got = await send(service.app, "GET", "/openapi.json", headers=[*HOST, ("origin", URL)])
+        assert got.status == 200
+        assert not [header for header in got.headers if header.startswith("access-control")]
+
+
+async def test_docs_of_a_service_with_keys_are_gone(tmp_path):
+    tokens(tmp_path)
+    async with running_edge(tmp_path) as edge, running_cloud(tmp_path / "cloud") as opened:
+        assert [(await edge.http.get(path)).status_code for path in ("/openapi.json", "/docs", "/redoc")] == [404] * 3
+        assert (await opened.http.get("/openapi.json")).status_code == 200
+    tokens(tmp_path / "cloud")
+    async with running_cloud(tmp_path / "cloud") as cloud:
+        assert [(await cloud.http.get(path)).status_code for path in ("/openapi.json", "/docs", "/redoc")] == [404] * 3

@@ -1,0 +1,195 @@
+"""Goal S11: of what a policy keeps back, no byte is in anything that leaves, and a change holds from the next request on."""
+
+import json
+import random
+
+import pytest
+
+from edge_node.policy.file import NAME
+from edge_node.policy.release import SummaryRelease
+from edge_node.policy.rules import Level, Policy
+from tests.support.policies import EDGES, LABELS, PURPOSES, Canary, RandomPolicy, Site, spelling
+
+DOCUMENTS = 6
+POLICIES = 50  # on each site
+
+
+def canaries(rng):
+    for number in range(DOCUMENTS):
+        labels = tuple(rng.sample([*LABELS, "unheard-of"], rng.choice((0, 1, 1, 2))))
+        yield Canary(f"file-zq{number}f.md", labels, f"zq{number}w", spelling(number + 1))
+
+
+def forbidden(canary, level, *, needed):
+    words = [canary.word, f"zq{canary.name[7]}f", canary.spelling]
+    return [word.encode() for word in words] if level < needed else []
+
+
+async def leaks(site, known, rng):
+    """Draw a policy and a request, and count the forbidden canaries in the next sync and in the reply."""
+    policy, requester, purpose = RandomPolicy.drawn(rng), rng.choice(EDGES), rng.choice(PURPOSES)
+    site.obey(policy.text())
+    assert not site.sharing.policy.fault, site.sharing.policy.fault
+    await site.settle()
+    assert site.sharing.current()
+    asked = rng.choice(known)
+    sync, reply = site.sync(), await site.reply(f"What of the {asked.word} pump of {asked.spelling}?", requester, purpose)
+    quotable = [item["text"] for item in json.loads(reply)["evidence"] if item["quotable"]]
+    found = []
+    for canary in known:
+        told, given = policy.summary(canary.labels), policy.evidence(canary.labels, requester, purpose)
+        found += [word for word in forbidden(canary, told, needed=1) if word in sync]
+        found += [canary.word for _ in "x" if policy.k > 1 and canary.word.encode() in sync]
+        found += [word for word in forbidden(canary, given, needed=2) if word in reply]
+        found += [f"quote of {canary.word}" for text in quotable if canary.word in text and given < 3]
+    return found, sync, reply
+
+
+async def campaign(folder, *, sites, naive=False):
+    rng, found, told, given = random.Random(7 + naive), [], 0, 0
+    for number in range(sites):
+        async with Site.opened(folder / str(number), naive=naive) as site:
+            known = list(canaries(rng))
+            for canary in known:
+                await site.add(canary)
+            await site.load()
+            for _ in range(POLICIES):
+                leaked, sync, reply = await leaks(site, known, rng)
+                found += leaked
+                told += b"zq" in sync
+                given += b"zq" in reply
+    assert told or naive
+    assert given
+    return found
+
+
+async def test_no_forbidden_canary_leaves_in_1500_random_cases(tmp_path):
+    assert await campaign(tmp_path, sites=30) == []
+
+
+async def test_no_forbidden_canary_leaves_a_site_without_a_graph_in_500_random_cases(tmp_path):
+    assert await campaign(tmp_path, sites=10, naive=True) == []
+
+
+@pytest.mark.slow
+async def test_no_forbidden_canary_leaves_in_10000_random_cases(tmp_path):
+    assert await campaign(tmp_path, sites=200) == []
+
+
+async def test_null_control_without_the_check_forbidden_canaries_leave_as_evidence(tmp_path, monkeypatch):
+    monkeypatch.setattr(Policy, "evidence_level", lambda *_: (Level.FULL, "off"))
+    assert await campaign(tmp_path, sites=1) != []
+
+
+async def test_null_control_without_the_release_forbidden_canaries_leave_in_summaries(tmp_path, monkeypatch):
+    monkeypatch.setattr(SummaryRelease, "is_all", property(lambda _: True))
+    assert await campaign(tmp_path, sites=1) != []
+
+
+@pytest.fixture
+async def site(tmp_path):
+    async with Site.opened(tmp_path) as opened:
+        await opened.add(Canary("open.md", (), "zqopen", spelling(1)))
+        await opened.add(Canary("shut.md", ("patients",), "zqshut", spelling(2)))
+        await opened.settle()
+        yield opened
+
+
+async def test_a_label_that_the_policy_does_not_name_keeps_a_document_here(site):
+    assert b"zqopen" in site.sync()
+    assert b"zqshut" not in site.sync()
+    assert b"zqshut" not in await site.reply("What of the zqshut pump?", "ward-1")
+
+
+@pytest.mark.parametrize(
+    "content", [b"version = 1\nunlabelled = ", b"\xff\xfe", b"version = 1\nsurprise = 1", b"version = 2", b"x" * 300_000]
+)
+async def test_a_policy_that_cannot_be_read_shares_nothing_and_local_answers_go_on(site, content):
+    (site.bench.database.path.parent / NAME).write_bytes(content)
+    assert not site.sharing.current()
+    await site.settle()
+    assert (b"zq" in site.sync(), site.bench.graph.summaries()[0].text) == (False, "")
+    assert json.loads(await site.reply("What of the zqopen pump?"))["refused"] == "the sharing policy of this site"
+    assert (await site.strategy.retrieve("zqopen pump", budget_tokens=100, top_k=5)).evidence
+
+
+async def test_a_policy_that_is_gone_shares_nothing(site):
+    (site.bench.database.path.parent / NAME).unlink()
+    assert "No such file" in site.sharing.policy.fault
+    assert b"zq" not in await site.reply("What of the zqopen pump?")
+
+
+async def test_a_changed_policy_holds_from_the_next_request_on(site):
+    assert b"zqopen" in await site.reply("What of the zqopen pump?")
+    site.obey('unlabelled = "never"\n[labels]\npatients = "full"')
+    reply = await site.reply("What of the zqopen pump?")
+    assert (b"zqopen" in reply, b"zqshut" in reply) == (False, True)
+    assert not site.sharing.current()
+    await site.settle()
+    assert (b"zqopen" in site.sync(), b"zqshut" in site.sync(), site.sharing.current()) == (False, True, True)
+
+
+async def test_other_labels_hold_at_once_and_the_summaries_follow(site):
+    site.obey('[labels]\npatients = "never"\npublic = "full"')
+    await site.settle()
+    text = site.bench.database.row("SELECT raw FROM documents WHERE name = 'shut.md'")["raw"]
+    site.bench.documents.accept("shut.md", text, reader="a.md", labels=("public",))
+    assert not site.sharing.current()
+    assert b"zqshut" in await site.reply("What of the zqshut pump?")
+    await site.settle()
+    assert b"zqshut" in site.sync()
+    site.bench.documents.accept("shut.md", text, reader="a.md", labels=("public", "patients"))
+    assert b"zqshut" not in await site.reply("What of the zqshut pump?")
+    await site.settle()
+    assert b"zqshut" not in site.sync()
+
+
+async def test_withheld_passages_do_not_displace_others(site):
+    for number in range(30):
+        await site.add(Canary(f"more-{number}.md", ("patients",), f"zqmore{number}", spelling(4)))
+    await site.settle()
+    assert b"zqopen" in await site.reply("What of the zqshut pump?", "ward-1")
+
+
+async def test_a_shared_name_is_spelled_as_a_shared_document_spells_it(site):
+    for number in range(3):
+        await site.add(Canary(f"often-{number}.md", ("patients",), f"zqoften{number}", spelling(2)))
+    await site.settle()
+    assert (spelling(1).encode() in site.sync(), spelling(2).encode() in site.sync()) == (True, False)
+
+
+async def test_entities_of_too_few_documents_stay_out_of_summaries(site):
+    site.obey("minimum_support = 2\n[labels]\npatients = 'full'")
+    await site.settle()
+    assert (b"zqopen" in site.sync(), b"ghtingale" in site.sync()) == (False, True)
+    site.obey("minimum_support = 3\n[labels]\npatients = 'full'")
+    await site.settle()
+    assert b"ghtingale" not in site.sync()
+
+
+async def test_the_limits_of_a_day_are_kept_for_each_requester(site):
+    site.obey("[daily]\nreplies = 2")
+    replies = [json.loads(await site.reply("What of the zqopen pump?", "ward-1")) for _ in range(3)]
+    assert [bool(reply["evidence"]) for reply in replies] == [True, True, False]
+    assert "the limit of the day" in replies[2]["refused"]
+    assert json.loads(await site.reply("What of the zqopen pump?", "ward-2"))["evidence"]
+
+
+async def test_a_reply_names_the_rule_of_its_passages_for_the_ledger(site):
+    served = await site.served("What of the zqopen pump?", "ward-1")
+    assert served.rule == f"unlabelled; policy {site.sharing.policy.key}"
+
+
+async def test_what_a_model_wrote_of_a_document_is_gone_once_it_is_withheld(tmp_path):
+    async with Site.opened(tmp_path, summaries="model") as site:
+        site.bench.reply = lambda prompt: "The zqshut unit is told of here at length."
+        await site.add(Canary("shut.md", (), "zqshut", spelling(1)))
+        await site.add(Canary("open.md", ("public",), "zqopen", spelling(2)))
+        site.obey('[labels]\npublic = "full"')
+        await site.settle()
+        await site.bench.refine()
+        assert b"zqshut" in site.sync()
+        site.obey('unlabelled = "evidence"\n[labels]\npublic = "full"')
+        site.obey('unlabelled = "never"\n[labels]\npublic = "full"')
+        await site.settle()
+        assert b"zqshut" not in site.sync()

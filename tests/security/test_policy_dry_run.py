@@ -1,0 +1,104 @@
+"""Goal P2: what a dry run shows is, byte for byte, what is sent next; and it opens no socket."""
+
+import random
+import socket
+
+import httpx
+import pytest
+
+from edge_node.build import Parts
+from edge_node.link.cloud_client import CloudClient
+from edge_node.policy.dry_run import shown_sync
+from edge_node.policy.trial import shown_evidence, trial, trial_sync
+from edge_node.settings import EdgeSettings
+from edge_node.store.ledger import Ledger
+from shared.breaker import Breaker
+from shared.clock import SystemClock
+from shared.models.fake import HashEmbedder, WordTokenizer
+from shared.wire import Enrolled
+from tests.support.policies import Canary, RandomPolicy, Site, spelling
+from tests.support.running_edge import running_edge, scripted
+from tests.support.waiting import until
+
+CORPORA = 100
+
+
+async def sent(graph):
+    """The bodies that the real client puts on the wire for a cloud that knows nothing."""
+    bodies = []
+
+    def cloud(request):
+        bodies.append(request.content)
+        return httpx.Response(200, text=Enrolled(edge="ward").model_dump_json())
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(cloud), base_url="http://cloud") as http:
+        client = CloudClient(http, "ward", Ledger(graph.database, SystemClock()), Breaker(3, 30.0, SystemClock()), patience_s=0.9)
+        epoch, version = "", 0
+        while version != graph.version():
+            delta = graph.delta(epoch=epoch, version=version)
+            await client.push(delta)
+            epoch, version = delta.epoch, delta.version
+    return bodies
+
+
+async def test_the_dry_runs_of_100_random_corpora_are_their_next_syncs(tmp_path, monkeypatch):
+    rng, wrong, told = random.Random(5), 0, 0
+    for number in range(CORPORA):
+        async with Site.opened(tmp_path / str(number)) as site:
+            site.obey(RandomPolicy.drawn(rng).text())
+            for row in range(rng.randrange(1, 4)):
+                await site.add(Canary(f"{row}.md", rng.choice(((), ("public",))), f"zq{rng.randrange(99)}", spelling(row + 1)))
+            await site.settle()
+            with monkeypatch.context() as patch:
+                patch.setattr(socket, "socket", lambda *_: pytest.fail("a dry run opens a socket"))
+                shown = [item.body.encode() for item in shown_sync(site.bench.database.path.parent)]
+            real = await sent(site.bench.graph)
+            wrong += shown != real
+            told += any(b"zq" in body for body in real)
+    assert wrong == 0
+    assert told > CORPORA / 4
+
+
+async def test_a_trial_on_a_copy_shows_the_sync_and_the_reply_of_the_edge_itself(tmp_path):
+    parts = Parts(scripted(), HashEmbedder(), WordTokenizer(), None)
+    async with running_edge(tmp_path, strategy="dgrag") as edge:
+        await edge.add("pump.md", "Brackwell Works makes the Maristow Pump. Juniper Ward uses the Maristow Pump.")
+        real = shown_sync(tmp_path)
+        answer = await shown_evidence(edge.node, "Who makes the Maristow Pump?", "ward-1", None)
+        async with trial(EdgeSettings(id="ward", state_dir=tmp_path), parts) as node:
+            assert trial_sync(node) == real
+            tried = await shown_evidence(node, "Who makes the Maristow Pump?", "ward-1", None)
+        assert tried.body.split('"trace"')[0] == answer.body.split('"trace"')[0]
+        assert "Brackwell" in real[0].body
+
+
+async def test_the_route_shows_the_bodies_and_no_meter_counts_them(tmp_path):
+    async with running_edge(tmp_path) as edge:
+        await edge.add("pump.md", "Brackwell Works makes the Maristow Pump.")
+        (tmp_path / "policy.toml").write_text("version = 1\n[daily]\nreplies = 1\n")
+        for _ in range(3):
+            reply = await edge.http.post("/v1/policy/try", json={"question": "Who makes the Maristow Pump?", "requester": "ward-1"})
+            assert "Brackwell" in reply.json()["evidence"]["body"]
+        view = (await edge.http.get("/v1/policy")).json()
+        assert (len(view["key"]), view["fault"], view["current"]) == (12, "", True)
+
+
+async def test_a_running_edge_makes_its_summaries_anew_when_the_policy_changes(tmp_path, monkeypatch):
+    monkeypatch.setattr("edge_node.node.POLICY_EVERY_S", 0.01)
+    async with running_edge(tmp_path, strategy="dgrag") as edge:
+        await edge.add("pump.md", "Brackwell Works makes the Maristow Pump.")
+        assert "Brackwell" in edge.node.graph.summaries()[0].text
+        (tmp_path / "policy.toml").write_text('version = 1\nunlabelled = "never"\n')
+        await until(lambda: edge.node.graph.summaries()[0].text == "")
+
+
+async def test_a_question_that_needs_a_yes_is_shown_as_it_would_leave(tmp_path):
+    cloud = httpx.AsyncClient(transport=httpx.MockTransport(lambda _: httpx.Response(503)), base_url="http://127.0.0.1")
+    async with running_edge(tmp_path, cloud=cloud) as edge:
+        (tmp_path / "policy.toml").write_text('version = 1\nquestions = "ask"\n[redact]\nnames = ["Ann"]\n')
+        answer = await edge.ask("Where is Ann?", mode="cloud")
+        assert (answer["would_ask"], answer["answered"]) == ("Where is ███?", False)
+        assert (await edge.ask("Where is Ann?", mode="cloud", allow_escalation="yes"))["would_ask"] == ""
+        (tmp_path / "policy.toml").write_text('version = 1\nquestions = "no"\n')
+        refused = await edge.http.post("/v1/query", json={"question": "Where?", "mode": "cloud", "allow_escalation": "yes"})
+        assert refused.status_code == 400

@@ -1,0 +1,51 @@
+"""Goal P5: what is masked is masked in everything that leaves, and every place still stands where it stood."""
+
+import json
+import random
+
+import pytest
+
+from tests.support.planting import KINDS, planted, traces
+from tests.support.policies import Site
+
+PLANTED = 60  # of each kind in one site; the finder itself is tried with 1,000 of each
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_no_planted_identifier_is_in_summaries_or_evidence(tmp_path, kind):
+    rng, secrets = random.Random(11), []
+    async with Site.opened(tmp_path) as site:
+        site.obey(f'[redact]\nidentifiers = ["{kind}"]')
+        for number in range(PLANTED):
+            code = planted(kind, rng)
+            secrets += traces(kind, code)
+            names = ("Ward", f"Form {code}")
+            await site.bench.add(
+                f"note-{number}, {code.replace('/', '-')}.md", names, related=[names], text=f"The ward wrote {code} on form {number}."
+            )
+        await site.settle()
+        sent = [site.sync()] + [await site.reply(f"What did the ward write on form {number}?") for number in range(0, PLANTED, 6)]
+        texts = [item["text"] + item["document"] for reply in sent[1:] for item in json.loads(reply)["evidence"]]
+        texts += [upsert["text"] for upsert in json.loads(sent[0])["upserts"]]
+        assert len(texts) > 10
+        assert [secret for secret in secrets if any(secret in text for text in texts)] == []
+
+
+async def test_names_of_a_type_are_masked_in_summaries_passages_file_names_and_questions(tmp_path):
+    async with Site.opened(tmp_path) as site:
+        site.obey('[redact]\ntypes = ["concept"]')
+        await site.bench.add(
+            "Ann Lee.md", ("Ann Lee", "Ward Nine"), related=[("Ann Lee", "Ward Nine")], text="Ann Lee and Dr Lee met at ward nine."
+        )
+        await site.settle()
+        sent = site.sync() + await site.reply("Who met Lee?") + site.sharing.question("Who met Ann Lee?").encode()
+        assert [word for word in (b"Ann", b"Lee", b"Ward", b"ine") if word in sent] == []
+
+
+async def test_a_masked_passage_keeps_its_place(tmp_path):
+    text = "The nurse of the ward is ann.lee@example.org today."
+    async with Site.opened(tmp_path) as site:
+        site.obey('snippet_chars = 40\n[redact]\nidentifiers = ["email"]')
+        await site.bench.add("a.md", ("Ward",), text=text)
+        (item,) = json.loads(await site.reply("Who is the nurse?"))["evidence"]
+        assert (item["text"], item["span"]) == ("The nurse of the ward is [email]████████", [0, 40])

@@ -1,0 +1,135 @@
+"""An edge and a cloud in this process, and a valid request for every route of theirs: what hostile tests start from."""
+
+import contextlib
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from http_message_signatures import HTTPMessageSignaturesException
+
+from cloud_server.app import create_app as create_cloud_app
+from cloud_server.build import build_cloud
+from cloud_server.crossedge.coordinator import Models
+from cloud_server.settings import CloudSettings
+from shared.identity import make_identity
+from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.signing import ANY_CLOUD, Signature
+from tests.support.raw_asgi import send_request
+from tests.support.running_edge import running_edge
+from tests.support.signed import join
+
+URL = "http://127.0.0.1"
+MANY = 1_000_000  # requests a minute: the door's patience is tested elsewhere
+
+EDGE_BODIES = {
+    ("POST", "/v1/documents"): {"name": "a.md", "text": "Juniper Ward.", "title": "A", "labels": ["public"]},
+    ("POST", "/v1/estimate"): {"documents": [{"name": "a.md", "text": "Juniper Ward.", "title": "", "labels": []}]},
+    ("POST", "/v1/query"): {"question": "Which ward?", "mode": "local", "stream": False, "n": 1, "allow_escalation": "no", "filters": {}},
+    ("POST", "/v1/retrieve"): {"question": "Which ward?", "budget_tokens": 50, "top_k": 3},
+    ("POST", "/v1/chat/completions"): {
+        "model": "dgrag-local",
+        "messages": [{"role": "user", "content": "Which ward?"}],
+        "stream": False,
+        "temperature": 0.5,
+        "max_tokens": 9,
+        "n": 1,
+    },
+    ("POST", "/v1/policy/try"): {"question": "Which ward?", "requester": "bank", "purpose": "treatment"},
+}
+HEAD = {"epoch": "e1", "seq": 1, "hash": "0" * 64}
+PASSAGE = {"document_id": "d", "document": "a.md", "chunk_id": "c", "span": [0, 3], "text": "abc", "score": 0.5, "quotable": True}
+STEP = {"step": "retrieve", "ms": 1.0, "calls": 0, "tokens_in": 0, "tokens_out": 0, "bytes_out": 0, "bytes_in": 0}
+SUMMARY = {"summary_id": "s", "text": "pumps", "entities": 1, "relations": 1}
+JOIN = ("POST", "/v1/edges")
+CLOUD_BODIES = {
+    JOIN: {"edge": "ward", "public_key": "A" * 43 + "=", "invitation": "", "wire_version": 2},
+    ("POST", "/v1/edges/{edge}/keys"): {"public_key": "A" * 43 + "=", "proof": "AAAA"},
+    ("PUT", "/v1/edges/{edge}/ledger"): HEAD,
+    ("PUT", "/v1/edges/{edge}/summaries"): {"epoch": "e1", "base_version": 0, "version": 1, "upserts": [SUMMARY], "removals": ["r"]},
+    ("POST", "/v1/edges/{edge}/replies/{request_id}"): {"evidence": [PASSAGE], "refused": "", "trace": [STEP]},
+    ("POST", "/v1/edges/{edge}/quarantine"): {"reason": "odd"},
+    ("POST", "/v1/questions"): {"question": "Which ward?", "purpose": "treatment", "query_id": "q", "m": 3},
+    ("POST", "/v1/match"): {"question": "Which ward?", "m": 3},
+    ("POST", "/v1/invites"): {"edge": "plant", "ttl_s": 60.0, "replace": False},
+}
+VALUES = {"edge": "ward", "request_id": "r1", "document_id": "d1", "job_id": "j1", "receipt_id": "x1"}  # of path parameters
+QUERIES = {"/v1/edges/{edge}/poll": "wait_s=0"}
+
+
+@dataclass
+class Service:
+    """One app, its bodies by route, and who signs where only an edge may call."""
+
+    name: str
+    app: Any
+    bodies: dict
+    auth: httpx.Auth | None = None
+    joining: httpx.Auth | None = None
+    routes: list[tuple[str, str]] = field(default_factory=list)
+
+    def request(self, method, path, *, content=None, query="", headers=()):
+        """A request, signed where this service knows an edge."""
+        target = f"{URL}{path}" + (f"?{query}" if query else "")
+        kind = {"content-type": "application/json"} if content is not None else {}
+        request = httpx.Request(method, target, content=content, headers={**kind, **dict(headers)})
+        auth = self.joining if path == "/v1/edges" else self.auth
+        if auth is None or not signs(method, path):
+            return request
+        try:
+            return next(auth.auth_flow(request))
+        except HTTPMessageSignaturesException:  # nobody can sign that: it comes with the signature of something else
+            signed = next(auth.auth_flow(httpx.Request(method, f"{URL}/v1/edges/ward", content=content, headers=kind)))
+            return httpx.Request(method, target, content=content, headers=signed.headers)
+
+    async def call(self, method, path, *, content=None, query="", headers=()):
+        return await send_request(self.app, self.request(method, path, content=content, query=query, headers=headers))
+
+
+def signs(method, path):
+    """Whether an edge is to call this, and not an operator on the same machine."""
+    own = re.match(r"/v1/edges/[^/]*($|/(keys|ledger|summaries|poll|replies))", path)
+    return bool(own and method != "DELETE") or (method, path) == JOIN
+
+
+def filled(path):
+    """The path with a value for each parameter."""
+    return re.sub(r"\{(\w+)\}", lambda match: VALUES[match[1]], path)
+
+
+def routes_of(app):
+    """(method, path template) of every operation that the app describes; what removes comes last."""
+    described = [(method.upper(), path) for path, item in app.openapi()["paths"].items() for method in item]
+    return sorted(described, key=lambda route: route[0] == "DELETE")
+
+
+@contextlib.asynccontextmanager
+async def edge_service(folder, **settings):
+    """An edge ``ward`` with one document, in open mode."""
+    async with running_edge(folder, requests_per_minute=MANY, **settings) as edge:
+        await edge.add("report.md", "Juniper Ward reported the failure of four infusion pumps.")
+        app = edge.http._transport.app
+        yield Service("edge", app, EDGE_BODIES, routes=routes_of(app))
+
+
+@contextlib.asynccontextmanager
+async def cloud_service(folder):
+    """A cloud in open mode that knows an edge ``ward`` by its key."""
+    models = Models(HashEmbedder(), ScriptedGenerator(lambda prompt: ["Juniper Ward reported it [1]."] * prompt.n), WordTokenizer())
+    cloud = build_cloud(CloudSettings(state_dir=folder, deadline_s=1, requests_per_minute=MANY, verify=False), models)
+    app = create_cloud_app(cloud)
+    identity = make_identity()
+    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=URL) as http:
+        assert (await join(http, "ward", identity)).status_code == 201
+        bodies = CLOUD_BODIES | {JOIN: {**CLOUD_BODIES[JOIN], "public_key": identity.public_key}}
+        signature = Signature(identity, cloud.roll.identity.key_id)
+        yield Service("cloud", app, bodies, signature, Signature(identity, ANY_CLOUD), routes_of(app))
+
+
+SERVICES = {"edge": edge_service, "cloud": cloud_service}
+
+
+def as_json(value):
+    """JSON text of any value, lone surrogates too."""
+    return json.dumps(value).encode()

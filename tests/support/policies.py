@@ -1,0 +1,134 @@
+"""A site whose documents each hold canaries that occur nowhere else, and an oracle that knows which of them a policy lets go."""
+
+import contextlib
+from dataclasses import dataclass
+
+from edge_node.answer.answerer import Answerer, ReadLimits
+from edge_node.answer.focus import Focus
+from edge_node.answer.samples import Sampling
+from edge_node.link.bodies import reply_body
+from edge_node.policy.dry_run import next_sync
+from edge_node.policy.file import NAME
+from edge_node.strategies.naive.strategy import Naive
+from shared.models.fake import HashEmbedder, WordTokenizer
+from shared.wire import EvidenceRequest
+from tests.support.settling import Bench
+
+LEVELS = ("never", "summary", "evidence", "full")
+LABELS = ("public", "patients", "research")
+EDGES = ("ward-1", "ward-2", "bank-1", "operator:ann")
+PURPOSES = (None, "treatment", "billing")
+
+
+@dataclass(frozen=True)
+class Canary:
+    """A document, its labels, and the words that only it holds."""
+
+    name: str
+    labels: tuple[str, ...]
+    word: str
+    spelling: str  # of an entity that other documents name too, as only this one writes it
+
+
+def spelling(number, name="nightingale"):
+    """A way to write a name, another one for each number.
+
+    >>> spelling(1), spelling(2)
+    ('Nightingale', 'nIghtingale')
+    """
+    return "".join(letter.upper() if number >> place & 1 else letter for place, letter in enumerate(name))
+
+
+class Site:
+    """A bench with documents, and the bytes that would leave it."""
+
+    def __init__(self, bench, strategy):
+        self.bench = bench
+        self.strategy = strategy
+        limits = ReadLimits(1600, 300, 20, Sampling(1, 8, 0.0, 7), 9.0, 9.0)
+        embedder = HashEmbedder()
+        self.sharing = bench.tools.sharing
+        self.answerer = Answerer(strategy, Focus(embedder, WordTokenizer()), bench.model, None, None, self.sharing, limits)
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def opened(cls, folder, *, naive=False, **settings):
+        async with Bench.opened(folder, subgraph_entities=6, **settings) as bench:
+            strategy = Naive(bench.tools) if naive else bench.strategy
+            yield cls(bench, strategy)
+
+    def obey(self, text):
+        (self.bench.database.path.parent / NAME).write_text(f"version = 1\n{text}", encoding="utf-8")
+
+    async def add(self, canary):
+        words = (canary.spelling, f"{canary.word} unit")
+        text = f"{canary.spelling} visits the {canary.word} unit. The {canary.word} pump of {canary.spelling} stopped."
+        await self.bench.add(canary.name, words, related=[words], text=text, labels=canary.labels)
+
+    async def load(self):
+        await self.strategy.open()
+
+    def sync(self):
+        graph = self.bench.graph
+        return b"\n".join(next_sync(graph, epoch="", version=-1))
+
+    async def settle(self):
+        await self.bench.settle()
+
+    async def served(self, question, requester="", purpose=None):
+        request = EvidenceRequest(
+            request_id="r1", question=question, requester=requester, purpose=purpose, budget_tokens=400, min_score=-1.0, deadline_ms=9000
+        )
+        return await self.answerer.evidence(request)
+
+    async def reply(self, question, requester="", purpose=None):
+        return reply_body((await self.served(question, requester, purpose)).reply)
+
+
+@dataclass(frozen=True)
+class RandomPolicy:
+    """A policy as a test knows it, and as a file."""
+
+    unlabelled: str
+    labels: dict
+    exceptions: tuple  # (labels, edges, purposes, share)
+    k: int
+
+    @classmethod
+    def drawn(cls, rng):
+        labels = {label: rng.choice(LEVELS) for label in LABELS if rng.random() < 0.8}
+        exceptions = []
+        for _ in range(rng.randrange(3)):
+            named = rng.sample(sorted(labels), rng.randrange(len(labels) + 1))
+            edges = rng.sample(["ward-*", "bank-1", "*", "operator:*"], rng.randrange(3))
+            purposes = rng.sample(["treatment", "billing"], rng.randrange(2))
+            if edges or purposes:
+                exceptions.append((named, edges, purposes, rng.choice(LEVELS)))
+        return cls(rng.choice(LEVELS), labels, tuple(exceptions), rng.choice((1, 1, 2)))
+
+    def text(self):
+        lines = [f'unlabelled = "{self.unlabelled}"', f"minimum_support = {self.k}", "[labels]"]
+        lines += [f'{label} = "{share}"' for label, share in self.labels.items()]
+        for labels, edges, purposes, share in self.exceptions:
+            lines += ["[[exceptions]]", f"labels = {list(labels)}", f"edges = {list(edges)}", f"purposes = {list(purposes)}"]
+            lines += [f'share = "{share}"']
+        return "\n".join(lines)
+
+    def summary(self, labels):
+        shares = [self.labels.get(label, "never") for label in labels] or [self.unlabelled]
+        return min(map(LEVELS.index, shares))
+
+    def evidence(self, labels, requester, purpose):
+        return min(self._one(label, requester, purpose) for label in labels or (None,))
+
+    def _one(self, label, requester, purpose):
+        if label is not None and label not in self.labels:
+            return 0
+        for labels, edges, purposes, share in self.exceptions:
+            stem = [edge.rstrip("*") for edge in edges]
+            named = not edges or any(
+                requester == edge or (edge.endswith("*") and requester.startswith(s)) for edge, s in zip(edges, stem, strict=True)
+            )
+            if named and (not purposes or purpose in purposes) and (not labels or label in labels):
+                return LEVELS.index(share)
+        return LEVELS.index(self.unlabelled if label is None else self.labels[label])

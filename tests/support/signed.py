@@ -1,0 +1,51 @@
+"""Edges that sign, for tests of a cloud."""
+
+import re
+
+import httpx
+
+from shared.identity import key_id, make_identity
+from shared.signing import ANY_CLOUD, Signature
+
+URL = "http://127.0.0.1"  # in open mode a cloud is called by this machine's own name only
+OWN_PATH = re.compile(r"/v1/edges/([^/]+)(/(keys|ledger|summaries|poll|replies/.*))?")
+
+
+async def join(http, edge, identity, *, invitation="", **fields):
+    """Ask to join; returns the response."""
+    body = {"edge": edge, "public_key": identity.public_key, "invitation": invitation, **fields}
+    return await http.post("/v1/edges", json=body, auth=Signature(identity, ANY_CLOUD))
+
+
+async def enrolled(app, edge, *, identity=None, invitation="", transport=None):
+    """A client that is an edge: it has joined the cloud behind ``app`` (or ``transport``), and signs all that it sends."""
+    identity = identity or make_identity()
+    http = httpx.AsyncClient(transport=transport or httpx.ASGITransport(app), base_url=URL)
+    response = await join(http, edge, identity, invitation=invitation)
+    assert response.status_code == 201, response.text
+    http.auth = Signature(identity, key_id(response.json()["cloud_key"]))
+    return http
+
+
+class AsEdges(httpx.Auth):
+    """Signs what only an edge may call as the edge of the path, and leaves the rest alone."""
+
+    requires_request_body = True
+
+    def __init__(self, audience):
+        self._audience = audience
+        self._identities = {}
+
+    def identity(self, edge):
+        return self._identities.setdefault(edge, make_identity())
+
+    def of(self, edge):
+        """The signature of one edge, for requests that others may make too."""
+        return Signature(self.identity(edge), self._audience)
+
+    def auth_flow(self, request):
+        own = OWN_PATH.fullmatch(request.url.path)
+        if own and request.method != "DELETE":
+            yield from self.of(own[1]).auth_flow(request)
+        else:
+            yield request
