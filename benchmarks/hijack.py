@@ -154,8 +154,7 @@ class Cloud:
 
     def _chosen(self, question: FloatArray, matched: Sequence[EdgeId]) -> list[EdgeId]:
         further = second_opinion(question, self._index, known=matched, min_cosine=self._thresholds.match, barred=())
-        asked = [*matched, *further] if self._second_opinions else matched
-        return self._standing.chosen(asked, k=K, online=lambda _: True)[0]
+        return self._standing.chosen([*matched, *further], k=K, online=lambda _: True)[0]
 
     async def _ranked(self, passages: Sequence[Evidence], question: FloatArray) -> list[Evidence]:
         if not self._controlled:
@@ -203,16 +202,17 @@ def outcome(asked: Sequence[Asked], held: Mapping[EdgeId, float]) -> Outcome:
         return round(sum(items) / max(1, len(items)), 3)
 
     late = asked[len(asked) // 2 :]
-    contested = [one.read.get(ATTACKER, 0) / BUDGET_TOKENS for one in asked if len(one.sent) > 1]
+    contested = [(one.read.get(ATTACKER, 0), sum(one.read.values())) for one in asked if len(one.sent) > 1]
     honest = [part for edge, part in held.items() if edge != ATTACKER]
     return Outcome(
+        asked_a_question=round(sum(len(one.asked) for one in asked) / max(1, len(asked)), 3),
         owner_asked=share([one.owner in one.asked for one in asked]),
         owner_read=share([one.owner in one.read for one in asked]),
         attacker_asked=share([ATTACKER in one.asked for one in asked]),
         late_attacker_asked=share([ATTACKER in one.asked for one in late]),
-        attacker_alone=share([set(one.read) == {ATTACKER} and one.is_known for one in asked]),
-        attacker_only_match=share([set(one.read) == {ATTACKER} and not one.is_known for one in asked]),
-        most_of_budget=round(max(contested, default=0.0), 3),
+        attacker_alone=share([set(one.read) == {ATTACKER} for one in asked]),
+        most_of_budget=round(max((tokens / BUDGET_TOKENS for tokens, _ in contested), default=0.0), 3),
+        most_of_context=round(max((tokens / read for tokens, read in contested if read), default=0.0), 3),
         attacker_held_back=round(held.get(ATTACKER, 0.0), 3),
         honest_held_back=round(sum(honest) / len(honest), 4),
     )
@@ -221,10 +221,11 @@ def outcome(asked: Sequence[Asked], held: Mapping[EdgeId, float]) -> Outcome:
 async def compare(
     federation: Federation, embedder: Embedder, tokenizer: Tokenizer, *, thresholds: Thresholds, rounds: int
 ) -> dict[str, Outcome]:
-    """Without an attacker, and with one: uncontrolled and controlled, with poisoned replies and with useless ones."""
+    """Uncontrolled and controlled: without an attacker, with poisoned replies of one, and with useless ones."""
     embedder = Remembering(embedder)
     cases: dict[str, tuple[Replies | None, bool]] = {
-        "no attack": (None, True),
+        "no attack, no controls": (None, False),
+        "no attack, controls": (None, True),
         "poison, no controls": ("poison", False),
         "poison, controls": ("poison", True),
         "junk, no controls": ("junk", False),
@@ -256,15 +257,18 @@ def main(
     settings = ModelSettings()
     embedder, tokenizer = build_embedder(settings), build_tokenizer(settings)
 
-    async def run() -> dict[str, Outcome]:
+    async def run() -> tuple[Federation, dict[str, Outcome]]:
         amount, least = Amount(chapters, questions), Thresholds().evidence
         federation = await federation_of(data, state, embedder, tokenizer, amount, budget_tokens=BUDGET_TOKENS, min_score=least)
-        return await compare(federation, embedder, tokenizer, thresholds=Thresholds(), rounds=rounds)
+        return federation, await compare(federation, embedder, tokenizer, thresholds=Thresholds(), rounds=rounds)
 
-    outcomes = asyncio.run(run())
+    federation, outcomes = asyncio.run(run())
+    summaries = sum(len(texts) for texts in federation.summaries.values())
+    sample = {"edges": len(federation.summaries), "summaries": summaries, "questions": len(federation.questions), "rounds": rounds}
+    result = {"sample": sample, "outcomes": {name: asdict(one) for name, one in outcomes.items()}}
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({name: asdict(one) for name, one in outcomes.items()}, indent=1), encoding="utf-8")
-    Console().print(table(outcomes))
+    out.write_text(json.dumps(result, indent=1), encoding="utf-8")
+    Console().print(sample, table(outcomes))
 
 
 if __name__ == "__main__":

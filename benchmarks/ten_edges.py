@@ -60,12 +60,14 @@ async def federation_of(
 
 
 def _split(data: Path, amount: Amount) -> dict[EdgeId, list[_Chapter]]:
-    """Chapters over ten edges, one domain an edge: a domain has as many edges as its share of the chapters."""
+    """Chapters over ten edges, one domain an edge: one each, and the next to the domain with most chapters at an edge."""
     domains = {path.stem: _chapters(path, questions=amount.questions) for path in sorted(data.glob("*.jsonl"))}
-    total = sum(len(chapters) for chapters in domains.values())
+    edges_of = dict.fromkeys(domains, 1)
+    for _ in range(EDGES - len(domains)):
+        edges_of[max(domains, key=lambda domain: len(domains[domain]) / edges_of[domain])] += 1
     parts: dict[EdgeId, list[_Chapter]] = {}
     for domain, chapters in domains.items():
-        edges = max(1, round(EDGES * len(chapters) / total))
+        edges = edges_of[domain]
         parts |= {EdgeId(f"{domain}-{n}"): chapters[n::edges][: amount.chapters] for n in range(edges)}
     return parts
 

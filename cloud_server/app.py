@@ -43,7 +43,7 @@ def create_app(cloud: Cloud) -> FastAPI:
     app = FastAPI(title="DGRAG cloud", lifespan=lifespan, redoc_url=None, redirect_slashes=False, openapi_url=docs)
     app.state.cloud, app.state.ready, app.state.guard = cloud, False, door
     app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
-    for router in (edges.router, invites.router, questions.router, service.router):
+    for router in (edges.router, edges.replies, invites.router, questions.router, service.router):
         app.include_router(router)
     install_problems(app, max_body_bytes=settings.max_body_bytes)
     app.add_middleware(AccessLog)

@@ -69,7 +69,7 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     documents, graph = DocumentStore(database, parts.clock), GraphStore(database)
     remembering = RememberingGenerator(parts.generator, database, parts.clock)
     ledger = Ledger(database, parts.clock)
-    policy = PolicyFile(settings.policy_file or settings.state_dir / NAME, database)
+    policy = PolicyFile(settings.policy_file or settings.state_dir / NAME, database, parts.clock)
     policy.open()
     sharing = Sharing(policy, documents, graph, Meter(ledger, parts.clock))
     tools = Tools(edge, documents, graph, embedder, remembering, sharing, settings.index, parts.retries)

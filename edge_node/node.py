@@ -92,6 +92,8 @@ class EdgeNode:
     async def _obey_once(self) -> None:
         if not await asyncio.to_thread(self.sharing.current):
             await self.worker.settle()
+        elif self.link is not None and not self.link.in_sync:
+            self.link.wake()  # what was held back while no policy could be read goes now
 
     async def _open(self) -> None:
         """Build the caches. What may pass, as a full disk or a model that is away, is waited out; damage is not."""

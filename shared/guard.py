@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast
 
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+
+from shared.errors import TooLarge
 
 Role = Literal["anyone", "read", "write", "admin", "edge"]
 
@@ -28,6 +31,7 @@ class Rule:
     max_body_bytes: int | None  # None: the route reads its body itself, a document, up to the cap of the whole service
 
 
+Unusable = TooLarge | RequestValidationError
 Rules = Mapping[tuple[str, str], Rule]  # by method and path template, as ("GET", "/v1/documents/{identity}")
 
 
@@ -38,8 +42,11 @@ class Guard(Protocol):
         """Let a request in, its body read, capped and checked. Raises Unauthenticated, Forbidden, TooLarge, Overloaded."""
 
 
-def guarded(rules: Rules) -> type[APIRoute]:
-    """A route class for ``APIRouter(route_class=…)``: each route finds its rule when it is made (KeyError: it has none)."""
+def guarded(rules: Rules, *, on_unusable: Callable[[Request, Unusable], None] = lambda *_: None) -> type[APIRoute]:
+    """A route class for ``APIRouter(route_class=…)``: each route finds its rule when it is made (KeyError: it has none).
+
+    ``on_unusable`` is told of a body that is too large, or not of the agreed form, before the caller is.
+    """
 
     class GuardedRoute(APIRoute):
         """A route that asks who is there first."""
@@ -50,8 +57,12 @@ def guarded(rules: Rules) -> type[APIRoute]:
 
             async def handled(request: Request) -> Response:
                 guard = cast("Guard", request.app.state.guard)
-                request.state.caller = await guard.admit(request, by_method[request.method])
-                return await handle(request)
+                try:
+                    request.state.caller = await guard.admit(request, by_method[request.method])
+                    return await handle(request)
+                except (TooLarge, RequestValidationError) as error:
+                    on_unusable(request, error)
+                    raise
 
             return handled
 

@@ -113,6 +113,12 @@ class FanOut:
             raise TooLarge("a reply", limit=MAX_REPLY_BYTES)
         asked.arrival.set_result(_Arrived(reply, size, self._clock.monotonic()))
 
+    def spoil(self, edge: EdgeId, request_id: str, reason: str) -> None:
+        """An edge has replied with what cannot be used: nobody waits for it any longer. An unknown request is ignored."""
+        asked = self._pending.get(request_id)
+        if asked is not None and asked.edge == edge and not asked.arrival.done():
+            asked.arrival.set_result(reason)
+
     def give_up(self, edge: EdgeId) -> None:
         """Wait no longer for an edge: it was expelled."""
         for asked in self._pending.values():

@@ -11,15 +11,25 @@ from cloud_server.build import Cloud
 from cloud_server.registry.authenticator import received
 from cloud_server.registry.edges import EdgeRow
 from cloud_server.registry.invites import not_invited
-from cloud_server.routes.access import GuardedRoute
-from cloud_server.routes.deps import CloudDep, DoorDep, OwnEdge, RequestPath
+from cloud_server.routes.access import RULES, GuardedRoute
+from cloud_server.routes.deps import CloudDep, DoorDep, OwnEdge, RequestPath, get_cloud
 from shared.disconnect import while_connected
-from shared.errors import WireMismatch
+from shared.errors import TooLarge, WireMismatch
+from shared.guard import Unusable, guarded
 from shared.records import EdgeId
 from shared.signing import claims_of
 from shared.wire import WIRE_VERSION, Countersigned, DeltaBody, Enrolled, Enrolment, EvidenceReply, Head, PollReply, Rotation
 
 router = APIRouter(prefix="/v1/edges", tags=["edges"], route_class=GuardedRoute)
+
+
+def wait_no_longer(request: Request, error: Unusable) -> None:
+    """End the wait for a reply whose body cannot be used: only the edge that was asked knows the request's id."""
+    reason = f"its reply was not taken: {error.message}" if isinstance(error, TooLarge) else "its reply is not of the agreed form"
+    get_cloud(request).fan_out.spoil(EdgeId(request.path_params["edge"]), request.path_params["request_id"], reason)
+
+
+replies = APIRouter(prefix="/v1/edges", tags=["edges"], route_class=guarded(RULES, on_unusable=wait_no_longer))
 
 
 @router.post("", status_code=201)
@@ -82,7 +92,7 @@ async def poll(edge: OwnEdge, cloud: CloudDep, request: Request, wait_s: Annotat
     return PollReply(requests=await while_connected(request, held))
 
 
-@router.post("/{edge}/replies/{request_id}", status_code=204)
+@replies.post("/{edge}/replies/{request_id}", status_code=204)
 async def reply(edge: OwnEdge, request_id: RequestPath, body: EvidenceReply, cloud: CloudDep, request: Request) -> Response:
     """Take an edge's passages; 404 when nobody waits for them."""
     await asyncio.to_thread(cloud.registry.get, edge)

@@ -51,8 +51,9 @@ def second_opinion(
 
     It keeps a forged summary from being the only one that answers (goal S10), and serves honest questions too. Of 57 about four
     textbooks at ten edges, 13 match one edge only; asked this way, the owner of the chapter is asked for 91.2 % instead of
-    89.5 %, for 0.23 more requests a question, and none of them is left to the forger alone, of 3 before. The opinions lie at
-    0.26 and above, those that count at 0.28: FURTHER down there is nothing but sites that had better not see the question.
+    89.5 %, for 0.23 more requests a question, and none of them is left to the forger alone, of 3 before. Of 36 where each edge
+    has one chapter only: 91.7 % instead of 88.9 % for 0.3 more, and 3 instead of 4 are left to it; of one of these no edge has a
+    passage. The opinions that count lie at 0.28 and above: further down are sites that had better not see the question.
     """
     if not known or len(known) >= ENOUGH_EDGES:
         return []

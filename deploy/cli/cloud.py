@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,10 @@ from deploy.cli.options import DEFAULT_STATE, Json, State, Url
 from deploy.cli.rest import body, client, cloud_url
 from deploy.cluster.state import StateDir
 
-COLUMNS = ("edge", "online", "last_seen", "summaries", "held_back", "version", "ledger", "reliability", "quarantined")
+COLUMNS = {  # of `edges`: what a person reads above each; the rest is in --json
+    "edge": "edge", "online": "online", "last_seen": "seen", "summaries": "summaries", "held_back": "held back",
+    "ledger": "ledger", "reliability": "useful", "quarantined": "set aside",
+}  # fmt: skip
 app = typer.Typer(help="The cloud in the foreground, or questions to the one that runs here.", no_args_is_help=True)
 app.add_typer(keys.app, name="key")
 
@@ -37,7 +40,12 @@ def edges(state: State = DEFAULT_STATE, url: Url = None, as_json: Json = False) 
     """List the edges that the cloud knows."""
     with client() as http:
         reply = body(http.get(f"{cloud_url(StateDir(state), url)}/v1/edges"))
-    _print(reply, rows(reply, "edges"), COLUMNS, as_json=as_json)
+    if as_json:
+        typer.echo(orjson.dumps(reply).decode())
+    else:
+        now = time.time()
+        found = [[cell(column, row[column], now=now) for column in COLUMNS] for row in rows(reply, "edges")]
+        out().print(render.lines({name: name == "set aside" for name in COLUMNS.values()}, found))
 
 
 @app.command()
@@ -51,7 +59,11 @@ def match(
     """Show which summaries, hence which edges, a question would reach."""
     with client() as http:
         reply = body(http.post(f"{cloud_url(StateDir(state), url)}/v1/match", json={"question": question, "m": m}))
-    _print(reply, rows(reply, "matches"), ("edge", "summary_id", "score"), as_json=as_json)
+    if as_json:
+        typer.echo(orjson.dumps(reply).decode())
+    else:
+        columns = ("edge", "summary_id", "score")
+        out().print(render.table(columns, [[cell(column, row[column]) for column in columns] for row in rows(reply, "matches")]))
 
 
 @app.command()
@@ -113,21 +125,28 @@ def rows(reply: Any, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def cell(column: str, value: Any) -> str:
-    """A value for a person.
+def cell(column: str, value: Any, *, now: float = 0.0) -> str:
+    """A value for a person; ``now`` in seconds since the epoch.
 
-    >>> cell("online", True), cell("score", 0.51234), cell("last_seen", 0)
-    ('yes', '0.512', 'never')
+    >>> cell("online", True), cell("score", 0.51234), cell("reliability", 0.9), cell("last_seen", 0), cell("last_seen", 40.0, now=100.0)
+    ('yes', '0.512', '90 %', 'never', '1 min ago')
     """
     if column == "last_seen":
-        return datetime.fromtimestamp(value, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if value else "never"
+        return ago(now - value) if value else "never"
+    if column == "reliability":
+        return f"{value:.0%}".replace("%", " %")
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def _print(reply: Any, found: list[dict[str, Any]], columns: tuple[str, ...], *, as_json: bool) -> None:
-    if as_json:
-        typer.echo(orjson.dumps(reply).decode())
-    else:
-        out().print(render.table(columns, [[cell(column, row[column]) for column in columns] for row in found]))
+def ago(seconds: float) -> str:
+    """How long ago, in the largest unit that fits.
+
+    >>> ago(3.2), ago(7200.0), ago(200_000.0)
+    ('3 s ago', '2 h ago', '2 d ago')
+    """
+    for unit, length in (("d", 86_400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit} ago"
+    return f"{max(0.0, seconds):.0f} s ago"

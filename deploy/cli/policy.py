@@ -10,7 +10,9 @@ from typing import Annotated
 import orjson
 import typer
 
+from deploy.cli import policy_text
 from deploy.cli.board import out
+from deploy.cli.options import Json
 from edge_node.build import Parts
 from edge_node.policy.dry_run import Shown
 from edge_node.policy.file import NAME
@@ -48,25 +50,34 @@ def check(file: File) -> None:
 
 
 @app.command()
-def show(state: Folder) -> None:
-    """Print the policy of an edge as it is read, as JSON."""
+def show(state: Folder, as_json: Json = False) -> None:
+    """Say what the policy of an edge lets go."""
     policy = parse(_read(state / NAME))
-    typer.echo(orjson.dumps({"key": policy.key, **policy.model_dump()}, option=orjson.OPT_INDENT_2).decode())
+    if as_json:
+        typer.echo(orjson.dumps({"key": policy.key, **policy.model_dump()}).decode())
+    else:
+        out().print(policy_text.policy(policy))
 
 
 @app.command("try")
 def try_policy(
     state: Folder,
     question: Annotated[str, typer.Option(help="A question that comes from elsewhere.")] = "",
-    requester: Annotated[str, typer.Option("--as", metavar="EDGE", help="Who asks it.")] = "",
-    purpose: Annotated[str, typer.Option(help="What for.")] = "",
+    requester: Annotated[str, typer.Option("--requester", "--edge", metavar="EDGE", help="Who asks it: an edge, or operator:NAME.")] = "",
+    purpose: Annotated[str, typer.Option(help="What for, as treatment.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="The exact bodies: one JSON a line, with size and SHA-256.")] = False,
 ) -> None:
-    """Print the exact bodies of the next sync, and of the answer to a question: one JSON a line, with size and SHA-256.
+    """Show what the next sync would bring to the cloud, and the answer to a question.
 
-    Works on a copy of the store, also while its edge runs, and opens no socket.
+    Works on a copy of the store, also while its edge runs, and opens no connection. A policy that cannot be read is shown as it acts
+    once it has been so for ten seconds.
     """
-    for shown in asyncio.run(_tried(state, question, requester, purpose or None)):
-        typer.echo(orjson.dumps(asdict(shown)).decode())
+    bodies = asyncio.run(_tried(state, question, requester, purpose or None))
+    if as_json:
+        for body in bodies:
+            typer.echo(orjson.dumps(asdict(body)).decode())
+    else:
+        out().print(policy_text.shown(bodies, asked=bool(question)))
 
 
 async def _tried(state: Path, question: str, requester: str, purpose: str | None) -> list[Shown]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 import httpx
@@ -14,11 +15,13 @@ from deploy.cli.rest import RemoteError, body
 from deploy.cli.sources import SourceFile, rows
 from deploy.cluster.errors import ClusterError
 from edge_node.ingest.collections import BadRow, is_collection
+from shared.retry_after import retry_after_s
 
 UPLOAD_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
 POLL_S = 0.5
 MAX_SILENCES = 10  # timeouts in a row, of 30 s each, until an edge counts as hanging
 NOT_FOUND = 404
+MAX_WAITS = 20  # for one document, each as long as the edge asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +105,33 @@ def _send_rows(
             yield Refused(f"{file.name}, line {row.line}", "skipped", row.message)
             continue
         document = {"name": row.name, "title": row.title, "text": row.text, "labels": [*row.labels, *labels]}
-        yield _receipt(row.name, http.post(f"{url}/v1/documents", json=document, timeout=UPLOAD_TIMEOUT))
+        yield _receipt(row.name, patiently(partial(http.post, f"{url}/v1/documents", json=document, timeout=UPLOAD_TIMEOUT)))
 
 
 def _send_file(http: httpx.Client, url: str, file: SourceFile, labels: Sequence[str]) -> Sent | Refused:
-    with file.path.open("rb") as content:
-        try:
-            response = http.post(
+    def post() -> httpx.Response:
+        with file.path.open("rb") as content:
+            return http.post(
                 f"{url}/v1/documents", files={"file": (file.name, content)}, data={"labels": ",".join(labels)}, timeout=UPLOAD_TIMEOUT
             )
-        except (httpx.WriteError, httpx.RemoteProtocolError):
-            if not http.get(f"{url}/health").is_success:
-                raise
-            return Refused(file.name, "refused", "the edge closed the connection: the file is over its limit")
-    return _receipt(file.name, response)
+
+    try:
+        return _receipt(file.name, patiently(post))
+    except (httpx.WriteError, httpx.RemoteProtocolError):
+        if not http.get(f"{url}/health").is_success:
+            raise
+        return Refused(file.name, "refused", "the edge closed the connection: the file is over its limit")
+
+
+def patiently(post: Callable[[], httpx.Response], sleep: Callable[[float], None] = time.sleep) -> httpx.Response:
+    """Post again as long as the edge names a time to wait, as it does to a key that sends too fast; its last answer counts."""
+    for _ in range(MAX_WAITS):
+        response = post()
+        wait_s = retry_after_s(response.headers.get("retry-after", ""), date=response.headers.get("date", ""))
+        if response.status_code not in {429, 503} or wait_s is None:
+            return response
+        sleep(wait_s)
+    return post()
 
 
 def _receipt(name: str, response: httpx.Response) -> Sent | Refused:

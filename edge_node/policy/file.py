@@ -8,19 +8,24 @@ from pathlib import Path
 from edge_node.policy.rules import STANDARD, Policy, parse
 from edge_node.store.database import Database
 from shared.errors import InputError
+from shared.ports import Clock
 
 log = logging.getLogger("dgrag.edge.policy")
 NAME = "policy.toml"  # in the state folder, where the settings name no other file
 SEEN = "policy_seen"  # key in meta: there was a file once, so a missing one is no first start
 MAX_BYTES = 256 * 2**10
+WITHDRAWN_AFTER_S = 10.0  # an editor empties a file and fills it again, and what the cloud holds should survive that
 
 
 class PolicyFile:
-    """One file; while it cannot be read, nothing is shared."""
+    """One file; while it cannot be read, nothing is sent, and once that has lasted, what the cloud holds is withdrawn."""
 
-    def __init__(self, path: Path, database: Database) -> None:
+    def __init__(self, path: Path, database: Database, clock: Clock) -> None:
         self.path = path
         self._database = database
+        self._clock = clock
+        self._readable: Policy | None = None  # the last one
+        self._unreadable_since = 0.0  # monotonic seconds
         self._read: tuple[bytes | str, Policy] | None = None  # content, or why there is none, and what it means
 
     def open(self) -> None:
@@ -42,13 +47,26 @@ class PolicyFile:
         content = self._content()
         known = self._read
         if known is None or known[0] != content:
-            known = (content, _policy(content))
-            self._read = known
+            before, known = known, (content, _policy(content))
             if known[1].fault:
+                if before is None or not before[1].fault:
+                    self._unreadable_since = self._clock.monotonic()
                 log.error("nothing is shared: %s", known[1].fault)
             else:
+                self._readable = known[1]
                 log.info("sharing policy %s is in force", known[1].key)
+            self._read = known
         return known[1]
+
+    def lasting(self) -> Policy:
+        """The policy that stored summaries go by: the one in force, but the last readable one in the first seconds without one.
+
+        An edge that starts without a readable policy has no last one.
+        """
+        policy = self.current()
+        if policy.fault and self._readable is not None and self._clock.monotonic() - self._unreadable_since < WITHDRAWN_AFTER_S:
+            return self._readable
+        return policy
 
     def _content(self) -> bytes | str:
         try:

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 import phonenumbers
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from edge_node.policy.mistakes import line_of, told
 from edge_node.policy.patterns import bounded
 from shared.errors import DgragError, InputError
 from shared.wire import MAX_EVIDENCE_CHARS
@@ -22,6 +23,7 @@ Identifier = Literal["email", "phone", "iban", "card", "ssn", "record"]
 Escalation = Literal["yes", "no", "ask"]
 Word = Annotated[str, Field(min_length=1, max_length=200)]
 Count = Annotated[int, Field(ge=0)]
+MAX_FAULTS = 5  # that are told at once
 DENIED = "the sharing policy of this site"
 
 
@@ -174,11 +176,17 @@ def parse(text: str) -> Policy:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise _unreadable(str(error)) from error
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, fault['loc'])) or 'policy'}: {fault['msg']}" for fault in error.errors(include_input=False)[:3]]
-        raise _unreadable("; ".join(faults)) from error
+        faults = sorted(error.errors(include_input=False), key=lambda fault: line_of(text, fault["loc"]) or 0)[:MAX_FAULTS]
+        raise _unreadable("; ".join(told(text, fault, _fields_at(fault["loc"])) for fault in faults)) from error
     if policy.fault:
         raise _unreadable("fault: not a field")
     return policy
+
+
+def _fields_at(where: tuple[int | str, ...]) -> list[str]:
+    parts: dict[str, type[_Part]] = {"exceptions": Exceptional, "redact": Redact, "daily": Daily}
+    part = parts.get(str(where[0]), Policy) if len(where) > 1 else Policy
+    return [name for name, field in part.model_fields.items() if not field.exclude]
 
 
 def _unreadable(why: str) -> DgragError:

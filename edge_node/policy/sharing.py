@@ -62,7 +62,7 @@ class Sharing:
     def summaries(self) -> SummaryRelease:
         """What summaries may tell now."""
         changed = self._documents.database.meta(LABELS_CHANGED, "0")  # before the labels are read
-        policy, names = self.policy, frozenset[str]()
+        policy, names = self._file.lasting(), frozenset[str]()
         if policy.redact.types:
             names = self._graph.mentions.names_of_types(policy.redact.types)
         sets = self._documents.label_sets()
@@ -76,8 +76,11 @@ class Sharing:
         )
 
     def current(self) -> bool:
-        """Whether all stored summaries obey the policy and the labels as they are now."""
-        now = f"{self.policy.summaries_key}:{self._documents.database.meta(LABELS_CHANGED, '0')}"
+        """Whether all stored summaries obey the policy and the labels as they are now; not known while a policy is just being saved."""
+        policy = self.policy
+        if self._file.lasting() is not policy:
+            return False
+        now = f"{policy.summaries_key}:{self._documents.database.meta(LABELS_CHANGED, '0')}"
         obeyed = self._graph.database.meta(OBEYS, "").rpartition(":")[0]
         return obeyed == now or self._graph.database.row("SELECT 1 FROM summaries WHERE removed = 0 LIMIT 1") is None
 

@@ -66,11 +66,14 @@ class StubEdge:
         with contextlib.suppress(httpx.TransportError):  # a cloud that has heard enough closes the connection
             return await self.http.post(path, content=content, headers=headers, auth=self.signature)
 
-    async def raw(self, request_id, body, *, pieces, pause_s):
+    async def raw(self, request_id, body, *, pieces, pause_s, headers=()):
         """A reply of signed headers and then ``pieces`` of a body, one each ``pause_s`` seconds."""
         url = f"{self.url}/v1/edges/{self.name}/replies/{request_id}"
         request = httpx.Request("POST", url, content=body, headers={"content-type": "application/json"})
         next(self.signature.auth_flow(request))
+        if headers:
+            del request.headers["content-length"]
+            request.headers.update(headers)
         head = f"POST {urlsplit(url).path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
         reader, writer = await asyncio.open_connection(urlsplit(url).hostname, urlsplit(url).port)
         try:
@@ -117,3 +120,15 @@ async def too_much(edge, request_id):
     else:
         declared = b" " * 200_000
         await edge.raw(request_id, declared, pieces=[b" " * 65536] * 200, pause_s=0)
+
+
+async def oversized(edge, request_id):
+    """4 MB, of declared length."""
+    body = b" " * 4_000_000
+    await edge.raw(request_id, body, pieces=[body[at : at + 65536] for at in range(0, len(body), 65536)], pause_s=0)
+
+
+async def endless(edge, request_id):
+    """4 MB in chunks, and none is the last but one."""
+    chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+    await edge.raw(request_id, b" ", pieces=[chunk] * 64, pause_s=0, headers={"transfer-encoding": "chunked"})

@@ -10,14 +10,16 @@ from pathlib import Path
 import httpx
 import pytest
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from cloud_server.app import create_app
 from cloud_server.build import build_cloud
 from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
+from shared.doorkeeper import Doorkeeper
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from shared.wire import DEADLINE_HEADER
-from tests.faults.stub_edges import StubEdge, drip, garbage, good, refuse, silent, too_much
+from tests.faults.stub_edges import StubEdge, drip, endless, garbage, good, oversized, refuse, silent, too_much
 from tests.support.waiting import until
 
 PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20
@@ -25,10 +27,31 @@ QUESTION = "When was the pump P-204 replaced?"
 DEADLINE_S = 12.0
 SLACK_S = 2.0  # the goal's 0.25 s and what a machine that does other things adds
 AT_ONCE = 16
+READ_AT_MOST = 2 * 256 * 1024  # the cap, and what the last read from the socket brings, 256 KiB at most
 BEHAVIOURS = {
     "absent": None, "hole": silent, "drip-a": drip, "drip-b": drip, "garbage": garbage, "flood": too_much,
     "refuse-a": refuse, "refuse-b": refuse, "good-a": good, "good-b": good,
 }  # fmt: skip
+
+
+class Counting(HttpToolsProtocol):
+    """Counts what is read from each connection that carries a reply."""
+
+    read: list[int] = []  # noqa: RUF012 - uvicorn makes the instances
+
+    def connection_made(self, transport):
+        super().connection_made(transport)
+        self.taken, self.is_reply = 0, False
+
+    def data_received(self, data):
+        self.taken += len(data)
+        self.is_reply = self.is_reply or b"/replies/" in data[:200]
+        super().data_received(data)
+
+    def connection_lost(self, exc):
+        super().connection_lost(exc)
+        if self.is_reply:
+            self.read.append(self.taken)
 
 
 @contextlib.asynccontextmanager
@@ -40,7 +63,7 @@ async def cloud_on_a_socket(folder, *, embedder=None, **changes):
     )  # fmt: skip
     models = Models(embedder or HashEmbedder(256), ScriptedGenerator(lambda _: "It was replaced in March [1] [2]."), WordTokenizer())
     cloud = build_cloud(settings, models)
-    server = uvicorn.Server(uvicorn.Config(create_app(cloud), log_level="critical", lifespan="on", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(uvicorn.Config(create_app(cloud), http=Counting, log_level="critical", lifespan="on", timeout_graceful_shutdown=1))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         await until(lambda: server.started)
@@ -125,6 +148,36 @@ async def test_without_a_breaker_an_edge_that_never_replies_is_asked_every_time(
         results = await ask_many(url, 3 * AT_ONCE)
         assert edges["hole"].asked == 3 * AT_ONCE
         assert min(seconds for _, seconds, _ in results) > 4.5, "and every question waits for it"
+
+
+async def read_of(folder, behave):
+    """What the cloud reads from the connection of one reply, and its report of that edge."""
+    Counting.read.clear()
+    async with cloud_on_a_socket(folder) as (cloud, url), edges_of(url, {"flood": behave}) as edges:
+        await until(lambda: cloud.mailbox.online("flood"))
+        ((_, _, answer),) = await ask_many(url, 1)
+        await until(lambda: Counting.read)
+        assert edges["flood"].asked == 1
+    (report,) = answer["edges"]
+    return max(Counting.read), report
+
+
+@pytest.mark.parametrize("behave", [oversized, endless])
+async def test_of_a_reply_over_its_cap_no_more_is_read_and_nobody_waits_for_it(tmp_path, behave):
+    read, report = await read_of(tmp_path, behave)
+    print(f"{behave.__name__}: {read} bytes read")  # noqa: T201 - a figure of goal R6
+    assert report["status"] == "failed"
+    assert "262,144 bytes" in report["reason"]
+    assert report["ms"] < 4500, "the wait was not over yet"
+    assert read <= READ_AT_MOST
+
+
+@pytest.mark.parametrize("behave", [oversized, endless])
+async def test_without_the_cap_all_of_it_is_read(tmp_path, monkeypatch, behave):
+    body_of = Doorkeeper._body
+    monkeypatch.setattr(Doorkeeper, "_body", lambda door, request, _: body_of(door, request, 2**30))
+    read, _ = await read_of(tmp_path, behave)
+    assert read > 2 * READ_AT_MOST
 
 
 async def test_an_edge_learns_who_asks(tmp_path):

@@ -141,6 +141,8 @@ class Cloud:
     async def answer(self, request):
         if request.url.path.endswith("/poll"):
             await asyncio.sleep(3600)
+        if request.url.path.endswith("/ledger"):  # it keeps no heads
+            return httpx.Response(404, json={})
         if request.url.path.endswith("/summaries"):
             delta = json.loads(request.content)
             self.known |= {"epoch": delta["epoch"], "version": delta["version"]}

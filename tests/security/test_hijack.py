@@ -52,8 +52,9 @@ async def test_without_the_controls_the_attacker_serves_questions_alone(federati
     assert (await run(federation, "poison", controlled=False)).attacker_alone > 0.2
 
 
-async def test_an_attacker_that_always_reports_the_best_score_gets_half_of_the_budget_at_most(federation):
-    assert 0 < (await run(federation, "poison")).most_of_budget <= 0.5
+async def test_beside_a_short_honest_passage_the_best_reported_score_brings_a_quarter_of_the_budget_at_most(federation):
+    attacked = await run(federation, "poison")
+    assert 0 < attacked.most_of_budget <= 0.25
 
 
 async def test_after_many_useless_replies_it_is_hardly_asked_any_more(federation):

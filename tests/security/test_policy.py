@@ -5,10 +5,11 @@ import random
 
 import pytest
 
-from edge_node.policy.file import NAME
+from edge_node.policy.file import NAME, WITHDRAWN_AFTER_S
 from edge_node.policy.release import SummaryRelease
 from edge_node.policy.rules import Level, Policy
 from tests.support.policies import EDGES, LABELS, PURPOSES, Canary, RandomPolicy, Site, spelling
+from tests.support.storing import SetClock
 
 DOCUMENTS = 6
 POLICIES = 50  # on each site
@@ -88,7 +89,7 @@ async def test_null_control_without_the_release_forbidden_canaries_leave_in_summ
 
 @pytest.fixture
 async def site(tmp_path):
-    async with Site.opened(tmp_path) as opened:
+    async with Site.opened(tmp_path, clock=SetClock()) as opened:
         await opened.add(Canary("open.md", (), "zqopen", spelling(1)))
         await opened.add(Canary("shut.md", ("patients",), "zqshut", spelling(2)))
         await opened.settle()
@@ -107,16 +108,44 @@ async def test_a_label_that_the_policy_does_not_name_keeps_a_document_here(site)
 async def test_a_policy_that_cannot_be_read_shares_nothing_and_local_answers_go_on(site, content):
     (site.bench.database.path.parent / NAME).write_bytes(content)
     assert not site.sharing.current()
-    await site.settle()
+    await withdrawn(site)
     assert (b"zq" in site.sync(), site.bench.graph.summaries()[0].text) == (False, "")
     assert json.loads(await site.reply("What of the zqopen pump?"))["refused"] == "the sharing policy of this site"
     assert (await site.strategy.retrieve("zqopen pump", budget_tokens=100, top_k=5)).evidence
+
+
+async def withdrawn(site):
+    """While a policy cannot be read, no sync goes; at first what the cloud holds stays as it is, and then it is withdrawn."""
+    await site.settle()
+    assert (b"zq" in site.sync(), site.sharing.current()) == (True, False)
+    site.bench.documents.clock.time += WITHDRAWN_AFTER_S
+    assert not site.sharing.current()
+    await site.settle()
+    assert site.sharing.current()
+
+
+async def test_a_policy_that_is_saved_in_two_writes_changes_no_summary(site):
+    file, version = site.bench.database.path.parent / NAME, site.bench.graph.version()
+    content = file.read_bytes()
+    for part in (b"", content[:40], content):
+        file.write_bytes(part)
+        await site.settle()
+    assert (site.bench.graph.version(), site.sharing.current()) == (version, True)
+
+
+async def test_what_is_deleted_while_no_policy_can_be_read_leaves_the_summaries(site):
+    (site.bench.database.path.parent / NAME).unlink()
+    await site.bench.remove("open.md")
+    await site.settle()
+    assert b"zqopen" not in site.sync()
 
 
 async def test_a_policy_that_is_gone_shares_nothing(site):
     (site.bench.database.path.parent / NAME).unlink()
     assert "No such file" in site.sharing.policy.fault
     assert b"zq" not in await site.reply("What of the zqopen pump?")
+    await withdrawn(site)
+    assert b"zq" not in site.sync()
 
 
 async def test_a_changed_policy_holds_from_the_next_request_on(site):

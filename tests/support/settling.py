@@ -47,9 +47,9 @@ def said_of(chunk, names, related, definitions):
 class Bench:
     """A strategy with its stores; ``reply`` answers for the model."""
 
-    def __init__(self, folder, embedder, settings):
+    def __init__(self, folder, embedder, clock, settings):
         self.database = Database(folder / "edge.db")
-        self.documents = DocumentStore(self.database, SystemClock())
+        self.documents = DocumentStore(self.database, clock or SystemClock())
         self.graph = GraphStore(self.database)
         self.reply = lambda prompt: ""
         self.model = ScriptedGenerator(lambda prompt: self.reply(prompt))
@@ -65,8 +65,8 @@ class Bench:
 
     @classmethod
     @contextlib.asynccontextmanager
-    async def opened(cls, folder, *, embedder=None, **settings):
-        bench = cls(folder, embedder, settings)
+    async def opened(cls, folder, *, embedder=None, clock=None, **settings):
+        bench = cls(folder, embedder, clock, settings)
         try:
             await bench.strategy.open()
             await bench.settle()

@@ -8,6 +8,6 @@ from edge_node.store.ledger import Ledger
 
 def sharing_of(documents, graph):
     """The standard policy until the file says otherwise."""
-    file = PolicyFile(documents.database.path.parent / NAME, documents.database)
+    file = PolicyFile(documents.database.path.parent / NAME, documents.database, documents.clock)
     file.open()
     return Sharing(file, documents, graph, Meter(Ledger(documents.database, documents.clock), documents.clock))

@@ -205,3 +205,88 @@ async def test_an_answer_that_repeats_its_instructions_is_withheld(tmp_path, kit
         assert (answer.answered, answer.citations) == (False, ())
         assert "withheld" in answer.reason
         assert "<<" not in answer.answer
+
+
+async def two_sites(service, kit):
+    """ward's summary matches, bank's is a little too far."""
+    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+    await kit.enrol(service.http, "bank", "the pump of the fountain was replaced by another one in spring")
+
+
+async def test_where_one_edge_matches_alone_the_nearest_other_is_asked_too(tmp_path, kit):
+    async with kit.running(tmp_path, match_threshold=0.5) as service:
+        await two_sites(service, kit)
+        serving = asyncio.create_task(kit.serve_once(service.http, "bank", kit.evidence("The infusion pump P-204 was sold.")))
+        await kit.until(lambda: service.cloud.mailbox.online("bank"))
+        answer = await asked(service, kit, kit.evidence(PUMP))
+        await serving
+        assert {report.edge: report.status for report in answer.edges} == {"ward": "answered", "bank": "answered"}
+
+
+async def test_a_second_opinion_that_cannot_be_had_makes_no_answer_partial(tmp_path, kit):
+    async with kit.running(tmp_path, match_threshold=0.5) as service:
+        await two_sites(service, kit)
+        answer = await asked(service, kit, kit.evidence(PUMP))
+        assert [report.edge for report in answer.edges] == ["ward"]
+        assert not answer.partial
+
+
+async def test_of_a_useless_second_opinion_nothing_is_learnt(tmp_path, kit):
+    async with kit.running(tmp_path, match_threshold=0.5) as service:
+        await two_sites(service, kit)
+        for _ in range(20):
+            serving = asyncio.create_task(kit.serve_once(service.http, "bank", kit.evidence("Gardens of Rome grow figs")))
+            await kit.until(lambda: service.cloud.mailbox._boxes["bank"].waiting if "bank" in service.cloud.mailbox._boxes else None)
+            await asked(service, kit, kit.evidence(PUMP))
+            await serving
+        assert service.cloud.standing.reliability("bank") == 1.0
+
+
+async def test_with_m_of_one_there_is_no_second_opinion(tmp_path, kit):
+    async with kit.running(tmp_path, match_threshold=0.5) as service:
+        await two_sites(service, kit)
+        await service.cloud.mailbox.poll("bank", wait_s=0)
+        answer = await asked(service, kit, kit.evidence(PUMP), body=ASK.model_copy(update={"m": 1}))
+        assert [report.edge for report in answer.edges] == ["ward"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "reason"),
+    [
+        (b'{"evidence": "many"}', 422, "its reply is not of the agreed form"),
+        (b"no JSON", 422, "its reply is not of the agreed form"),
+        (b"[" * 5000, 413, "its reply was not taken: the nesting of the request body is over the limit of 32 levels"),
+        (b'{"refused": "' + b"x" * 300_000 + b'"}', 413, "its reply was not taken: the request body is over the limit of 262,144 bytes"),
+    ],
+)
+async def test_a_reply_that_cannot_be_used_ends_the_wait_at_once(tmp_path, kit, body, status, reason):
+    async with kit.running(tmp_path, deadline_s=600) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        await service.cloud.mailbox.poll("ward", wait_s=0)
+        asking = asyncio.create_task(service.cloud.coordinator.answer(ASK, deadline_s=2000))
+        signature = kit.signed(service.http, "ward")
+        (request,) = (await service.http.post("/v1/edges/ward/poll?wait_s=5", auth=signature)).json()["requests"]
+        headers = {"content-type": "application/json"}
+        path = f"/v1/edges/ward/replies/{request['request_id']}"
+        response = await service.http.post(path, content=body, headers=headers, auth=signature)
+        assert response.status_code == status
+        async with asyncio.timeout(10):
+            (report,) = (await asking).edges
+        assert (report.status, report.reason) == ("failed", reason)
+
+
+async def test_an_unusable_reply_under_anothers_name_ends_no_wait(service, kit):
+    for edge in ("ward", "bank"):
+        await kit.enrol(service.http, edge, "infusion pump P-204 replaced")
+    await service.cloud.mailbox.poll("ward", wait_s=0)
+    asking = asyncio.create_task(service.cloud.coordinator.answer(ASK, deadline_s=10, asking=None))
+    (request,) = (await service.http.post("/v1/edges/ward/poll?wait_s=5", auth=kit.signed(service.http, "ward"))).json()["requests"]
+    for victim in ("ward", "bank"):
+        path = f"/v1/edges/{victim}/replies/{request['request_id']}"
+        response = await service.http.post(path, json={"evidence": "many"}, auth=kit.signed(service.http, "bank"))
+        assert response.status_code in {404, 422}
+    response = await service.http.post(
+        f"/v1/edges/ward/replies/{request['request_id']}", json={"evidence": [kit.evidence(PUMP)]}, auth=kit.signed(service.http, "ward")
+    )
+    assert response.status_code == 204
+    assert (await asking).answered

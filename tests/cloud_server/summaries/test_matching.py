@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cloud_server.summaries.matching import SummaryMatch, match, owners, summary_key
+from cloud_server.summaries.matching import SummaryMatch, match, owners, second_opinion, summary_key
 from shared.index import open_index
 from shared.vectors import unit
 
@@ -77,3 +77,50 @@ def test_an_edge_that_matches_alone_takes_all_slots():
 def test_barred_edges_take_no_slots():
     found = match(QUESTION, crowded(40), m=5, min_cosine=0.5, slots=5, barred={"mallory"})
     assert [one.edge for one in found] == ["owner", "other"]
+
+
+def opinion(index, known, *, min_cosine=0.9, barred=()):
+    return second_opinion(QUESTION, index, known=known, min_cosine=min_cosine, barred=barred)
+
+
+def test_where_one_edge_matches_alone_the_nearest_other_is_asked_too(index):
+    assert opinion(index, ["bank"]) == ["ward"]
+
+
+def test_where_two_match_or_none_does_no_second_opinion_is_sought(index):
+    assert opinion(index, ["bank", "ward"]) == []
+    assert opinion(index, []) == []
+
+
+def test_far_below_the_threshold_nobody_is_asked(index):
+    assert (
+        opinion(
+            index,
+            [
+                "bank",
+            ],
+            barred={"ward"},
+        )
+        == []
+    )
+    assert (
+        opinion(
+            index,
+            [
+                "ward",
+            ],
+            barred={"bank"},
+            min_cosine=0.2,
+        )
+        == []
+    )
+
+
+def test_forty_copies_do_not_hide_the_second_opinion():
+    assert opinion(crowded(700), ["mallory"]) == ["owner"]
+    assert opinion(crowded(40), ["mallory"], barred={"owner"}, min_cosine=0.8) == ["other"]
+
+
+def test_the_nearest_to_any_part_of_a_compound_question_is_asked(index):
+    both = np.array([[0.6, 0.8], [0, 1]], dtype=np.float32)
+    assert second_opinion(both, index, known=["bank"], min_cosine=0.9, barred=()) == ["plant"]

@@ -5,6 +5,7 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,7 @@ from shared.errors import ResyncNeeded, StaleEpoch
 from shared.records import Summary, SummaryDelta
 
 STEPS = st.lists(st.sampled_from(["add", "change", "remove", "recreate", "send", "repeat", "old"]), max_size=25)
+CHANCE = st.randoms(use_true_random=False)
 
 
 class Edge:
@@ -48,8 +50,20 @@ def send(store, delta):
 
 
 @settings(max_examples=60, deadline=None)
-@given(STEPS, st.randoms(use_true_random=False))
+@given(STEPS, CHANCE)
 def test_the_cloud_ends_with_what_the_edge_has(steps, chance):
+    play(steps, chance)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000, deadline=None)
+@given(STEPS, CHANCE)
+def test_the_cloud_ends_with_what_the_edge_has_in_a_thousand_histories(steps, chance):
+    play(steps, chance)
+
+
+def play(steps, chance):
+    """Take the steps, then send once more: both must be equal."""
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder) / "cloud.db")
         EdgeRegistry(database, SystemClock()).enrol("ward")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from deploy.cli.rest import RemoteError, body
-from deploy.cli.sending import Refused, Sent, outcomes, send, wait_settled
+from deploy.cli.sending import MAX_WAITS, Refused, Sent, outcomes, patiently, send, wait_settled
 from deploy.cli.sources import SourceFile, files_in, rows, size
 from deploy.cluster.errors import ClusterError
 from edge_node.ingest.collections import BadRow
@@ -191,3 +191,23 @@ def test_an_edge_that_starts_is_waited_for(monkeypatch: pytest.MonkeyPatch):
 def test_every_answer_that_is_no_success_is_an_error_of_ours(response: httpx.Response, said: str):
     with pytest.raises((RemoteError, ClusterError), match=said):
         body(client(lambda request: response).get("http://edge/x"))
+
+
+def test_a_document_is_sent_again_when_the_edge_has_named_a_time_to_wait():
+    answers = [httpx.Response(429, headers={"retry-after": "3"}), httpx.Response(503, headers={"retry-after": "1"}), httpx.Response(202)]
+    waits: list[float] = []
+    assert patiently(lambda: answers.pop(0), waits.append).status_code == 202
+    assert waits == [3.0, 1.0]
+
+
+def test_an_edge_that_names_no_time_is_not_asked_again_and_one_that_always_does_has_the_last_word():
+    calls: list[int] = []
+
+    def busy(**headers: str) -> Callable[[], httpx.Response]:
+        return lambda: calls.append(1) or httpx.Response(503, headers=headers)
+
+    assert patiently(busy(), calls.append).status_code == 503
+    assert len(calls) == 1
+    calls.clear()
+    assert patiently(busy(**{"retry-after": "0"}), lambda _: None).status_code == 503
+    assert len(calls) == MAX_WAITS + 1

@@ -1,0 +1,98 @@
+"""A sharing policy, and what would leave under it, as text for people. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from deploy.cli.render import heading, plain, table
+from edge_node.policy.dry_run import Shown
+from edge_node.policy.rules import Daily, Policy, Redact, Share
+from shared.wire import DeltaBody, EvidenceReply
+
+MEANING: dict[Share, str] = {
+    "never": "nothing leaves",
+    "summary": "facts in summaries, no passages",
+    "evidence": "summaries; passages are read by the cloud, not quoted",
+    "full": "summaries; passages are read and quoted",
+}
+INDENT = (0, 0, 0, 2)
+
+
+def policy(read: Policy) -> RenderableType:
+    """What a policy lets go, by document, requester and form."""
+    documents = [("without a label", read.unlabelled), *((f"label {label}", share) for label, share in read.labels.items())]
+    rows = [(name, share, MEANING[share]) for name, share in documents]
+    parts = [table(("documents", "share", "so"), [*rows, ("any other label", "never", MEANING["never"])])]
+    if read.exceptions:
+        columns = ("exception", "labels", "edges", "purposes", "evidence")
+        cells = [
+            (str(number), *(_listed(words, "any") for words in (item.labels, item.edges, item.purposes)), item.share)
+            for number, item in enumerate(read.exceptions, start=1)
+        ]
+        parts.append(table(columns, cells))
+    parts.append(table(("all that leaves", ""), _rest(read)))
+    return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts[:-1]), parts[-1])
+
+
+def _rest(read: Policy) -> Iterator[tuple[str, str]]:
+    questions = {"yes": "may leave", "no": "stay here", "ask": "leave once the client has said yes"}
+    yield "questions", questions[read.questions]
+    yield "summaries", f"entities that at least {read.minimum_support} of the documents mention" if read.minimum_support > 1 else "all entities"
+    yield "passages", f"at most {read.snippet_chars:,} characters"
+    yield "masked", _masks(read.redact)
+    yield "a requester a day", _limits(read.daily)
+
+
+def _masks(redact: Redact) -> str:
+    kinds = [*redact.identifiers, *redact.patterns, *(f"names of {kind} entities" for kind in redact.types)]
+    names = [f"{len(redact.names)} names of your own"] if redact.names else []
+    return _listed([*kinds, *names], "nothing")
+
+
+def _limits(daily: Daily) -> str:
+    return _listed([f"{most:,} {what}" for what, most in daily.model_dump().items() if most], "no limit")
+
+
+def _listed(words: Sequence[str], none: str) -> str:
+    return ", ".join(words) or none
+
+
+def shown(bodies: Sequence[Shown], *, asked: bool) -> RenderableType:
+    """Each body with its size and its hash, and what is in it. asked: an answer to a question is among them."""
+    syncs = [body for body in bodies if body.kind == "summaries"]
+    parts: list[RenderableType] = []
+    for number, body in enumerate(syncs, start=1):
+        delta = DeltaBody.model_validate_json(body.body)
+        parts += [heading(f"Next sync, body {number} of {len(syncs)}"), _size(body), *_summaries(delta), Text()]
+    if not syncs:
+        parts += [heading("Next sync"), Text("nothing: the cloud knows all that it may know"), Text()]
+    if asked:
+        parts += [heading("Answer to the question"), _size(bodies[-1]), *_answer(EvidenceReply.model_validate_json(bodies[-1].body)), Text()]
+    return Group(*parts, Text("The exact bodies: --json", style="dim"))
+
+
+def _size(body: Shown) -> Text:
+    return Text(f"{body.bytes:,} bytes, SHA-256 {body.sha256}", style="dim")
+
+
+def _summaries(delta: DeltaBody) -> Iterator[RenderableType]:
+    for item in delta.upserts:
+        yield Text(f"summary {item.summary_id}: {item.entities} entities, {item.relations} relations", style="bold")
+        yield Padding(Text(plain(item.text)), INDENT)
+    if delta.removals:
+        yield Text(f"{len(delta.removals)} summaries withdrawn", style="bold")
+
+
+def _answer(reply: EvidenceReply) -> Iterator[RenderableType]:
+    if reply.refused:
+        yield Text(f"refused: {reply.refused}")
+    elif not reply.evidence:
+        yield Text("no passage was found")
+    for number, item in enumerate(reply.evidence, start=1):
+        quoted = "may be quoted" if item.quotable else "not to be quoted"
+        yield Text(f"passage {number} of {plain(item.document)}, {quoted}, score {item.score:.2f}", style="bold")
+        yield Padding(Text(plain(item.text)), INDENT)

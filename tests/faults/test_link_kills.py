@@ -1,0 +1,27 @@
+"""P1, R4: kill -9 of an edge or of the cloud while they speak."""
+
+import pytest
+
+from tests.faults.report import told
+
+pytestmark = pytest.mark.usefixtures("strace")
+
+
+def test_after_a_kill_every_body_on_the_wire_is_in_the_ledger_and_the_cloud_has_what_the_edge_has():
+    report = told("link_kills", 20, 10)
+    assert report.faults == []
+    assert report.points == 30
+    assert report.figures["bodies"] >= 100
+
+
+def test_an_edge_that_writes_its_ledger_a_body_late_is_seen_when_it_is_killed():
+    """The null control; uninterrupted, such an edge records all."""
+    report = told("link_kills", 10, 0, "--late")
+    assert report.found.get("unrecorded")
+    assert not [fault for fault in report.faults if ": normal" in fault]
+
+
+@pytest.mark.slow
+def test_after_hundreds_of_kills_too():
+    report = told("link_kills", 200, 100, "--seed", 8)
+    assert report.faults == []
