@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from shared.wire import EDGE_ID_PATTERN
+from shared.wire import EDGE_ID_PATTERN, HEARTBEAT_S
 
 MAX_SAMPLES = 8  # a llama.cpp server draws at most as many samples in one request as it has slots; ours has eight
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -39,7 +39,7 @@ class EdgeSettings(BaseSettings):
     # the line to the cloud (goals R4, R7)
     cloud_ca: Path | None = None  # PEM bundle of a private certificate authority; None: the system's
     cloud_plain_http: bool = False  # True: http:// to another machine is meant, as inside a VPN
-    cloud_patience_s: Annotated[float, Field(gt=0)] = 0.9  # a cloud that gives no sign of life for so long counts as away
+    cloud_patience_s: Annotated[float, Field(gt=HEARTBEAT_S)] = 0.9  # a cloud that gives no sign of life for so long counts as away
     breaker_failures: Annotated[int, Field(ge=1)] = 3  # in a row; then the cloud is left alone …
     breaker_s: Annotated[float, Field(gt=0)] = 30.0  # … for so long, and probed once
 

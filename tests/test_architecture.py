@@ -36,6 +36,7 @@ BORDER = [
     "benchmarks/hijack.py",
     "benchmarks/instant_edge.py",
     "benchmarks/life.py",
+    "benchmarks/membership.py",
     "benchmarks/meters.py",
     "benchmarks/pieces.py",
     "benchmarks/start_up.py",

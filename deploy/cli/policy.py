@@ -19,7 +19,7 @@ from edge_node.policy.file import NAME
 from edge_node.policy.rules import STANDARD, parse
 from edge_node.policy.trial import shown_evidence, trial, trial_sync
 from edge_node.settings import EdgeSettings
-from shared.errors import Conflict, InputError, NotFound
+from shared.errors import Conflict, InputError
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
 from shared.retry_budget import RetryBudget
@@ -77,7 +77,7 @@ def try_policy(
         for body in bodies:
             typer.echo(orjson.dumps(asdict(body)).decode())
     else:
-        out().print(policy_text.shown(bodies, asked=bool(question)))
+        out().print(policy_text.shown(bodies))
 
 
 async def _tried(state: Path, question: str, requester: str, purpose: str | None) -> list[Shown]:
@@ -94,6 +94,6 @@ def _read(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except FileNotFoundError as error:
-        raise NotFound("policy", str(file)) from error
+        raise InputError(f"there is no file {file}", next_step="write a policy with `dgrag policy init --state DIR`") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read: {type(error).__name__}", next_step="give a text file") from error

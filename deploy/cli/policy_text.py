@@ -41,7 +41,10 @@ def policy(read: Policy) -> RenderableType:
 def _rest(read: Policy) -> Iterator[tuple[str, str]]:
     questions = {"yes": "may leave", "no": "stay here", "ask": "leave once the client has said yes"}
     yield "questions", questions[read.questions]
-    yield "summaries", f"entities that at least {read.minimum_support} of the documents mention" if read.minimum_support > 1 else "all entities"
+    yield (
+        "summaries",
+        f"entities that at least {read.minimum_support} of the documents mention" if read.minimum_support > 1 else "all entities",
+    )
     yield "passages", f"at most {read.snippet_chars:,} characters"
     yield "masked", _masks(read.redact)
     yield "a requester a day", _limits(read.daily)
@@ -49,7 +52,7 @@ def _rest(read: Policy) -> Iterator[tuple[str, str]]:
 
 def _masks(redact: Redact) -> str:
     kinds = [*redact.identifiers, *redact.patterns, *(f"names of {kind} entities" for kind in redact.types)]
-    names = [f"{len(redact.names)} names of your own"] if redact.names else []
+    names = [f"names that the file lists: {len(redact.names)}"] if redact.names else []
     return _listed([*kinds, *names], "nothing")
 
 
@@ -61,8 +64,8 @@ def _listed(words: Sequence[str], none: str) -> str:
     return ", ".join(words) or none
 
 
-def shown(bodies: Sequence[Shown], *, asked: bool) -> RenderableType:
-    """Each body with its size and its hash, and what is in it. asked: an answer to a question is among them."""
+def shown(bodies: Sequence[Shown]) -> RenderableType:
+    """Each body with its size and its hash, and what is in it."""
     syncs = [body for body in bodies if body.kind == "summaries"]
     parts: list[RenderableType] = []
     for number, body in enumerate(syncs, start=1):
@@ -70,13 +73,14 @@ def shown(bodies: Sequence[Shown], *, asked: bool) -> RenderableType:
         parts += [heading(f"Next sync, body {number} of {len(syncs)}"), _size(body), *_summaries(delta), Text()]
     if not syncs:
         parts += [heading("Next sync"), Text("nothing: the cloud knows all that it may know"), Text()]
-    if asked:
-        parts += [heading("Answer to the question"), _size(bodies[-1]), *_answer(EvidenceReply.model_validate_json(bodies[-1].body)), Text()]
+    for body in bodies:
+        if body.kind != "summaries":
+            parts += [heading("Answer to the question"), _size(body), *_answer(EvidenceReply.model_validate_json(body.body)), Text()]
     return Group(*parts, Text("The exact bodies: --json", style="dim"))
 
 
 def _size(body: Shown) -> Text:
-    return Text(f"{body.bytes:,} bytes, SHA-256 {body.sha256}", style="dim")
+    return Text(f"{body.bytes:,} bytes, SHA-256 {body.sha256[:16]}…", style="dim")
 
 
 def _summaries(delta: DeltaBody) -> Iterator[RenderableType]:

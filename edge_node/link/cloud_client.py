@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import httpx
 
@@ -23,6 +24,10 @@ from shared.tls import check_plain_http, client_context
 from shared.wire import DEADLINE_HEADER, NDJSON, Countersigned, Enrolled, Enrolment, EvidenceReply, Head, PollReply, Rotation
 
 MAX_BODY_BYTES = 2**20
+T = TypeVar("T")
+Read = Callable[[bytes], T]
+ENROLLED: Read[Enrolled] = partial(parse, Enrolled)
+SIGHT: Read[Countersigned] = partial(parse, Countersigned)
 PAUSES_S = (0.1, 0.4, 1.6)  # before an attempt is repeated
 
 
@@ -70,30 +75,28 @@ class CloudClient:
 
     async def enrol(self, enrolment: Enrolment, *, deadline_s: float = 10.0) -> Enrolled:
         """Join with a key of our own; learn the cloud's key."""
-        content = await self._send("POST", "/v1/edges", Departure("enrolment", self.recipient, body_of(enrolment)), deadline_s)
-        return parse(Enrolled, content)
+        return await self._send(ENROLLED, "POST", "/v1/edges", Departure("enrolment", self.recipient, body_of(enrolment)), deadline_s)
 
     async def rotate(self, rotation: Rotation, *, deadline_s: float = 10.0) -> Enrolled:
         """Make a further key known, signed with the present one."""
-        content = await self._send(
-            "POST", f"/v1/edges/{self.edge}/keys", Departure("rotation", self.recipient, body_of(rotation)), deadline_s
+        return await self._send(
+            ENROLLED, "POST", f"/v1/edges/{self.edge}/keys", Departure("rotation", self.recipient, body_of(rotation)), deadline_s
         )
-        return parse(Enrolled, content)
 
     async def greet(self, *, deadline_s: float = 10.0) -> Enrolled:
         """Learn what the cloud knows of us."""
-        return parse(Enrolled, await self._send("GET", f"/v1/edges/{self.edge}", None, deadline_s))
+        return await self._send(ENROLLED, "GET", f"/v1/edges/{self.edge}", None, deadline_s)
 
     async def push(self, delta: SummaryDelta, *, rule: str = "", deadline_s: float = 60.0) -> tuple[Enrolled, int]:
         """Send a delta; returns what the cloud knows now, and the bytes sent. CloudRefused(reason="resync") asks for a snapshot."""
         ids = (*(summary.summary_id for summary in delta.upserts), *delta.removals)
         departure = Departure("summaries", self.recipient, summaries_body(delta), rule=rule, subject=str(delta.version), items=ids)
-        content = await self._repeat("PUT", f"/v1/edges/{self.edge}/summaries", departure, deadline_s)
-        return parse(Enrolled, content), len(departure.body)
+        known = await self._repeat(ENROLLED, "PUT", f"/v1/edges/{self.edge}/summaries", departure, deadline_s)
+        return known, len(departure.body)
 
     async def poll(self, *, wait_s: float) -> PollReply:
         """Wait for requests, at most ``wait_s`` seconds."""
-        return parse(PollReply, await self._send("POST", f"/v1/edges/{self.edge}/poll?wait_s={wait_s}", None, wait_s + 10.0))
+        return await self._send(partial(parse, PollReply), "POST", f"/v1/edges/{self.edge}/poll?wait_s={wait_s}", None, wait_s + 10.0)
 
     async def reply(
         self, request_id: str, reply: EvidenceReply, *, requester: str = "", purpose: str = "", rule: str = "", deadline_s: float = 30.0
@@ -109,22 +112,21 @@ class CloudClient:
             subject=request_id,
             items=tuple(item.chunk_id for item in reply.evidence),
         )
-        await self._repeat("POST", f"/v1/edges/{self.edge}/replies/{request_id}", departure, deadline_s, done=(404, 409))
+        await self._repeat(bytes, "POST", f"/v1/edges/{self.edge}/replies/{request_id}", departure, deadline_s, done=(404, 409))
 
     async def head(self, head: Head, *, deadline_s: float = 10.0) -> Countersigned:
         """Show where our ledger stands. CloudRefused(reason="ledger_fork"): the cloud has seen another record of this number."""
         path, departure = f"/v1/edges/{self.edge}/ledger", Departure("head", self.recipient, body_of(head), subject=str(head.seq))
-        return parse(Countersigned, await self._send("PUT", path, departure, deadline_s))
+        return await self._send(SIGHT, "PUT", path, departure, deadline_s)
 
     async def newest_head(self, *, deadline_s: float = 10.0) -> Countersigned | None:
         """The newest head that the cloud has seen; None: it has seen none."""
         try:
-            content = await self._send("GET", f"/v1/edges/{self.edge}/ledger", None, deadline_s)
+            return await self._send(SIGHT, "GET", f"/v1/edges/{self.edge}/ledger", None, deadline_s)
         except CloudRefused as error:
             if error.status == 404:
                 return None
             raise
-        return parse(Countersigned, content)
 
     async def ask(self, question: str, *, query_id: str, purpose: str = "", rule: str = "", deadline_s: float) -> tuple[Answer, int, int]:
         """Escalate a question; returns the cloud's answer, bytes sent and bytes received.
@@ -156,13 +158,15 @@ class CloudClient:
                     return answer, received
         raise CloudUnavailable("the cloud ended its answer before it was complete")
 
-    async def _repeat(self, method: str, path: str, departure: Departure, deadline_s: float, *, done: tuple[int, ...] = ()) -> bytes:
+    async def _repeat(
+        self, read: Read[T], method: str, path: str, departure: Departure, deadline_s: float, *, done: tuple[int, ...] = ()
+    ) -> T:
         """Send until the cloud answers, the time is over, or the budget is spent; ``done``: statuses that tell of an earlier attempt."""
         deadline, repeats = Deadline(deadline_s), iter(PAUSES_S)
         heard: tuple[int, ...] = ()
         while True:
             try:
-                return await self._send(method, path, departure, deadline.left_s())
+                return await self._send(read, method, path, departure, deadline.left_s())
             except CloudUnavailable:
                 pause_s = next(repeats, deadline_s)
                 if pause_s >= deadline.left_s() or not self._retries.take():
@@ -171,10 +175,10 @@ class CloudClient:
                 heard = done
             except CloudRefused as error:
                 if error.status in heard:
-                    return b""
+                    return read(b"")
                 raise
 
-    async def _send(self, method: str, path: str, departure: Departure | None, deadline_s: float) -> bytes:
+    async def _send(self, read: Read[T], method: str, path: str, departure: Departure | None, deadline_s: float) -> T:
         self._retries.attempt()
         content = departure.body if departure else b""
         async with self._watched(deadline_s):  # httpx counts between bytes only: a dripping peer would hold us for ever
@@ -184,7 +188,7 @@ class CloudClient:
             async with self._http.stream(method, path, content=content, headers=headers, timeout=deadline_s) as response:
                 received = b"".join([piece async for piece in _pieces(response)])
             check(response.status_code, received)
-        return received
+            return read(received)  # here: for the breaker, an answer that cannot be read is none
 
     async def _record(self, departure: Departure) -> None:
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -46,22 +48,37 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Redactor:
-    """Finds what a policy masks. ``names``: their words in lower case without accents, by the first of them."""
+    """Finds what a policy masks. ``names``: their words in lower case without accents, by the first of them; ``surnames``: last words."""
 
     redact: Redact
     patterns: tuple[re.Pattern[str], ...]
     names: dict[str, frozenset[tuple[str, ...]]]
+    surnames: frozenset[str]
 
     @classmethod
-    def of(cls, redact: Redact, typed: Iterable[str] = ()) -> Redactor:
-        """typed: the names of entities whose type is to be masked; of one with several words, the last one is masked alone too."""
-        found = {words for name in redact.names if (words := _words(name))}
-        for words in map(_words, typed):
-            found |= {words, words[-1:]} - {()}
+    def of(cls, redact: Redact, typed: Iterable[str] = (), common: Collection[str] = ()) -> Redactor:
+        """typed: the names of entities whose type is to be masked.
+
+        Of one with several words the last one is masked alone too, where it begins with a capital or all is written small, unless it is
+        in ``common``: things that are called so, in lower case.
+        """
+        typed = list(typed)
+        found = {words for name in [*typed, *redact.names] if (words := _words(name))}
         names: dict[str, set[tuple[str, ...]]] = {}
         for words in found:
             names.setdefault(words[0], set()).add(words[:_MAX_NAME_WORDS])
-        return cls(redact, tuple(map(bounded, redact.patterns)), {first: frozenset(of_it) for first, of_it in names.items()})
+        return cls(
+            redact,
+            tuple(map(bounded, redact.patterns)),
+            {first: frozenset(of_it) for first, of_it in names.items()},
+            frozenset(last_words(typed)) - set(common),
+        )
+
+    @property
+    def key(self) -> str:
+        """Twelve hex digits, other ones for other names; "": none."""
+        known = json.dumps([sorted(map(sorted, self.names.values())), sorted(self.surnames)])
+        return hashlib.sha256(known.encode()).hexdigest()[:12] if self.names else ""
 
     @property
     def idle(self) -> bool:
@@ -98,7 +115,10 @@ class Redactor:
         if not self.names:
             return
         words = [(match.start(), match.end(), _plain(match.group())) for match in _WORD.finditer(text)]
-        for row, (start, _, word) in enumerate(words):
+        small = text.islower()
+        for row, (start, end, word) in enumerate(words):
+            if word in self.surnames and (small or text[start].isupper()):
+                yield Span(start, end, "name")
             for name in self.names.get(word, ()):
                 run = words[row : row + len(name)]
                 near = all(b[0] - a[1] <= _NAME_GAP_CHARS for a, b in pairwise(run))
@@ -115,7 +135,7 @@ def masked(text: str, spans: Collection[Span]) -> str:
     kept, place = list[str](), 0
     for start, end, kind in _joined(spans):
         label = f"[{kind}]"
-        told = label if len(label) <= end - start else ""
+        told = label if len(label) < end - start else ""  # a mask can be seen to be one
         kept += [text[place:start], told.ljust(end - start, MASK)]
         place = end
     return "".join([*kept, text[place:]])
@@ -139,6 +159,15 @@ def _joined(spans: Collection[Span]) -> list[tuple[int, int, str]]:
         else:
             joined.append((span.start, span.end, span.kind))
     return joined
+
+
+def last_words(names: Iterable[str]) -> set[str]:
+    """The last word of each name of several words, in lower case without accents.
+
+    >>> last_words(["Ann Lee", "Mortar"])
+    {'lee'}
+    """
+    return {words[-1] for words in map(_words, names) if len(words) > 1}
 
 
 def _words(name: str) -> tuple[str, ...]:

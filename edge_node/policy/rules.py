@@ -198,7 +198,8 @@ def _digest(meaning: list[object]) -> str:
 
 
 STANDARD = """\
-# What may leave this site. It is read anew at each use; a file that cannot be read shares nothing.
+# What may leave this site. It is read anew at each use. A file that cannot be read shares nothing at once, and after
+# ten seconds takes back what the cloud holds.
 # Try a change first: dgrag policy check FILE, dgrag policy try --state DIR.
 version = 1
 unlabelled = "full"        # documents without a label: never, summary, evidence (read by the cloud, not quoted) or full

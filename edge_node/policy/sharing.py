@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from edge_node.policy.file import PolicyFile
 from edge_node.policy.meter import Meter
-from edge_node.policy.redaction import CONTEXT_CHARS, Redactor
+from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words
 from edge_node.policy.release import SummaryRelease
 from edge_node.policy.rules import DENIED, Daily, Level, Policy
 from edge_node.store.documents import LABELS_CHANGED, DocumentStore
@@ -62,17 +60,15 @@ class Sharing:
     def summaries(self) -> SummaryRelease:
         """What summaries may tell now."""
         changed = self._documents.database.meta(LABELS_CHANGED, "0")  # before the labels are read
-        policy, names = self._file.lasting(), frozenset[str]()
-        if policy.redact.types:
-            names = self._graph.mentions.names_of_types(policy.redact.types)
+        policy = self._file.lasting()
+        redactor = self._redactor(policy)
         sets = self._documents.label_sets()
         told = [labels for labels in sets if labels is not None and policy.summary_level(labels) >= Level.SUMMARY]
-        known_names = hashlib.sha256(json.dumps(sorted(names)).encode()).hexdigest()[:12] if names else ""
         return SummaryRelease(
-            f"{policy.summaries_key}:{changed}:{known_names}",
+            f"{policy.summaries_key}:{changed}:{redactor.key}",
             self._documents.not_labelled(told) if len(told) < len(sets) else frozenset(),
             policy.minimum_support,
-            Redactor.of(policy.redact, names),
+            redactor,
         )
 
     def current(self) -> bool:
@@ -139,8 +135,10 @@ class Sharing:
         return replace(item, document=redactor.mask(item.document), text=text, span=(start, min(end, start + len(text))), quotable=quotable)
 
     def _redactor(self, policy: Policy) -> Redactor:
-        names = self._graph.mentions.names_of_types(policy.redact.types) if policy.redact.types else ()
-        return Redactor.of(policy.redact, names)
+        if not policy.redact.types:
+            return Redactor.of(policy.redact)
+        names = self._graph.mentions.names_of_types(policy.redact.types)
+        return Redactor.of(policy.redact, names, self._graph.mentions.common_names(last_words(names)))
 
     # ------------------------------------------------------------ questions
 

@@ -128,6 +128,11 @@ class MentionStore:
         rows = self._database.rows(query, (json.dumps([kind.lower() for kind in types]),))
         return frozenset(row["name"] for row in rows)
 
+    def common_names(self, keys: Collection[str]) -> frozenset[str]:
+        """Those of the keys whose entities are written in lower case somewhere: things, as a ward, and not Mr. Ward."""
+        query = f"SELECT DISTINCT key FROM entity_mentions WHERE key IN {KEYS} AND name = lower(name)"
+        return frozenset(row["key"] for row in self._database.rows(query, (json.dumps(list(keys)),)))
+
     def definitions(self, keys: Collection[str]) -> set[tuple[str, str]]:
         """The (long, short) with one of ``keys`` among them."""
         query = f"SELECT long, short FROM definitions WHERE long IN {KEYS} UNION SELECT long, short FROM definitions WHERE short IN {KEYS}"

@@ -19,6 +19,8 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from shared import sqlite
+from shared.sqlite import connect
 from tests.faults.report import campaign, tell
 from tests.faults.steps import SECOND, WARDS
 from tests.faults.test_fan_out import cloud_on_a_socket
@@ -193,12 +195,20 @@ def judge(looks, client, report):
         report.fault("server error", what)
 
 
+def small_caches(path, *, page_size=4096):
+    """SQLite keeps up to 2 MB of pages for each connection: it would fill them all the time that this takes."""
+    connection = connect(path, page_size=page_size)
+    connection.execute("PRAGMA cache_size=-100")
+    return connection
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("requests", type=int)
     options.add_argument("--leak", type=int, default=0)
     chosen = options.parse_args()
     logging.disable()
+    sqlite.connect = small_caches
     with campaign() as (report, top):
         asyncio.run(soak(top, chosen.requests, report, leak=chosen.leak))
     tell(report)

@@ -129,6 +129,6 @@ async def oversized(edge, request_id):
 
 
 async def endless(edge, request_id):
-    """4 MB in chunks, and none is the last but one."""
+    """4 MB in chunks, of which none is the last."""
     chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
     await edge.raw(request_id, b" ", pieces=[chunk] * 64, pause_s=0, headers={"transfer-encoding": "chunked"})

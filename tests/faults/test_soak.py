@@ -7,16 +7,16 @@ import pytest
 from tests.faults.report import told
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
-LEAST_KB = 0.05  # a request, of resident memory: the goal
-SHORT_KB = 0.5  # what so few requests can show: the allocator's own coming and going is a megabyte
+GOAL_KB = 0.05  # a request, of resident memory
+SHORT_KB = 4.0  # what so few requests can show: the allocator and SQLite's statements take megabytes until they are warm
 
 
 @pytest.mark.parametrize(
     ("requests", "most_kb"),
     [
         (3_000, SHORT_KB),
-        pytest.param(10_000, SHORT_KB, marks=pytest.mark.slow),
-        pytest.param(100_000, LEAST_KB, marks=pytest.mark.slow),
+        pytest.param(10_000, 1.0, marks=pytest.mark.slow),
+        pytest.param(100_000, GOAL_KB, marks=pytest.mark.slow),
     ],
 )
 def test_nothing_grows_with_the_requests(requests, most_kb):
@@ -31,6 +31,9 @@ def test_nothing_grows_with_the_requests(requests, most_kb):
     assert figures["WAL MB"] <= 64
 
 
-def test_a_kilobyte_kept_of_each_request_is_seen():
-    """The null control."""
-    assert told("soak", 3_000, "--leak", 1024).figures["KB a request"] > SHORT_KB
+@pytest.mark.parametrize(
+    ("requests", "kept", "most_kb"), [(1_500, 16_384, SHORT_KB), pytest.param(10_000, 2_048, 1.0, marks=pytest.mark.slow)]
+)
+def test_what_is_kept_of_each_request_is_seen(requests, kept, most_kb):
+    """The null control: more than such a run may show is kept, in bytes."""
+    assert told("soak", requests, "--leak", kept).figures["KB a request"] > most_kb

@@ -92,6 +92,33 @@ async def test_a_running_edge_makes_its_summaries_anew_when_the_policy_changes(t
         await until(lambda: edge.node.graph.summaries()[0].text == "")
 
 
+class Behind:
+    """A link that has something to send."""
+
+    in_sync = False
+
+    def __init__(self):
+        self.woken = 0
+
+    def wake(self):
+        self.woken += 1
+
+
+async def test_what_was_held_back_while_no_policy_could_be_read_goes_once_one_can_be(tmp_path, monkeypatch):
+    monkeypatch.setattr("edge_node.node.POLICY_EVERY_S", 3600.0)
+    async with running_edge(tmp_path, strategy="dgrag") as edge:
+        await edge.add("pump.md", "Brackwell Works makes the Maristow Pump.")
+        file = tmp_path / "policy.toml"
+        readable = file.read_bytes()
+        monkeypatch.setattr(edge.node, "link", Behind())
+        file.write_bytes(b"")
+        await edge.node._obey_once()
+        assert edge.node.link.woken == 0
+        file.write_bytes(readable)
+        await edge.node._obey_once()
+        assert edge.node.link.woken == 1
+
+
 async def test_a_question_that_needs_a_yes_is_shown_as_it_would_leave(tmp_path):
     cloud = httpx.AsyncClient(transport=httpx.MockTransport(lambda _: httpx.Response(503)), base_url="http://127.0.0.1")
     async with running_edge(tmp_path, cloud=cloud) as edge:

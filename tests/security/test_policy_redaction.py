@@ -49,3 +49,11 @@ async def test_a_masked_passage_keeps_its_place(tmp_path):
         await site.bench.add("a.md", ("Ward",), text=text)
         (item,) = json.loads(await site.reply("Who is the nurse?"))["evidence"]
         assert (item["text"], item["span"]) == ("The nurse of the ward is [email]████████", [0, 40])
+
+
+async def test_the_last_word_of_a_masked_name_stays_where_the_site_has_things_of_that_name(tmp_path):
+    async with Site.opened(tmp_path) as site:
+        for number, name in enumerate(("Juniper Ward", "ward", "Ann Lee")):
+            await site.bench.add(f"{number}.md", (name,))
+        mentions = site.bench.graph.mentions
+        assert mentions.common_names(["ward", "lee", "juniper ward", "ann lee"]) == {"ward"}

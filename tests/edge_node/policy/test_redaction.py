@@ -36,8 +36,26 @@ def test_ordinary_figures_stay():
 
 def test_names_are_masked_in_any_case_with_or_without_accents_and_by_their_last_word():
     redactor = Redactor.of(Redact(names=["Acme Works"]), ["Anna Müller"])
-    told = redactor.mask("ANNA MULLER's file; Müller, muller, Anna-Müller of ACME works, not Works, Mullerton or Anna")
-    assert told == "[name]█████'s file; [name], [name], [name]█████ of [name]████, not Works, Mullerton or Anna"
+    told = redactor.mask("ANNA MULLER's file; Müller, Muller, anna-müller of ACME works, not Works, Mullerton or Anna")
+    assert told == "[name]█████'s file; ██████, ██████, [name]█████ of [name]████, not Works, Mullerton or Anna"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("The head nurse is Nurse.", "The head nurse is █████."),
+        ("who is nurse?", "who is █████?"),
+        ("WHO IS NURSE?", "WHO IS █████?"),
+        ("Ask Bea Nurse on Rowan Ward, a ward", "Ask [name]███ on Rowan Ward, a ward"),
+    ],
+)
+def test_a_last_word_that_is_a_common_word_too_is_masked_as_a_name_only(text, told):
+    assert Redactor.of(Redact(), ["Bea Nurse", "Juniper Ward"], common=["ward"]).mask(text) == told
+
+
+def test_a_name_as_long_as_its_label_is_seen_to_be_masked():
+    told = Redactor.of(Redact(names=["Mortar"])).mask("Mortar")
+    assert (told, blotted(told)) == ("██████", True)
 
 
 def test_an_identifier_that_the_edge_of_a_passage_cuts_is_masked_in_it():

@@ -1,0 +1,121 @@
+"""``dgrag policy``: init, check, show, try."""
+
+import hashlib
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from deploy.cli import policy
+from deploy.cli.main import app
+from edge_node.build import Parts
+from edge_node.policy.rules import STANDARD
+from shared.errors import Conflict, InputError
+from shared.models.fake import HashEmbedder, WordTokenizer
+from tests.support.running_edge import running_edge, scripted
+
+WARDS = """version = 1
+questions = "ask"
+[labels]
+patients = "summary"
+[[exceptions]]
+labels = ["patients"]
+edges = ["ward-*"]
+share = "evidence"
+[redact]
+types = ["person"]
+names = ["Maristow"]
+[daily]
+replies = 3
+"""
+
+
+def dgrag(*arguments):
+    return CliRunner().invoke(app, ["policy", *map(str, arguments)], env={"COLUMNS": "80"})
+
+
+def test_init_writes_the_commented_standard_once(tmp_path):
+    assert "is written" in " ".join(dgrag("init", "--state", tmp_path).stdout.split())
+    assert (tmp_path / "policy.toml").read_text() == STANDARD
+    again = dgrag("init", "--state", tmp_path).exception
+    assert isinstance(again, Conflict)
+    assert again.next_step == "edit it"
+
+
+def test_init_in_a_folder_that_is_not_there_says_so(tmp_path):
+    assert isinstance(dgrag("init", "--state", tmp_path / "absent").exception, InputError)
+
+
+def test_check_says_the_key_of_a_readable_file(tmp_path):
+    (tmp_path / "new.toml").write_text(STANDARD)
+    assert "its key is" in " ".join(dgrag("check", tmp_path / "new.toml").stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [("version = 1\nqestions = 'no'", "line 2: qestions: there is no such field; did you mean q")]
+)
+def test_check_names_the_line_and_the_field_that_was_meant(tmp_path, content, said):
+    (tmp_path / "new.toml").write_text(content)
+    assert said in dgrag("check", tmp_path / "new.toml").exception.message
+
+
+def test_check_of_a_file_that_is_not_there_says_so(tmp_path):
+    assert "there is no file" in dgrag("check", tmp_path / "absent.toml").exception.message
+
+
+def test_show_is_a_table_for_people_in_80_columns(tmp_path):
+    (tmp_path / "policy.toml").write_text(WARDS)
+    told = dgrag("show", "--state", tmp_path).stdout
+    assert max(map(len, told.splitlines())) <= 80
+    for words in ("label patients", "facts in summaries", "ward-*", "any other label", "said yes", "names of person", "3 replies"):
+        assert words in told
+
+
+def test_show_for_scripts_is_one_json(tmp_path):
+    (tmp_path / "policy.toml").write_text(WARDS)
+    shown = json.loads(dgrag("show", "--state", tmp_path, "--json").stdout)
+    assert (shown["labels"], len(shown["key"])) == ({"patients": "summary"}, 12)
+
+
+@pytest.fixture
+async def tried(tmp_path, monkeypatch):
+    """What a store with one document tries under a policy."""
+    async with running_edge(tmp_path, strategy="dgrag") as edge:
+        await edge.add("pump.md", "Brackwell Works makes the Maristow Pump. Juniper Ward uses the Maristow Pump.")
+    parts = Parts(scripted(), HashEmbedder(), WordTokenizer(), None)
+    monkeypatch.setattr(policy, "build_generator", lambda *_: parts.generator)
+    monkeypatch.setattr(policy, "build_embedder", lambda _: parts.embedder)
+    monkeypatch.setattr(policy, "build_tokenizer", lambda _: parts.tokenizer)
+    return tmp_path
+
+
+def attempt(folder, content, *more):
+    (folder / "policy.toml").write_text(content)
+    ran = dgrag("try", "--state", folder, "--question", "Who makes the pump?", "--requester", "ward-1", *more)
+    assert ran.exception is None, ran.exception
+    return ran.stdout
+
+
+def test_try_for_scripts_prints_each_body_with_its_size_and_hash(tried):
+    bodies = [json.loads(line) for line in attempt(tried, "version = 1", "--json").splitlines()]
+    assert [body["kind"] for body in bodies] == ["summaries", "evidence"]
+    for body in bodies:
+        content = body["body"].encode()
+        assert (body["bytes"], body["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+
+
+def test_try_for_people_shows_summaries_and_passages_in_80_columns(tried):
+    told = attempt(tried, "version = 1", "--purpose", "treatment")
+    assert max(map(len, told.splitlines())) <= 80
+    for words in ("Next sync, body 1 of 1", "Brackwell Works", "bytes, SHA-256", "passage 1 of pump.md, may be quoted"):
+        assert words in told
+
+
+def test_try_for_people_says_what_is_refused_and_that_nothing_is_new(tried):
+    told = attempt(tried, 'version = 1\nunlabelled = "never"')
+    assert "Brackwell" not in told
+    assert "refused: the sharing policy of this site" in told
+
+
+def test_try_shows_a_policy_that_cannot_be_read_as_it_acts_in_the_end(tried):
+    assert "Brackwell" not in attempt(tried, "version = ")
