@@ -115,7 +115,7 @@ class Cloud:
         self._index: VectorIndex = open_index("numpy", embedder.dimensions)
         self._samples: dict[EdgeId, FloatArray] = {}
         self._database = Database(folder / "cloud.db")
-        self._standing = Standing(self._database, SystemClock(), breaker_failures=5, breaker_s=30.0, rng=Random(7))
+        self._standing = Standing(self._database, SystemClock(), breaker_failures=5, breaker_s=30.0, deadline_s=20.0, rng=Random(7))
 
     async def take(self, edge: EdgeId, summaries: Sequence[str]) -> float:
         """Take an edge's summaries in; returns the share that is held back."""

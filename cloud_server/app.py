@@ -12,8 +12,10 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cloud_server.build import Cloud
-from cloud_server.routes import edges, invites, questions, service
+from cloud_server.routes import edges, operators, questions, service
+from cloud_server.routes.access import GuardedRoute
 from shared.admission import Admission
+from shared.docs import docs_router
 from shared.http_problems import install_problems
 from shared.keyring import KeyRing
 from shared.service import doorkeeper
@@ -36,14 +38,14 @@ def create_app(cloud: Cloud) -> FastAPI:
         erasing.cancel()
         await asyncio.wait([erasing])
         cloud.mailbox.close()
-        await asyncio.to_thread(cloud.database.close)
+        await asyncio.to_thread(cloud.close)
         door.close()
 
-    docs = "/openapi.json" if door.is_open() else None  # for this machine's users; None: no /docs either
-    app = FastAPI(title="DGRAG cloud", lifespan=lifespan, redoc_url=None, redirect_slashes=False, openapi_url=docs)
+    app = FastAPI(title="DGRAG cloud", lifespan=lifespan, redoc_url=None, redirect_slashes=False, openapi_url=None)
     app.state.cloud, app.state.ready, app.state.guard = cloud, False, door
     app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
-    for router in (edges.router, edges.replies, invites.router, questions.router, service.router):
+    app.include_router(docs_router(GuardedRoute))
+    for router in (edges.router, edges.replies, operators.router, questions.router, service.router):
         app.include_router(router)
     install_problems(app, max_body_bytes=settings.max_body_bytes)
     app.add_middleware(AccessLog)

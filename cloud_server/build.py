@@ -89,7 +89,9 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     catalogue = Catalogue(registry, store, open_index(settings.index, models.embedder.dimensions), models.embedder)
     mailbox = Mailbox(clock)
     fan_out = FanOut(mailbox, clock, new_id)
-    standing = Standing(database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s)
+    standing = Standing(
+        database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s, deadline_s=settings.deadline_s
+    )
     coordinator = Coordinator(catalogue, fan_out, standing, models, limits_of(settings), clock, new_id)
     roll = open_roll(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
     return Cloud(settings, models, database, registry, store, catalogue, mailbox, fan_out, standing, coordinator, eraser, roll)

@@ -11,11 +11,13 @@ from importlib import metadata
 from fastapi import FastAPI
 
 from edge_node.api import audit, chat, documents, jobs, policy, questions, service
+from edge_node.api.access import GuardedRoute
 from edge_node.build import Parts, build_node
 from edge_node.node import EdgeNode
 from edge_node.safe_mode import create_safe_app
 from edge_node.settings import EdgeSettings
 from shared.admission import Admission
+from shared.docs import docs_router
 from shared.errors import StoreDamaged
 from shared.http_problems import install_problems
 from shared.keyring import KeyRing
@@ -32,7 +34,7 @@ def open_app(settings: EdgeSettings, parts: Parts) -> FastAPI:
         return create_app(build_node(settings, parts))
     except StoreDamaged as error:
         log.critical("safe mode: %s – %s", error.message, error.next_step)
-        return create_safe_app(settings.id, error)
+        return create_safe_app(settings, error)
 
 
 def create_app(node: EdgeNode) -> FastAPI:
@@ -54,11 +56,12 @@ def create_app(node: EdgeNode) -> FastAPI:
                 await asyncio.to_thread(node.close)
                 door.close()
 
-    docs = "/openapi.json" if door.is_open() else None  # for this machine's users; None: no /docs either
-    app = FastAPI(title=f"DGRAG edge {settings.id}", lifespan=lifespan, version=metadata.version("dgrag"), openapi_url=docs)
+    title, version = f"DGRAG edge {settings.id}", metadata.version("dgrag")
+    app = FastAPI(title=title, lifespan=lifespan, version=version, redirect_slashes=False, openapi_url=None)
     app.state.node, app.state.guard = node, door
     app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
     install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD)
+    app.include_router(docs_router(GuardedRoute))
     for router in (service.router, policy.router, audit.router, documents.router, jobs.router, questions.router, chat.router):
         app.include_router(router)
     return app

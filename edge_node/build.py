@@ -70,7 +70,7 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     remembering = RememberingGenerator(parts.generator, database, parts.clock)
     ledger = Ledger(database, parts.clock)
     policy = PolicyFile(settings.policy_file or settings.state_dir / NAME, database, parts.clock)
-    policy.open()
+    policy.open(named=settings.policy_file is not None)
     sharing = Sharing(policy, documents, graph, Meter(ledger, parts.clock))
     tools = Tools(edge, documents, graph, embedder, remembering, sharing, settings.index, parts.retries)
     strategy = open_strategy(settings.strategy, tools, settings)

@@ -67,6 +67,7 @@ class EdgeNode:
     sharing: Sharing
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready
     _opened: bool = False  # the caches are built
+    _asked: str = ""  # what of the sharing policy the last settle was asked for
     _estimating: asyncio.Lock = field(default_factory=asyncio.Lock)  # two at once take as long, and questions take six times as long
 
     async def run(self) -> None:
@@ -84,14 +85,21 @@ class EdgeNode:
 
     async def _obey(self) -> None:
         """Have the summaries made anew soon after the sharing policy or a document's labels have changed."""
+        told = ""  # the last trouble that the log has heard of
         while True:
-            if await failure_of(self._obey_once()) is not None:
-                log.warning("whether the summaries obey the sharing policy cannot be seen; looked at again")
+            error = await failure_of(self._obey_once())
+            trouble = redacted(error) if error else ""
+            if trouble and trouble != told:
+                log.warning("whether the summaries obey the sharing policy cannot be seen; looked at again: %s", trouble)
+            told = trouble
             await asyncio.sleep(POLICY_EVERY_S)
 
     async def _obey_once(self) -> None:
-        if not await asyncio.to_thread(self.sharing.current):
-            await self.worker.settle()
+        if not await asyncio.to_thread(self.sharing.is_told):
+            wanted = await asyncio.to_thread(self.sharing.wanted)
+            if wanted != self._asked or self.worker.idle:  # a settle that fails is repeated by the worker, at its own pace
+                self._asked = wanted
+                await self.worker.settle()
         elif self.link is not None and not self.link.in_sync:
             self.link.wake()  # what was held back while no policy could be read goes now
 
@@ -147,6 +155,16 @@ class EdgeNode:
         receipt = await asyncio.to_thread(self.receipt, removed.receipt_id)
         reason = self.failed if error is None else why(error)
         return receipt | {"reason": reason} if reason else receipt
+
+    def document(self, identity: str) -> dict[str, Any]:
+        """One document's view, by its id or by the one that other sites know. Raises NotFound."""
+        try:
+            return self.documents.get(identity)
+        except NotFound:
+            opened = self.sharing.outside_ids.opened(identity)
+            if opened is None:
+                raise
+            return self.documents.get(opened)
 
     def receipt(self, receipt_id: str) -> dict[str, Any]:
         """What was deleted, and whether every trace of it is gone, here and in the cloud. Raises NotFound."""

@@ -5,40 +5,53 @@ from __future__ import annotations
 from importlib import metadata
 from typing import Any
 
-from fastapi import FastAPI, Response
+from fastapi import APIRouter, FastAPI, Response
 
+from edge_node.api.access import RULES
+from edge_node.settings import EdgeSettings
 from shared.errors import SafeMode, StoreDamaged
+from shared.guard import Rule, guarded
 from shared.http_problems import install_problems
+from shared.keyring import KeyRing
+from shared.service import doorkeeper
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 ANY_LENGTH = 2**63  # no body is read here
+GuardedRoute = guarded({**RULES, **{(method, "/{path:path}"): Rule(frozenset({"read"}), None) for method in METHODS}})
 
 
-def create_safe_app(edge: str, reason: StoreDamaged) -> FastAPI:
-    """Routes that need no store; ``reason`` says what is wrong and what to do."""
-    app = FastAPI(title=f"DGRAG edge {edge} in safe mode", version=metadata.version("dgrag"))
+def create_safe_app(settings: EdgeSettings, reason: StoreDamaged) -> FastAPI:
+    """Routes that need no store, behind the door of the whole edge; ``reason`` says what is wrong and what to do.
+
+    Raises StoreError when the store of the keys is damaged too: nobody could come in.
+    """
+    title, version = f"DGRAG edge {settings.id} in safe mode", metadata.version("dgrag")
+    app = FastAPI(title=title, version=version, redirect_slashes=False, openapi_url=None)
+    app.state.guard = doorkeeper(settings, KeyRing(settings.state_dir))
+    router = APIRouter(route_class=GuardedRoute)
     install_problems(app, max_body_bytes=ANY_LENGTH)
     refusal = SafeMode(reason)
 
-    @app.get("/health")
+    @router.get("/health")
     async def health() -> dict[str, str]:
         """The process answers."""
         return {"status": "ok"}
 
-    @app.get("/ready")
+    @router.get("/ready")
     async def ready(response: Response) -> dict[str, Any]:
         """Never: a restart after the store was restored ends safe mode."""
         response.status_code = 503
         return {"ready": False, "reason": refusal.message, "code": refusal.code, "next_step": refusal.next_step}
 
-    @app.get("/v1/status")
+    @router.get("/v1/status")
     async def status() -> dict[str, Any]:
         """That nothing works, and why."""
-        return {"edge": edge, "failed": f"{refusal.message} – {refusal.next_step}", "settled": False, "documents": {}}
+        return {"edge": settings.id, "failed": f"{refusal.message} – {refusal.next_step}", "settled": False, "documents": {}}
 
-    @app.api_route("/{path:path}", methods=METHODS)
+    @router.api_route("/{path:path}", methods=METHODS)
     async def anything(path: str) -> None:  # noqa: ARG001 - the route takes every path
         """Refuses."""
         raise refusal
 
+    app.include_router(router)
     return app

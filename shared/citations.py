@@ -20,8 +20,9 @@ MIN_MISSING = 3  # content words of a sentence that no cited passage holds, befo
 MAX_QUOTE_CHARS = 300
 MAX_ANSWER_CHARS = 16_000  # this and what follows: of an answer that comes from elsewhere
 MAX_CITATIONS = 64
-MAX_EDGES = 1_000
-MAX_REASON_CHARS = 2_000
+MAX_EDGES = 100
+MAX_REASON_CHARS = 300
+MAX_STEPS = 512
 
 _NUMBER = r"(?:(?:passages?|sources?|documents?|refs?)\s*)?#?\d{1,99}"
 _LIST = rf"{_NUMBER}(?:\s*(?:,|;|&|and|-|–)\s*{_NUMBER})*"
@@ -68,6 +69,7 @@ def checked_answer(answer: Answer) -> Answer:
     """An answer that somebody else wrote, as one may show it: inert text of bounded length, markers and citations that agree.
 
     A marker without its citation goes, and so does a citation that no marker names; numbers are again 1 to k in order of appearance.
+    What only this site can say of itself, its gate and what it would ask elsewhere, is not taken from there.
     """
     known = {citation.n: citation for citation in answer.citations[:MAX_CITATIONS]}
     numbers: dict[int, int] = {}
@@ -84,6 +86,10 @@ def checked_answer(answer: Answer) -> Answer:
         citations=tuple(_shown(replace(known[n], n=new)) for n, new in numbers.items()),
         edges=tuple(replace(report, reason=_line(report.reason)) for report in answer.edges[:MAX_EDGES]),
         reason=_line(answer.reason),
+        route="cloud",
+        gate=None,
+        would_ask="",
+        trace=answer.trace[:MAX_STEPS],
     )
 
 

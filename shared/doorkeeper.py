@@ -21,6 +21,7 @@ from shared.rate import Buckets
 BODY_S = 30.0  # seconds that a body may take
 LOCAL = Caller("local", frozenset[Role]({"read", "write", "admin"}))
 ANYONE = Caller("anyone", frozenset[Role]({"anyone"}))
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 OPEN_STEP = "call it by 127.0.0.1 or localhost, or make keys with `dgrag edge key add` or `dgrag cloud key add`"
 
 
@@ -102,8 +103,12 @@ class Doorkeeper:
                 return LOCAL
             return await self._by_key(request)
         except Unauthenticated:
-            self._count(self._strangers, request.client.host if request.client else "", "too many wrong credentials from your address")
+            self.count_stranger(request)
             raise
+
+    def count_stranger(self, request: Request) -> None:
+        """Count a request whose caller is not known, by its address. Raises Overloaded (429) for too many."""
+        self._count(self._strangers, request.client.host if request.client else "", "too many strangers' requests from your address")
 
     async def _by_key(self, request: Request) -> Caller:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -141,7 +146,9 @@ class Doorkeeper:
 
 
 def _check_local(request: Request) -> None:
-    """In open mode no name but this machine's, and no foreign web page: a browser's user is behind our loopback too."""
+    """In open mode no name but this machine's, no proxy, no foreign web page: whoever they serve is behind our loopback too."""
+    if any(name in request.headers for name in FORWARDED):
+        raise Forbidden("this service has no keys, so no proxy may pass anybody on to it", next_step=OPEN_STEP)
     host = request.headers.get("host", "")
     if not is_loopback(_split(f"//{host}").hostname or ""):
         raise Forbidden("this service has no keys, so it is called by this machine's own name only", next_step=OPEN_STEP)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Literal, Protocol, cast
 
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from fastapi.security import APIKeyHeader, HTTPBearer
 
 from shared.errors import TooLarge
 
@@ -31,6 +33,18 @@ class Rule:
     max_body_bytes: int | None  # None: the route reads its body itself, a document, up to the cap of the whole service
 
 
+PROBLEM = {
+    "type": "object",
+    "properties": {name: {"type": "string"} for name in ("type", "title", "detail", "code", "next_step")} | {"status": {"type": "integer"}},
+}
+REFUSALS: dict[int | str, dict[str, Any]] = {  # what a route may answer before, or instead of, its own work
+    status: {"description": HTTPStatus(status).phrase, "content": {"application/problem+json": {"schema": PROBLEM}}}
+    for status in (401, 403, 408, 413, 415, 422, 429, 503)
+}
+KEY = Depends(HTTPBearer(auto_error=False, scheme_name="key", description="An API key: dgk_…; needed as soon as the service has any key."))
+SIGNATURE = Depends(
+    APIKeyHeader(name="Signature", auto_error=False, scheme_name="signature", description="An edge's RFC 9421 signature with Ed25519.")
+)
 Unusable = TooLarge | RequestValidationError
 Rules = Mapping[tuple[str, str], Rule]  # by method and path template, as ("GET", "/v1/documents/{identity}")
 
@@ -49,11 +63,18 @@ def guarded(rules: Rules, *, on_unusable: Callable[[Request, Unusable], None] = 
     """
 
     class GuardedRoute(APIRoute):
-        """A route that asks who is there first."""
+        """A route that asks who is there first, and whose description says so: its credentials, and how it refuses."""
+
+        def __init__(self, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
+            roles = frozenset().union(*(rules[method, path].roles for method in given.get("methods") or ("GET",)))
+            shown = [KEY] * bool(roles & {"read", "write", "admin"}) + [SIGNATURE] * ("edge" in roles)
+            others = [one for one in given.pop("dependencies", None) or () if one not in shown]  # an included router hands its own on
+            responses = {**REFUSALS, **(given.pop("responses", None) or {})}
+            super().__init__(path, endpoint, **given, dependencies=[*shown, *others], responses=responses)
 
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
             handle = super().get_route_handler()
-            by_method = {method: rules[method, self.path_format] for method in self.methods or ()}
+            by_method = {method: rules[method, self.path] for method in self.methods or ()}
 
             async def handled(request: Request) -> Response:
                 guard = cast("Guard", request.app.state.guard)

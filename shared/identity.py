@@ -18,6 +18,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from shared.errors import SettingsError
 
 KEY_ID_DIGITS = 32
+FIELD = 2**255 - 19  # curve25519's
+_OF_ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+LOW_ORDER = frozenset({0, 1, FIELD - 1, _OF_ORDER_8, FIELD - _OF_ORDER_8})  # y of the points of order 1, 2, 4, 8: they sign anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +58,11 @@ def key_id(public_key: str) -> str:
 
 
 def public_key_of(public_key: str) -> Ed25519PublicKey:
-    """The key itself. Raises ValueError for anything that is no Ed25519 key in base64."""
-    return Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key, validate=True))
+    """The key itself. Raises ValueError for anything that is no Ed25519 key in base64, or one of low order."""
+    raw = base64.b64decode(public_key, validate=True)
+    if int.from_bytes(raw, "little") % 2**255 % FIELD in LOW_ORDER:  # the highest bit is the sign of x
+        raise ValueError("a public key of low order")
+    return Ed25519PublicKey.from_public_bytes(raw)
 
 
 def is_signed(message: bytes, *, signature: str, public_key: str) -> bool:

@@ -7,6 +7,7 @@ import re
 
 from shared.fence import INVISIBLE
 
+MAX_PASSES = 8  # each takes off one layer of markup that hides markup; nobody honest needs more
 _TARGET = r"\([^()]{0,2000}(?:\([^()]{0,500}\)[^()]{0,500})?\)"
 _REMOVED = (  # in this order, each until none is left: markup hidden in markup appears when the outer one goes
     (re.compile(r"&(?:#\d{1,8}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,32});"), lambda m: _unescaped(m[0])),
@@ -22,6 +23,7 @@ _REMOVED = (  # in this order, each until none is left: markup hidden in markup 
     (re.compile(r"(?<![a-z])data\s{0,9}:(?=\s{0,9}[\w+.-]{1,40}/[\w+.-]{1,40}\s{0,9}[,;])", re.IGNORECASE), ""),
     (re.compile(r"\\(?=(?:href|url|includegraphics|html[a-zA-Z]+)\b)"), ""),
 )
+_BLANKED = str.maketrans(dict.fromkeys("&<[]:\\", " "))  # without these there is no markup
 _BROKEN = (  # what is left of an open form is broken, so that nothing printed behind the text closes it
     (re.compile(r"<(?=[a-zA-Z/!?])"), "< "),
     (re.compile(r"\](?=\()"), "] "),
@@ -37,15 +39,23 @@ def inert(text: str) -> str:
     >>> inert("See [the manual](http://x.example/a) <img src=x onerror=alert(1)> ![plan](p.png), https://www.y.example/b; 3 &lt; 5.")
     'See the manual  plan, y.example/b; 3 < 5.'
     """
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    previous = ""
-    while previous != text:
-        previous = text
-        for pattern, replacement in _REMOVED:
-            text = pattern.sub(replacement, text)
+    text, done = _peeled(text.encode("utf-8", "replace").decode("utf-8"))
+    if not done:
+        text, _ = _peeled(text.translate(_BLANKED))
     for pattern, replacement in _BROKEN:
         text = pattern.sub(replacement, text)
     return text
+
+
+def _peeled(text: str) -> tuple[str, bool]:
+    """Without the markup that so many passes find, and whether that is all."""
+    for _ in range(MAX_PASSES):
+        previous = text
+        for pattern, replacement in _REMOVED:
+            text = pattern.sub(replacement, text)
+        if text == previous:
+            return text, True
+    return text, False
 
 
 def _unescaped(entity: str) -> str:

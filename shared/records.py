@@ -1,14 +1,23 @@
-"""The values that travel through the system. Frozen; ids are plain strings with a name."""
+"""The values that travel through the system. Frozen; ids are plain strings with a name.
+
+Where a record is part of a body, pydantic holds foreign ones to the bounds that are noted here.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, NewType
+from typing import Annotated, Literal, NewType
+
+from pydantic import Field
 
 DocumentId = NewType("DocumentId", str)
 ChunkId = NewType("ChunkId", str)
 EdgeId = NewType("EdgeId", str)
 SummaryId = NewType("SummaryId", str)
+
+Count = Annotated[int, Field(ge=0, lt=2**53)]  # JSON's integers: readers and writers disagree about larger ones
+Milliseconds = Annotated[float, Field(ge=0, lt=2**53)]
+PLAIN = Field(max_length=200, pattern=r"^[\w .:-]*$")  # of names and ids: no markup, no control character
 
 Route = Literal["memory", "local", "cloud", "global", "degraded"]
 
@@ -146,12 +155,12 @@ class Evidence:
 class Citation:
     """Marker ``[n]`` of an answer's text, resolved."""
 
-    n: int
-    edge: EdgeId
-    document_id: DocumentId
+    n: Count
+    edge: Annotated[EdgeId, PLAIN]
+    document_id: Annotated[DocumentId, PLAIN]
     document: str
-    chunk_id: ChunkId
-    span: tuple[int, int]
+    chunk_id: Annotated[ChunkId, PLAIN]
+    span: tuple[Count, Count]
     quote: str  # empty: the owning site's policy keeps its words; ask there
     score: float
 
@@ -195,14 +204,14 @@ class GateReport:
 class EdgeReport:
     """What one edge was asked for and how it answered."""
 
-    edge: EdgeId
-    asked_for: str  # "evidence"
+    edge: Annotated[EdgeId, PLAIN]
+    asked_for: Annotated[str, PLAIN]  # "evidence"
     status: Literal[
         "answered", "late", "refused", "failed", "offline", "skipped"
     ]  # skipped: not asked, its breaker is open or it was of no use
-    ms: float
-    bytes: int
-    evidence: int
+    ms: Milliseconds
+    bytes: Count
+    evidence: Count
     reason: str = ""
 
 
@@ -210,13 +219,13 @@ class EdgeReport:
 class TraceStep:
     """Time, calls, tokens and bytes of one step or transfer."""
 
-    step: str
-    ms: float
-    calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    bytes_out: int = 0
-    bytes_in: int = 0
+    step: Annotated[str, PLAIN]
+    ms: Milliseconds
+    calls: Count = 0
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    bytes_out: Count = 0
+    bytes_in: Count = 0
 
 
 @dataclass(frozen=True, slots=True)

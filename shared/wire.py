@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.records import Answer, Evidence, Summary, SummaryDelta, SummaryId, TraceStep
+from shared.records import PLAIN, Answer, Count, Evidence, Summary, SummaryDelta, SummaryId, TraceStep
 
 WIRE_VERSION = 2
 EDGE_ID_PATTERN = r"^[a-z0-9][a-z0-9-]{0,62}$"
@@ -17,6 +17,7 @@ MAX_QUESTION_CHARS = 4_000
 MAX_SUMMARY_CHARS = 8_000
 MAX_SUMMARIES = 5_000
 MAX_EVIDENCE = 64
+MAX_POLLED = 64  # requests in one answer to a poll
 MAX_EVIDENCE_CHARS = 16_000
 MAX_NAME_CHARS = 512
 DEADLINE_HEADER = "deadline-ms"  # remaining milliseconds, never a clock time: hosts' clocks differ
@@ -58,8 +59,8 @@ class Enrolled(Wire):
     """What the cloud knows of the edge's summaries, so that the edge knows what to send."""
 
     edge: EdgeName
-    epoch: str = ""
-    version: int = 0
+    epoch: Annotated[str, Field(max_length=64)] = ""
+    version: Count = 0
     cloud_key: str = ""  # base64 Ed25519: the edge pins it when it joins; it countersigns the heads of the edge's ledger
 
 
@@ -77,6 +78,12 @@ class Countersigned(Wire):
     head: Head
     at: float  # seconds since the epoch, by the cloud's clock
     signature: str  # base64 Ed25519, by the cloud's key
+
+
+class Heads(Wire):
+    """``GET /v1/edges/{id}/ledger/heads``: what the cloud has countersigned, by epoch and number; none: there are no more."""
+
+    heads: Annotated[list[Countersigned], Field(max_length=1000)]
 
 
 def head_message(edge: str, head: Head, at: float) -> bytes:
@@ -135,7 +142,7 @@ class DeltaBody(Wire):
 class EvidenceRequest(Wire):
     """What the cloud asks of an edge, as the answer to its poll."""
 
-    request_id: Annotated[str, Field(min_length=1, max_length=64)]
+    request_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]  # goes into the path of the reply
     question: Question
     requester: Annotated[str, Field(max_length=80)] = ""  # the asking edge, by its key; "operator:<key name>"; the cloud vouches for it
     purpose: Purpose | None = None  # as the asker states it
@@ -147,16 +154,16 @@ class EvidenceRequest(Wire):
 class PollReply(Wire):
     """Requests that wait for this edge; empty when the poll ran out."""
 
-    requests: list[EvidenceRequest] = []
+    requests: Annotated[list[EvidenceRequest], Field(max_length=MAX_POLLED)] = []
 
 
 class EvidenceBody(Wire):
     """One passage in a reply. The edge's name is not in it: the cloud takes it from who replied."""
 
-    document_id: Annotated[str, Field(min_length=1, max_length=128)]
+    document_id: Annotated[str, PLAIN, Field(min_length=1)]
     document: Annotated[str, Field(max_length=MAX_NAME_CHARS)]
-    chunk_id: Annotated[str, Field(min_length=1, max_length=160)]
-    span: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
+    chunk_id: Annotated[str, PLAIN, Field(min_length=1)]
+    span: tuple[Count, Count]
     text: Annotated[str, Field(min_length=1, max_length=MAX_EVIDENCE_CHARS)]
     score: Annotated[float, Field(ge=-1.01, le=1.01)]
     quotable: bool = True  # False: the cloud's model may read it, but no answer shows its words as a quote

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from cloud_server.crossedge.evidence import fill_budget, rescore, within_request
+from cloud_server.crossedge.evidence import cosines, fill_budget, rescore, within_request
 from cloud_server.crossedge.fan_out import FanOut, FanOutResult, Wanted
 from cloud_server.crossedge.standing import Standing
 from cloud_server.crossedge.writing import NOT_MATCHED, missing_reason, none_of, render
@@ -94,7 +94,7 @@ class Coordinator:
         nobody = Answer(body.query_id or self._new_id(), NOT_MATCHED, (), "cloud", answered=False)
         with trace.step("match"):
             questions = await self._models.embedder.embed(questions_in(body.question))
-            matched, asked, skipped = await self._chosen(questions, asking, m=body.m or limits.m)
+            matched, asked, skipped = await self._chosen(questions, asking, requester, m=body.m or limits.m)
         if not asked:
             reason = "no site that may know can be asked now" if skipped else "no summary is near enough to the question"
             return _with_edges(replace(nobody, reason=reason), skipped, trace)
@@ -104,12 +104,14 @@ class Coordinator:
             step.transfer(sent=result.bytes_out, received=result.bytes_in)
         trace.extend(result.steps)
         with trace.step("rescore"):
-            evidence = await self._merge(result, questions, matched)
+            evidence = await self._merge(result, questions, matched, requester)
         nobody = replace(nobody, answer=none_of(asked))
         answer = await self._write(body.question, evidence, nobody, trace, until=until)
         return _with_edges(answer, [*result.reports, *skipped], trace)
 
-    async def _chosen(self, questions: FloatArray, asking: EdgeId | None, *, m: int) -> tuple[list[EdgeId], list[EdgeId], list[EdgeReport]]:
+    async def _chosen(
+        self, questions: FloatArray, asking: EdgeId | None, requester: str, *, m: int
+    ) -> tuple[list[EdgeId], list[EdgeId], list[EdgeReport]]:
         """The edges whose summaries match, those to ask, and a report for each that is passed over.
 
         The asking edge is asked too: its passages did not suffice alone, but may with another site's, or with a larger model.
@@ -123,11 +125,11 @@ class Coordinator:
 
         matches = await self._catalogue.match(questions, m=m, min_cosine=limits.min_match, slots=limits.slots)
         matched = owners(matches)
-        asked, skipped = self._standing.chosen(matched, k=limits.k, online=self._fan_out.reaches)
+        asked, skipped = self._standing.chosen(matched, k=limits.k, online=self._fan_out.reaches, requester=requester)
         if min(m, limits.k) > 1:
             others = [edge for edge in matched if edge != asking] or matched
             further = await self._catalogue.second_opinion(questions, known=others, min_cosine=limits.min_match, reaches=is_other)
-            asked += self._standing.chosen(further, k=1, online=is_other)[0]
+            asked += self._standing.chosen(further, k=1, online=is_other, requester=requester)[0]
         known = [*asked, *(report.edge for report in skipped)]
         if asking and asking not in known and self._fan_out.reaches(asking) and self._standing.lets(asking):
             asked.append(asking)
@@ -136,15 +138,17 @@ class Coordinator:
     def _retrieval_s(self, until: float) -> float:
         return max(0.0, min(self._limits.fan_out_deadline_s, RETRIEVAL_SHARE * (until - self._clock.monotonic())))
 
-    async def _merge(self, result: FanOutResult, questions: FloatArray, matched: Collection[EdgeId]) -> list[Evidence]:
-        """The passages that the model is to read; who sent one worth keeping, and who did not, is noted."""
+    async def _merge(self, result: FanOutResult, questions: FloatArray, matched: Collection[EdgeId], requester: str) -> list[Evidence]:
+        """The passages that the model is to read. Who sent one near enough is noted, whether or not another site sent the same."""
         limits = self._limits
         passages = [one for sent in result.evidence.values() for one in within_request(sent, budget_tokens=limits.budget_tokens)]
-        ranked = []
+        ranked, useful = [], set[EdgeId]()
         if passages:
             vectors = await self._models.embedder.embed([passage.text for passage in passages])
             ranked = rescore(passages, vectors, questions, min_cosine=limits.min_evidence)
-        await self._standing.note(result.reports, matched=matched, useful={passage.edge for passage in ranked})
+            near = cosines(vectors, questions) >= limits.min_evidence
+            useful = {passage.edge for passage, is_near in zip(passages, near, strict=True) if is_near}
+        await self._standing.note(result.reports, matched=matched, useful=useful, requester=requester)
         return grouped(fill_budget(ranked, self._models.tokenizer, budget_tokens=limits.budget_tokens))
 
     async def _write(self, question: str, evidence: Sequence[Evidence], nobody: Answer, trace: Trace, *, until: float) -> Answer:

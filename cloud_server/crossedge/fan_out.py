@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from cloud_server.crossedge.mailbox import Mailbox
-from shared.errors import Conflict, NotFound, TooLarge
+from shared.errors import Conflict, NotFound
+from shared.fence import one_line
+from shared.inert import inert
 from shared.ports import Clock
 from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence, TraceStep
 from shared.wire import EvidenceBody, EvidenceReply, EvidenceRequest
 
 ASKED_FOR = "evidence"
 WAY_BACK = 0.1  # share of the deadline that the edge must leave for its reply to arrive
-MAX_REPLY_BYTES = 256 * 1024
+MAX_REASON_CHARS, MAX_STEP_CHARS = 300, 64  # of what an edge says of itself: operators and other sites read it
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +99,16 @@ class FanOut:
         return self._mailbox.online(edge)
 
     def deliver(self, edge: EdgeId, request_id: str, reply: EvidenceReply, *, size: int) -> None:
-        """Take an edge's reply of ``size`` bytes.
+        """Take an edge's reply of ``size`` bytes, which the door has bounded.
 
-        Raises TooLarge over MAX_REPLY_BYTES, and nobody waits for a smaller one then; Conflict for a second reply; NotFound
-        for a request that does not exist, is over, or was sent to another edge (one answer for all three: an edge learns
-        nothing about others).
+        Raises Conflict for a second reply; NotFound for a request that does not exist, is over, or was sent to another edge
+        (one answer for all three: an edge learns nothing about others).
         """
         asked = self._pending.get(request_id)
         if asked is None or asked.edge != edge:
             raise NotFound("request", request_id)
         if asked.arrival.done():
             raise Conflict(f"request {request_id!r} is already answered", next_step="send each reply once")
-        if size > MAX_REPLY_BYTES:
-            asked.arrival.set_result(f"its reply was over {MAX_REPLY_BYTES // 1024} KiB")
-            raise TooLarge("a reply", limit=MAX_REPLY_BYTES)
         asked.arrival.set_result(_Arrived(reply, size, self._clock.monotonic()))
 
     def spoil(self, edge: EdgeId, request_id: str, reason: str) -> None:
@@ -152,7 +150,7 @@ def _outcome(asked: _Asked, *, started: float, ended: float) -> tuple[EdgeReport
         return EdgeReport(asked.edge, ASKED_FOR, "failed", _ms(ended - started), 0, 0, arrived), ()
     ms = _ms(arrived.at - started)
     if arrived.reply.refused:
-        return EdgeReport(asked.edge, ASKED_FOR, "refused", ms, arrived.bytes, 0, arrived.reply.refused), ()
+        return EdgeReport(asked.edge, ASKED_FOR, "refused", ms, arrived.bytes, 0, _said(arrived.reply.refused, MAX_REASON_CHARS)), ()
     passages = tuple(_passage(asked.edge, body) for body in arrived.reply.evidence)
     return EdgeReport(asked.edge, ASKED_FOR, "answered", ms, arrived.bytes, len(passages)), passages
 
@@ -164,7 +162,12 @@ def _passage(edge: EdgeId, body: EvidenceBody) -> Evidence:
 
 def _steps(asked: _Asked) -> list[TraceStep]:
     arrived = asked.arrival.result() if asked.arrival.done() and not asked.arrival.cancelled() else ""
-    return [] if isinstance(arrived, str) else [replace(step, step=f"{asked.edge}: {step.step}") for step in arrived.reply.trace]
+    steps = () if isinstance(arrived, str) else arrived.reply.trace
+    return [replace(step, step=f"{asked.edge}: {_said(step.step, MAX_STEP_CHARS)}") for step in steps]
+
+
+def _said(text: str, most_chars: int) -> str:
+    return inert(one_line(text)[:most_chars])
 
 
 def _ms(seconds: float) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from shared.ports import Clock
 from shared.records import EdgeId
-from shared.wire import EvidenceRequest
+from shared.wire import MAX_POLLED, EvidenceRequest
 
 GRACE_S = 5.0  # an edge between two polls counts as online for so long
 
@@ -86,10 +86,10 @@ class Mailbox:
             _release(box)
 
     def _empty(self, box: _Box) -> list[EvidenceRequest]:
-        """Take all letters out; each tells the time that is left now, and one whose time has passed is dropped."""
+        """Take out as many as one answer holds; each tells the time that is left now, and one whose time has passed is dropped."""
         now = self._clock.monotonic()
-        left = [(letter.request, int((letter.expires - now) * 1000)) for letter in box.letters.values()]
-        box.letters.clear()
+        taken = [box.letters.pop(request_id) for request_id in list(box.letters)[:MAX_POLLED]]
+        left = [(letter.request, int((letter.expires - now) * 1000)) for letter in taken]
         return [request.model_copy(update={"deadline_ms": ms}) for request, ms in left if ms > 0]
 
 

@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Collection, Sequence
 
 from cloud_server.crossedge.fan_out import ASKED_FOR
-from cloud_server.crossedge.reliability import Reliability
+from cloud_server.crossedge.reliability import VOICE, Reliability, total
 from cloud_server.database import Database
 from shared.breaker import Breaker
 from shared.errors import StoreError
@@ -17,27 +17,42 @@ from shared.records import EdgeId, EdgeReport
 
 log = logging.getLogger("dgrag.cloud.standing")
 WRITTEN_EVERY_S = 10.0  # a crash may cost so much of what was learnt; a disk sync for each question would cost more
-FAIR_S = 1.0  # an edge that had less time and is late has not failed: askers in a hurry must not open breakers
+FAIR_SHARE = 0.8  # of a fan-out's whole deadline: an edge that had less and is late has not failed: askers in a hurry open no breakers
 
 
 class Standing:
-    """Remembers how edges behaved. All methods belong to the event loop's thread; ``reliability``, which only looks, to any."""
+    """Remembers how edges behaved. All methods belong to the event loop's thread; ``reliability``, which only looks, to any.
+
+    Whether an edge was of use is remembered for each requester: what one saw decides for its own questions, and is one voice
+    of at most VOICE replies for those of others, so that nobody makes an edge look useless to everybody by what it asks.
+    """
 
     def __init__(
-        self, database: Database, clock: Clock, *, breaker_failures: int, breaker_s: float, rng: random.Random | None = None
+        self,
+        database: Database,
+        clock: Clock,
+        *,
+        breaker_failures: int,
+        breaker_s: float,
+        deadline_s: float,  # of a whole fan-out
+        rng: random.Random | None = None,
     ) -> None:
         self._database = database
         self._clock = clock
         self._rng = rng or random.SystemRandom()
         self._new_breaker: Callable[[], Breaker] = lambda: Breaker(breaker_failures, breaker_s, clock)
         self._breakers: dict[EdgeId, Breaker] = {}
-        rows = database.rows("SELECT edge, useful, useless FROM reliability")
-        self._reliability = {EdgeId(edge): Reliability(useful, useless) for edge, useful, useless in rows}
-        self._unwritten: set[EdgeId] = set()
+        self._fair_ms = FAIR_SHARE * deadline_s * 1000
+        self._seen: dict[EdgeId, dict[str, Reliability]] = {}  # by requester
+        for edge, requester, useful, useless in database.rows("SELECT edge, requester, useful, useless FROM reliability"):
+            self._seen.setdefault(EdgeId(edge), {})[requester] = Reliability(useful, useless)
+        self._unwritten: set[tuple[EdgeId, str]] = set()
         self._written = clock.monotonic()
 
-    def chosen(self, edges: Sequence[EdgeId], *, k: int, online: Callable[[EdgeId], bool]) -> tuple[list[EdgeId], list[EdgeReport]]:
-        """The first edges of ``edges`` to ask, until ``k`` of them are online, and a report for each that is passed over.
+    def chosen(
+        self, edges: Sequence[EdgeId], *, k: int, online: Callable[[EdgeId], bool], requester: str = ""
+    ) -> tuple[list[EdgeId], list[EdgeReport]]:
+        """The first edges of ``edges`` to ask for ``requester``, until ``k`` are online, and a report for each that is passed over.
 
         An edge that is offline is among the first, so that the answer names it, but takes nobody's place.
         """
@@ -45,7 +60,7 @@ class Standing:
         for edge in edges:
             if reached == k:
                 break
-            reason = self._why_not(edge) if online(edge) else ""
+            reason = self._why_not(edge, requester) if online(edge) else ""
             if reason:
                 skipped.append(EdgeReport(edge, ASKED_FOR, "skipped", 0.0, 0, 0, reason))
             else:
@@ -57,45 +72,48 @@ class Standing:
         """Whether an edge's breaker is closed, or a probe is due: whether it is of use plays no part."""
         return edge not in self._breakers or self._breakers[edge].allows()
 
-    async def note(self, reports: Sequence[EdgeReport], *, matched: Collection[EdgeId], useful: Collection[EdgeId]) -> None:
-        """Learn from a fan-out; ``matched`` were asked because of their summaries, ``useful`` held a passage worth keeping.
+    async def note(
+        self, reports: Sequence[EdgeReport], *, matched: Collection[EdgeId], useful: Collection[EdgeId], requester: str = ""
+    ) -> None:
+        """Learn from a fan-out; ``matched`` were asked because of their summaries, ``useful`` held a passage near to the question.
 
-        Offline and refused are no failures: such an edge holds up nobody.
+        Offline and refused are no failures: such an edge holds up nobody. Where nobody was of use the question is to blame.
         """
         for report in reports:
-            if report.status == "failed" or (report.status == "late" and report.ms >= FAIR_S * 1000):
+            if report.status == "failed" or (report.status == "late" and report.ms >= self._fair_ms):
                 self._breakers.setdefault(report.edge, self._new_breaker()).failed()
             elif report.status in {"answered", "refused"} and report.edge in self._breakers:
                 self._breakers[report.edge].succeeded()
-            if report.status == "answered" and report.edge in matched:
-                self._reliability[report.edge] = self._of(report.edge).after(useful=report.edge in useful)
-                self._unwritten.add(report.edge)
+            if useful and report.status == "answered" and report.edge in matched:
+                seen = self._seen.setdefault(report.edge, {})
+                seen[requester] = seen.get(requester, Reliability()).after(useful=report.edge in useful)
+                self._unwritten.add((report.edge, requester))
         if self._unwritten and self._clock.monotonic() - self._written >= WRITTEN_EVERY_S:
             await self._write()
 
     def reliability(self, edge: EdgeId) -> float:
-        """Share of an edge's recent replies that were of use, [0, 1]; 1 while too few are known."""
-        return self._of(edge).share
+        """Share of an edge's recent replies that were of use, whoever asked, [0, 1]; 1 while too few are known."""
+        return total(self._seen.get(edge, {}).copy().values()).share
 
-    def _why_not(self, edge: EdgeId) -> str:
-        if self._rng.random() >= self._of(edge).asked_with_probability:
+    def _why_not(self, edge: EdgeId, requester: str) -> str:
+        if self._rng.random() >= self._for(edge, requester).asked_with_probability:
             return "its replies were hardly ever of use"
         if self.lets(edge):
             return ""
         return f"it failed several times in a row; asked again in {self._breakers[edge].left_s():.0f} s"
 
-    def _of(self, edge: EdgeId) -> Reliability:
-        return self._reliability.get(edge, Reliability())
+    def _for(self, edge: EdgeId, requester: str) -> Reliability:
+        return total(seen if who == requester else seen.at_most(VOICE) for who, seen in self._seen.get(edge, {}).items())
 
     async def _write(self) -> None:
         self._written = self._clock.monotonic()
-        rows = [(edge, self._reliability[edge].useful, self._reliability[edge].useless) for edge in self._unwritten]
+        seen = [(edge, requester, self._seen[edge][requester]) for edge, requester in self._unwritten]
         self._unwritten.clear()
         try:
-            await asyncio.to_thread(self._insert, rows)
+            await asyncio.to_thread(self._insert, [(edge, requester, one.useful, one.useless) for edge, requester, one in seen])
         except StoreError as error:  # an answer is worth more than what was learnt from it
             log.warning("what was learnt of edges is not stored: %s", error.code)
 
-    def _insert(self, rows: Sequence[tuple[EdgeId, float, float]]) -> None:
+    def _insert(self, rows: Sequence[tuple[EdgeId, str, float, float]]) -> None:
         with self._database.write() as tx:
-            tx.executemany("INSERT OR REPLACE INTO reliability (edge, useful, useless) VALUES (?, ?, ?)", rows)
+            tx.executemany("INSERT OR REPLACE INTO reliability (edge, requester, useful, useless) VALUES (?, ?, ?, ?)", rows)

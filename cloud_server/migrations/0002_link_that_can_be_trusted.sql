@@ -2,6 +2,7 @@
 
 ALTER TABLE edges ADD COLUMN quarantined TEXT NOT NULL DEFAULT '';   -- why the edge is set aside; '': it is not
 ALTER TABLE summaries ADD COLUMN held_back TEXT NOT NULL DEFAULT ''; -- 'near_duplicate' or 'hub': kept, but not matched
+ALTER TABLE retired_epochs ADD COLUMN at REAL NOT NULL DEFAULT 0;    -- seconds since the epoch: an edge's newest ones are kept
 
 CREATE TABLE invites (
     token_hash TEXT PRIMARY KEY,          -- SHA-256 of the token
@@ -41,7 +42,9 @@ CREATE TABLE syncs (                      -- history of what each edge sent
 CREATE INDEX syncs_edge ON syncs (edge, at);
 
 CREATE TABLE reliability (                -- replies that held something useful, and replies that did not; older ones weigh less
-    edge    TEXT PRIMARY KEY,
-    useful  REAL NOT NULL,
-    useless REAL NOT NULL
+    edge      TEXT NOT NULL,
+    requester TEXT NOT NULL,              -- whose questions they answered
+    useful    REAL NOT NULL,
+    useless   REAL NOT NULL,
+    PRIMARY KEY (edge, requester)
 ) WITHOUT ROWID;

@@ -35,7 +35,10 @@ class EdgeAuthenticator:
         check_digest(request.headers["content-digest"], body)
 
     async def check_joining(self, request: Request, *, public_key: str) -> None:
-        """Let a request to join pass whose body holds the key that signed it. Raises Unauthenticated."""
+        """Let a request to join pass whose body holds the key that signed it. Raises Unauthenticated.
+
+        Its nonce is not kept, or strangers could fill the disk: to join twice with one key is to join once.
+        """
         message = received(request)
         await asyncio.to_thread(self._check_joining, message, public_key)
         self.check_body(request, await request.body())
@@ -44,24 +47,23 @@ class EdgeAuthenticator:
         """As ``authenticate``; reads and writes the store, so it belongs off the event loop."""
         claims = claims_of(message)
         key = self._keys.find(claims.key_id)
-        self._take(message, claims, audience=self._audience, public_key=key.public_key)
+        self._check(message, claims, audience=self._audience, public_key=key.public_key)
+        self._nonces.remember(claims.key_id, claims.nonce, expires=claims.created + self._skew_s, now=self._clock.now())
         return key.edge
 
     def _check_joining(self, message: Message, public_key: str) -> None:
         claims = claims_of(message)
         if claims.key_id != key_id(public_key):
             raise Unauthenticated("the request is not signed with the key that it brings", code="bad_signature")
-        self._take(message, claims, audience=ANY_CLOUD, public_key=public_key)
+        self._check(message, claims, audience=ANY_CLOUD, public_key=public_key)
 
-    def _take(self, message: Message, claims: Claims, *, audience: str, public_key: str) -> None:
+    def _check(self, message: Message, claims: Claims, *, audience: str, public_key: str) -> None:
         if claims.audience != audience:
             raise Unauthenticated(
                 "the request is for another cloud", code="wrong_audience", next_step="the cloud has another key now: `dgrag edge join`"
             )
-        now = self._clock.now()
-        check_time(claims.created, now=now, skew_s=self._skew_s)
+        check_time(claims.created, now=self._clock.now(), skew_s=self._skew_s)
         verify(message, public_key=public_key)
-        self._nonces.remember(claims.key_id, claims.nonce, expires=claims.created + self._skew_s, now=now)
 
 
 def received(request: Request) -> Message:

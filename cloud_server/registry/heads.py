@@ -6,12 +6,16 @@ import logging
 import sqlite3
 
 from cloud_server.database import Database
-from shared.errors import Conflict, NotFound
+from shared.errors import Conflict, NotFound, Overloaded
 from shared.identity import Identity
 from shared.ports import Clock
+from shared.rate import Buckets
 from shared.records import EdgeId
 from shared.wire import Countersigned, Head, head_message
 
+NEW_PER_MINUTE = 6  # of one edge, and as many at once: a head is kept for ever
+PAGE = 1000  # heads; some 300 bytes each
+_HEADS = "SELECT epoch, seq, hash, at, signature FROM ledger_heads WHERE edge = ?"
 log = logging.getLogger("dgrag.cloud.heads")
 
 
@@ -34,17 +38,23 @@ class HeadStore:
         self._database = database
         self._identity = identity
         self._clock = clock
+        self._rate = Buckets(NEW_PER_MINUTE)
 
     def countersign(self, edge: EdgeId, head: Head) -> Countersigned:
-        """Sign a head and keep it; the same head twice has one signature. Raises LedgerFork, and Conflict for one that goes back."""
+        """Sign a head and keep it; the same head twice has one signature.
+
+        Raises LedgerFork, Conflict for one that goes back, and Overloaded for too many new ones: a later one says more than they.
+        """
         at = self._clock.now()
         signature = self._identity.sign(head_message(edge, head, at))
         with self._database.write() as tx:
             known = tx.execute(
-                "SELECT epoch, seq, hash, at, signature FROM ledger_heads WHERE edge = ? AND epoch = ? AND seq >= ? ORDER BY seq",
+                f"{_HEADS} AND epoch = ? AND seq >= ? ORDER BY seq",
                 (edge, head.epoch, head.seq),
             ).fetchone()
             if known is None:
+                if wait_s := self._rate.take(edge, now=self._clock.monotonic()):
+                    raise Overloaded("too many heads of one ledger", retry_after_s=wait_s, of_caller=True)
                 tx.execute("INSERT INTO ledger_heads VALUES (?, ?, ?, ?, ?, ?)", (edge, head.epoch, head.seq, head.hash, at, signature))
                 return Countersigned(head=head, at=at, signature=signature)
         if known["seq"] == head.seq and known["hash"] == head.hash:
@@ -56,12 +66,15 @@ class HeadStore:
 
     def newest(self, edge: EdgeId) -> Countersigned:
         """The head that was countersigned last. Raises NotFound when there is none."""
-        row = self._database.row(
-            "SELECT epoch, seq, hash, at, signature FROM ledger_heads WHERE edge = ? ORDER BY at DESC, seq DESC LIMIT 1", (edge,)
-        )
+        row = self._database.row(f"{_HEADS} ORDER BY at DESC, seq DESC LIMIT 1", (edge,))
         if row is None:
             raise NotFound("ledger head", edge)
         return _countersigned(row)
+
+    def page(self, edge: EdgeId, *, epoch: str = "", after: int = 0) -> list[Countersigned]:
+        """Heads by epoch and number, from the one after record ``after`` of ``epoch``; at most ``PAGE``, none: that was all."""
+        rows = self._database.rows(f"{_HEADS} AND (epoch, seq) > (?, ?) ORDER BY epoch, seq LIMIT ?", (edge, epoch, after, PAGE))
+        return [_countersigned(row) for row in rows]
 
     def sequence_numbers(self) -> dict[EdgeId, int]:
         """The newest head's sequence number, by edge."""

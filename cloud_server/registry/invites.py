@@ -40,6 +40,12 @@ class InviteStore:
             tx.execute("INSERT INTO invites VALUES (?, ?, ?, ?)", (_hash(invitation.token), edge, invitation.expires, int(replaces)))
         return invitation
 
+    def check(self, token: str, edge: EdgeId) -> None:
+        """Only reads, so that whoever guesses costs little. Raises as ``redeem_in``."""
+        row = self._database.row("SELECT edge, expires FROM invites WHERE token_hash = ?", (_hash(token),))
+        if row is None or row["edge"] != edge or row["expires"] <= self._clock.now():
+            raise not_invited()
+
     def redeem_in(self, tx: sqlite3.Connection, token: str, edge: EdgeId) -> bool:
         """Use an invitation up, as part of a transaction; returns whether it replaces the edge's keys.
 

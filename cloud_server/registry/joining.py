@@ -33,15 +33,19 @@ class Joining:
         self._keys = keys
         self._invites = invites
 
+    def check(self, edge: EdgeId, public_key: str, invitation: str) -> None:
+        """Only reads. Raises Forbidden where ``with_invitation`` would, for the invitation."""
+        if not self._knows(edge, public_key):
+            self._invites.check(invitation, edge)
+
     def with_invitation(self, edge: EdgeId, public_key: str, invitation: str) -> EdgeRow:
         """Join; an edge that comes with the key that it joined with is only greeted, as its first answer may have been lost.
 
         Raises Forbidden for an invitation that does not hold, EdgeKnown for an id that has another key, Expelled, Conflict.
         """
         with self._database.write() as tx:
-            known = self._keys.live(edge)  # of the last commit, and nobody else writes now
-            if public_key not in {key.public_key for key in known}:
-                if not self._invites.redeem_in(tx, invitation, edge) and known:
+            if not self._knows(edge, public_key):  # of the last commit, and nobody else writes now
+                if not self._invites.redeem_in(tx, invitation, edge) and self._keys.live(edge):
                     raise EdgeKnown(edge)
                 self._admit_in(tx, edge, public_key)
         return self._registry.get(edge)
@@ -49,9 +53,12 @@ class Joining:
     def in_open_mode(self, edge: EdgeId, public_key: str) -> EdgeRow:
         """Join a cloud that only this machine reaches; the key takes the place of any other. Raises Expelled, Conflict."""
         with self._database.write() as tx:
-            if public_key not in {key.public_key for key in self._keys.live(edge)}:
+            if not self._knows(edge, public_key):
                 self._admit_in(tx, edge, public_key)
         return self._registry.get(edge)
+
+    def _knows(self, edge: EdgeId, public_key: str) -> bool:
+        return public_key in {key.public_key for key in self._keys.live(edge)}
 
     def _admit_in(self, tx: sqlite3.Connection, edge: EdgeId, public_key: str) -> None:
         self._registry.enrol_in(tx, edge)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shared.docs import DOCS
 from shared.guard import Rule, Rules, guarded
 
 NO_BODY = 1024
@@ -25,6 +26,7 @@ RULES: Rules = {
     ("POST", "/v1/edges/{edge}/keys"): Rule(frozenset({"edge"}), FEW),
     ("PUT", "/v1/edges/{edge}/ledger"): Rule(frozenset({"edge"}), FEW),
     ("GET", "/v1/edges/{edge}/ledger"): Rule(frozenset({"edge", "read"}), NO_BODY),
+    ("GET", "/v1/edges/{edge}/ledger/heads"): Rule(frozenset({"edge", "read"}), NO_BODY),
     ("PUT", "/v1/edges/{edge}/summaries"): Rule(frozenset({"edge"}), SUMMARIES),
     ("POST", "/v1/edges/{edge}/poll"): EDGE,
     ("POST", "/v1/edges/{edge}/replies/{request_id}"): Rule(frozenset({"edge"}), REPLY),
@@ -35,6 +37,7 @@ RULES: Rules = {
     ("POST", "/v1/invites"): Rule(frozenset({"admin"}), FEW),
     ("POST", "/v1/questions"): Rule(frozenset({"read", "edge"}), QUESTION),
     ("POST", "/v1/match"): Rule(frozenset({"read"}), QUESTION),
+    **DOCS,
 }
 
 GuardedRoute = guarded(RULES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -18,7 +19,7 @@ from shared.errors import TooLarge, WireMismatch
 from shared.guard import Unusable, guarded
 from shared.records import EdgeId
 from shared.signing import claims_of
-from shared.wire import WIRE_VERSION, Countersigned, DeltaBody, Enrolled, Enrolment, EvidenceReply, Head, PollReply, Rotation
+from shared.wire import WIRE_VERSION, Countersigned, DeltaBody, Enrolled, Enrolment, EvidenceReply, Head, Heads, PollReply, Rotation
 
 router = APIRouter(prefix="/v1/edges", tags=["edges"], route_class=GuardedRoute)
 
@@ -40,14 +41,17 @@ async def join(body: Enrolment, cloud: CloudDep, door: DoorDep, request: Request
     """
     if body.wire_version != WIRE_VERSION:
         raise WireMismatch(edge=body.wire_version, cloud=WIRE_VERSION)
-    await cloud.roll.authenticator.check_joining(request, public_key=body.public_key)
+    door.count_stranger(request)
     edge = EdgeId(body.edge)
     if body.invitation:
-        row = await asyncio.to_thread(cloud.roll.joining.with_invitation, edge, body.public_key, body.invitation)
-    elif await asyncio.to_thread(door.opens_to, request):
-        row = await asyncio.to_thread(cloud.roll.joining.in_open_mode, edge, body.public_key)
-    else:
+        await asyncio.to_thread(cloud.roll.joining.check, edge, body.public_key, body.invitation)
+    elif not await asyncio.to_thread(door.opens_to, request):
         raise not_invited()
+    await cloud.roll.authenticator.check_joining(request, public_key=body.public_key)
+    if body.invitation:
+        row = await asyncio.to_thread(cloud.roll.joining.with_invitation, edge, body.public_key, body.invitation)
+    else:
+        row = await asyncio.to_thread(cloud.roll.joining.in_open_mode, edge, body.public_key)
     return _enrolled(cloud, row)
 
 
@@ -75,6 +79,17 @@ async def put_head(edge: OwnEdge, body: Head, cloud: CloudDep) -> Countersigned:
 async def newest_head(edge: OwnEdge, cloud: CloudDep) -> Countersigned:
     """The head that was countersigned last."""
     return await asyncio.to_thread(cloud.roll.heads.newest, edge)
+
+
+@router.get("/{edge}/ledger/heads")
+async def heads(
+    edge: OwnEdge,
+    cloud: CloudDep,
+    epoch: Annotated[str, Query(max_length=64)] = "",
+    after: Annotated[int, Query(ge=0, lt=2**53)] = 0,
+) -> Heads:
+    """All heads that were countersigned, page by page: after record ``after`` of ``epoch``."""
+    return Heads(heads=await asyncio.to_thread(partial(cloud.roll.heads.page, edge, epoch=epoch, after=after)))
 
 
 @router.put("/{edge}/summaries")

@@ -16,7 +16,7 @@ from cloud_server.routes.deps import CloudDep
 from shared.admission import Admission
 from shared.deadline import Deadline
 from shared.disconnect import while_connected
-from shared.errors import DgragError, ModelTimeout
+from shared.errors import DeadlinePassed, DgragError, ModelTimeout
 from shared.guard import Caller, caller_of
 from shared.http_problems import problem, status_of
 from shared.records import Answer, EdgeId
@@ -24,7 +24,7 @@ from shared.sentences import questions_in
 from shared.wire import DEADLINE_HEADER, HEARTBEAT_S, NDJSON, AskLine, Match, MatchBody, MatchReply, QuestionBody
 
 router = APIRouter(prefix="/v1", tags=["questions"], route_class=GuardedRoute)
-RemainingMs = Annotated[int | None, Header(alias=DEADLINE_HEADER, ge=1, le=3_600_000)]
+RemainingMs = Annotated[int | None, Header(alias=DEADLINE_HEADER, ge=100, le=3_600_000)]
 CallerDep = Annotated[Caller, Depends(caller_of)]
 
 
@@ -62,9 +62,13 @@ async def _answer(cloud: Cloud, admission: Admission, body: QuestionBody, caller
     requester, deadline = asking or f"operator:{caller.name}", Deadline(deadline_s)
     try:
         async with asyncio.timeout(deadline_s), admission.turn():  # waiting for a turn counts
-            return await cloud.coordinator.answer(body, deadline_s=deadline.left_s(), asking=asking, requester=requester)
-    except TimeoutError as error:
-        raise ModelTimeout(deadline_s=deadline_s) from error
+            answer = await cloud.coordinator.answer(body, deadline_s=deadline.left_s(), asking=asking, requester=requester)
+    except (TimeoutError, ModelTimeout) as error:
+        own = deadline_s < cloud.settings.answer_deadline_s
+        raise (DeadlinePassed if own else ModelTimeout)(deadline_s=deadline_s) from error
+    if asking is not None:  # it may have been expelled meanwhile: then it learns nothing of the others any more
+        await asyncio.to_thread(cloud.registry.admit, asking)
+    return answer
 
 
 async def _lines(answering: Callable[[], Coroutine[Any, Any, Answer]]) -> AsyncIterator[bytes]:

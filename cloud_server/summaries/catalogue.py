@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Collection
 
 import numpy as np
@@ -30,6 +31,7 @@ class Catalogue:
         self._embedder = embedder
         self._samples: dict[EdgeId, FloatArray] = {}  # what other edges' summaries are measured by
         self._writing = asyncio.Lock()  # the index must see deltas in the order in which the store took them
+        self._embedding = defaultdict[EdgeId, asyncio.Lock](asyncio.Lock)  # an edge that sends much holds up itself
 
     def __len__(self) -> int:
         return len(self._index)
@@ -56,11 +58,12 @@ class Catalogue:
 
         Raises as ``SummaryStore.fits``.
         """
-        async with self._writing:
+        async with self._embedding[edge]:
             if not await asyncio.to_thread(self._store.fits, edge, delta):  # before the embedder works for nothing
                 return
             vectors = await self._embed([summary.text for summary in delta.upserts])
-            await asyncio.to_thread(self._apply, edge, delta, vectors)
+            async with self._writing:
+                await asyncio.to_thread(self._apply, edge, delta, vectors)
 
     def _apply(self, edge: EdgeId, delta: SummaryDelta, vectors: FloatArray) -> None:
         shelf = Shelf((), (), vectors[:0]) if delta.base_version == 0 else self._staying(edge, delta)

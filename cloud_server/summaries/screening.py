@@ -17,8 +17,8 @@ from shared.records import EdgeId
 NEAR_DUPLICATE, HUB = "near_duplicate", "hub"  # as stored
 DUPLICATE_COSINE = 0.97
 NEAREST = 5  # of a summary; as many as the cloud matches with a question
-HUB_SHARE = 0.1  # of the other edges' summaries; of 770 summaries of four textbooks the greatest share is 0.03
-SAMPLE_OF_EDGE = 64  # rows: one edge must not decide what is a hub
+HUB_SHARE = 0.1  # of an edge's summaries; of 770 summaries of four textbooks the greatest share of all is 0.03
+SAMPLE_OF_EDGE = 64  # rows
 LEAST_SAMPLE = 256  # rows, of three edges at least: of fewer, chance alone makes one summary near to many
 BLOCK = 128  # rows compared at once: 10 MB against 20,000
 COARSE = 64  # coordinates that tell most pairs apart, at a sixth of the cost: 1,000 against 20,000 take 40 ms of a core
@@ -74,10 +74,9 @@ def near_duplicates(new: FloatArray, kept: FloatArray) -> BoolArray:
 
 
 def hubs(new: FloatArray, sample: Sample) -> BoolArray:
-    """Which rows of ``new`` (n, d) are among the NEAREST of at least HUB_SHARE of the sample's.
+    """Which rows of ``new`` (n, d) are among the NEAREST of at least HUB_SHARE of the summaries of most edges.
 
-    Of the edge that finds it nearest most often nothing counts: two sites of one field are near each other, and no single
-    edge can frame another.
+    Two sites of one field are near each other, and edges that lie together could frame another: a minority decides nothing.
     """
     edges = int(sample.owners.max()) + 1 if len(sample.owners) else 0
     if edges < 3 or len(sample.vectors) < LEAST_SAMPLE:
@@ -86,10 +85,8 @@ def hubs(new: FloatArray, sample: Sample) -> BoolArray:
     np.fill_diagonal(among, -np.inf)
     farthest = np.partition(among, -NEAREST, axis=1)[:, -NEAREST]  # (s,): the cosine that a summary must beat to be among the nearest
     member = np.eye(edges, dtype=np.float32)[sample.owners]  # (s, edges)
-    attracted = (new @ sample.vectors.T > farthest).astype(np.float32) @ member  # (n, edges)
-    most = attracted.argmax(axis=1)
-    others = len(sample.vectors) - member.sum(axis=0)[most]
-    return np.asarray((attracted.sum(axis=1) - attracted.max(axis=1)) / others >= HUB_SHARE)
+    shares = (new @ sample.vectors.T > farthest).astype(np.float32) @ member / member.sum(axis=0)  # (n, edges)
+    return np.asarray((shares >= HUB_SHARE).sum(axis=1) > edges / 2)
 
 
 def _coarse(rows: FloatArray) -> FloatArray:

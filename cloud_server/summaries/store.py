@@ -15,6 +15,7 @@ from shared.ports import Clock, FloatArray
 from shared.records import EdgeId, Summary, SummaryDelta, SummaryId
 
 SYNCS_KEPT = 1000  # rows of history, for each edge
+RETIRED_KEPT = 1000  # epochs of one edge: a delta of an older store than these is not delayed, but made up
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +89,7 @@ class SummaryStore:
             gone, known = set(delta.removals), set(self.ids(edge))
             if delta.base_version == 0:
                 gone = known
-                tx.execute(
-                    "INSERT OR IGNORE INTO retired_epochs SELECT edge, epoch FROM edges WHERE edge = ? AND epoch NOT IN ('', ?)",
-                    (edge, delta.epoch),
-                )
+                self._retire(tx, edge, but=delta.epoch)
             tx.executemany("DELETE FROM summaries WHERE edge = ? AND summary_id = ?", [(edge, summary_id) for summary_id in gone])
             _insert(tx, edge, [(one, vector, verdicts.get(one.summary_id, "")) for one, vector in zip(delta.upserts, vectors, strict=True)])
             _hold_back(tx, edge, {summary_id: why for summary_id, why in verdicts.items() if summary_id in known - sent})
@@ -152,6 +150,17 @@ class SummaryStore:
             for row, vector in rows:
                 _insert(tx, row.edge, [(row.summary, vector, row.held_back)])
             tx.execute("INSERT OR REPLACE INTO meta VALUES ('embedding', ?)", (fingerprint,))
+
+    def _retire(self, tx: sqlite3.Connection, edge: EdgeId, *, but: str) -> None:
+        tx.execute(
+            "INSERT OR IGNORE INTO retired_epochs SELECT edge, epoch, ? FROM edges WHERE edge = ? AND epoch NOT IN ('', ?)",
+            (self._clock.now(), edge, but),
+        )
+        tx.execute(
+            "DELETE FROM retired_epochs WHERE edge = ?1 AND epoch IN"
+            " (SELECT epoch FROM retired_epochs WHERE edge = ?1 ORDER BY at DESC LIMIT -1 OFFSET ?2)",
+            (edge, RETIRED_KEPT),
+        )
 
     def _note(self, tx: sqlite3.Connection, edge: EdgeId, delta: SummaryDelta, *, held_back: int) -> None:
         tx.execute(

@@ -17,16 +17,16 @@ from deploy.cli.board import err, out
 from deploy.cli.membership import Authority, PlainHttp, known_cloud, with_client
 from deploy.cli.options import Json
 from edge_node.link.cloud_client import CloudClient
-from edge_node.link.membership import Membership
+from edge_node.link.membership import Joined, Membership
 from edge_node.store.backup import FILE
 from edge_node.store.chain import COLUMNS, Entry
 from edge_node.store.ledger import ledger_of, read_entries, read_faults, read_newest
-from shared.errors import CloudRefused, InputError
+from shared.errors import CloudRefused, CloudUnavailable, InputError
 from shared.identity import is_signed
 from shared.records import EdgeId
 from shared.wire import Countersigned, Head, head_message
 
-app = typer.Typer(help="The egress ledger: every body that has left an edge.", no_args_is_help=True)
+app = typer.Typer()
 FAULTY = 4
 COLUMNS_SHOWN = {">record": False, "at (UTC)": False, "what": False, "for": True, "purpose": True, "rule": True, ">bytes": False}
 Folder = Annotated[Path, typer.Option("--state", help="Folder of the edge's store, with the file edge.db.")]
@@ -75,25 +75,30 @@ def export(file: Annotated[Path, typer.Argument(metavar="FILE", help="*.jsonl or
     """Write all records to a file, for other programs."""
     if (write := WRITERS.get(file.suffix)) is None:
         raise InputError(f"{file} is neither .jsonl nor .csv", next_step="name the file so that its end says its form")
-    with ledger_of(state / FILE) as ledger, file.open("w", encoding="utf-8", newline="") as target:
-        count = write(target, read_entries(ledger))
+    try:
+        with ledger_of(state / FILE) as ledger, file.open("w", encoding="utf-8", newline="") as target:
+            count = write(target, read_entries(ledger))
+    except OSError as error:
+        raise InputError(
+            f"{file} cannot be written: {error.strerror}", next_step="name a file in a folder that you may write to"
+        ) from error
     err().print(f"{count} records written to {file}", markup=False)
 
 
 @app.command()
 def verify(
     state: Folder,
-    cloud: Annotated[bool, typer.Option("--cloud", help="Compare with the newest record that the cloud has countersigned, too.")] = False,
+    cloud: Annotated[bool, typer.Option("--cloud", help="Compare with every record that the cloud has countersigned, too.")] = False,
     ca: Authority = None,
     plain_http: PlainHttp = False,
     as_json: Json = False,
 ) -> None:
     """Say whether any record was edited, deleted, moved or cut off. With --cloud this is also seen where all signs of it here are gone.
 
-    Exit codes: 0 the ledger is whole; 4 it is not.
+    What was lost when the store was restored from a backup is a fault too, and is named so. Exit codes: 0 the ledger is whole; 4 it is not.
     """
     with ledger_of(state / FILE) as ledger:
-        seen = _newest_head(state, ca, plain_http=plain_http) if cloud else None
+        seen = _heads(state, ca, plain_http=plain_http) if cloud else []
         count, faults = ledger.execute("SELECT count(*) FROM egress").fetchone()[0], read_faults(ledger, seen)
     if as_json:
         typer.echo(orjson.dumps({"records": count, "faults": [asdict(fault) for fault in faults]}).decode())
@@ -105,18 +110,28 @@ def verify(
         raise typer.Exit(FAULTY)
 
 
-def _newest_head(state: Path, ca: Path | None, *, plain_http: bool) -> Head | None:
-    """What the cloud has countersigned last. Raises ClusterError for an edge that has not joined, CloudError, SettingsError."""
+def _heads(state: Path, ca: Path | None, *, plain_http: bool) -> list[Head]:
+    """All that the cloud has countersigned. Raises ClusterError for an edge that has not joined, CloudError, SettingsError."""
     known = known_cloud(state)
 
-    async def newest(client: CloudClient, _: Membership) -> Countersigned | None:
-        return await client.newest_head()
+    async def shown(client: CloudClient, _: Membership) -> list[Head]:
+        heads: list[Head] = []
+        while page := await client.heads(heads[-1] if heads else None):
+            heads += [_checked(one, known) for one in page]
+        if sorted(heads, key=_place) != heads:
+            raise CloudUnavailable("the cloud shows the heads of the ledger in another order than theirs")
+        return heads
 
-    seen = with_client(known.url, EdgeId(known.edge), state, newest, ca=ca, plain_http=plain_http)
-    if seen is None:
-        return None
+    return with_client(known.url, EdgeId(known.edge), state, shown, ca=ca, plain_http=plain_http)
+
+
+def _place(head: Head) -> tuple[str, int]:
+    return head.epoch, head.seq
+
+
+def _checked(seen: Countersigned, known: Joined) -> Head:
     if not is_signed(head_message(known.edge, seen.head, seen.at), signature=seen.signature, public_key=known.cloud_key):
-        raise CloudRefused("the head is not signed by the cloud that this edge joined", status=200, reason="bad_signature")
+        raise CloudRefused("a head is not signed by the cloud that this edge joined", status=200, reason="bad_signature")
     return seen.head
 
 

@@ -6,15 +6,17 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import httpx
 import orjson
 import typer
 
 from deploy.cli import keys, render
-from deploy.cli.board import out
-from deploy.cli.edge import become
+from deploy.cli.board import err, out
+from deploy.cli.foreground import become
 from deploy.cli.options import DEFAULT_STATE, Json, State, Url
 from deploy.cli.rest import body, client, cloud_url
 from deploy.cluster.state import StateDir
+from shared.loopback import is_loopback
 
 COLUMNS = {  # of `edges`: what a person reads above each; the rest is in --json
     "edge": "edge", "online": "online", "last_seen": "seen", "summaries": "summaries", "held_back": "held back",
@@ -92,6 +94,8 @@ def invite(
     """Let one edge in, once; prints the command that uses the invitation."""
     cloud = cloud_url(StateDir(state), url)
     invited = _post(f"{cloud}/v1/invites", {"edge": edge, "ttl_s": ttl * 60, "replace": replace})
+    if is_loopback(httpx.URL(cloud).host):
+        err().print("this works on this machine only: for an edge elsewhere, give --url as that machine calls the cloud", markup=False)
     typer.echo(f"dgrag edge join --cloud {cloud} --token {invited['token']} --id {edge} --state .dgrag/edges/{edge}")
 
 

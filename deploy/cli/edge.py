@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import orjson
 import typer
 
 from deploy.cli import keys, membership, render, store
 from deploy.cli.board import out
+from deploy.cli.foreground import become
 from deploy.cli.options import DEFAULT_STATE, Json, State
 from deploy.cli.rest import running_state
 from deploy.cluster.state import StateDir
 
-app = typer.Typer(help="One edge in the foreground, or the edges that run here.", no_args_is_help=True)
+app = typer.Typer()
 
 
 @app.command()
@@ -46,8 +44,3 @@ def list_edges(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
         typer.echo(orjson.dumps([{"edge": member.name, "url": member.url} for member in edges]).decode())
     else:
         out().print(render.table(("edge", "url"), [(member.name, member.url) for member in edges]))
-
-
-def become(module: str, settings: Mapping[str, str]) -> NoReturn:
-    """Turn this process into ``python -m module``: signals, exit code and log are the service's own."""
-    os.execve(sys.executable, [sys.executable, "-m", module], {**os.environ, **settings})  # noqa: S606 - no shell is meant

@@ -22,7 +22,7 @@ from shared.keyring import ApiKey, KeyRing
 app = typer.Typer(help="API keys of the users of this service; each change counts from the next request on.", no_args_is_help=True)
 Folder = Annotated[Path, typer.Option("--state", help="Folder of the service's store.")]
 DAY_S = 86_400.0
-COLUMNS = ("id", "name", "role", "created", "expires", "revoked")
+COLUMNS = {"id": False, "name": True, "role": False, "created": False, "expires": False, "revoked": False}  # in UTC
 
 
 @app.command()
@@ -36,18 +36,20 @@ def add(
     with _ring(state) as ring:
         token = ring.add(name, role, now=time.time(), lasts_s=None if days is None else days * DAY_S)
     typer.echo(token)
-    err().print(f"this is the only time that the key of {name} is shown; send it as `Authorization: Bearer …`", markup=False)
+    err().print(
+        f"this is the only time that the key of {name} is shown; send it as `Authorization: Bearer …`", markup=False, soft_wrap=True
+    )
 
 
 @app.command("list")
 def list_keys(state: Folder, as_json: Json = False) -> None:
-    """List the keys, without their secrets."""
+    """List the keys, without their secrets. Times are in UTC."""
     with _ring(state) as ring:
         keys = ring.list()
     if as_json:
         typer.echo(orjson.dumps([dataclasses.asdict(key) for key in keys]).decode())
     else:
-        out().print(render.table(COLUMNS, [_cells(key) for key in keys]))
+        out().print(render.lines(COLUMNS, [_cells(key) for key in keys]))
 
 
 @app.command()
@@ -74,4 +76,4 @@ def _cells(key: ApiKey) -> list[str]:
 
 
 def _day(at: float | None) -> str:
-    return "" if at is None else datetime.fromtimestamp(at, tz=UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return "" if at is None else datetime.fromtimestamp(at, tz=UTC).strftime("%Y-%m-%d %H:%M")

@@ -11,9 +11,11 @@ from typing import Annotated
 
 import httpx
 import typer
+from pydantic import ValidationError
 
-from deploy.cli import add, ask, audit, cloud, documents, edge, model, policy, status, up
+from deploy.cli import add, ask, cloud, documents, model, status, up
 from deploy.cli.board import err
+from deploy.cli.late import late
 from deploy.cli.rest import ACCESS, Access
 from deploy.cluster.errors import ChildCrashError
 from deploy.cluster.supervisor import Interrupted
@@ -44,10 +46,13 @@ def about(
 for verb in (up.up, up.down, status.status, add.add, documents.documents, documents.remove, documents.retry, ask.ask, demo):
     app.command()(verb)
 app.add_typer(model.app, name="model")
-app.add_typer(edge.app, name="edge")
 app.add_typer(cloud.app, name="cloud")
-app.add_typer(audit.app, name="audit")
-app.add_typer(policy.app, name="policy")
+for group, purpose in {
+    "edge": "One edge in the foreground, or the edges that run here.",
+    "audit": "The egress ledger: every body that has left an edge.",
+    "policy": "The sharing policy of an edge: what may leave its site.",
+}.items():
+    app.add_typer(late(f"deploy.cli.{group}", about=purpose), name=group)
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
@@ -69,6 +74,12 @@ def run(arguments: Sequence[str] | None = None) -> None:
         fail(f"no answer in time from {error.request.url}", "try again, or read the service's log")
     except httpx.RequestError as error:
         fail(f"the connection to {error.request.url} broke: {error}", "read the service's log")
+    except httpx.InvalidURL as error:
+        fail(f"an address cannot be used: {error}", "give ids without control characters, and http(s)://HOST:PORT")
+    except ValidationError as error:
+        fail("; ".join(f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors()), "check the settings in the environment, DGRAG_…")
+    except OSError as error:
+        fail(f"{error.filename or 'a file'} cannot be used: {error.strerror}", "check the path, and who may read and write there")
     except Interrupted as interrupted:
         fail("stopped by a signal", "", code=128 + interrupted.number)
 

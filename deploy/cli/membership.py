@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -19,31 +20,47 @@ from edge_node.link.membership import Joined, Membership
 from edge_node.store.guest_ledger import GuestLedger
 from shared.breaker import Breaker
 from shared.clock import SystemClock
+from shared.errors import InputError
 from shared.identity import key_id
 from shared.records import EdgeId
+from shared.wire import EDGE_ID_PATTERN
 
 PATIENCE_S = 10.0
 T = TypeVar("T")
 Folder = Annotated[Path, typer.Option("--state", help="Folder of the edge's store.")]
-Authority = Annotated[Path | None, typer.Option("--ca", help="PEM file of the cloud's private certificate authority.")]
-PlainHttp = Annotated[bool, typer.Option("--plain-http", help="The cloud is called by http:// inside a VPN.")]
+Authority = Annotated[  # named as the settings of the edge that runs
+    Path | None, typer.Option("--ca", envvar="DGRAG_EDGE_CLOUD_CA", help="PEM file of the cloud's private certificate authority.")
+]
+PlainHttp = Annotated[
+    bool, typer.Option("--plain-http", envvar="DGRAG_EDGE_CLOUD_PLAIN_HTTP", help="The cloud is called by http:// inside a VPN.")
+]
+Token = Annotated[
+    str,
+    typer.Option(
+        envvar="DGRAG_TOKEN", help="The invitation, or - to read it here; without one only a cloud on this machine lets an edge in."
+    ),
+]
 
 
 def join(
     cloud: Annotated[str, typer.Option(help="URL of the cloud.")],
     name: Annotated[str, typer.Option("--id", help="The edge's id, as it was invited.")],
     state: Folder,
-    token: Annotated[str, typer.Option(help="The invitation; without one only a cloud on this machine lets an edge in.")] = "",
+    token: Token = "",
     ca: Authority = None,
     plain_http: PlainHttp = False,
 ) -> None:
     """Make a key for this edge and let the cloud know it; the private half stays here."""
+    if re.fullmatch(EDGE_ID_PATTERN, name) is None:
+        raise InputError(f"{name!r} is no edge id", next_step="use small letters, digits and hyphens")
+    invitation = typer.get_text_stream("stdin").readline().strip() if token == "-" else token  # noqa: S105 - not a password
 
     async def joined(client: CloudClient, membership: Membership) -> None:
-        await joining.join(client, membership, invitation=token)
+        await joining.join(client, membership, invitation=invitation)
 
     with_client(cloud, EdgeId(name), state, joined, ca=ca, plain_http=plain_http)
-    typer.echo(f"{name} has joined {cloud}; start it with: dgrag edge run --id {name} --state {state}")
+    needed = (f"DGRAG_EDGE_CLOUD_CA={ca} " if ca else "") + ("DGRAG_EDGE_CLOUD_PLAIN_HTTP=true " if plain_http else "")
+    typer.echo(f"{name} has joined {cloud}; start it with: {needed}dgrag edge run --id {name} --state {state}")
 
 
 def rotate(state: Folder, ca: Authority = None, plain_http: PlainHttp = False) -> None:

@@ -24,7 +24,7 @@ from shared.models.build import build_embedder, build_generator, build_tokenizer
 from shared.models.settings import ModelSettings
 from shared.retry_budget import RetryBudget
 
-app = typer.Typer(help="The sharing policy of an edge: what may leave its site.", no_args_is_help=True)
+app = typer.Typer()
 Folder = Annotated[Path, typer.Option("--state", help="Folder of the edge's store, with the file policy.toml.")]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A policy.")]
 

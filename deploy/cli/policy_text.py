@@ -48,6 +48,7 @@ def _rest(read: Policy) -> Iterator[tuple[str, str]]:
     yield "passages", f"at most {read.snippet_chars:,} characters"
     yield "masked", _masks(read.redact)
     yield "a requester a day", _limits(read.daily)
+    yield "all of them a day", _limits(read.daily_all)
 
 
 def _masks(redact: Redact) -> str:

@@ -104,7 +104,9 @@ def only_edge_url(root: StateDir, edge: str | None) -> str:
 
 
 def cloud_url(root: StateDir, url: str | None = None) -> str:
-    """Where the cloud answers: at ``url``, or in the local cluster."""
+    """Where the cloud answers: at ``url``, or in the local cluster. Raises ClusterError for a ``url`` that is none."""
+    if url and not is_url(url):
+        raise ClusterError(f"{url!r} is no URL of a cloud", next_step="give http(s)://HOST:PORT")
     return url.rstrip("/") if url else running_state(root).of("cloud")[0].url
 
 

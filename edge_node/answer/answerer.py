@@ -13,12 +13,12 @@ from edge_node.answer.focus import Focus
 from edge_node.answer.gate import Gate, Question
 from edge_node.answer.samples import Sampling, answer_prompt, draw, sufficiency_prompt
 from edge_node.link.cloud_client import CloudClient
-from edge_node.policy.rules import Escalation
+from edge_node.policy.rules import DENIED, Escalation
 from edge_node.policy.sharing import Requester, Served, Sharing
 from edge_node.strategies.base import NOTHING_WITHHELD, IndexStrategy, Retrieval
 from shared.citations import cite
 from shared.deadline import Deadline
-from shared.errors import CloudError, InputError, ModelError, ModelTimeout
+from shared.errors import CloudError, InputError, ModelError, ModelTimeout, Withheld
 from shared.fence import FENCE_BYTES, Fence
 from shared.ports import Generator
 from shared.records import Answer, DocumentId, Evidence, GateReport, Route, TraceStep
@@ -31,6 +31,7 @@ log = logging.getLogger("dgrag.edge.answer")
 Mode = Literal["auto", "local", "cloud"]
 WAITS = "This question would be sent to the cloud, and waits for a yes to that."
 Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
+HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
 NO_LOCAL_ANSWER = "The documents of this site do not answer this question."
 
 
@@ -92,22 +93,21 @@ class Answerer:
         Raises InputError for a cloud question that may not be escalated, ModelTimeout when the whole takes too long, and
         ModelError when no model answers, neither here nor, where the question may be escalated, at the cloud.
         """
-        ask = replace(ask, escalation=self._sharing.policy.escalation(ask.escalation))
-        if ask.mode == "cloud" and ask.escalation == "no":
-            step = "allow it, in the request and in the sharing policy, or use mode 'local'"
-            raise InputError("mode 'cloud' escalates, and escalation is not allowed", next_step=step)
+        stays = ask.mode == "local" or await asyncio.to_thread(self._sharing.escalation, ask.escalation) == "no"
+        if ask.mode == "cloud" and stays:
+            raise InputError("mode 'cloud' escalates, and escalation is not allowed", next_step=HOW_TO_ESCALATE)
         deadline = Deadline(self.limits.answer_deadline_s)
         try:
             async with asyncio.timeout(deadline.seconds):
-                return await self._answer(ask, secrets.token_hex(8), trace, deadline)
+                return await self._answer(ask, stays, secrets.token_hex(8), trace, deadline)
         except TimeoutError as error:
             raise ModelTimeout(deadline_s=deadline.seconds) from error
 
-    async def _answer(self, ask: Ask, query_id: str, trace: Trace, deadline: Deadline) -> Answer:
+    async def _answer(self, ask: Ask, stays: bool, query_id: str, trace: Trace, deadline: Deadline) -> Answer:
         if ask.mode == "cloud":
             return await self._escalate(ask, query_id, trace, deadline, None)
-        tried = await self._try_locally(ask, trace, deadline)
-        if tried.report.decision == "local" or ask.mode == "local" or ask.escalation == "no":
+        tried = await self._try_locally(ask, stays, trace, deadline)
+        if tried.report.decision == "local" or stays:
             return self._local_answer(query_id, tried, trace, route="local")
         return await self._escalate(ask, query_id, trace, deadline, tried)
 
@@ -139,8 +139,8 @@ class Answerer:
             evidence = await self._focus.narrow(question, list(passages.values()), budget_tokens=budget_tokens)
         return Retrieval(evidence, found[0].facts)
 
-    async def _try_locally(self, ask: Ask, trace: Trace, deadline: Deadline) -> Tried:
-        """④⑤ Samples over what is here, and the gate's verdict. A failed model counts as a local answer that does not suffice."""
+    async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> Tried:
+        """④⑤ Samples over what is here, and the gate's verdict. Unless the question stays, a failed model only makes it escalate."""
         found = await self._read(ask.question, trace, budget_tokens=self.limits.context_tokens)
         if not found.evidence:
             return Tried(found, GateReport("escalate", "nothing is indexed here"))
@@ -155,7 +155,7 @@ class Answerer:
             samples = await draw(self._generator, messages, fence, sampling, trace, deadline_s=deadline.left_s())
             report = await self._gate.judge(Question(ask.question, samples, probe, nearness), trace, deadline)
         except ModelError as error:
-            if ask.mode == "local" or ask.escalation == "no" or self._cloud is None:
+            if stays or self._cloud is None:
                 raise
             report = GateReport("escalate", f"the model of this site failed: {error.message}")
         return Tried(found, report)
@@ -183,19 +183,22 @@ class Answerer:
         try:
             if self._cloud is None:
                 raise CloudError("this edge has no cloud")
-            question = await asyncio.to_thread(self._sharing.question, ask.question)
-            if ask.escalation == "ask":
-                return self._waiting(query_id, tried, trace, question)
+            departing = await asyncio.to_thread(self._sharing.departing, ask.question, ask.escalation)
+            if departing.escalation == "no":
+                raise Withheld(f"{DENIED} lets no question leave any more")
+            if departing.escalation == "ask":
+                return self._waiting(query_id, tried, trace, departing.text)
             limit_s = min(self.limits.cloud_deadline_s, deadline.left_s())
             with trace.step("cloud") as step:
                 found, sent, received = await self._cloud.ask(
-                    question, query_id=query_id, purpose=ask.purpose, rule=self._sharing.question_rule(), deadline_s=limit_s
+                    departing.text, query_id=query_id, purpose=ask.purpose, rule=departing.rule, deadline_s=limit_s
                 )
                 step.transfer(sent=sent, received=received)
         except CloudError as error:
             log.warning("answered alone: %s", error.message)
-            tried = tried or await self._try_locally(replace(ask, mode="local"), trace, deadline)
-            return self._local_answer(query_id, tried, trace, route="degraded", reason=error.message)
+            tried = tried or await self._try_locally(ask, True, trace, deadline)
+            route: Route = "local" if isinstance(error, Withheld) else "degraded"
+            return self._local_answer(query_id, tried, trace, route=route, reason=error.message)
         report = tried.report if tried else None
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
         return replace(found, query_id=query_id, gate=report, trace=trace.steps())
@@ -220,7 +223,7 @@ class Answerer:
         trace, requester = Trace(), Requester(request.requester, request.purpose)
         withheld = await asyncio.to_thread(self._sharing.withheld, requester)
         if withheld is None:
-            return self._sharing.refused()
+            return await asyncio.to_thread(self._sharing.refused)
         found = await self._read(request.question, trace, budget_tokens=request.budget_tokens, withheld=withheld)
         relevant = [item for item in found.evidence if item.score >= request.min_score]
         return await asyncio.to_thread(serve, requester, relevant, trace.steps())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shared.docs import DOCS
 from shared.guard import Rule, Rules, guarded
 
 NO_BODY = 1024
@@ -43,6 +44,7 @@ RULES: Rules = {
     ("GET", "/v1/policy"): ADMIN,
     ("POST", "/v1/policy/try"): Rule(frozenset({"admin"}), QUESTION),
     ("GET", "/v1/audit"): ADMIN,
+    **DOCS,
 }
 
 GuardedRoute = guarded(RULES)

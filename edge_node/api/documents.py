@@ -102,8 +102,8 @@ async def list_documents(
 
 @router.get("/documents/{document_id}")
 async def get_document(document_id: str, node: Node) -> dict[str, Any]:
-    """One document with its status, counts and, where parked, the reason."""
-    return await asyncio.to_thread(node.documents.get, document_id)
+    """One document with its status, counts and, where parked, the reason; also by the id under which other sites' answers cite it."""
+    return await asyncio.to_thread(node.document, document_id)
 
 
 @router.delete("/documents/{document_id}")

@@ -47,7 +47,7 @@ async def policy(node: Node) -> dict[str, Any]:
 @router.post("/try")
 async def try_policy(body: TryBody, node: Node) -> TryReply:
     """The exact bytes of the next sync and, for a question, of the reply to the requester. Nothing leaves, and no meter counts."""
-    key, current = node.sharing.policy.key, await asyncio.to_thread(node.sharing.current)
+    key, current = await asyncio.to_thread(lambda: (node.sharing.policy.key, node.sharing.is_told()))
     sync = await asyncio.to_thread(shown_sync, node.settings.state_dir) if current else []
     evidence = await shown_evidence(node, body.question, body.requester, body.purpose) if body.question else None
     return TryReply(key, current, tuple(sync), evidence)

@@ -23,6 +23,11 @@ def body_of(record: BaseModel) -> bytes:
     return record.model_dump_json().encode()
 
 
+def always() -> bool:
+    """What holds for a body that no change of the sharing policy takes back."""
+    return True
+
+
 def summaries_body(delta: SummaryDelta) -> bytes:
     """The body of a sync. Raises Unsendable, which quotes nothing of it."""
     return body_of(_made(lambda: DeltaBody.from_record(delta)))

@@ -12,20 +12,21 @@ from typing import Protocol, TypeVar
 import httpx
 
 from edge_node.link.answers import answer_of, check, lines_of, parse
-from edge_node.link.bodies import body_of, question_body, reply_body, summaries_body
+from edge_node.link.bodies import always, body_of, question_body, reply_body, summaries_body
 from edge_node.store.chain import Departure
 from shared.breaker import Breaker
 from shared.deadline import Deadline
-from shared.errors import CloudRefused, CloudUnavailable, SettingsError, StoreError, Unrecorded
+from shared.errors import CloudRefused, CloudUnavailable, SettingsError, StoreError, Unrecorded, Withheld
 from shared.loopback import is_loopback
 from shared.records import Answer, EdgeId, SummaryDelta
 from shared.retry_budget import RetryBudget
 from shared.tls import check_plain_http, client_context
-from shared.wire import DEADLINE_HEADER, NDJSON, Countersigned, Enrolled, Enrolment, EvidenceReply, Head, PollReply, Rotation
+from shared.wire import DEADLINE_HEADER, NDJSON, Countersigned, Enrolled, Enrolment, EvidenceReply, Head, Heads, PollReply, Rotation
 
 MAX_BODY_BYTES = 2**20
 T = TypeVar("T")
 Read = Callable[[bytes], T]
+Holds = Callable[[], bool]  # whether what is to be sent still may leave
 ENROLLED: Read[Enrolled] = partial(parse, Enrolled)
 SIGHT: Read[Countersigned] = partial(parse, Countersigned)
 PAUSES_S = (0.1, 0.4, 1.6)  # before an attempt is repeated
@@ -50,6 +51,7 @@ class Records(Protocol):
 class CloudClient:
     """Speaks to one cloud for one edge. Every method raises CloudUnavailable, CloudRefused, Unsendable or Unrecorded, and nothing else.
 
+    Those that ask before each attempt whether what they send still ``holds`` raise Withheld where it does not.
     Each body is in the ledger before its first byte leaves, and each attempt to send it is a record.
     """
 
@@ -87,11 +89,11 @@ class CloudClient:
         """Learn what the cloud knows of us."""
         return await self._send(ENROLLED, "GET", f"/v1/edges/{self.edge}", None, deadline_s)
 
-    async def push(self, delta: SummaryDelta, *, rule: str = "", deadline_s: float = 60.0) -> tuple[Enrolled, int]:
+    async def push(self, delta: SummaryDelta, *, rule: str = "", holds: Holds = always, deadline_s: float = 60.0) -> tuple[Enrolled, int]:
         """Send a delta; returns what the cloud knows now, and the bytes sent. CloudRefused(reason="resync") asks for a snapshot."""
         ids = (*(summary.summary_id for summary in delta.upserts), *delta.removals)
         departure = Departure("summaries", self.recipient, summaries_body(delta), rule=rule, subject=str(delta.version), items=ids)
-        known = await self._repeat(ENROLLED, "PUT", f"/v1/edges/{self.edge}/summaries", departure, deadline_s)
+        known = await self._repeat(ENROLLED, "PUT", f"/v1/edges/{self.edge}/summaries", departure, deadline_s, holds)
         return known, len(departure.body)
 
     async def poll(self, *, wait_s: float) -> PollReply:
@@ -99,7 +101,15 @@ class CloudClient:
         return await self._send(partial(parse, PollReply), "POST", f"/v1/edges/{self.edge}/poll?wait_s={wait_s}", None, wait_s + 10.0)
 
     async def reply(
-        self, request_id: str, reply: EvidenceReply, *, requester: str = "", purpose: str = "", rule: str = "", deadline_s: float = 30.0
+        self,
+        request_id: str,
+        reply: EvidenceReply,
+        *,
+        requester: str = "",
+        purpose: str = "",
+        rule: str = "",
+        holds: Holds = always,
+        deadline_s: float = 30.0,
     ) -> None:
         """Answer a request."""
         departure = Departure(
@@ -112,7 +122,7 @@ class CloudClient:
             subject=request_id,
             items=tuple(item.chunk_id for item in reply.evidence),
         )
-        await self._repeat(bytes, "POST", f"/v1/edges/{self.edge}/replies/{request_id}", departure, deadline_s, done=(404, 409))
+        await self._repeat(bytes, "POST", f"/v1/edges/{self.edge}/replies/{request_id}", departure, deadline_s, holds, done=(404, 409))
 
     async def head(self, head: Head, *, deadline_s: float = 10.0) -> Countersigned:
         """Show where our ledger stands. CloudRefused(reason="ledger_fork"): the cloud has seen another record of this number."""
@@ -127,6 +137,11 @@ class CloudClient:
             if error.status == 404:
                 return None
             raise
+
+    async def heads(self, after: Head | None = None, *, deadline_s: float = 10.0) -> list[Countersigned]:
+        """The next page of all heads that the cloud has seen, by epoch and number; empty: there are no more."""
+        query = httpx.QueryParams({"epoch": after.epoch, "after": after.seq} if after else {})
+        return (await self._send(partial(parse, Heads), "GET", f"/v1/edges/{self.edge}/ledger/heads?{query}", None, deadline_s)).heads
 
     async def ask(self, question: str, *, query_id: str, purpose: str = "", rule: str = "", deadline_s: float) -> tuple[Answer, int, int]:
         """Escalate a question; returns the cloud's answer, bytes sent and bytes received.
@@ -154,17 +169,19 @@ class CloudClient:
             async for line in lines_of(response.headers.get("content-type", ""), _pieces(response)):
                 received += len(line) + 1
                 silence.reschedule(asyncio.get_running_loop().time() + self._patience_s)
-                if (answer := answer_of(line)) is not None:
+                if (answer := await asyncio.to_thread(answer_of, line)) is not None:  # long ones take long to be made inert
                     return answer, received
         raise CloudUnavailable("the cloud ended its answer before it was complete")
 
     async def _repeat(
-        self, read: Read[T], method: str, path: str, departure: Departure, deadline_s: float, *, done: tuple[int, ...] = ()
+        self, read: Read[T], method: str, path: str, departure: Departure, deadline_s: float, holds: Holds, *, done: tuple[int, ...] = ()
     ) -> T:
         """Send until the cloud answers, the time is over, or the budget is spent; ``done``: statuses that tell of an earlier attempt."""
         deadline, repeats = Deadline(deadline_s), iter(PAUSES_S)
         heard: tuple[int, ...] = ()
         while True:
+            if not await asyncio.to_thread(holds):
+                raise Withheld("the sharing policy has changed meanwhile")
             try:
                 return await self._send(read, method, path, departure, deadline.left_s())
             except CloudUnavailable:
@@ -206,6 +223,8 @@ class CloudClient:
             told = error if isinstance(error, CloudUnavailable) else _away(error)
             self._breaker.failed()
             self._why = told.message
+            if told is error:
+                raise
             raise told from error
         except CloudRefused:
             self._breaker.succeeded()

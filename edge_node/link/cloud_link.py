@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable
 
 from edge_node.link.cloud_client import CloudClient
 from edge_node.link.sync import LinkState, Sync
+from edge_node.policy.rules import DENIED
 from edge_node.policy.sharing import Served
 from shared.deadline import Deadline
-from shared.errors import CloudError, CloudRefused, DgragError, DiskFailed, DiskFull, Expelled, StoreError
+from shared.errors import CloudError, CloudRefused, DgragError, DiskFailed, DiskFull, Expelled, StoreError, Withheld
 from shared.redacted import redacted
 from shared.wire import Enrolled, EvidenceReply, EvidenceRequest
 
@@ -41,7 +42,7 @@ class CloudLink:
         self._serve = serve
         self._join = join
         self._news = asyncio.Event()
-        self._failures = 0  # in a row
+        self._failures = 0  # in a row, with no line between them that held for as long as the longest wait
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._taken = 0  # evidence requests that run or wait for a slot
         self._replies: set[asyncio.Task[None]] = set()
@@ -131,9 +132,13 @@ class CloudLink:
             await self._sync.show_head()
 
     async def _poll(self) -> None:
+        held = Deadline(BACKOFF_S[-1])
         while True:
             await self._poll_once()
-            self._failures = 0
+            if held.left_s() <= 0:
+                self._failures = 0
+            while len(self._replies) > AT_ONCE + MAX_WAITING:  # a cloud that floods us waits until it has heard that we are busy
+                await asyncio.wait(self._replies, return_when=asyncio.FIRST_COMPLETED)
 
     async def _poll_once(self) -> None:
         polled = await self._client.poll(wait_s=POLL_WAIT_S)
@@ -164,8 +169,11 @@ class CloudLink:
                 requester=request.requester,
                 purpose=request.purpose or "",
                 rule=served.rule,
+                holds=served.holds,
                 deadline_s=max(MIN_REPLY_S, left.left_s()),
             )
+        except Withheld:
+            await self._reply(request, Served(EvidenceReply(refused=DENIED), "the sharing policy has changed meanwhile"), left)
         except CloudError as error:
             log.warning("a reply did not reach the cloud: %s", error.message)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 
 from pydantic import ValidationError
 
@@ -26,12 +27,15 @@ async def join(client: CloudClient, membership: Membership, *, invitation: str =
 
 
 async def rejoin(client: CloudClient, membership: Membership) -> None:
-    """What an edge can do by itself when the cloud does not know its key: finish a rotation, or join a cloud on this machine.
+    """What an edge can do by itself when the cloud does not know its key: finish a rotation, or undo it, or join a cloud on this machine.
+
+    No key is lost on the way: that the cloud does not know one may have been said by somebody else.
 
     Raises CloudRefused (``not_joined``) where an operator's invitation is needed, CloudError, SettingsError.
     """
-    if await asyncio.to_thread(membership.advance):
-        return
+    for turn in (membership.advance, membership.go_back):
+        if await asyncio.to_thread(turn) and await _is_known(client):
+            return
     if not is_loopback(client.host):
         raise CloudRefused(
             f"this edge has not joined the cloud at {client.recipient}, or is not known there any more: ask the cloud's operator for an"
@@ -40,6 +44,16 @@ async def rejoin(client: CloudClient, membership: Membership) -> None:
             reason="not_joined",
         )
     await join(client, membership)
+
+
+async def _is_known(client: CloudClient) -> bool:
+    try:
+        await client.greet()
+    except CloudRefused as error:
+        if error.status != HTTPStatus.UNAUTHORIZED:
+            raise
+        return False
+    return True
 
 
 async def rotate(client: CloudClient, membership: Membership) -> str:

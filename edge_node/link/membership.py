@@ -43,6 +43,7 @@ class Membership(httpx.Auth):
         self._clock = clock
         self._key = state_dir / FOLDER / "edge.key"
         self._next = state_dir / FOLDER / "edge.key.next"
+        self._former = state_dir / FOLDER / "edge.key.former"
         self._cloud = state_dir / FOLDER / "cloud.json"
         self._loaded: tuple[tuple[int, ...], Identity] | None = None
 
@@ -82,10 +83,18 @@ class Membership(httpx.Auth):
         return load_identity(self._next)
 
     def advance(self) -> bool:
-        """Put the next key in the present one's place; False when there is none."""
-        if not self._next.exists():
+        """Put the next key in the present one's place, which is kept; False when there is none."""
+        return self._turn(self._next, self._former)
+
+    def go_back(self) -> bool:
+        """Put the former key in the present one's place, which is to be the next one again; False when there is none."""
+        return self._turn(self._former, self._next)
+
+    def _turn(self, coming: Path, going: Path) -> bool:
+        if not coming.exists():
             return False
-        self._next.replace(self._key)
+        save_identity(going, self.identity())
+        coming.replace(self._key)
         return True
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:

@@ -6,13 +6,15 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from http import HTTPStatus
 from typing import Protocol
 
 from edge_node.link.cloud_client import CloudClient
 from edge_node.store.graph import GraphStore
 from edge_node.store.ledger import Ledger
 from edge_node.store.receipts import ACKNOWLEDGED
-from shared.errors import CloudRefused, CloudUnavailable
+from shared.errors import CloudRefused, CloudUnavailable, Withheld
 from shared.identity import is_signed
 from shared.wire import Countersigned, Enrolled, head_message
 
@@ -22,7 +24,7 @@ log = logging.getLogger("dgrag.edge.link")
 class Release(Protocol):
     """What the sharing policy says of the stored summaries."""
 
-    def current(self) -> bool:
+    def is_told(self) -> bool:
         """Whether all of them were made under the policy in force; otherwise none is sent."""
 
     def rule(self) -> str:
@@ -53,6 +55,7 @@ class Sync:
         self._state = state
         self._cloud_key = cloud_key  # pinned when the edge joined; base64
         self._one = asyncio.Lock()
+        self._restored = False  # in this run; once is all that an honest cloud can show us
 
     @property
     def done(self) -> bool:
@@ -65,29 +68,45 @@ class Sync:
             while self._state.connected and not self.done:
                 rule = await asyncio.to_thread(self._release.rule)
                 delta = await asyncio.to_thread(self._graph.delta, epoch=self._state.epoch, version=max(self._state.version, 0))
-                if not await asyncio.to_thread(self._release.current):  # asked after the read: what was read before obeyed no later policy
+                if not await asyncio.to_thread(self._release.is_told):  # asked after the read: what was read before obeyed no later policy
                     return
                 if rule != await asyncio.to_thread(self._release.rule):  # which has meanwhile changed, and everything obeys the new one
                     continue
                 try:
-                    known, sent = await self._client.push(delta, rule=rule)
+                    known, sent = await self._client.push(delta, rule=rule, holds=partial(self._holds, rule))
+                except Withheld:
+                    continue
                 except CloudRefused as error:
                     if error.reason != "resync" or delta.base_version == 0:
                         raise
                     self._state.epoch = ""  # the cloud knows other summaries of ours than we think: send all of them
                     continue
-                await asyncio.to_thread(self.learn, known)
+                if (known.epoch, known.version) != (delta.epoch, delta.version):
+                    raise CloudUnavailable(f"the cloud was sent version {delta.version} of the summaries, and knows {known.version}")
+                await asyncio.to_thread(self._note, known)
                 self._state.sent_bytes += sent
                 await asyncio.to_thread(self._graph.drop_tombstones, version=self._state.version)
                 log.info("summaries up to version %d sent (%d bytes)", known.version, sent)
 
+    def _holds(self, rule: str) -> bool:
+        return self._release.is_told() and self._release.rule() == rule
+
     def learn(self, known: Enrolled) -> None:
-        """Note what the cloud says it has. One that knows more than we do has seen a later store of ours: this one is a restored one."""
+        """Note what the cloud says it has. One that knows more than we do has seen a later store of ours: this one is a restored one.
+
+        Raises CloudUnavailable where it says so again: this run's history is new to it.
+        """
         if known.epoch == self._graph.epoch() and known.version > self._graph.version():
+            if self._restored:
+                raise CloudUnavailable(f"the cloud claims to know version {known.version}, and this store is at {self._graph.version()}")
             log.warning(
                 "the cloud knows version %d of this store, which is at %d: restored from a backup?", known.version, self._graph.version()
             )
             self._ledger.restored()
+            self._restored = True
+        self._note(known)
+
+    def _note(self, known: Enrolled) -> None:
         version = known.version if known.epoch == self._graph.epoch() else -1
         if self._graph.database.meta(ACKNOWLEDGED) != str(version):
             self._graph.database.set_meta(ACKNOWLEDGED, str(version))
@@ -96,9 +115,10 @@ class Sync:
     async def compare_heads(self) -> None:
         """A record of this history that the cloud has seen, and that is not here: the store is a restored one. Raises CloudError."""
         seen = await self._client.newest_head()
-        if seen is not None and not await asyncio.to_thread(self._ledger.holds, seen.head):
+        if seen is not None and not self._restored and not await asyncio.to_thread(self._ledger.holds, seen.head):
             log.warning("the cloud has seen record %d of this edge's ledger, which is not here: restored from a backup?", seen.head.seq)
             await asyncio.to_thread(self._ledger.restored)
+            self._restored = True
 
     async def show_head(self) -> None:
         """Have the end of the ledger countersigned, if there is anything new. Raises CloudError."""
@@ -108,7 +128,13 @@ class Sync:
             try:
                 seen = await self._client.head(head)
             except CloudRefused as error:
-                log.error("the cloud does not countersign record %d of the ledger: %s", head.seq, error.message)
+                often = error.status == HTTPStatus.TOO_MANY_REQUESTS  # a later head says more
+                log.log(
+                    logging.DEBUG if often else logging.ERROR,
+                    "the cloud does not countersign record %d of the ledger: %s",
+                    head.seq,
+                    error.message,
+                )
                 return
             if seen.head != head:
                 raise CloudUnavailable("the cloud has countersigned another record than the one it was shown")

@@ -28,10 +28,18 @@ class PolicyFile:
         self._unreadable_since = 0.0  # monotonic seconds
         self._read: tuple[bytes | str, Policy] | None = None  # content, or why there is none, and what it means
 
-    def open(self) -> None:
-        """At the first start of a store write the standard policy, if there is no file. What fails leaves a policy that shares nothing."""
-        if self._database.meta(SEEN, ""):
+    def open(self, *, named: bool = False) -> None:
+        """At the first start of a store write the standard policy, if there is no file; never one that the owner ``named``, and misspelt.
+
+        What is not there leaves a policy that shares nothing.
+        """
+        if self._database.meta(SEEN):
             return
+        if not named:
+            self._write_standard()
+        self._database.set_meta(SEEN, "1")
+
+    def _write_standard(self) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("x", encoding="utf-8") as file:
@@ -40,7 +48,6 @@ class PolicyFile:
             pass
         except OSError as error:
             log.error("the standard sharing policy cannot be written: %s", error.strerror)
-        self._database.set_meta(SEEN, "1")
 
     def current(self) -> Policy:
         """The policy in force. Never raises: what cannot be read shares nothing, and says why in ``fault``."""

@@ -10,6 +10,8 @@ from edge_node.policy.rules import Daily
 from shared.ports import Clock
 
 DAY_S = 86_400.0
+NO_LIMIT = Daily()
+MAX_NAMES = 10_000  # of requesters that are remembered
 
 
 class Spent(Protocol):
@@ -31,48 +33,77 @@ class Spent(Protocol):
 class Spending(Protocol):
     """The ledger, as far as it is needed here."""
 
-    def spent(self, requester: str, *, since: float) -> Spent:
-        """What a requester was sent since a time (seconds since the epoch)."""
+    def spent(self, requester: str | None, *, since: float) -> Spent:
+        """What a requester, or all of them together (None), were sent since a time (seconds since the epoch)."""
+
+
+class Limits(Protocol):
+    """A policy, as far as it is needed here."""
+
+    @property
+    def daily(self) -> Daily:
+        """What each requester gets."""
+
+    @property
+    def daily_all(self) -> Daily:
+        """What all of them get together: their names are the cloud's word."""
 
 
 class Meter:
-    """Counts a day (UTC) for each requester; at the first look of a day the ledger says what there was before."""
+    """Counts a day (UTC) for each requester that is limited, and for all; at the first look the ledger says what there was before."""
 
     def __init__(self, ledger: Spending, clock: Clock) -> None:
         self._ledger = ledger
         self._clock = clock
         self._day = -1
-        self._had: dict[str, tuple[int, int, int]] = {}
+        self._had: dict[str | None, tuple[int, int, int]] = {}
         self._lock = Lock()
 
-    def take(self, requester: str, sizes: Sequence[int], daily: Daily) -> int:
+    def take(self, requester: str, sizes: Sequence[int], limits: Limits) -> int:
         """How many of the passages with these sizes (bytes) may go in one reply; they count as sent from now on. 0: none, and no reply."""
         with self._lock:
-            kept = self._allowed(requester, sizes, daily)
-            if kept:
-                replies, passages, size = self._today(requester)
-                self._had[requester] = (replies + 1, passages + kept, size + sum(sizes[:kept]))
+            kept = self._allowed(requester, sizes, limits)
+            for who, daily in _asked(requester, limits):
+                if kept and daily != NO_LIMIT:
+                    replies, passages, size = self._today(who)
+                    self._had[who] = (replies + 1, passages + kept, size + sum(sizes[:kept]))
             return kept
 
-    def allowance(self, requester: str, sizes: Sequence[int], daily: Daily) -> int:
+    def allowance(self, requester: str, sizes: Sequence[int], limits: Limits) -> int:
         """The same, and nothing counts as sent."""
         with self._lock:
-            return self._allowed(requester, sizes, daily)
+            return self._allowed(requester, sizes, limits)
 
-    def _allowed(self, requester: str, sizes: Sequence[int], daily: Daily) -> int:
-        replies, passages, size = self._today(requester)
-        kept = len(sizes) if not daily.replies or replies < daily.replies else 0
-        if daily.passages:
-            kept = min(kept, max(0, daily.passages - passages))
-        while daily.bytes and kept and size + sum(sizes[:kept]) > daily.bytes:
-            kept -= 1
+    def _allowed(self, requester: str, sizes: Sequence[int], limits: Limits) -> int:
+        kept = len(sizes)
+        for who, daily in _asked(requester, limits):
+            if daily == NO_LIMIT:
+                self._had.pop(who, None)  # what goes meanwhile is not counted here
+            else:
+                kept = _within(self._today(who), sizes[:kept], daily)
         return kept
 
-    def _today(self, requester: str) -> tuple[int, int, int]:
+    def _today(self, who: str | None) -> tuple[int, int, int]:
         day = int(self._clock.now() // DAY_S)
         if day != self._day:
             self._day, self._had = day, {}
-        if requester not in self._had:
-            spent = self._ledger.spent(requester, since=day * DAY_S)
-            self._had[requester] = (spent.replies, spent.passages, spent.bytes)
-        return self._had[requester]
+        if who not in self._had:
+            if len(self._had) >= MAX_NAMES:
+                self._had.pop(next(iter(self._had)))  # the ledger knows it
+            spent = self._ledger.spent(who, since=day * DAY_S)
+            self._had[who] = (spent.replies, spent.passages, spent.bytes)
+        return self._had[who]
+
+
+def _asked(requester: str, limits: Limits) -> tuple[tuple[str | None, Daily], ...]:
+    return (requester, limits.daily), (None, limits.daily_all)
+
+
+def _within(had: tuple[int, int, int], sizes: Sequence[int], daily: Daily) -> int:
+    replies, passages, size = had
+    kept = len(sizes) if not daily.replies or replies < daily.replies else 0
+    if daily.passages:
+        kept = min(kept, max(0, daily.passages - passages))
+    while daily.bytes and kept and size + sum(sizes[:kept]) > daily.bytes:
+        kept -= 1
+    return kept

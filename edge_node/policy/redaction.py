@@ -6,9 +6,8 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import phonenumbers
 from stdnum import iban, luhn
@@ -18,10 +17,11 @@ from stdnum.us import ssn
 
 from edge_node.policy.patterns import bounded
 from edge_node.policy.rules import Identifier, Redact
+from edge_node.policy.shadow import Shadow
 
 CONTEXT_CHARS = 80  # beside a passage: an identifier that its edge cuts is looked for as a whole
 MASK = "█"
-_GAP = "[ \u00a0\u2009\u202f.\u2010-\u2014-]"  # what stands between groups of digits
+_GAP = "[ ./-]"  # what stands between groups of digits
 _WORD = re.compile(r"[^\W_]+")
 _NAME_GAP_CHARS = 3  # at most so many characters between two words of a name
 _MAX_NAME_WORDS = 12
@@ -30,9 +30,9 @@ _PERSON = re.compile(  # numbers of persons in the United States, Britain and Fr
     rf"(?<!\d)(?:\d{{3}}{_GAP}?\d{{2}}{_GAP}?\d{{4}}|\d{{3}}{_GAP}?\d{{3}}{_GAP}?\d{{4}}|[12](?:{_GAP}?\d){{14}})(?!\d)", re.ASCII
 )
 _RECORD = re.compile(
-    r"\b(?P<code>[A-Z]{1,6}[-/]?\d[\d-]{3,14}\d)\b"
+    r"\b(?P<code>[A-Z]{1,6}[-/_]?\d[\d-]{3,14}\d)\b"
     r"|\b(?:mrn|record|patient|case|chart|file|account|acct|policy|invoice|customer|member|admission|no|nr|number|id)\b"
-    r"[\s.:#-]{0,4}(?:(?:no|nr|number|id)\b[\s.:#-]{0,4})?(?P<number>[A-Z]{0,6}[-/]?\d[\d./-]{2,18}\d)\b",
+    r"[\s.:#-]{0,4}(?:(?:no|nr|number|id)\b[\s.:#-]{0,4})?(?P<number>[A-Z]{0,6}[-/_]?\d[\d./-]{2,18}\d)\b",
     re.IGNORECASE,
 )
 
@@ -54,6 +54,7 @@ class Redactor:
     patterns: tuple[re.Pattern[str], ...]
     names: dict[str, frozenset[tuple[str, ...]]]
     surnames: frozenset[str]
+    key: str  # twelve hex digits, other ones for other names; "": none
 
     @classmethod
     def of(cls, redact: Redact, typed: Iterable[str] = (), common: Collection[str] = ()) -> Redactor:
@@ -65,20 +66,17 @@ class Redactor:
         typed = list(typed)
         found = {words for name in [*typed, *redact.names] if (words := _words(name))}
         names: dict[str, set[tuple[str, ...]]] = {}
-        for words in found:
-            names.setdefault(words[0], set()).add(words[:_MAX_NAME_WORDS])
+        for form in {form for words in found for form in _written(words)}:
+            names.setdefault(form[0], set()).add(form[:_MAX_NAME_WORDS])
+        surnames = frozenset(last_words(typed)) - set(common)
+        known = json.dumps([sorted(found), sorted(surnames)])
         return cls(
             redact,
             tuple(map(bounded, redact.patterns)),
             {first: frozenset(of_it) for first, of_it in names.items()},
-            frozenset(last_words(typed)) - set(common),
+            surnames,
+            hashlib.sha256(known.encode()).hexdigest()[:12] if names else "",
         )
-
-    @property
-    def key(self) -> str:
-        """Twelve hex digits, other ones for other names; "": none."""
-        known = json.dumps([sorted(map(sorted, self.names.values())), sorted(self.surnames)])
-        return hashlib.sha256(known.encode()).hexdigest()[:12] if self.names else ""
 
     @property
     def idle(self) -> bool:
@@ -98,9 +96,14 @@ class Redactor:
         """Everything to be masked, also overlapping."""
         if self.idle:
             return []
-        found = [span for kind in self.redact.identifiers for span in self._identifiers(kind, text)]
-        found += [Span(match.start(), match.end(), "pattern") for pattern in self.patterns for match in pattern.finditer(text)]
-        return found + list(self._names(text))
+        shadow = Shadow.of(text)
+        found = [span for kind in self.redact.identifiers for span in self._identifiers(kind, shadow.text)]
+        found += [*self._patterns(shadow.text), *self._names(shadow.text)]
+        meant = [Span(*shadow.place(span.start, span.end), span.kind) for span in found]
+        return meant if shadow.places is None else meant + list(self._patterns(text))  # which may be written for what stands there
+
+    def _patterns(self, text: str) -> Iterator[Span]:
+        return (Span(match.start(), match.end(), "pattern") for pattern in self.patterns for match in pattern.finditer(text))
 
     def _identifiers(self, kind: Identifier, text: str) -> Iterator[Span]:
         if kind == "phone":
@@ -120,10 +123,8 @@ class Redactor:
             if word in self.surnames and (small or text[start].isupper()):
                 yield Span(start, end, "name")
             for name in self.names.get(word, ()):
-                run = words[row : row + len(name)]
-                near = all(b[0] - a[1] <= _NAME_GAP_CHARS for a, b in pairwise(run))
-                if near and tuple(found for _, _, found in run) == name:
-                    yield Span(start, run[-1][1], "name")
+                if end := _end_of(name, words, row):
+                    yield Span(start, end, "name")
 
 
 def masked(text: str, spans: Collection[Span]) -> str:
@@ -171,7 +172,28 @@ def last_words(names: Iterable[str]) -> set[str]:
 
 
 def _words(name: str) -> tuple[str, ...]:
-    return tuple(_plain(word) for word in _WORD.findall(name))
+    return tuple(_plain(word) for word in _WORD.findall(Shadow.of(name).text))
+
+
+def _written(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """As "Ann Lee", "Lee, Ann" and "AnnLee"."""
+    yield words
+    if len(words) > 1:
+        yield words[-1], *words[:-1]
+        yield ("".join(words),)
+
+
+def _end_of(name: tuple[str, ...], words: Sequence[tuple[int, int, str]], row: int) -> int:
+    """Where the name ends that begins with words[row]; 0: it is another one. An initial may stand between its words."""
+    ends = words[row][1]
+    for wanted in name[1:]:
+        row += 1
+        if row < len(words) and len(words[row][2]) == 1 != len(wanted):
+            ends, row = words[row][1], row + 1
+        if row >= len(words) or words[row][2] != wanted or words[row][0] - ends > _NAME_GAP_CHARS:
+            return 0
+        ends = words[row][1]
+    return ends
 
 
 def _plain(word: str) -> str:

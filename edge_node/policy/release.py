@@ -31,10 +31,22 @@ class SummaryRelease:
 
 @dataclass(frozen=True, slots=True)
 class MergedAgain:
-    """Entities and relations that withheld documents tell of, merged from the others only; what is missing is told of by no other."""
+    """Entities and relations that withheld documents tell of, merged from the others only; what is missing is told of by no other.
+
+    ``parted``: entities of which only a withheld document says that all their names mean one thing. They are here under one name.
+    """
 
     entities: Mapping[str, Entity]
     relations: Mapping[Pair, Relation]
+    parted: frozenset[str] = frozenset()
+
+    def has_entity(self, entity: Entity, release: SummaryRelease) -> bool:
+        """Whether what may be told of it is to be looked up here."""
+        return release.touches(entity) or entity.key in self.parted
+
+    def has_relation(self, pair: Pair, relation: Relation, release: SummaryRelease) -> bool:
+        """Whether what may be told of it is to be looked up here."""
+        return release.touches(relation) or not self.parted.isdisjoint(pair)
 
 
 def documents_of(chunk_ids: Iterable[str]) -> set[DocumentId]:
@@ -43,10 +55,10 @@ def documents_of(chunk_ids: Iterable[str]) -> set[DocumentId]:
 
 
 def released(part: Graph, again: MergedAgain, release: SummaryRelease) -> Graph:
-    """The part as the cloud may know it. ``again`` has everything of the part that ``release`` touches."""
+    """The part as the cloud may know it. ``again`` has everything of the part that withheld documents touch."""
     kept = dict[str, Entity]()
     for key, entity in part.entities.items():
-        told = again.entities.get(key) if release.touches(entity) else entity
+        told = again.entities.get(key) if again.has_entity(entity, release) else entity
         if told is None or len(documents_of(told.chunk_ids)) < release.minimum_support:
             continue
         name = release.redactor.mask(told.name)
@@ -54,7 +66,7 @@ def released(part: Graph, again: MergedAgain, release: SummaryRelease) -> Graph:
             kept[key] = replace(told, name=name)
     relations = dict[Pair, Relation]()
     for pair, relation in part.relations.items():
-        shown = again.relations.get(pair) if release.touches(relation) else relation
+        shown = again.relations.get(pair) if again.has_relation(pair, relation, release) else relation
         if shown is not None and pair[0] in kept and pair[1] in kept:
             words = map(release.redactor.mask, shown.keywords)
             relations[pair] = replace(shown, keywords=tuple(word for word in words if not blotted(word)))

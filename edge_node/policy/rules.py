@@ -93,7 +93,7 @@ class Redact(_Part):
 
 
 class Daily(_Part):
-    """What one requester gets in a day (UTC) at most; 0: no limit."""
+    """What one requester gets in a day (UTC) at most, or all of them together; 0: no limit."""
 
     replies: Count = 0
     passages: Count = 0
@@ -112,6 +112,7 @@ class Policy(_Part):
     exceptions: Annotated[list[Exceptional], Field(max_length=200)] = []
     redact: Redact = Redact()
     daily: Daily = Daily()
+    daily_all: Daily = Daily()
     fault: Annotated[str, Field(exclude=True)] = ""
 
     @model_validator(mode="after")
@@ -184,7 +185,7 @@ def parse(text: str) -> Policy:
 
 
 def _fields_at(where: tuple[int | str, ...]) -> list[str]:
-    parts: dict[str, type[_Part]] = {"exceptions": Exceptional, "redact": Redact, "daily": Daily}
+    parts: dict[str, type[_Part]] = {"exceptions": Exceptional, "redact": Redact, "daily": Daily, "daily_all": Daily}
     part = parts.get(str(where[0]), Policy) if len(where) > 1 else Policy
     return [name for name, field in part.model_fields.items() if not field.exclude]
 
@@ -223,7 +224,12 @@ patterns = []              # as "PAT-[0-9]{6}"
 types = []                 # entity types whose names are masked, as "person"
 names = []
 
-[daily]                    # for each requester; 0: no limit
+[daily]                    # for each requester, by the name that the cloud gives it; 0: no limit
+replies = 0
+passages = 0
+bytes = 0
+
+[daily_all]                # for all requesters together
 replies = 0
 passages = 0
 bytes = 0

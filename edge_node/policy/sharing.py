@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from edge_node.link.bodies import always
 from edge_node.policy.file import PolicyFile
 from edge_node.policy.meter import Meter
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words
 from edge_node.policy.release import SummaryRelease
-from edge_node.policy.rules import DENIED, Daily, Level, Policy
+from edge_node.policy.rules import DENIED, Escalation, Level, Policy
 from edge_node.store.documents import LABELS_CHANGED, DocumentStore
 from edge_node.store.graph import OBEYS, GraphStore
+from edge_node.store.outside_ids import OutsideIds
 from shared.records import DocumentId, Evidence, TraceStep
 from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
 
 MAX_REPLY_BYTES = 250_000  # the cloud reads 256 KiB of a reply
 COMMA_BYTES = 1
-Allowed = Callable[[str, Sequence[int], Daily], int]  # how many passages of these sizes a requester gets today
+Allowed = Callable[[str, Sequence[int], Policy], int]  # how many passages of these sizes a requester gets today
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +32,32 @@ class Requester:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A reply, and the rule of each of its passages for the ledger."""
+    """A reply, and the rule of each of its passages for the ledger. ``holds``: whether policy and labels still are what it was made by."""
 
     reply: EvidenceReply
     rule: str
+    holds: Callable[[], bool] = always
+
+
+@dataclass(frozen=True, slots=True)
+class Departing:
+    """What one policy says of a question: whether it may leave, as which text, and by which rule; both "" where it may not."""
+
+    escalation: Escalation
+    text: str = ""
+    rule: str = ""
 
 
 class Sharing:
-    """Asks the file anew each time. Reads disk and store: to be called in a thread."""
+    """Asks the file anew each time. Reads disk and store: to be called in a thread. Raises DiskFull and DiskFailed when it is made."""
 
     def __init__(self, file: PolicyFile, documents: DocumentStore, graph: GraphStore, meter: Meter) -> None:
         self._file = file
         self._documents = documents
         self._graph = graph
         self._meter = meter
+        self._redacting: tuple[tuple[str, int, int], Redactor] | None = None  # the last one with names of types, and what it was made of
+        self.outside_ids = OutsideIds(documents.database)
 
     @property
     def policy(self) -> Policy:
@@ -53,13 +67,13 @@ class Sharing:
     def view(self) -> dict[str, str | bool]:
         """For the status: which policy is in force, why it shares nothing if it does not, and whether the summaries obey it already."""
         policy = self.policy
-        return {"key": policy.key, "fault": policy.fault, "current": self.current()}
+        return {"key": policy.key, "fault": policy.fault, "current": self.is_told()}
 
     # ------------------------------------------------------------ summaries
 
     def summaries(self) -> SummaryRelease:
         """What summaries may tell now."""
-        changed = self._documents.database.meta(LABELS_CHANGED, "0")  # before the labels are read
+        changed = self._labels_changed()  # before the labels are read
         policy = self._file.lasting()
         redactor = self._redactor(policy)
         sets = self._documents.label_sets()
@@ -71,18 +85,20 @@ class Sharing:
             redactor,
         )
 
-    def current(self) -> bool:
+    def is_told(self) -> bool:
         """Whether all stored summaries obey the policy and the labels as they are now; not known while a policy is just being saved."""
-        policy = self.policy
-        if self._file.lasting() is not policy:
+        if self._file.lasting() is not self.policy:
             return False
-        now = f"{policy.summaries_key}:{self._documents.database.meta(LABELS_CHANGED, '0')}"
         obeyed = self._graph.database.meta(OBEYS, "").rpartition(":")[0]
-        return obeyed == now or self._graph.database.row("SELECT 1 FROM summaries WHERE removed = 0 LIMIT 1") is None
+        return obeyed == self.wanted() or self._graph.database.row("SELECT 1 FROM summaries WHERE removed = 0 LIMIT 1") is None
+
+    def wanted(self) -> str:
+        """What of policy and labels the summaries should obey."""
+        return f"{self._file.lasting().summaries_key}:{self._labels_changed()}"
 
     def rule(self) -> str:
         """What lets summaries go, for the ledger."""
-        return f"summaries; policy {self.policy.key}, labels {self._documents.database.meta(LABELS_CHANGED, '0')}"
+        return f"summaries; policy {self.policy.key}, labels {self._labels_changed()}"
 
     # ------------------------------------------------------------ evidence
 
@@ -103,22 +119,24 @@ class Sharing:
         return self._served(requester, found, trace, self._meter.allowance)
 
     def _served(self, requester: Requester, found: Sequence[Evidence], trace: Sequence[TraceStep], allowed: Allowed) -> Served:
-        policy = self.policy
+        policy, changed = self.policy, self._labels_changed()
         redactor = self._redactor(policy)
         labels = self._documents.labels_of([item.document_id for item in found])
         parcel = list[tuple[EvidenceBody, str]]()
         for item in found[:MAX_EVIDENCE]:
-            granted, rule = _granted(policy, labels.get(item.document_id), requester)
+            versions = labels.get(item.document_id, [None])
+            granted, rule = min((_granted(policy, of_it, requester) for of_it in versions), key=lambda one: one[0])
             if granted >= Level.EVIDENCE:
                 quotable = granted >= Level.FULL
                 parcel.append((EvidenceBody.from_record(self._narrowed(item, policy, redactor, quotable=quotable)), rule))
         empty = len(EvidenceReply(trace=list(trace)).model_dump_json())
         sizes = _fitting([len(body.model_dump_json().encode()) + COMMA_BYTES + empty * (not row) for row, (body, _) in enumerate(parcel)])
-        kept = allowed(requester.name, sizes, policy.daily) if sizes else 0
+        kept = allowed(requester.name, sizes, policy) if sizes else 0
         if policy.fault or (sizes and not kept):
             return self.refused(f"{DENIED}: the limit of the day" if sizes else DENIED)
         reply = EvidenceReply(evidence=[body for body, _ in parcel[:kept]], trace=list(trace))
-        return Served(reply, f"{_listed([rule for _, rule in parcel[:kept]])}; policy {policy.key}")
+        rule = f"{_listed([rule for _, rule in parcel[:kept]])}; policy {policy.key}"
+        return Served(reply, rule, lambda: (self.policy.key, self._labels_changed()) == (policy.key, changed))
 
     def refused(self, why: str = DENIED) -> Served:
         """A reply without evidence; it names no document."""
@@ -126,30 +144,52 @@ class Sharing:
 
     def _narrowed(self, item: Evidence, policy: Policy, redactor: Redactor, *, quotable: bool) -> Evidence:
         start, end = item.span
-        text = redactor.mask(item.text)
+        around, begins = (item.text, start)
         if not redactor.idle:
             around, begins = self._documents.around(item.document_id, max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS)
-            if around[start - begins : end - begins] == item.text:
-                text = redactor.mask_within(around, start - begins, end - begins)
+        if around[start - begins : end - begins] == item.text:
+            text = redactor.mask_within(around, start - begins, end - begins)
+        else:
+            text = redactor.mask(item.text)
         text = text[: policy.snippet_chars]
-        return replace(item, document=redactor.mask(item.document), text=text, span=(start, min(end, start + len(text))), quotable=quotable)
+        return replace(
+            item,
+            document_id=self.outside_ids.of(item.document_id),
+            document=redactor.mask(item.document),
+            chunk_id=self.outside_ids.of_chunk(item.chunk_id),
+            text=text,
+            span=(start, min(end, start + len(text))),
+            quotable=quotable,
+        )
+
+    def _labels_changed(self) -> str:
+        return self._documents.database.meta(LABELS_CHANGED, "0")
 
     def _redactor(self, policy: Policy) -> Redactor:
         if not policy.redact.types:
             return Redactor.of(policy.redact)
-        names = self._graph.mentions.names_of_types(policy.redact.types)
-        return Redactor.of(policy.redact, names, self._graph.mentions.common_names(last_words(names)))
+        mentions = self._graph.mentions
+        made_of, last = (policy.key, *mentions.state()), self._redacting  # before the names are read
+        if last is not None and last[0] == made_of:
+            return last[1]
+        names = mentions.names_of_types(policy.redact.types)
+        redactor = Redactor.of(policy.redact, names, mentions.common_names(last_words(names)))
+        self._redacting = (made_of, redactor)
+        return redactor
 
     # ------------------------------------------------------------ questions
 
-    def question(self, text: str) -> str:
-        """The question as it leaves."""
-        return self._redactor(self.policy).mask(text)
+    def escalation(self, client: Escalation | None) -> Escalation:
+        """Whether a question may leave, as things stand; what counts in the end is what ``departing`` says."""
+        return self.policy.escalation(client)
 
-    def question_rule(self) -> str:
-        """What lets it go, for the ledger."""
+    def departing(self, question: str, client: Escalation | None) -> Departing:
+        """What leaves of a question now: one policy decides, masks, and is named."""
         policy = self.policy
-        return f"questions: {policy.questions}; policy {policy.key}"
+        escalation = policy.escalation(client)
+        if escalation == "no":
+            return Departing("no")
+        return Departing(escalation, self._redactor(policy).mask(question), f"questions: {policy.questions}; policy {policy.key}")
 
 
 def _granted(policy: Policy, labels: tuple[str, ...] | None, requester: Requester) -> tuple[Level, str]:

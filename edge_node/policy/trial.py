@@ -42,9 +42,9 @@ async def shown_evidence(node: EdgeNode, question: str, requester: str, purpose:
 @asynccontextmanager
 async def trial(settings: EdgeSettings, parts: Parts) -> AsyncIterator[EdgeNode]:
     """An edge on a copy of the store of ``settings``, settled under its policy, without any line. Raises as ``back_up``, ``build_node``."""
-    policy = settings.policy_file or settings.state_dir / NAME
+    policy = settings.state_dir / NAME
     with copied(settings.state_dir) as folder:
-        there = policy if policy.exists() else folder / NAME  # never write beside the store: a first start would
+        there = settings.policy_file or (policy if policy.exists() else None)  # None: as a first start, but in the copy's folder
         node = build_node(settings.model_copy(update={"state_dir": folder, "policy_file": there, "cloud_url": ""}), parts)
         try:
             await node.strategy.open()

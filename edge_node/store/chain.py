@@ -117,10 +117,17 @@ def faults(entries: Iterable[Entry], heads: Mapping[int, str]) -> Iterator[Fault
         if _forged(entry):
             yield Fault(entry.seq, "the record was changed")
         elif heads.get(entry.seq, entry.hash) != entry.hash:
-            yield Fault(entry.seq, "the record is not the one that the cloud has countersigned")
+            yield unlike(entry.seq, entry.seq)
         seq, previous = entry.seq, entry.hash
     if heads and max(heads) > seq:
-        yield Fault(seq + 1, f"the cloud has countersigned record {max(heads)}, and the ledger ends at {seq}")
+        yield unlike(max(heads), seq)
+
+
+def unlike(seen: int, last: int) -> Fault:
+    """The fault of a ledger that ends at record ``last``, and has not the record ``seen`` that the cloud has countersigned."""
+    if seen > last:
+        return Fault(last + 1, f"the cloud has countersigned record {seen}, and the ledger ends at {last}")
+    return Fault(seen, "the record is not the one that the cloud has countersigned")
 
 
 def _forged(entry: Entry) -> bool:

@@ -6,9 +6,11 @@ import hashlib
 import json
 import logging
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from edge_node.store.database import Database
 from edge_node.store.jobs import DAMAGED, end_jobs, mark_committed, open_job
@@ -20,6 +22,7 @@ from shared.ports import Clock
 from shared.records import Chunk, ChunkId, DocumentId
 
 log = logging.getLogger("dgrag.edge.store")
+Versions: TypeAlias = list[tuple[str, ...] | None]  # the labels of each version of a document
 LABELS_CHANGED = "labels_changed"  # key in meta: how often an indexed document got other labels
 WHOLE = "crc(document_id, name, title, labels, reader) = row_crc"
 HAS_CHUNKS = "EXISTS (SELECT 1 FROM chunks WHERE chunks.document_id = {}.document_id)"
@@ -72,7 +75,7 @@ class DocumentStore:
         """
         identity, now, listed = document_id(name, raw), self.clock.now(), json.dumps(list(labels))
         checksum = crc(identity, name, title, listed, reader)
-        with self.database.write() as tx:
+        with self.database.write() as tx, _labels_watched(tx, name):
             ended = _drop_waiting(tx, name, identity, now)
             known = tx.execute(
                 f"SELECT status, title, labels, reader, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE document_id = ?",
@@ -92,19 +95,18 @@ class DocumentStore:
                     " WHERE document_id = ?",
                     (name, title, listed, raw, crc(raw), reader, checksum, identity),
                 )
-                _labels_changed(tx)
                 ended += end_jobs(tx, identity, now)
                 return Accepted(identity, open_job(tx, identity, now), duplicate=True, ended_jobs=ended)
             if known["labels"] != listed:
                 tx.execute("UPDATE documents SET labels = ?, row_crc = ? WHERE document_id = ?", (listed, checksum, identity))
-                _labels_changed(tx)
             job = tx.execute(f"SELECT job_id {NEWEST_JOB.replace('this.document_id', '?')}", (identity,)).fetchone()
         return Accepted(identity, str(job["job_id"]), duplicate=True, ended_jobs=ended)
 
     def remove(self, identity: DocumentId) -> Removed:
         """Delete a document with all that came from it, and note that in a receipt. Raises NotFound."""
         now = self.clock.now()
-        with self.database.write() as tx:
+        row = self.database.row("SELECT CAST(name AS BLOB) AS name FROM documents WHERE document_id = ?", (identity,))
+        with self.database.write() as tx, _labels_watched(tx, row["name"].decode(errors="replace") if row else ""):
             ended = end_jobs(tx, identity, now)
             chunks = _purge(tx, identity)
             return Removed(write_receipt(tx, identity, chunks=len(chunks), now=now), chunks, ended)
@@ -166,17 +168,25 @@ class DocumentStore:
         return {_labels(row["labels"]) for row in self.database.rows("SELECT DISTINCT CAST(labels AS BLOB) AS labels FROM documents")}
 
     def not_labelled(self, label_sets: Collection[tuple[str, ...]]) -> frozenset[DocumentId]:
-        """The documents whose list of labels is none of these."""
-        query = "SELECT document_id FROM documents WHERE labels NOT IN (SELECT value FROM json_each(?))"
+        """The documents one of whose versions, the served one or the one that waits, has a list of labels that is none of these."""
+        query = (
+            "SELECT document_id FROM documents WHERE name IN"
+            " (SELECT name FROM documents WHERE labels NOT IN (SELECT value FROM json_each(?)))"
+        )
         rows = self.database.rows(query, (json.dumps([json.dumps(list(labels)) for labels in label_sets]),))
         return frozenset(DocumentId(row["document_id"]) for row in rows)
 
-    def labels_of(self, identities: Collection[DocumentId]) -> dict[DocumentId, tuple[str, ...] | None]:
-        """The labels of those of these documents that are there; None where they are damaged."""
-        columns = f"document_id, CAST(labels AS BLOB) AS labels, {WHOLE} AS whole"
-        query = f"SELECT {columns} FROM documents WHERE document_id IN (SELECT value FROM json_each(?))"
-        rows = self.database.rows(query, (json.dumps(list(identities)),))
-        return {DocumentId(row["document_id"]): _labels(row["labels"]) if row["whole"] else None for row in rows}
+    def labels_of(self, identities: Collection[DocumentId]) -> dict[DocumentId, Versions]:
+        """The labels of each version of those of these documents that are there; None where they are damaged."""
+        query = (
+            "SELECT this.document_id AS asked, CAST(version.labels AS BLOB) AS labels,"
+            " crc(version.document_id, version.name, version.title, version.labels, version.reader) = version.row_crc AS whole"
+            " FROM documents this JOIN documents version USING (name) WHERE this.document_id IN (SELECT value FROM json_each(?))"
+        )
+        found = defaultdict[DocumentId, Versions](list)
+        for row in self.database.rows(query, (json.dumps(list(identities)),)):
+            found[row["asked"]].append(_labels(row["labels"]) if row["whole"] else None)
+        return dict(found)
 
     def around(self, identity: DocumentId, start: int, end: int) -> tuple[str, int]:
         """A document's text from the chunks that meet characters [start, end), blanks where none has it; and the place of its first one."""
@@ -189,8 +199,18 @@ class DocumentStore:
         return text, begins
 
 
-def _labels_changed(tx: sqlite3.Connection) -> None:
-    tx.execute("INSERT INTO meta VALUES (?, '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1", (LABELS_CHANGED,))
+@contextmanager
+def _labels_watched(tx: sqlite3.Connection, name: str) -> Iterator[None]:
+    """Count what happens in here as a change of labels, where a version of this name stays and the versions' labels are others."""
+    before = _labels_under(tx, name)
+    yield
+    after = _labels_under(tx, name)
+    if before and after and before != after:
+        tx.execute("INSERT INTO meta VALUES (?, '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1", (LABELS_CHANGED,))
+
+
+def _labels_under(tx: sqlite3.Connection, name: str) -> set[bytes]:
+    return {row["labels"] for row in tx.execute("SELECT CAST(labels AS BLOB) AS labels FROM documents WHERE name = ?", (name,))}
 
 
 def _labels(stored: bytes) -> tuple[str, ...] | None:

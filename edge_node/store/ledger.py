@@ -7,9 +7,10 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
+from itertools import groupby, islice
 from pathlib import Path
 
-from edge_node.store.chain import COLUMNS, RECORDS, Departure, Entry, Fault, entry_of, faults, follow
+from edge_node.store.chain import COLUMNS, RECORDS, Departure, Entry, Fault, entry_of, faults, follow, unlike
 from edge_node.store.database import Database
 from shared.errors import NotFound, StoreError
 from shared.ports import Clock
@@ -45,11 +46,11 @@ class Ledger:
         with self._database.write() as tx:
             renew_history(tx, at=self._clock.now())
 
-    def spent(self, requester: str, *, since: float) -> Spent:
-        """What a requester was sent since a time (seconds since the epoch)."""
+    def spent(self, requester: str | None, *, since: float) -> Spent:
+        """What a requester, or all of them together (None), were sent since a time (seconds since the epoch)."""
         row = self._database.row(
             "SELECT count(*), coalesce(sum(json_array_length(items)), 0), coalesce(sum(bytes), 0) FROM egress"
-            " WHERE requester = ? AND at >= ? AND kind = 'evidence'",
+            " WHERE requester = coalesce(?, requester) AND at >= ? AND kind = 'evidence'",
             (requester, since),
         )
         return Spent(*row) if row else Spent(0, 0, 0)
@@ -127,12 +128,27 @@ def read_newest(connection: sqlite3.Connection, *, limit: int, since: float = 0.
     return [entry_of(row) for row in rows][::-1]
 
 
-def read_faults(connection: sqlite3.Connection, seen: Head | None = None) -> list[Fault]:
-    """As ``Ledger.verify``; ``seen`` is the newest head that the cloud itself shows."""
-    heads = _heads(connection.execute(_HEADS))
-    if seen is not None:
-        heads[seen.seq] = seen.hash
-    return list(faults(read_entries(connection), heads))
+def read_faults(connection: sqlite3.Connection, seen: Iterable[Head] = ()) -> list[Fault]:
+    """As ``Ledger.verify``; ``seen`` are all heads that the cloud itself shows, by epoch and number."""
+    found = list(faults(read_entries(connection), _heads(connection.execute(_HEADS))))
+    for _, heads in groupby(seen, key=lambda head: head.epoch):
+        found += islice((fault for head in heads if (fault := _unlike(connection, head))), 1)  # what follows follows from it
+    return list(dict.fromkeys(found))
+
+
+def _unlike(connection: sqlite3.Connection, head: Head) -> Fault | None:
+    """What is wrong where the cloud has countersigned a head; after a restore records are lost by right, and the ledger says where."""
+    if connection.execute("SELECT 1 FROM egress WHERE seq = ? AND hash = ?", (head.seq, head.hash)).fetchone():
+        return None
+    (restored,) = connection.execute(
+        "SELECT min(seq) FROM egress WHERE kind = 'restored' AND seq >"
+        " (SELECT coalesce(max(seq), 0) FROM egress WHERE kind = 'restored' AND subject = ?)",
+        (head.epoch,),
+    ).fetchone()
+    if restored:
+        return Fault(restored, f"record {head.seq} of the time before is not here: lost when the store was restored, as this record says")
+    (last,) = connection.execute("SELECT coalesce(max(seq), 0) FROM egress").fetchone()
+    return unlike(head.seq, last)
 
 
 def _heads(rows: Iterable[sqlite3.Row]) -> dict[int, str]:

@@ -14,7 +14,7 @@ from edge_node.store.documents import delete_chunks, insert_chunks, purge_others
 from edge_node.store.vectors import VectorRows, insert_vectors
 from shared.checksum import crc, is_text
 from shared.errors import NotFound
-from shared.records import Chunk, ChunkId, EntityMention, RelationMention
+from shared.records import Chunk, ChunkId, EntityMention, RelationMention, document_of
 
 log = logging.getLogger("dgrag.edge.store")
 Pair = tuple[str, str]  # the ends of a relation, the lesser first
@@ -138,6 +138,20 @@ class MentionStore:
         query = f"SELECT long, short FROM definitions WHERE long IN {KEYS} UNION SELECT long, short FROM definitions WHERE short IN {KEYS}"
         listed = json.dumps(list(keys))
         return {(row["long"], row["short"]) for row in self._database.rows(query, (listed, listed))}
+
+    def definitions_outside(self, keys: Collection[str], withheld: Collection[str]) -> set[tuple[str, str]]:
+        """The (long, short) with ``long`` among ``keys`` that some document tells of which is not ``withheld``."""
+        query = f"SELECT long, short, chunk_id FROM definitions WHERE long IN {KEYS}"
+        rows = self._database.rows(query, (json.dumps(list(keys)),))
+        return {(row["long"], row["short"]) for row in rows if document_of(row["chunk_id"]) not in withheld}
+
+    def state(self) -> tuple[int, int]:
+        """Two numbers that are others after any change of mentions, definitions or aliases."""
+        row = self._database.row(
+            "SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0) AS last,"
+            " coalesce((SELECT min(seq) FROM changes), 0) AS first"
+        )
+        return (row["last"], row["first"]) if row else (0, 0)
 
     def chunk_documents(self, chunk_ids: Collection[str]) -> dict[str, str]:
         """Document id of each of the chunks."""

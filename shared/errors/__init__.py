@@ -8,6 +8,7 @@ DgragError
 │   ├── Unauthenticated       nobody known stands behind the request (401); `reason` is a stable word
 │   ├── Forbidden             the caller may not, whatever it sends
 │   │   └── Expelled              an operator has shut the edge out
+│   ├── DeadlinePassed        not done within the caller's own time
 │   ├── Overloaded            too much at once, or from this caller (429, 503): `retry_after_s`
 │   └── Conflict              does not fit the present state
 │       ├── ResyncNeeded          the cloud needs a snapshot of the edge's summaries first
@@ -41,6 +42,7 @@ from shared.errors.cloud import CloudError, CloudRefused, CloudUnavailable, Unre
 from shared.errors.model import ModelError, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.errors.request import (
     Conflict,
+    DeadlinePassed,
     Expelled,
     Forbidden,
     InputError,
@@ -60,6 +62,7 @@ __all__ = [
     "CloudRefused",
     "CloudUnavailable",
     "Conflict",
+    "DeadlinePassed",
     "DgragError",
     "DiskFailed",
     "DiskFull",

@@ -17,6 +17,9 @@ class CloudUnavailable(CloudError):
 
     code = "cloud_unavailable"
 
+    def __init__(self, message: str, *, next_step: str = "see that the cloud runs, and that its URL is right") -> None:
+        super().__init__(message, next_step=next_step)
+
 
 class CloudRefused(CloudError):
     """The cloud understood the request and said no."""

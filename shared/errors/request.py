@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from shared.errors.base import DgragError
 
+LISTED = frozenset({"document", "edge", "key", "receipt"})  # what a verb or a route lists
+
 
 class InputError(DgragError):
     """What the caller sent cannot be used."""
@@ -38,12 +40,17 @@ class TooLarge(InputError):
 
 
 class NotFound(InputError):
-    """No such document, job, edge or request."""
+    """No such document, job, edge or request.
+
+    >>> NotFound("key", "ops").next_step, NotFound("store", "ward").next_step
+    ('list the keys to see which exist', 'check what you have given')
+    """
 
     code = "not_found"
 
     def __init__(self, kind: str, identity: str) -> None:
-        super().__init__(f"there is no {kind} {identity!r} here", next_step=f"list the {kind}s to see which exist")
+        step = f"list the {kind}s to see which exist" if kind in LISTED else "check what you have given"
+        super().__init__(f"there is no {kind} {identity!r} here", next_step=step)
 
 
 class Unauthenticated(InputError):
@@ -68,6 +75,15 @@ class Overloaded(InputError):
         super().__init__(message, next_step=f"try again in {retry_after_s:.0f} s")
         self.retry_after_s = retry_after_s
         self.of_caller = of_caller
+
+
+class DeadlinePassed(InputError):
+    """The work was not done within the time that the caller itself has set."""
+
+    code = "deadline_passed"
+
+    def __init__(self, *, deadline_s: float) -> None:
+        super().__init__(f"there was no answer within your own deadline of {deadline_s:.1f} s", next_step="ask again with more time")
 
 
 class Forbidden(InputError):

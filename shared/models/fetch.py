@@ -56,7 +56,7 @@ def fetch(
     folder = models_dir / model.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder), http or httpx.Client() as client:
+        with _locked(folder), http or hub.client() as client:
             for file in model.files:
                 if not is_verified(file, folder / file.name):
                     _Fetch(file, folder, models_dir / WHEELS_FOLDER, progress, sources).run(client)

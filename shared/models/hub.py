@@ -12,6 +12,11 @@ TIMEOUT = httpx.Timeout(30.0, connect=3.0)  # a site without a way out should le
 ATTEMPTS = 3
 
 
+def client() -> httpx.Client:
+    """A client that checks certificates (certifi's authorities, or those of SSL_CERT_FILE) over TLS 1.2 or newer."""
+    return httpx.Client()
+
+
 def download(http: httpx.Client, url: str, part: Path, *, size: int, report: Callable[[int], None]) -> bool:
     """Bring ``part`` to ``size`` bytes; ``report`` gets the bytes so far. False when the hub cannot give the file now.
 

@@ -1,5 +1,6 @@
 import asyncio
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,17 @@ async def test_joining_and_greeting_say_what_the_cloud_knows(service, kit):
     assert (await service.http.put("/v1/edges/ward/summaries", json=body)).json() == known
     assert (await service.http.get("/v1/edges/ward")).json() == known
     assert (await kit.join(service.http, "ward")).json() == known
+
+
+async def test_a_cloud_that_has_stopped_holds_no_file_open(tmp_path, kit):
+    async with kit.running(tmp_path):
+        assert open_files(tmp_path)
+    assert open_files(tmp_path) == []
+
+
+def open_files(folder):
+    links = [descriptor.readlink() for descriptor in Path("/proc/self/fd").iterdir() if descriptor.is_symlink()]
+    return [link for link in links if link.is_relative_to(folder)]
 
 
 async def test_a_delta_sent_twice_counts_once(service, kit):

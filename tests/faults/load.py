@@ -88,11 +88,12 @@ def completion(asked):
 
 
 @contextlib.asynccontextmanager
-async def edge_process(folder, model_url):
-    """The edge in a process of its own; yields its pid and a client."""
+async def edge_process(folder, model_url, **settings):
+    """The edge in a process of its own, with further settings of its own; yields its pid and a client."""
     port = free_port()
     command = (sys.executable, "-m", "tests.faults.edge_process", str(folder), str(port), model_url)
-    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT)
+    chosen = {f"DGRAG_EDGE_{name.upper()}": str(value) for name, value in settings.items()}
+    process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env={**os.environ, **chosen})
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
     try:
         async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", limits=limits, timeout=60, trust_env=False) as http:
@@ -162,10 +163,10 @@ async def capacity(http, *, seconds, at_once=4):
     return len(warm_up.accepted_s) / seconds
 
 
-async def under_load(folder, *, seconds, times=4):
+async def under_load(folder, *, seconds, times=4, **settings):
     """The whole run: what it showed."""
     figures, loop = Figures(), asyncio.get_running_loop()
-    async with stub_model() as model_url, edge_process(folder, model_url) as (pid, http):
+    async with stub_model() as model_url, edge_process(folder, model_url, **settings) as (pid, http):
         await http.post("/v1/documents", json={"name": "a.md", "text": "Juniper Ward reported the failure of four infusion pumps."})
         figures.capacity = await capacity(http, seconds=2)
         figures.offered, baseline = figures.capacity * times, rss_mb(pid)

@@ -1,12 +1,15 @@
 """R14: thousands of mixed requests to an edge and a cloud; nothing in the process may grow with them.
 
-``python -m tests.faults.soak 100000`` is the long run; ``--leak 1024`` is the null control: so many bytes are kept of each request.
+``python -m tests.faults.soak 100000`` is the long run; ``--leak 1024`` adds the null control: so many bytes are kept of each of further
+requests.
 Edge and cloud share the process; the line between them is a real socket, signed. All texts come from small sets: what is learnt of
 them is learnt in the warm-up.
 """
 
 import argparse
 import asyncio
+import ctypes
+import gc
 import logging
 import os
 import random
@@ -23,13 +26,15 @@ from shared import sqlite
 from shared.sqlite import connect
 from tests.faults.report import campaign, tell
 from tests.faults.steps import SECOND, WARDS
-from tests.faults.test_fan_out import cloud_on_a_socket
+from tests.support.cloud_socket import cloud_on_a_socket
 from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until
 
+LIBC, M_ARENA_MAX = ctypes.CDLL(None), -8
 ROUND = 100  # requests between two looks
 AT_ONCE = 4
-WARM_UP = 0.4  # share of the looks
+WARM_UP = 0.6  # share of the looks
+LEAKING = 1_000  # requests of the null control
 Z = 1.645  # of the upper 95 % bound of a slope
 QUESTIONS = [f"Which {what} did {who} report?" for what in ("lot", "pump", "failure") for who in ("Juniper Ward", "the depot", "Anna Holm")]
 TEXTS = {**WARDS, "second.md": SECOND}
@@ -67,6 +72,8 @@ class Look:
 
 
 def look(requests, folder):
+    gc.collect()
+    LIBC.malloc_trim(0)  # what the allocator keeps of freed memory is megabytes more or less, and no leak
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return Look(
         requests,
@@ -150,7 +157,7 @@ class Client:
 
 async def soak(folder, requests, report, *, leak):
     """Send them; the figures go into the report."""
-    kept, looks, generator = [], [], scripted("I do not know.")
+    kept, looks, leaking, generator = [], [], LEAKING if leak else 0, scripted("I do not know.")
     async with (
         cloud_on_a_socket(folder / "cloud") as (cloud, url),
         httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as operator,
@@ -163,27 +170,32 @@ async def soak(folder, requests, report, *, leak):
         await until(lambda: edge.node.link.in_sync)
         client = Client(edge.http, operator, random.Random(7))
 
-        async def worker():
+        async def worker(size):
             for _ in range(ROUND // AT_ONCE):
                 await client.one()
-                kept.append(bytearray(leak))
+                if size:
+                    kept.append(bytearray(size))
 
-        for done in range(ROUND, requests + 1, ROUND):
-            await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
+        for done in range(ROUND, requests + leaking + 1, ROUND):
+            await asyncio.gather(*(worker(leak if done > requests else 0) for _ in range(AT_ONCE)))
             await edge.settled()
             generator.prompts.clear()
             cloud.models.generator.prompts.clear()
-            if not leak:
-                kept.clear()
             looks.append(look(done, folder))
-    judge(looks, client, report)
+    rounds = requests // ROUND
+    judge(looks[:rounds], client, report)
+    if leak:
+        report.figures["KB a request, leaking"], _ = growth(looks[rounds:])
+
+
+def growth(looks):
+    return slope([one.requests for one in looks], [one.resident_kb for one in looks])
 
 
 def judge(looks, client, report):
     warm = looks[int(len(looks) * WARM_UP) :]
-    x = [one.requests for one in warm]
     report.points = looks[-1].requests
-    grown, bound = slope(x, [one.resident_kb for one in warm])
+    grown, bound = growth(warm)
     report.figures |= {"sent": client.sent, "KB a request": grown, "KB a request, 95 % bound": bound}
     report.figures |= {"resident MB": [round(one.resident_kb / 1024, 1) for one in looks[:: max(1, len(looks) // 20)]]}
     quarter = max(1, len(warm) // 4)
@@ -209,6 +221,7 @@ def main():
     chosen = options.parse_args()
     logging.disable()
     sqlite.connect = small_caches
+    LIBC.mallopt(M_ARENA_MAX, 1)  # one for each thread would each have its own slack
     with campaign() as (report, top):
         asyncio.run(soak(top, chosen.requests, report, leak=chosen.leak))
     tell(report)

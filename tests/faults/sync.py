@@ -22,7 +22,7 @@ from edge_node.store.ledger import Ledger
 from shared.breaker import Breaker
 from shared.clock import SystemClock
 from shared.retry_budget import RetryBudget
-from tests.flows.test_federation import running_cloud
+from tests.support.federation import federation_cloud
 from tests.support.partition import commit_texts
 from tests.support.waiting import until
 
@@ -35,7 +35,7 @@ STEPS = 8
 class Everything:
     """Implements Release: a policy that never changes."""
 
-    def current(self):
+    def is_told(self):
         return True
 
     def rule(self):
@@ -96,7 +96,7 @@ class World:
 
     async def start_cloud(self):
         await self.cloud_stack.aclose()
-        self.cloud, app = await self.cloud_stack.enter_async_context(running_cloud(self.folder / "cloud", "-"))
+        self.cloud, app = await self.cloud_stack.enter_async_context(federation_cloud(self.folder / "cloud"))
         self._transport = httpx.ASGITransport(app)
 
     async def deliver(self, request):

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from edge_node.store.ledger import Ledger
-from tests.flows.test_federation import PLANT, REFUSAL, WARD, running_cloud
+from tests.support.federation import PLANT, REFUSAL, WARD, federation_cloud
 from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until
 
@@ -38,7 +38,7 @@ class Capture(httpx.AsyncBaseTransport):
 @contextlib.asynccontextmanager
 async def two_edges(folder):
     async with contextlib.AsyncExitStack() as stack:
-        _, app = await stack.enter_async_context(running_cloud(folder / "cloud", "Lot L-7713 caused the failure [1]."))
+        _, app = await stack.enter_async_context(federation_cloud(folder / "cloud", "Lot L-7713 caused the failure [1]."))
         edges = {}
         for name, text in (("ward", WARD), ("plant", PLANT)):
             capture = Capture(app, folder / name / "edge.db")

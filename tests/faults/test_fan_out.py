@@ -2,32 +2,27 @@
 
 import asyncio
 import contextlib
+import itertools
 import os
-import socket
 import time
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 import httpx
 import pytest
-import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from cloud_server.app import create_app
-from cloud_server.build import build_cloud
-from cloud_server.crossedge.coordinator import Models
-from cloud_server.settings import CloudSettings
 from shared.doorkeeper import Doorkeeper
-from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from shared.wire import DEADLINE_HEADER
 from tests.faults.stub_edges import StubEdge, drip, endless, garbage, good, oversized, refuse, silent, too_much
+from tests.support.cloud_socket import AT_ONCE, cloud_on_a_socket
 from tests.support.waiting import until
 
 PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20
 QUESTION = "When was the pump P-204 replaced?"
-DEADLINE_S = 12.0
-SLACK_S = 2.0  # the goal's 0.25 s and what a machine that does other things adds
-AT_ONCE = 16
+DEADLINE_S = 12.0  # of an asker; what decides is the site's, 5 s, and test_fan_out_deadline measures that, by a clock of its own
+SLACK_S = 0.25
 READ_AT_MOST = 2 * 256 * 1024  # the cap, and what the last read from the socket brings, 256 KiB at most
 BEHAVIOURS = {
     "absent": None, "hole": silent, "drip-a": drip, "drip-b": drip, "garbage": garbage, "flood": too_much,
@@ -38,41 +33,22 @@ BEHAVIOURS = {
 class Counting(HttpToolsProtocol):
     """Counts what is read from each connection that carries a reply."""
 
-    read: ClassVar[dict[int, int]] = {}
+    read: ClassVar[dict[int, int]] = {}  # by connection, in the order in which they were made
+    numbers: ClassVar[itertools.count] = itertools.count()
 
     def connection_made(self, transport):
         super().connection_made(transport)
-        self.taken, self.is_reply = 0, False
+        self.number, self.taken, self.is_reply = next(self.numbers), 0, False
 
     def data_received(self, data):
         self.taken += len(data)
         self.is_reply = self.is_reply or b"/replies/" in data[:200]
         if self.is_reply:
-            self.read[id(self)] = self.taken
+            self.read[self.number] = self.taken
         super().data_received(data)
 
 
-@contextlib.asynccontextmanager
-async def cloud_on_a_socket(folder, *, embedder=None, deadline_s=5.0, **changes):
-    """A cloud on a free port of this machine: its parts, and its address."""
-    settings = CloudSettings(
-        state_dir=folder, match_threshold=0.1, evidence_threshold=0.1, verify=False, match_m=10, edges_k=10, slots_per_edge=1,
-        deadline_s=deadline_s, questions_at_once=AT_ONCE, requests_per_minute=1_000_000, **changes,
-    )  # fmt: skip
-    models = Models(embedder or HashEmbedder(256), ScriptedGenerator(lambda _: "It was replaced in March [1] [2]."), WordTokenizer())
-    cloud = build_cloud(settings, models)
-    server = uvicorn.Server(
-        uvicorn.Config(create_app(cloud), http=Counting, log_level="critical", lifespan="on", timeout_graceful_shutdown=1)
-    )
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        await until(lambda: server.started)
-        try:
-            yield cloud, f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            cloud.mailbox.close()
-            server.should_exit = True
-            await serving
+counted_cloud = partial(cloud_on_a_socket, http=Counting)
 
 
 @contextlib.asynccontextmanager
@@ -112,7 +88,7 @@ async def ask_many(url, count):
 
 @pytest.mark.parametrize("count", [500, pytest.param(5000, marks=pytest.mark.slow)])
 async def test_every_question_is_answered_in_time_from_what_the_good_edges_said(tmp_path, count):
-    async with cloud_on_a_socket(tmp_path) as (cloud, url), edges_of(url, BEHAVIOURS) as edges:
+    async with counted_cloud(tmp_path) as (cloud, url), edges_of(url, BEHAVIOURS) as edges:
         await until(lambda: all(cloud.mailbox.online(name) for name in edges if name != "absent"))
         results = await ask_many(url, AT_ONCE)  # before any breaker opens
         before = resident_mb()
@@ -141,7 +117,7 @@ async def test_every_question_is_answered_in_time_from_what_the_good_edges_said(
 
 async def test_without_a_breaker_an_edge_that_never_replies_is_asked_every_time(tmp_path):
     async with (
-        cloud_on_a_socket(tmp_path, deadline_s=1.0, breaker_failures=10_000) as (cloud, url),
+        counted_cloud(tmp_path, deadline_s=1.0, breaker_failures=10_000) as (cloud, url),
         edges_of(url, {"hole": silent, "good-a": good}) as edges,
     ):
         await until(lambda: all(cloud.mailbox.online(name) for name in edges))
@@ -153,7 +129,7 @@ async def test_without_a_breaker_an_edge_that_never_replies_is_asked_every_time(
 async def read_of(folder, behave, **changes):
     """What the cloud reads from the connection of one reply, and its report of that edge."""
     Counting.read.clear()
-    async with cloud_on_a_socket(folder, **changes) as (cloud, url), edges_of(url, {"flood": behave}) as edges:
+    async with counted_cloud(folder, **changes) as (cloud, url), edges_of(url, {"flood": behave}) as edges:
         await until(lambda: cloud.mailbox.online("flood"))
         ((_, _, answer),) = await ask_many(url, 1)
         assert edges["flood"].asked == 1
@@ -179,14 +155,14 @@ async def test_without_the_cap_all_of_it_is_read(tmp_path, monkeypatch, behave):
 
 
 async def test_an_edge_learns_who_asks(tmp_path):
-    async with cloud_on_a_socket(tmp_path) as (cloud, url), edges_of(url, {"good-a": good}) as edges:
+    async with counted_cloud(tmp_path) as (cloud, url), edges_of(url, {"good-a": good}) as edges:
         await until(lambda: cloud.mailbox.online("good-a"))
         await ask_many(url, 1)
         assert edges["good-a"].seen[0]["requester"] == "operator:local"
 
 
 async def test_a_client_that_goes_takes_its_requests_and_the_models_work_with_it(tmp_path):
-    async with cloud_on_a_socket(tmp_path) as (cloud, url), edges_of(url, {"good-a": good}) as edges:
+    async with counted_cloud(tmp_path) as (cloud, url), edges_of(url, {"good-a": good}) as edges:
         begun, cancelled = asyncio.Event(), asyncio.Event()
 
         async def endless(prompt, *, deadline_s):
@@ -207,7 +183,7 @@ async def test_a_client_that_goes_takes_its_requests_and_the_models_work_with_it
 
 
 async def test_a_client_that_goes_while_edges_are_asked_withdraws_the_requests(tmp_path):
-    async with cloud_on_a_socket(tmp_path) as (cloud, url), edges_of(url, {"hole": silent}) as edges:
+    async with counted_cloud(tmp_path) as (cloud, url), edges_of(url, {"hole": silent}) as edges:
         await until(lambda: cloud.mailbox.online("hole"))
         asking = asyncio.create_task(ask_many(url, 1))
         await until(lambda: edges["hole"].asked)

@@ -8,15 +8,15 @@ pytestmark = pytest.mark.usefixtures("strace")
 
 
 def test_after_a_kill_every_body_on_the_wire_is_in_the_ledger_and_the_cloud_has_what_the_edge_has():
-    report = told("link_kills", 20, 10)
+    report = told("link_kills", 12, 6)
     assert report.faults == []
-    assert report.points == 30
-    assert report.figures["bodies"] >= 100
+    assert report.points == 18
+    assert report.figures["bodies"] >= 60
 
 
 def test_an_edge_that_writes_its_ledger_a_body_late_is_seen_when_it_is_killed():
     """The null control; uninterrupted, such an edge records all."""
-    report = told("link_kills", 10, 0, "--late")
+    report = told("link_kills", 6, 0, "--late")
     assert report.found.get("unrecorded")
     assert not [fault for fault in report.faults if ": normal" in fault]
 

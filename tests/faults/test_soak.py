@@ -1,26 +1,22 @@
 """R14: nothing grows with the number of requests. The figures are printed, as the long run's belong into docs/reliability.md."""
 
+import ctypes
 from pathlib import Path
 
 import pytest
 
 from tests.faults.report import told
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
-GOAL_KB = 0.05  # a request, of resident memory
-SHORT_KB = 4.0  # what so few requests can show: the allocator and SQLite's statements take megabytes until they are warm
-
-
-@pytest.mark.parametrize(
-    ("requests", "most_kb"),
-    [
-        (3_000, SHORT_KB),
-        pytest.param(10_000, 1.0, marks=pytest.mark.slow),
-        pytest.param(100_000, GOAL_KB, marks=pytest.mark.slow),
-    ],
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/statm").exists() or not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="needs /proc and glibc"
 )
-def test_nothing_grows_with_the_requests(requests, most_kb):
-    report = told("soak", requests)
+GOAL_KB = 0.05  # a request, of resident memory
+LONG_KB = 0.15  # two of Python's arenas of 256 KB that fill within the 4,000 requests that are judged are 0.13
+SHORT_KB = 0.5  # what so few requests can show: caches still fill
+KEPT = 1024  # bytes of each request, by the null control
+
+
+def judge(report, *, most_kb):
     print(f"R14: {report}")  # noqa: T201 - the figures are what the run is for
     figures = report.figures
     assert report.faults == []
@@ -31,9 +27,14 @@ def test_nothing_grows_with_the_requests(requests, most_kb):
     assert figures["WAL MB"] <= 64
 
 
-@pytest.mark.parametrize(
-    ("requests", "kept", "most_kb"), [(1_500, 16_384, SHORT_KB), pytest.param(10_000, 2_048, 1.0, marks=pytest.mark.slow)]
-)
-def test_what_is_kept_of_each_request_is_seen(requests, kept, most_kb):
-    """The null control: more than such a run may show is kept, in bytes."""
-    assert told("soak", requests, "--leak", kept).figures["KB a request"] > most_kb
+def test_nothing_grows_with_the_requests_and_what_is_kept_of_each_is_seen():
+    """The null control is the end of the run, of whose requests so many bytes are kept."""
+    report = told("soak", 3_000, "--leak", KEPT)
+    judge(report, most_kb=SHORT_KB)
+    assert report.figures["KB a request, leaking"] > SHORT_KB
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("requests", "most_kb"), [(10_000, LONG_KB), (100_000, GOAL_KB)])
+def test_nothing_grows_with_many_more(requests, most_kb):
+    judge(told("soak", requests), most_kb=most_kb)

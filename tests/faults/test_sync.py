@@ -31,7 +31,7 @@ async def test_after_faults_at_a_thousand_points_the_cloud_has_what_the_edges_ha
 async def test_a_cloud_that_takes_old_versions_is_seen_to_differ(folder, monkeypatch):
     """The null control of versions."""
     monkeypatch.setattr(SummaryStore, "fits", lambda store, edge, delta: True)
-    assert await campaign(folder, 25, faults=("delay",))
+    assert await campaign(folder, 10, faults=("delay",))
 
 
 async def test_a_cloud_that_takes_old_epochs_is_seen_to_differ(folder, monkeypatch):
@@ -46,4 +46,4 @@ async def test_a_cloud_that_takes_old_epochs_is_seen_to_differ(folder, monkeypat
 
     monkeypatch.setattr(SummaryStore, "fits", forgetful)
     monkeypatch.setattr("tests.faults.sync.LATE", (1000,))
-    assert await campaign(folder, 25, faults=("delay", "restore edge"), each=10)
+    assert await campaign(folder, 10, faults=("delay", "restore edge"), each=10)

@@ -6,7 +6,7 @@ import random
 import pytest
 
 from shared.sqlite import Database
-from tests.flows.test_federation import federation
+from tests.support.federation import federation
 from tests.support.running_edge import running_edge
 from tests.support.waiting import until
 

@@ -1,59 +1,8 @@
 """A cloud and edges in one process, joined by real HTTP routes: what DGRAG's Figures 3 and 4 promise."""
 
-import contextlib
-
-import httpx
-
-from cloud_server.app import create_app as create_cloud_app
-from cloud_server.build import build_cloud
-from cloud_server.crossedge.coordinator import Models
-from cloud_server.settings import CloudSettings
-from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
-from tests.support.running_edge import running_edge, scripted
+from tests.support.federation import PLANT, REFUSAL, WARD, federation
+from tests.support.running_edge import running_edge
 from tests.support.waiting import until
-
-REFUSAL = "Insufficient information."
-WARD = "Juniper Ward reported the failure of four infusion pumps in March. Each infusion pump used a battery pack."
-PLANT = "Lot L-7713 of the battery pack caused the failure of infusion pumps. The seal of lot L-7713 leaked."
-
-
-class SwitchableTransport(httpx.AsyncBaseTransport):
-    """The line to the cloud: can be cut and healed."""
-
-    def __init__(self, app):
-        self._inner = httpx.ASGITransport(app)
-        self.cut = False
-
-    async def handle_async_request(self, request):
-        if self.cut:
-            raise httpx.ConnectError("the line is cut", request=request)
-        return await self._inner.handle_async_request(request)
-
-
-@contextlib.asynccontextmanager
-async def running_cloud(folder, answer):
-    models = Models(HashEmbedder(), ScriptedGenerator(lambda prompt: answer), WordTokenizer())
-    settings = CloudSettings(state_dir=folder, match_threshold=-1.0, evidence_threshold=0.05, deadline_s=5, erase_every_s=0.05)
-    cloud = build_cloud(settings, models)
-    app = create_cloud_app(cloud)
-    async with app.router.lifespan_context(app):
-        yield cloud, app
-
-
-@contextlib.asynccontextmanager
-async def federation(folder, *, cloud_answer, edge_answers, **settings):
-    """Edges by name, each with one document and a model that always gives one answer."""
-    async with contextlib.AsyncExitStack() as stack:
-        cloud, app = await stack.enter_async_context(running_cloud(folder / "cloud", cloud_answer))
-        edges, lines = {}, {}
-        for name, (text, answer) in edge_answers.items():
-            lines[name] = SwitchableTransport(app)
-            http = httpx.AsyncClient(transport=lines[name], base_url="http://127.0.0.1")
-            started = running_edge(folder / name, id=name, strategy="dgrag", generator=scripted(answer), cloud=http, **settings)
-            edges[name] = await stack.enter_async_context(started)
-            await edges[name].add("report.md", text)
-            await until(lambda link=edges[name].node.link: link.in_sync)
-        yield edges, lines, cloud
 
 
 async def test_what_one_site_knows_is_answered_there_and_nothing_is_asked_of_others(tmp_path):

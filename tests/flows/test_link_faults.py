@@ -1,6 +1,6 @@
 """What befalls the line between a running edge and a running cloud, and how both come through."""
 
-from tests.flows.test_federation import PLANT, REFUSAL, WARD, federation
+from tests.support.federation import PLANT, REFUSAL, WARD, federation
 from tests.support.waiting import until
 
 

@@ -11,7 +11,7 @@ from benchmarks.instant_edge import add, instant_edge
 from benchmarks.stand_ins import Models
 from benchmarks.synthetic import Names, documents
 from edge_node.store.backup import back_up, restore
-from tests.flows.test_federation import PLANT, WARD, running_cloud
+from tests.support.federation import PLANT, WARD, federation_cloud
 from tests.support.running_edge import running_edge
 from tests.support.waiting import until
 
@@ -30,7 +30,7 @@ def own(edge):
 
 
 async def test_a_restored_edge_syncs_under_a_new_epoch_and_the_cloud_converges(tmp_path):
-    async with running_cloud(tmp_path / "cloud", "-") as (_, app):
+    async with federation_cloud(tmp_path / "cloud") as (_, app):
 
         def started():
             http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")

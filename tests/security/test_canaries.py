@@ -6,8 +6,7 @@ import pytest
 
 from shared.errors import ModelUnavailable
 from shared.models.fake import HashEmbedder, ScriptedGenerator
-from tests.security.test_hostile import filled
-from tests.support.both_services import QUERIES, SERVICES
+from tests.support.both_services import QUERIES, SERVICES, filled
 from tests.support.raw_asgi import send_request
 from tests.support.running_edge import running_edge, scripted
 

@@ -9,14 +9,14 @@ from fastapi import APIRouter, FastAPI
 
 from cloud_server.routes import access as cloud_access
 from edge_node.api import access as edge_access
+from shared.docs import DOCS
+from shared.doorkeeper import FORWARDED
 from shared.guard import Caller, guarded
 from shared.identity import make_identity
 from shared.keyring import KeyRing
 from shared.signing import Signature
 from tests.support.both_services import SERVICES, URL, filled, routes_of
 from tests.support.raw_asgi import send, send_request
-from tests.support.running_cloud import running_cloud
-from tests.support.running_edge import running_edge
 
 PUBLIC = {
     "edge": {("GET", "/health"), ("GET", "/ready")},
@@ -81,8 +81,16 @@ async def statuses(service, rules, own, foreign):
 @pytest.mark.parametrize("name", SERVICES)
 async def test_the_routes_and_the_rules_are_the_same_and_the_public_ones_are_these(tmp_path, name):
     async with SERVICES[name](tmp_path) as service:
-        assert set(routes_of(service.app)) == set(RULES[name])
+        assert set(routes_of(service.app)) | set(DOCS) == set(RULES[name])
+        assert not [
+            route.path for route in all_routes(service.app) if "GuardedRoute" not in {kind.__name__ for kind in type(route).__mro__}
+        ]
     assert {route for route, rule in RULES[name].items() if "anyone" in rule.roles} == PUBLIC[name]
+
+
+def all_routes(app):
+    """Every route, described or not."""
+    return [route for included in app.routes for route in getattr(getattr(included, "original_router", None), "routes", [included])]
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -186,6 +194,7 @@ async def test_open_mode_is_for_this_machines_own_names_and_pages(tmp_path, name
     bad = [
         [], [("host", "")], [("host", "evil.example")], [("host", "127.0.0.1.evil.example")], [("host", "10.0.0.1")],
         [("host", "localhost"), ("origin", "http://evil.example")], [("host", "localhost"), ("origin", "null")],
+        *([("host", "127.0.0.1"), (header, "203.0.113.9")] for header in FORWARDED),  # a proxy that rewrites the host
         [("host", "localhost:8100"), ("origin", "http://localhost:3000")], [("host", "localhost@evil.example")], [("host", "[::1")],
     ]  # fmt: skip
     async with SERVICES[name](tmp_path) as service:
@@ -201,11 +210,36 @@ async def test_docs_are_there_in_open_mode_only_and_no_origin_is_ever_allowed(tm
         assert not [header for header in got.headers if header.startswith("access-control")]
 
 
-async def test_docs_of_a_service_with_keys_are_gone(tmp_path):
-    tokens(tmp_path)
-    async with running_edge(tmp_path) as edge, running_cloud(tmp_path / "cloud") as opened:
-        assert [(await edge.http.get(path)).status_code for path in ("/openapi.json", "/docs", "/redoc")] == [404] * 3
-        assert (await opened.http.get("/openapi.json")).status_code == 200
-    tokens(tmp_path / "cloud")
-    async with running_cloud(tmp_path / "cloud") as cloud:
-        assert [(await cloud.http.get(path)).status_code for path in ("/openapi.json", "/docs", "/redoc")] == [404] * 3
+@pytest.mark.parametrize("name", SERVICES)
+async def test_docs_are_gone_with_the_first_key_and_are_never_told_to_another_host(tmp_path, name):
+    async with SERVICES[name](tmp_path) as service:
+
+        async def seen(*headers):
+            return [(await send(service.app, "GET", path, headers=headers)).status for path in ("/openapi.json", "/docs", "/redoc")]
+
+        assert await seen(*HOST) == [200, 200, 404]
+        assert await seen(("host", "evil.example")) == [403, 403, 404]
+        own = tokens(tmp_path)
+        assert await seen(*HOST) == [401, 401, 404]
+        assert await seen(*HOST, ("authorization", f"Bearer {own['admin']}")) == [404] * 3
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_the_document_says_which_credentials_a_route_takes_and_how_it_refuses(tmp_path, name):
+    async with SERVICES[name](tmp_path) as service:
+        described = service.app.openapi()
+    assert set(described["components"]["securitySchemes"]) == {"edge": {"key"}, "cloud": {"key", "signature"}}[name]
+    for (method, path), rule in RULES[name].items():
+        if (method, path) not in DOCS:
+            operation = described["paths"][path][method.lower()]
+            named = {scheme for one in operation.get("security", []) for scheme in one}
+            assert ("key" in named, "signature" in named) == (bool(rule.roles & {"read", "write", "admin"}), "edge" in rule.roles)
+            assert {"401", "403", "408", "413", "415", "422", "429", "503"} <= set(operation["responses"])
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_a_slash_too_many_leads_nowhere(tmp_path, name):
+    async with SERVICES[name](tmp_path) as service:
+        for method, path in service.routes:
+            got = await send(service.app, method, filled(path) + "/", headers=[("host", "evil.example")])
+            assert got.status in (403, 404, 405), (method, path)

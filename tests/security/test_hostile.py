@@ -1,15 +1,11 @@
 """Goal S8: a hand-written list of hostile input at every route of both services: no server error, no hang, no traceback."""
 
-import json
-import re
-
 import pytest
 
 from tests.support.both_services import QUERIES, SERVICES, VALUES, as_json, edge_service, filled
-from tests.support.hostile import hostile, hostile_headers
+from tests.support.hostile import fault, hostile, hostile_headers, places, with_text
 from tests.support.raw_asgi import Got, send, send_request
 
-LEAKS = re.compile(rb"Traceback|File \"|sqlite3\.|site-packages|Error\(")
 BAD_FORMS = [
     b"",
     b"--x",
@@ -36,37 +32,6 @@ BAD_FORMS = [
 async def service(request, tmp_path):
     async with SERVICES[request.param](tmp_path) as running:
         yield running
-
-
-def fault(got):
-    """What is wrong with how a service took it; empty when it is as promised."""
-    told = got.body[:200]
-    if got.status >= 500 and b'"not_built"' not in got.body:
-        return f"{got.status} {told!r}"
-    if LEAKS.search(got.body):
-        return f"shows its inside: {told!r}"
-    if got.status >= 400 and (len(got.body) > 4_000 or "json" not in got.headers.get("content-type", "")):
-        return f"an error that is none: {got.status} {told!r}"
-    return ""
-
-
-def places(value):
-    """Where values stand in a body: the paths to all of its leaves and lists."""
-    if isinstance(value, dict):
-        return [(key, *rest) for key, inner in value.items() for rest in [(), *places(inner)]]
-    if isinstance(value, list) and value:
-        return [(0, *rest) for rest in [(), *places(value[0])]]
-    return []
-
-
-def with_text(body, place, text):
-    """The body's JSON with a raw text at one place: the list holds what ``json.dumps`` would not write."""
-    copy = json.loads(json.dumps(body))
-    inner = copy
-    for step in place[:-1]:
-        inner = inner[step]
-    inner[place[-1]] = "@@here@@"
-    return json.dumps(copy).replace('"@@here@@"', text).encode("utf-8", "surrogatepass")
 
 
 async def faults_in(service, requests):

@@ -305,6 +305,91 @@ async def test_the_store_keeps_no_token(closed, tmp_path):
     assert not any(token.encode() in file.read_bytes() for file in files)
 
 
+async def test_strangers_who_ask_to_join_write_nothing_and_are_counted_by_their_address(closed):
+    before = closed.cloud.roll.nonces._database.row("SELECT count(*) FROM nonces")[0]
+    answers = [code(await join(closed.stranger, "mill", make_identity(), invitation="inv_no")) for _ in range(20)]
+    assert set(answers) == {(403, "forbidden")}
+    assert (await join(closed.stranger, "mill", make_identity(), invitation=await invited(closed, "mill"))).status_code == 201
+    assert closed.cloud.roll.nonces._database.row("SELECT count(*) FROM nonces")[0] == before
+
+
+async def test_too_many_strangers_of_one_address_have_to_wait(tmp_path):
+    async with running_cloud(tmp_path, requests_per_minute=5) as service:
+        answers = [(await join(service.http, "mill", make_identity())).status_code for _ in range(7)]
+    assert answers == [201] * 5 + [429] * 2
+
+
+async def test_a_clock_that_jumps_ahead_and_back_lets_no_request_in_again(tmp_path):
+    clock = ShiftedClock(SystemClock())
+    async with running_cloud(tmp_path, clock=clock) as service:
+        ward = await enrolled(service.app, "ward")
+        request = await recorded(ward, "GET", "/v1/edges/ward")
+        ward.auth = Signature(make_identity(), "none", clock)
+        clock.shift_s = 600.0
+        bank = await enrolled(service.app, "bank", clock=clock)
+        assert (await bank.get("/v1/edges/bank")).status_code == 200
+        clock.shift_s = 5.0
+        assert code(await service.http.send(again(request))) == (401, "clock")
+
+
+class Forger(httpx.AsyncBaseTransport):
+    """Sits on the line, and says of the first requests that the cloud does not know the key."""
+
+    def __init__(self, app, lies):
+        self._inner = httpx.ASGITransport(app)
+        self._lies = lies
+
+    async def handle_async_request(self, request):
+        if self._lies:
+            self._lies -= 1
+            return httpx.Response(401, json={"code": "unknown_key", "detail": "never heard of you"})
+        return await self._inner.handle_async_request(request)
+
+
+@pytest.mark.parametrize("lies", [1, 2, 3, 4])
+async def test_who_says_that_a_key_is_unknown_while_a_rotation_is_pending_locks_nobody_out(tmp_path, lies):
+    async with running_cloud(tmp_path / "cloud") as service:
+        client, membership = client_of(service.app, tmp_path / "ward")
+        await joining.join(client, membership)
+        present, following = membership.identity(), membership.next_identity()
+        lied, _ = client_of(service.app, tmp_path / "ward", transport=Forger(service.app, lies))
+        lied.host = "cloud.example"
+        for _ in range(4):
+            (error,) = await asyncio.gather(lied.greet(), return_exceptions=True)
+            if error and not isinstance(error, CloudRefused):
+                break
+            await asyncio.gather(joining.rejoin(lied, membership), return_exceptions=True)
+        assert (await lied.greet()).edge == "ward"
+        assert (membership.identity().key_id, membership.next_identity().key_id) == (present.key_id, following.key_id)
+
+
+async def test_after_the_cloud_was_restored_to_before_a_rotation_the_edge_goes_on_with_its_former_key(tmp_path):
+    async with running_cloud(tmp_path / "cloud") as service:
+        client, membership = client_of(service.app, tmp_path / "ward")
+        client.host = "cloud.example"
+        await joining.join(client, membership)
+        former = membership.identity()
+        await joining.rotate(client, membership)
+        with service.cloud.database.write() as tx:
+            tx.execute("DELETE FROM edge_keys WHERE key_id != ?", (former.key_id,))
+            tx.execute("UPDATE edge_keys SET ends = NULL")
+        await joining.rejoin(client, membership)
+        assert membership.identity().key_id == former.key_id
+        assert (await client.greet()).edge == "ward"
+
+
+async def test_an_edge_that_is_expelled_while_its_question_runs_gets_no_answer(tmp_path):
+    async with running_cloud(tmp_path) as service:
+        mallory, bank = await enrolled(service.app, "mallory"), await enrolled(service.app, "bank")
+        summary = {"summary_id": "s", "text": "infusion pumps", "entities": 1, "relations": 1}
+        assert (await bank.put("/v1/edges/bank/summaries", json={**EMPTY, "upserts": [summary]})).status_code == 200
+        asked = asyncio.create_task(mallory.post("/v1/questions", json={"question": "infusion pumps"}))
+        [request] = (await bank.post("/v1/edges/bank/poll?wait_s=10")).json()["requests"]
+        assert (await service.http.delete("/v1/edges/mallory")).status_code == 200
+        await bank.post(f"/v1/edges/bank/replies/{request['request_id']}", json={"refused": "busy"})
+        assert code(await asked) == (403, "expelled")
+
+
 class Tap(httpx.AsyncBaseTransport):
     """Keeps all bytes that an edge sends."""
 
@@ -388,7 +473,7 @@ async def test_another_edge_is_answered_like_one_that_does_not_exist(tmp_path, m
 
 
 def test_the_cross_product_has_every_route_of_edges():
-    assert len(OWN_ROUTES) == 7
+    assert len(OWN_ROUTES) == 8
 
 
 async def test_a_reply_to_another_edges_request_is_answered_like_one_to_no_request(tmp_path):

@@ -27,27 +27,52 @@ def forbidden(canary, level, *, needed):
 
 
 async def leaks(site, known, rng):
-    """Draw a policy and a request, and count the forbidden canaries in the next sync and in the reply."""
-    policy, requester, purpose = RandomPolicy.drawn(rng), rng.choice(EDGES), rng.choice(PURPOSES)
+    """Draw a policy and a request; count the forbidden canaries in the sync, in the replies and in the question that leaves.
+
+    In a quarter of the cases the real client sends them, and tries to sync before the summaries obey the policy too.
+    """
+    policy = RandomPolicy.drawn(rng, [canary.word for canary in known])
+    requester, purpose = rng.choice(EDGES), rng.choice(PURPOSES)
     site.obey(policy.text())
     assert not site.sharing.policy.fault, site.sharing.policy.fault
+    real = rng.random() < 0.25
+    sync = await site.pushed() if real else b""
     await site.settle()
-    assert site.sharing.current()
+    assert site.sharing.is_told()
+    sync += await site.pushed() if real else site.sync()
     asked = rng.choice(known)
-    sync, reply = site.sync(), await site.reply(f"What of the {asked.word} pump of {asked.spelling}?", requester, purpose)
-    quotable = [item["text"] for item in json.loads(reply)["evidence"] if item["quotable"]]
-    found = []
+    question, client = f"What of the {asked.word} pump of {asked.spelling}?", rng.choice((None, "yes", "ask", "no"))
+    replies = [await site.reply(question, requester, purpose) for _ in range(policy.replies + 1)]
+    escalated = await site.escalated(question, client) if real else b""
+    found = [*wrongly_told(policy, known, sync), *wrongly_given(policy, known, b"".join(replies), requester, purpose)]
+    found += [f"quote of {word}" for reply in replies for word in wrongly_quoted(policy, known, reply, requester, purpose)]
+    found += ["one reply too many"] * (0 < policy.replies < sum(b'"text"' in reply for reply in replies))
+    found += ["question"] * (bool(escalated) and not policy.lets_leave(client))
+    found += [word for word in policy.masked if word.encode() in sync + b"".join(replies) + escalated]
+    return found, sync, replies[0], escalated
+
+
+def wrongly_told(policy, known, sync):
     for canary in known:
-        told, given = policy.summary(canary.labels), policy.evidence(canary.labels, requester, purpose)
-        found += [word for word in forbidden(canary, told, needed=1) if word in sync]
-        found += [canary.word for _ in "x" if policy.k > 1 and canary.word.encode() in sync]
-        found += [word for word in forbidden(canary, given, needed=2) if word in reply]
-        found += [f"quote of {canary.word}" for text in quotable if canary.word in text and given < 3]
-    return found, sync, reply
+        yield from (word for word in forbidden(canary, policy.summary(canary.labels), needed=1) if word in sync)
+        if policy.k > 1 and canary.word.encode() in sync:
+            yield canary.word
+
+
+def wrongly_given(policy, known, replies, requester, purpose):
+    for canary in known:
+        given = policy.evidence(canary.labels, requester, purpose)
+        yield from (word for word in forbidden(canary, given, needed=2) if word in replies)
+
+
+def wrongly_quoted(policy, known, reply, requester, purpose):
+    texts = [item["text"] for item in json.loads(reply)["evidence"] if item["quotable"]]
+    closed = [canary.word for canary in known if policy.evidence(canary.labels, requester, purpose) < 3]
+    return [word for word in closed if any(word in text for text in texts)]
 
 
 async def campaign(folder, *, sites, naive=False):
-    rng, found, told, given = random.Random(7 + naive), [], 0, 0
+    rng, found, told, given, left = random.Random(7 + naive), [], 0, 0, 0
     for number in range(sites):
         async with Site.opened(folder / str(number), naive=naive) as site:
             known = list(canaries(rng))
@@ -55,12 +80,14 @@ async def campaign(folder, *, sites, naive=False):
                 await site.add(canary)
             await site.load()
             for _ in range(POLICIES):
-                leaked, sync, reply = await leaks(site, known, rng)
+                leaked, sync, reply, escalated = await leaks(site, known, rng)
                 found += leaked
                 told += b"zq" in sync
                 given += b"zq" in reply
+                left += b"pump" in escalated
     assert told or naive
     assert given
+    assert left
     return found
 
 
@@ -107,7 +134,7 @@ async def test_a_label_that_the_policy_does_not_name_keeps_a_document_here(site)
 )
 async def test_a_policy_that_cannot_be_read_shares_nothing_and_local_answers_go_on(site, content):
     (site.bench.database.path.parent / NAME).write_bytes(content)
-    assert not site.sharing.current()
+    assert not site.sharing.is_told()
     await withdrawn(site)
     assert (b"zq" in site.sync(), site.bench.graph.summaries()[0].text) == (False, "")
     assert json.loads(await site.reply("What of the zqopen pump?"))["refused"] == "the sharing policy of this site"
@@ -117,11 +144,11 @@ async def test_a_policy_that_cannot_be_read_shares_nothing_and_local_answers_go_
 async def withdrawn(site):
     """While a policy cannot be read, no sync goes; at first what the cloud holds stays as it is, and then it is withdrawn."""
     await site.settle()
-    assert (b"zq" in site.sync(), site.sharing.current()) == (True, False)
+    assert (b"zq" in site.sync(), site.sharing.is_told()) == (True, False)
     site.bench.documents.clock.time += WITHDRAWN_AFTER_S
-    assert not site.sharing.current()
+    assert not site.sharing.is_told()
     await site.settle()
-    assert site.sharing.current()
+    assert site.sharing.is_told()
 
 
 async def test_a_policy_that_is_saved_in_two_writes_changes_no_summary(site):
@@ -130,7 +157,7 @@ async def test_a_policy_that_is_saved_in_two_writes_changes_no_summary(site):
     for part in (b"", content[:40], content):
         file.write_bytes(part)
         await site.settle()
-    assert (site.bench.graph.version(), site.sharing.current()) == (version, True)
+    assert (site.bench.graph.version(), site.sharing.is_told()) == (version, True)
 
 
 async def test_what_is_deleted_while_no_policy_can_be_read_leaves_the_summaries(site):
@@ -153,9 +180,9 @@ async def test_a_changed_policy_holds_from_the_next_request_on(site):
     site.obey('unlabelled = "never"\n[labels]\npatients = "full"')
     reply = await site.reply("What of the zqopen pump?")
     assert (b"zqopen" in reply, b"zqshut" in reply) == (False, True)
-    assert not site.sharing.current()
+    assert not site.sharing.is_told()
     await site.settle()
-    assert (b"zqopen" in site.sync(), b"zqshut" in site.sync(), site.sharing.current()) == (False, True, True)
+    assert (b"zqopen" in site.sync(), b"zqshut" in site.sync(), site.sharing.is_told()) == (False, True, True)
 
 
 async def test_other_labels_hold_at_once_and_the_summaries_follow(site):
@@ -163,7 +190,7 @@ async def test_other_labels_hold_at_once_and_the_summaries_follow(site):
     await site.settle()
     text = site.bench.database.row("SELECT raw FROM documents WHERE name = 'shut.md'")["raw"]
     site.bench.documents.accept("shut.md", text, reader="a.md", labels=("public",))
-    assert not site.sharing.current()
+    assert not site.sharing.is_told()
     assert b"zqshut" in await site.reply("What of the zqshut pump?")
     await site.settle()
     assert b"zqshut" in site.sync()
@@ -222,3 +249,45 @@ async def test_what_a_model_wrote_of_a_document_is_gone_once_it_is_withheld(tmp_
         site.obey('unlabelled = "never"\n[labels]\npublic = "full"')
         await site.settle()
         assert b"zqshut" not in site.sync()
+
+
+async def test_a_stricter_label_of_a_version_that_still_waits_holds_for_the_one_that_is_served(site):
+    site.obey('[labels]\npatients = "never"')
+    await site.settle()
+    assert b"zqopen" in site.sync()
+    waiting = site.bench.documents.accept("open.md", b"The zqopen plan is another.", reader="a.md", labels=("patients",))
+    assert (b"zqopen" in await site.reply("What of the zqopen pump?"), site.sharing.is_told()) == (False, False)
+    await site.settle()
+    assert b"zqopen" not in site.sync()
+    site.bench.documents.remove(waiting.document_id)
+    await site.settle()
+    assert (b"zqopen" in site.sync(), b"zqopen" in await site.reply("What of the zqopen pump?")) == (True, True)
+
+
+@pytest.mark.parametrize("waits", ["", "patients"])
+async def test_a_milder_label_of_a_version_that_still_waits_opens_nothing(site, waits):
+    site.obey('[labels]\npatients = "never"\npublic = "full"')
+    site.bench.documents.accept("shut.md", b"The zqshut plan is another.", reader="a.md", labels=("public", *filter(None, [waits])))
+    await site.settle()
+    assert (b"zqshut" in site.sync(), b"zqshut" in await site.reply("What of the zqshut pump?")) == (False, False)
+
+
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("public", [False, True])
+async def test_that_two_names_mean_one_thing_is_told_only_if_a_shared_document_says_so(tmp_path, k, public):
+    async with Site.opened(tmp_path) as site:
+        site.obey(f"minimum_support = {k}\n[labels]\nsecret = 'never'")
+        meaning = [("Project Falcon", "PF")]
+        await site.bench.add("one.md", ("PF", "Ward"), related=[("PF", "Ward")])
+        await site.bench.add("two.md", ("Project Falcon", "Budget"), related=[("Project Falcon", "Budget")], definitions=meaning * public)
+        await site.bench.add("shut.md", ("Project Falcon", "PF"), definitions=meaning, labels=["secret"])
+        await site.settle()
+        sent = site.sync().decode()
+        assert any(told in sent for told in ("Budget – has – PF", "PF – has – Budget")) is (public and k == 1)
+        assert ("PF" in sent) is (public or k == 1)
+
+
+async def test_all_requesters_together_have_a_limit_whatever_names_the_cloud_makes_up(site):
+    site.obey("[daily_all]\nreplies = 3")
+    given = [bool(json.loads(await site.reply("What of the zqopen pump?", f"ghost-{n}"))["evidence"]) for n in range(6)]
+    assert given == [True] * 3 + [False] * 3

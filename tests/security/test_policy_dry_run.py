@@ -14,6 +14,7 @@ from edge_node.settings import EdgeSettings
 from edge_node.store.ledger import Ledger
 from shared.breaker import Breaker
 from shared.clock import SystemClock
+from shared.errors import ModelReplyError
 from shared.models.fake import HashEmbedder, WordTokenizer
 from shared.wire import Enrolled
 from tests.support.policies import Canary, RandomPolicy, Site, spelling
@@ -129,3 +130,22 @@ async def test_a_question_that_needs_a_yes_is_shown_as_it_would_leave(tmp_path):
         (tmp_path / "policy.toml").write_text('version = 1\nquestions = "no"\n')
         refused = await edge.http.post("/v1/query", json={"question": "Where?", "mode": "cloud", "allow_escalation": "yes"})
         assert refused.status_code == 400
+
+
+async def test_a_settle_that_fails_after_a_policy_change_is_left_to_the_workers_own_pace(tmp_path, monkeypatch):
+    monkeypatch.setattr("edge_node.node.POLICY_EVERY_S", 3600.0)
+    async with running_edge(tmp_path, strategy="dgrag") as edge:
+        await edge.add("pump.md", "Brackwell Works makes the Maristow Pump.")
+        settles, settle = [], edge.node.strategy.settle
+
+        async def fails(progress):
+            settles.append(1)
+            raise ModelReplyError("the embedder is away")
+
+        monkeypatch.setattr(edge.node.strategy, "settle", fails)
+        (tmp_path / "policy.toml").write_text('version = 1\nunlabelled = "never"\n')
+        for _ in range(10):
+            await edge.node._obey_once()
+        assert len(settles) < 5  # one that was asked for, and what the worker repeats meanwhile
+        monkeypatch.setattr(edge.node.strategy, "settle", settle)
+        await until(lambda: edge.node.graph.summaries()[0].text == "")

@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from edge_node.store.mentions import MentionStore
 from tests.support.planting import KINDS, planted, traces
 from tests.support.policies import Site
 
@@ -38,7 +39,7 @@ async def test_names_of_a_type_are_masked_in_summaries_passages_file_names_and_q
             "Ann Lee.md", ("Ann Lee", "Ward Nine"), related=[("Ann Lee", "Ward Nine")], text="Ann Lee and Dr Lee met at ward nine."
         )
         await site.settle()
-        sent = site.sync() + await site.reply("Who met Lee?") + site.sharing.question("Who met Ann Lee?").encode()
+        sent = site.sync() + await site.reply("Who met Lee?") + site.sharing.departing("Who met Ann Lee?", "yes").text.encode()
         assert [word for word in (b"Ann", b"Lee", b"Ward", b"ine") if word in sent] == []
 
 
@@ -57,3 +58,22 @@ async def test_the_last_word_of_a_masked_name_stays_where_the_site_has_things_of
             await site.bench.add(f"{number}.md", (name,))
         mentions = site.bench.graph.mentions
         assert mentions.common_names(["ward", "lee", "juniper ward", "ann lee"]) == {"ward"}
+
+
+async def test_names_of_a_type_are_read_again_only_when_the_graph_or_the_policy_changes(tmp_path, monkeypatch):
+    async with Site.opened(tmp_path) as site:
+        site.obey('[redact]\ntypes = ["concept"]')
+        await site.bench.add("a.md", ("Ann Lee",))
+        reads, read = [], MentionStore.names_of_types
+        monkeypatch.setattr(MentionStore, "names_of_types", lambda *given: reads.append(1) or read(*given))
+
+        def masked(question):
+            return site.sharing.departing(question, "yes").text
+
+        assert [masked("Is it Bo Ek or Ann Lee?") for _ in range(5)] == ["Is it Bo Ek or [name]█?"] * 5
+        assert len(reads) == 1
+        await site.bench.add("b.md", ("Bo Ek",))
+        assert masked("Is it Bo Ek or Ann Lee?") == "Is it █████ or [name]█?"
+        site.obey('[redact]\ntypes = ["person"]')
+        assert masked("Is it Bo Ek or Ann Lee?") == "Is it Bo Ek or Ann Lee?"
+        assert len(reads) == 3

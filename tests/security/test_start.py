@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import subprocess
 import sys
 
@@ -11,10 +12,17 @@ import trustme
 from cloud_server.settings import CloudSettings
 from edge_node.settings import EdgeSettings
 from shared.errors import SettingsError
+from shared.identity import open_identity
 from shared.keyring import KeyRing
+from shared.models.settings import ModelSettings
 from shared.service import check_front, is_exposed
 
 HOSTS = {"127.0.0.1": True, "::1": True, "localhost": True, "0.0.0.0": False, "::": False, "10.1.2.3": False, "site.example.org": False}
+PACKAGES = ("shared", "edge_node", "cloud_server", "deploy", "benchmarks")
+SECRET = re.compile(
+    r"dgk_[0-9a-f]{12}_[\w-]{43}|inv_[\w-]{43}|-----BEGIN [A-Z ]*PRIVATE KEY|AKIA[0-9A-Z]{16}|\bgh[ps]_\w{36}|\bhf_\w{34}"
+    r"|(?i:\b(?:api_?key|secret|password|token)\s*[=:]\s*[\"'][\w-]{8,}[\"'])"
+)
 SERVICES = {"edge": EdgeSettings, "cloud": CloudSettings}
 
 
@@ -59,6 +67,41 @@ def test_a_certificate_that_is_none_is_refused(tmp_path):
     (tmp_path / "x.pem").write_text("nonsense")
     with pytest.raises(SettingsError, match="cannot be used"):
         check_front(EdgeSettings(state_dir=tmp_path, tls_cert=tmp_path / "x.pem", tls_key=tmp_path / "x.pem"), verb="edge")
+
+
+@pytest.mark.parametrize("settings", [EdgeSettings, CloudSettings, ModelSettings])
+def test_no_setting_that_names_a_secret_has_a_default(settings):
+    secret = [name for name in settings.model_fields if re.search(r"(^|_)(key|token|secret|password)$", name)]
+    assert secret
+    assert {settings.model_fields[name].default for name in secret} == {None}
+
+
+def test_two_services_share_no_secret(tmp_path):
+    rings = [KeyRing(tmp_path / name) for name in ("ward", "bank")]
+    made = {ring.add("ops", "admin", now=0.0).rpartition("_")[2] for ring in rings}
+    for ring in rings:
+        ring.close()
+    identities = {open_identity(tmp_path / name / "identity" / "edge.key").key_id for name in ("ward", "bank")}
+    assert (len(made), len(identities)) == (2, 2)
+
+
+def secrets_in(text):
+    return SECRET.findall(text)
+
+
+def test_no_file_that_is_installed_holds_a_secret(root):
+    files = [file for package in PACKAGES for file in (root / package).rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    assert len(files) > 200
+    assert [str(file) for file in files if secrets_in(file.read_text("utf-8", "replace"))] == []
+
+
+def test_null_control_secrets_are_seen(tmp_path):
+    ring = KeyRing(tmp_path)
+    made = ring.add("ops", "admin", now=0.0)
+    ring.close()
+    open_identity(tmp_path / "edge.key")
+    for text in (f"key = {made!r}", "inv_" + "a" * 43, (tmp_path / "edge.key").read_text(), "hf_" + "a" * 34, 'api_key="abcdefgh"'):
+        assert secrets_in(text), text
 
 
 @pytest.mark.parametrize(("module", "prefix"), [("edge_node", "DGRAG_EDGE"), ("cloud_server", "DGRAG_CLOUD")])

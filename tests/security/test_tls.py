@@ -13,6 +13,7 @@ from deploy.cli.rest import ACCESS, Access, Bearer, client
 from deploy.cluster.errors import ClusterError
 from edge_node.link.cloud_client import cloud_http
 from shared.errors import SettingsError
+from shared.models import hub
 from shared.models.build import model_http
 from shared.models.settings import ModelSettings
 from shared.tls import check_plain_http, client_context, server_context
@@ -93,7 +94,20 @@ async def by_command(url, ca):
     return await asyncio.to_thread(ask)
 
 
-CLIENTS = {"edge": by_edge, "model": by_model, "command": by_command}
+async def by_hub(url, ca):
+    """What fetches the models; it follows redirects, as each file is checked by its SHA-256."""
+
+    def ask():
+        with pytest.MonkeyPatch.context() as patch:
+            if ca is not None:
+                patch.setenv("SSL_CERT_FILE", str(ca))
+            with hub.client() as http:
+                return http.get(url)
+
+    return await asyncio.to_thread(ask)
+
+
+CLIENTS = {"edge": by_edge, "model": by_model, "command": by_command, "hub": by_hub}
 
 
 @pytest.mark.filterwarnings("ignore:.*TLSv1:DeprecationWarning")

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.citations import MAX_ANSWER_CHARS, MAX_QUOTE_CHARS, checked_answer, cite, content_words
-from shared.records import Answer, ChunkId, Citation, DocumentId, EdgeId, EdgeReport, Evidence
+from shared.citations import MAX_ANSWER_CHARS, MAX_EDGES, MAX_QUOTE_CHARS, MAX_STEPS, checked_answer, cite, content_words
+from shared.records import Answer, ChunkId, Citation, DocumentId, EdgeId, EdgeReport, Evidence, GateReport, TraceStep
 
 PUMPS = "Ward 3 has two pumps. Pump P-204 was replaced in March by the Marlow company. It is blue."
 LOANS = "The bank lends at most 40,000 crowns. A loan over five years costs 4 percent a year."
@@ -239,11 +239,19 @@ def test_a_foreign_answer_is_inert_wherever_it_holds_text():
     assert (checked.edges[0].reason, checked.reason) == ("see x now", "w.example")
 
 
+def test_a_foreign_answer_says_nothing_of_this_site_and_is_known_to_be_foreign():
+    lie = foreign("A.", route="local", would_ask="[pay](http://y.example)", gate=GateReport("local", "<b>"))
+    checked = checked_answer(lie)
+    assert (checked.route, checked.would_ask, checked.gate) == ("cloud", "", None)
+
+
 def test_a_foreign_answer_has_a_bounded_length():
     checked = checked_answer(foreign("[" * 100_000, *[cited(n, "x" * 1_000) for n in range(1, 500)]))
     assert len(checked.answer) <= MAX_ANSWER_CHARS
     (citation,) = checked_answer(foreign("A [1].", cited(1, "x" * 1_000))).citations
     assert len(citation.quote) == MAX_QUOTE_CHARS
+    padded = foreign("A.", trace=(TraceStep("x", 1.0),) * 5_000, edges=(EdgeReport(EdgeId("a"), "evidence", "late", 1, 0, 0),) * 5_000)
+    assert (len(checked_answer(padded).trace), len(checked_answer(padded).edges)) == (MAX_STEPS, MAX_EDGES)
 
 
 @given(st.lists(st.sampled_from(["A pump", "[1]", "[2]", "[9]", ". ", "[x](y)", "<b>", "[1](z)"]), max_size=12).map("".join))

@@ -1,3 +1,4 @@
+import base64
 import os
 import stat
 
@@ -5,8 +6,9 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
 
+from shared import identity as identity_of_shared
 from shared.errors import SettingsError
-from shared.identity import is_signed, load_identity, make_identity, open_identity, save_identity
+from shared.identity import FIELD, LOW_ORDER, is_signed, load_identity, make_identity, open_identity, save_identity
 
 
 def test_a_key_is_made_once_in_a_file_that_only_its_owner_reads(tmp_path):
@@ -64,6 +66,26 @@ def test_a_signature_fits_its_message_and_its_key_only():
     for nonsense in ("", "é", "AAAA", signature[:-4]):
         assert not is_signed(b"head", signature=nonsense, public_key=identity.public_key)
         assert not is_signed(b"head", signature=signature, public_key=nonsense)
+
+
+def anybodys_signature():
+    """Without any private key: R is the neutral point, s is 0."""
+    return base64.b64encode((1).to_bytes(32, "little") + bytes(32)).decode()
+
+
+@pytest.mark.parametrize("y", sorted({*LOW_ORDER, FIELD, FIELD + 1}))
+@pytest.mark.parametrize("sign", [0, 1 << 255])
+def test_a_key_of_low_order_is_none(y, sign):
+    key = base64.b64encode((y | sign).to_bytes(32, "little")).decode()
+    assert not any(is_signed(b"%d" % n, signature=anybodys_signature(), public_key=key) for n in range(32))
+
+
+@pytest.mark.parametrize("y", sorted(LOW_ORDER))
+def test_control_such_a_key_would_sign_anything(y, monkeypatch):
+    """A message in eight, at least; and that it is so shows that the numbers are the right ones."""
+    monkeypatch.setattr(identity_of_shared, "LOW_ORDER", frozenset())
+    key = base64.b64encode(y.to_bytes(32, "little")).decode()
+    assert any(is_signed(b"%d" % n, signature=anybodys_signature(), public_key=key) for n in range(200))
 
 
 def test_no_text_form_shows_the_private_half():

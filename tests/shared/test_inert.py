@@ -1,12 +1,14 @@
 """What a viewer could make active, and what is left of it. The oracle is a CommonMark parser."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.inert import inert
+from shared import inert as inert_module
+from shared.inert import MAX_PASSES, inert
 from tests.support.viewer import active
 
 
@@ -76,3 +78,26 @@ def test_what_a_page_prints_before_and_behind_makes_it_no_more_active(text):
 
 def test_without_the_guard_the_viewer_sees_active_markup():
     assert active("[a](http://x.example) ![b](c) <i>d</i>") == {"link_open", "image", "html_inline"}
+
+
+DEEP = [
+    "javascri" * 1500 + "pt:" * 1500,
+    "&" + "amp;" * 4000 + "lt;b&gt;",
+    "<" * 2000 + "b>" * 2000,
+    "[" * 2000 + "x](y)" * 2000,
+    "h" + "ttps:h" * 2000 + "//" * 2000 + "x.example",
+    "ww" * 3000 + "www." * 2000 + "x.example",
+]
+
+
+@pytest.mark.parametrize("text", DEEP)
+def test_however_deep_markup_hides_it_is_found_in_a_few_passes(text, monkeypatch):
+    passes = []
+    first, *others = inert_module._REMOVED
+    counted = (SimpleNamespace(sub=lambda replacement, text: (passes.append(1), first[0].sub(replacement, text))[1]), first[1])
+    monkeypatch.setattr(inert_module, "_REMOVED", (counted, *others))
+    shown = inert(text)
+    assert len(passes) <= 2 * MAX_PASSES
+    assert active(shown) == set()
+    assert not re.search(r"[a-z]://|(?<![a-z0-9])www\.\w|javascript\s*:|<b", shown, re.IGNORECASE)
+    assert inert(shown) == shown

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.redacted import redacted
+from shared.redacted import MAX_DEPTH, redacted
 
 
 def test_the_lines_and_the_cause_are_told_and_no_message():
@@ -29,3 +29,10 @@ def test_an_error_deep_down_is_told_by_its_innermost_lines():
 
 def test_no_error_is_told_as_such():
     assert redacted(None) == "no error"
+
+
+def test_an_error_that_is_its_own_cause_is_told_to_a_bounded_depth():
+    error = ValueError("canary")
+    error.__cause__ = error
+    told = redacted(error)
+    assert (told.count("ValueError"), told[-3:]) == (MAX_DEPTH, "...")

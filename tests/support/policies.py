@@ -1,17 +1,29 @@
 """A site whose documents each hold canaries that occur nowhere else, and an oracle that knows which of them a policy lets go."""
 
 import contextlib
+import json
 from dataclasses import dataclass
 
-from edge_node.answer.answerer import Answerer, ReadLimits
+import httpx
+
+from edge_node.answer.answerer import Answerer, Ask, ReadLimits
 from edge_node.answer.focus import Focus
 from edge_node.answer.samples import Sampling
 from edge_node.link.bodies import reply_body
+from edge_node.link.cloud_client import CloudClient
+from edge_node.link.sync import LinkState, Sync
 from edge_node.policy.dry_run import next_sync
 from edge_node.policy.file import NAME
+from edge_node.store.ledger import Ledger
 from edge_node.strategies.naive.strategy import Naive
+from shared.breaker import Breaker
+from shared.clock import SystemClock
+from shared.errors import InputError
 from shared.models.fake import HashEmbedder, WordTokenizer
-from shared.wire import EvidenceRequest
+from shared.records import Answer
+from shared.trace import Trace
+from shared.wire import Enrolled, EvidenceRequest
+from tests.support.cloud_line import told
 from tests.support.settling import Bench
 
 LEVELS = ("never", "summary", "evidence", "full")
@@ -48,7 +60,18 @@ class Site:
         limits = ReadLimits(1600, 300, 20, Sampling(1, 8, 0.0, 7), 9.0, 9.0)
         embedder = HashEmbedder()
         self.sharing = bench.tools.sharing
-        self.answerer = Answerer(strategy, Focus(embedder, WordTokenizer()), bench.model, None, None, self.sharing, limits)
+        self.sent = []  # the bodies that the client has put on the wire
+        self.ledger = Ledger(bench.database, SystemClock())
+        http = httpx.AsyncClient(transport=httpx.MockTransport(self._cloud), base_url="http://127.0.0.1:9")
+        self.client = CloudClient(http, "ward", self.ledger, Breaker(3, 30.0, SystemClock()), patience_s=9.0)
+        self.answerer = Answerer(strategy, Focus(embedder, WordTokenizer()), bench.model, None, self.client, self.sharing, limits)
+
+    def _cloud(self, request):
+        self.sent.append(request.content)
+        if request.url.path == "/v1/questions":
+            return told(Answer("q", "Four.", (), "cloud"))
+        body = json.loads(request.content)
+        return httpx.Response(200, text=Enrolled(edge="ward", epoch=body["epoch"], version=body["version"]).model_dump_json())
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -72,6 +95,20 @@ class Site:
         graph = self.bench.graph
         return b"\n".join(next_sync(graph, epoch="", version=-1))
 
+    async def pushed(self):
+        """What a cloud that knows nothing is sent by the real client."""
+        self.sent.clear()
+        state = LinkState(connected=True)
+        await Sync(self.client, self.bench.graph, self.ledger, self.sharing, state, str).send()
+        return b"\n".join(self.sent)
+
+    async def escalated(self, question, client):
+        """The body of a question for the cloud alone, as the real client sends it; b"": it does not leave."""
+        self.sent.clear()
+        with contextlib.suppress(InputError):
+            await self.answerer.answer(Ask(question, mode="cloud", escalation=client), Trace())
+        return b"\n".join(self.sent)
+
     async def settle(self):
         await self.bench.settle()
 
@@ -93,9 +130,12 @@ class RandomPolicy:
     labels: dict
     exceptions: tuple  # (labels, edges, purposes, share)
     k: int
+    questions: str = "yes"
+    masked: tuple = ()  # names
+    replies: int = 0  # a day for each requester
 
     @classmethod
-    def drawn(cls, rng):
+    def drawn(cls, rng, words=()):
         labels = {label: rng.choice(LEVELS) for label in LABELS if rng.random() < 0.8}
         exceptions = []
         for _ in range(rng.randrange(3)):
@@ -104,10 +144,13 @@ class RandomPolicy:
             purposes = rng.sample(["treatment", "billing"], rng.randrange(2))
             if edges or purposes:
                 exceptions.append((named, edges, purposes, rng.choice(LEVELS)))
-        return cls(rng.choice(LEVELS), labels, tuple(exceptions), rng.choice((1, 1, 2)))
+        masked = tuple(rng.sample(words, 1)) if words and rng.random() < 0.5 else ()
+        questions, replies = rng.choice(("yes", "yes", "ask", "no")), rng.choice((0, 0, 0, 1))
+        return cls(rng.choice(LEVELS), labels, tuple(exceptions), rng.choice((1, 1, 2)), questions, masked, replies)
 
     def text(self):
-        lines = [f'unlabelled = "{self.unlabelled}"', f"minimum_support = {self.k}", "[labels]"]
+        lines = [f'unlabelled = "{self.unlabelled}"', f"minimum_support = {self.k}", f'questions = "{self.questions}"']
+        lines += ["[redact]", f"names = {list(self.masked)}", "[daily]", f"replies = {self.replies}", "[labels]"]
         lines += [f'{label} = "{share}"' for label, share in self.labels.items()]
         for labels, edges, purposes, share in self.exceptions:
             lines += ["[[exceptions]]", f"labels = {list(labels)}", f"edges = {list(edges)}", f"purposes = {list(purposes)}"]
@@ -120,6 +163,9 @@ class RandomPolicy:
 
     def evidence(self, labels, requester, purpose):
         return min(self._one(label, requester, purpose) for label in labels or (None,))
+
+    def lets_leave(self, client):
+        return (self.questions == "yes" and client in (None, "yes")) or (self.questions == "ask" and client == "yes")
 
     def _one(self, label, requester, purpose):
         if label is not None and label not in self.labels:

@@ -28,9 +28,9 @@ class ShiftedClock:
 
 
 @contextlib.asynccontextmanager
-async def running_cloud(folder, *, clock=None, **settings):
+async def running_cloud(folder, *, answer="-", clock=None, **settings):
     """A cloud in ``folder``; started twice on one folder, it continues. ``http`` is an operator on the same machine."""
-    models = Models(HashEmbedder(), ScriptedGenerator(lambda _: "-"), WordTokenizer())
+    models = Models(HashEmbedder(), ScriptedGenerator(lambda _: answer), WordTokenizer())
     chosen = {"state_dir": folder, "match_threshold": -1.0, "requests_per_minute": 1_000_000, **settings}
     cloud = build_cloud(CloudSettings(**chosen), models, clock=clock)
     app = create_app(cloud)

@@ -4,26 +4,28 @@ import re
 
 import httpx
 
+from shared.clock import SystemClock
 from shared.identity import key_id, make_identity
 from shared.signing import ANY_CLOUD, Signature
 
 URL = "http://127.0.0.1"  # in open mode a cloud is called by this machine's own name only
+CLOCK = SystemClock()
 OWN_PATH = re.compile(r"/v1/edges/([^/]+)(/(keys|ledger|summaries|poll|replies/.*))?")
 
 
-async def join(http, edge, identity, *, invitation="", **fields):
+async def join(http, edge, identity, *, invitation="", clock=CLOCK, **fields):
     """Ask to join; returns the response."""
     body = {"edge": edge, "public_key": identity.public_key, "invitation": invitation, **fields}
-    return await http.post("/v1/edges", json=body, auth=Signature(identity, ANY_CLOUD))
+    return await http.post("/v1/edges", json=body, auth=Signature(identity, ANY_CLOUD, clock))
 
 
-async def enrolled(app, edge, *, identity=None, invitation="", transport=None):
+async def enrolled(app, edge, *, identity=None, invitation="", transport=None, clock=CLOCK):
     """A client that is an edge: it has joined the cloud behind ``app`` (or ``transport``), and signs all that it sends."""
     identity = identity or make_identity()
     http = httpx.AsyncClient(transport=transport or httpx.ASGITransport(app), base_url=URL)
-    response = await join(http, edge, identity, invitation=invitation)
+    response = await join(http, edge, identity, invitation=invitation, clock=clock)
     assert response.status_code == 201, response.text
-    http.auth = Signature(identity, key_id(response.json()["cloud_key"]))
+    http.auth = Signature(identity, key_id(response.json()["cloud_key"]), clock)
     return http
 
 

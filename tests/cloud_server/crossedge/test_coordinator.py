@@ -189,12 +189,36 @@ async def test_when_all_that_match_are_passed_over_the_answer_says_so(tmp_path, 
     assert answer.reason.startswith("no site that may know can be asked now; 1 of 1 sites gave no answer: bank (skipped)")
 
 
+async def both_asked(service, kit, times, of_ward, of_bank):
+    """Questions that the summaries of both match; each replies with one passage."""
+    for edge in ("ward", "bank"):
+        await kit.enrol(service.http, edge, "infusion pump P-204 replaced")
+    for _ in range(times):
+        serving = asyncio.create_task(kit.serve_once(service.http, "bank", kit.evidence(of_bank)))
+        await kit.until(lambda: service.cloud.mailbox._boxes["bank"].waiting if "bank" in service.cloud.mailbox._boxes else None)
+        await asked(service, kit, kit.evidence(of_ward))
+        await serving
+    return {view.edge: view.reliability for view in service.cloud.edges()}
+
+
 async def test_only_edges_with_a_passage_worth_keeping_count_as_useful(service, kit):
-    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
-    for _ in range(20):
-        await asked(service, kit, kit.evidence("Gardens of Rome grow figs"))
-    assert service.cloud.standing.reliability("ward") == 0.0
-    assert service.cloud.edges()[0].reliability == 0.0
+    assert await both_asked(service, kit, 20, "Gardens of Rome grow figs", PUMP) == {"ward": 0.0, "bank": 1.0}
+
+
+async def test_who_sends_what_another_site_sent_too_was_of_use(service, kit):
+    assert await both_asked(service, kit, 20, PUMP, PUMP) == {"ward": 1.0, "bank": 1.0}
+
+
+async def test_by_what_it_asks_an_edge_makes_another_useless_to_itself_at_most(service, kit):
+    for edge in ("ward", "bank"):
+        await kit.enrol(service.http, edge, "infusion pump P-204 replaced")
+    for _ in range(30):
+        await service.cloud.standing.note(
+            [EdgeReport("ward", "evidence", "answered", 1.0, 0, 0)], matched=["ward"], useful=["mallory"], requester="mallory"
+        )
+    for _ in range(10):
+        answer = await asked(service, kit, kit.evidence(PUMP))
+        assert {report.edge: report.status for report in answer.edges}["ward"] == "answered"
 
 
 async def test_an_answer_that_repeats_its_instructions_is_withheld(tmp_path, kit):

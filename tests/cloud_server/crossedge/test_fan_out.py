@@ -6,7 +6,7 @@ import pytest
 from cloud_server.crossedge.fan_out import FanOut, Wanted
 from cloud_server.crossedge.mailbox import Mailbox
 from shared.clock import SystemClock
-from shared.errors import Conflict, NotFound, TooLarge
+from shared.errors import Conflict, NotFound
 from shared.records import TraceStep
 from shared.wire import EvidenceBody, EvidenceReply
 
@@ -168,20 +168,15 @@ async def test_what_the_edges_did_is_told_under_their_names(fan_out, mailbox, ki
     assert [(step.step, step.ms) for step in (await task).steps] == [("a: retrieve", 3.0), ("a: narrow", 1.0), ("b: retrieve", 2.0)]
 
 
-async def test_a_reply_over_the_cap_is_refused_and_nobody_waits_for_another(fan_out, mailbox, kit):
+async def test_what_an_edge_says_of_itself_is_bounded_and_inert(fan_out, mailbox, kit):
     await online(mailbox, "a")
     task = await started(fan_out, kit, ["a"])
-    with pytest.raises(TooLarge):
-        fan_out.deliver("a", "r1", reply("one"), size=256 * 1024 + 1)
-    (report,) = (await task).reports
-    assert (report.status, report.reason, report.bytes) == ("failed", "its reply was over 256 KiB", 0)
-
-
-async def test_a_reply_at_the_cap_is_taken(fan_out, mailbox, kit):
-    await online(mailbox, "a")
-    task = await started(fan_out, kit, ["a"])
-    fan_out.deliver("a", "r1", reply("one"), size=256 * 1024)
-    assert (await task).reports[0].status == "answered"
+    said = "[click](http://evil.example) <img src=x>\x1b[31m\nno" + " more" * 80
+    fan_out.deliver("a", "r1", EvidenceReply(refused=said, trace=[TraceStep("<b>[x](http://evil.example)</b>", 1.0)]), size=9)
+    result = await task
+    assert result.reports[0].reason.startswith("click [31m no more")
+    assert len(result.reports[0].reason) <= 300
+    assert [step.step for step in result.steps] == ["a: x"]
 
 
 async def test_edges_learn_who_asks_and_what_for(fan_out, mailbox, kit):

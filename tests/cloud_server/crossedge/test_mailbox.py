@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from cloud_server.crossedge.mailbox import Mailbox
-from shared.wire import EvidenceRequest
+from shared.wire import MAX_POLLED, EvidenceRequest
 
 
 def request(name="r1", deadline_ms=10_000):
@@ -119,3 +119,11 @@ async def test_a_forgotten_edge_gets_its_poll_back_empty(box, kit):
     box.forget("nobody")
     assert await task == []
     assert not box.online("ward")
+
+
+async def test_one_answer_to_a_poll_holds_so_many_requests_and_the_next_one_the_others(box, kit):
+    task = await held_poll(box, kit)
+    for i in range(MAX_POLLED + 1):
+        box.post("ward", request(f"r{i}"))
+    assert [r.request_id for r in await task] == [f"r{i}" for i in range(MAX_POLLED)]
+    assert [r.request_id for r in await box.poll("ward", wait_s=30.0)] == [f"r{MAX_POLLED}"]

@@ -17,7 +17,7 @@ def database(tmp_path):
 
 
 def standing_of(database, clock, **changes):
-    return Standing(database, clock, rng=Random(1), **{"breaker_failures": 5, "breaker_s": 30.0, **changes})
+    return Standing(database, clock, rng=Random(1), **{"breaker_failures": 5, "breaker_s": 30.0, "deadline_s": 2.0, **changes})
 
 
 @pytest.fixture
@@ -29,13 +29,15 @@ def report(edge, status, ms=2000.0):
     return EdgeReport(edge, "evidence", status, ms, 0, 0, "")
 
 
-async def note(standing, edge, status, times=1, *, ms=2000.0, useful=False):
+async def note(standing, edge, status, times=1, *, ms=2000.0, useful=False, requester=""):
+    """Another edge is of use each time, or there would be nothing to learn."""
     for _ in range(times):
-        await standing.note([report(edge, status, ms)], matched=[edge], useful=[edge] if useful else [])
+        sent = ["other", *([edge] if useful else [])]
+        await standing.note([report(edge, status, ms)], matched=[edge], useful=sent, requester=requester)
 
 
-def chosen(standing, *edges, k=5, offline=()):
-    asked, skipped = standing.chosen(edges, k=k, online=lambda edge: edge not in offline)
+def chosen(standing, *edges, k=5, offline=(), requester=""):
+    asked, skipped = standing.chosen(edges, k=k, online=lambda edge: edge not in offline, requester=requester)
     return asked, {one.edge: one.reason for one in skipped}
 
 
@@ -69,8 +71,10 @@ async def test_who_refuses_or_is_offline_does_not_fail(standing, status):
 
 
 async def test_an_asker_in_a_hurry_opens_no_breakers(standing):
-    await note(standing, "a", "late", 100, ms=500.0)
+    await note(standing, "a", "late", 100, ms=1500.0)  # three quarters of what the site gives
     assert chosen(standing, "a")[0] == ["a"]
+    await note(standing, "a", "late", 5, ms=1990.0)
+    assert chosen(standing, "a")[0] == []
 
 
 async def test_who_is_passed_over_takes_nobodys_place(standing):
@@ -105,11 +109,34 @@ async def test_only_edges_that_their_summaries_brought_in_are_judged(standing):
     assert standing.reliability("asker") == 1.0
 
 
+@pytest.mark.parametrize("askers", [["mallory"], ["mallory", "eve"]])
+async def test_what_two_askers_saw_costs_an_edge_nobody_elses_questions(standing, askers):
+    for asker in askers:
+        await note(standing, "a", "answered", 100, requester=asker)
+    assert standing.reliability("a") == 0.0
+    assert all(chosen(standing, "a", requester="ward")[0] == ["a"] for _ in range(100))
+    assert sum(chosen(standing, "a", requester="mallory")[0] == ["a"] for _ in range(100)) < 50
+
+
+async def test_an_edge_of_no_use_to_many_is_hardly_asked_by_one_who_knows_nothing_of_it(standing):
+    for number in range(10):
+        await note(standing, "a", "answered", 5, requester=f"edge-{number}")
+    assert sum(chosen(standing, "a", requester="ward")[0] == ["a"] for _ in range(1000)) < 300
+
+
+async def test_of_a_question_that_nobody_could_serve_nothing_is_learnt(standing):
+    for _ in range(50):
+        await standing.note([report("a", "answered")], matched=["a"], useful=[])
+    assert standing.reliability("a") == 1.0
+
+
 async def test_what_was_learnt_outlives_a_restart(standing, database, clock):
     await note(standing, "a", "answered", 30)
     clock.seconds += WRITTEN_EVERY_S
-    await note(standing, "a", "answered")
-    assert standing_of(database, clock).reliability("a") == 0.0
+    await note(standing, "a", "answered", requester="ward")
+    again = standing_of(database, clock)
+    assert again.reliability("a") == 0.0
+    assert again._seen == standing._seen
 
 
 async def test_a_full_disk_costs_no_answer(standing, database, clock, monkeypatch):

@@ -1,8 +1,9 @@
 import pytest
 
 from cloud_server.database import Database
+from cloud_server.registry import heads as registry_heads
 from cloud_server.registry.heads import HeadStore, LedgerFork
-from shared.errors import Conflict, NotFound
+from shared.errors import Conflict, NotFound, Overloaded
 from shared.identity import is_signed, make_identity
 from shared.wire import Head, head_message
 
@@ -59,6 +60,31 @@ def test_a_renewed_epoch_and_another_edge_begin_anew(heads, clock):
     heads.countersign("bank", head(2))
     assert heads.newest("ward").head == head(1, "2", epoch="e2")
     assert heads.sequence_numbers() == {"ward": 1, "bank": 2}
+
+
+def test_all_heads_are_shown_page_by_page_and_no_other_edges(heads, clock, monkeypatch):
+    monkeypatch.setattr(registry_heads, "PAGE", 2)
+    shown = [head(5), head(7), head(1, epoch="e0"), head(9)]
+    for one in shown:
+        clock.seconds += 10
+        heads.countersign("ward", one)
+    heads.countersign("bank", head(6))
+    found, last = [], None
+    while page := heads.page("ward", **({"epoch": last.epoch, "after": last.seq} if last else {})):
+        assert len(page) <= 2
+        found += [seen.head for seen in page]
+        last = found[-1]
+    assert found == [shown[2], shown[0], shown[1], shown[3]]
+
+
+def test_an_edge_that_shows_too_many_heads_is_told_to_wait_and_the_ones_before_are_still_confirmed(heads, clock):
+    for seq in range(1, 7):
+        heads.countersign("ward", head(seq))
+    with pytest.raises(Overloaded):
+        heads.countersign("ward", head(7))
+    assert heads.countersign("ward", head(6)).head.seq == 6
+    clock.seconds += 10
+    assert heads.countersign("ward", head(8)).head.seq == 8
 
 
 def test_an_edge_that_showed_no_head_has_none(heads):

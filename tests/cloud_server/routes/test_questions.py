@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from shared.errors import ModelTimeout
 from shared.wire import NDJSON, AskLine
 
 QUESTION = {"question": "When was the infusion pump P-204 replaced?", "query_id": "q1"}
@@ -60,12 +61,22 @@ async def test_an_error_is_the_last_line_as_a_problem(service, kit, ward):
         await asyncio.Event().wait()
 
     service.cloud.models.embedder.embed = stuck
-    response = await service.http.post("/v1/questions", json=QUESTION, headers=LINES | {"deadline-ms": "50"})
+    response = await service.http.post("/v1/questions", json=QUESTION, headers=LINES | {"deadline-ms": "100"})
     assert response.status_code == 200
     last = lines_of(response)[-1]
-    assert (last.answer, last.problem["code"], last.problem["status"]) == (None, "model_timeout", 504)
-    plain = await service.http.post("/v1/questions", json=QUESTION, headers={"deadline-ms": "50"})
+    assert (last.answer, last.problem["code"], last.problem["status"]) == (None, "deadline_passed", 400)
+    plain = await service.http.post("/v1/questions", json=QUESTION, headers={"deadline-ms": "100"})
     assert plain.json() == last.problem
+
+
+async def test_only_the_services_own_deadline_is_its_own_fault(service, kit, ward):
+    async def stuck(texts):
+        raise ModelTimeout(deadline_s=1.0)
+
+    service.cloud.models.embedder.embed = stuck
+    assert (await service.http.post("/v1/questions", json=QUESTION)).status_code == 504
+    assert (await service.http.post("/v1/questions", json=QUESTION, headers={"deadline-ms": "500"})).status_code == 400
+    assert (await service.http.post("/v1/questions", json=QUESTION, headers={"deadline-ms": "99"})).status_code == 422
 
 
 async def test_an_edge_asks_for_itself_whatever_it_says(service, kit, ward):
@@ -102,7 +113,7 @@ async def test_when_too_many_ask_the_next_is_told_when_to_come_again(tmp_path, k
             response = await service.http.post("/v1/questions", json=QUESTION, headers=headers)
             assert response.status_code == 503
             assert int(response.headers["retry-after"]) >= 1
-        assert json.loads((await first).text)["code"] == "model_timeout"
+        assert json.loads((await first).text)["code"] == "deadline_passed"
 
 
 async def test_an_operator_sees_what_the_cloud_thinks_of_an_edge(service, kit, ward):

@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 
 from cloud_server.database import Database
@@ -50,6 +52,57 @@ async def test_an_accepted_summary_is_found_and_a_removed_one_is_not(tmp_path, c
     await catalogue.accept("ward", delta(1, 2, "bridges", removals=["s-loans"]))
     assert await best(catalogue, embedder, "loans") == []
     assert await best(catalogue, embedder, "bridges") == ["s-bridges"]
+
+
+class HeldEmbedder(CountingEmbedder):
+    """Does not finish with one text until it may."""
+
+    def __init__(self):
+        super().__init__()
+        self.begun, self.may = asyncio.Event(), asyncio.Event()
+
+    async def embed(self, texts):
+        if "slow" in texts:
+            self.begun.set()
+            await self.may.wait()
+        return await super().embed(texts)
+
+
+async def test_an_edge_whose_texts_are_embedded_holds_up_no_other_edges_sync(tmp_path, clock):
+    embedder = HeldEmbedder()
+    catalogue = await opened(tmp_path, clock, embedder)
+    catalogue._registry.enrol("bank")
+    slow = asyncio.create_task(catalogue.accept("ward", delta(0, 1, "slow")))
+    await embedder.begun.wait()
+    async with asyncio.timeout(10):
+        await catalogue.accept("bank", delta(0, 1, "loans"))
+    assert await best(catalogue, embedder, "loans") == ["s-loans"]
+    embedder.may.set()
+    await slow
+    assert len(catalogue) == 2
+
+
+async def test_deltas_of_one_edge_wait_for_each_other(tmp_path, clock):
+    embedder = HeldEmbedder()
+    catalogue = await opened(tmp_path, clock, embedder)
+    first = asyncio.create_task(catalogue.accept("ward", delta(0, 1, "slow")))
+    await embedder.begun.wait()
+    second = asyncio.create_task(catalogue.accept("ward", delta(1, 2, "loans")))
+    embedder.may.set()
+    await asyncio.gather(first, second)
+    assert len(catalogue) == 2
+
+
+async def test_an_edge_that_is_expelled_while_its_texts_are_embedded_stays_out(tmp_path, clock):
+    embedder = HeldEmbedder()
+    catalogue = await opened(tmp_path, clock, embedder)
+    sending = asyncio.create_task(catalogue.accept("ward", delta(0, 1, "slow")))
+    await embedder.begun.wait()
+    await catalogue.expel("ward")
+    embedder.may.set()
+    with pytest.raises(NotFound):
+        await sending
+    assert len(catalogue) == 0
 
 
 async def test_a_repeated_or_unfitting_delta_costs_no_embedding(tmp_path, clock, embedder):

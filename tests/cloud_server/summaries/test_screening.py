@@ -74,6 +74,15 @@ def test_two_sites_of_one_field_hold_nothing_of_each_other_back():
     assert not hubs(edges["twin"], sample).any()
 
 
+@pytest.mark.parametrize("liars", [0, 1, 2, 4])
+def test_a_minority_of_edges_makes_no_hub_of_anothers_summary(liars):
+    """All of its summaries stand around the one that it wants held back (of nine other edges here)."""
+    target = directions(1, seed=77)
+    honest = {edge: spread(rows) for edge, rows in clusters(edges=9 - liars).items()}
+    lying = {f"liar-{n}": near(np.repeat(target, 64, axis=0), 0.3, seed=50 + n) for n in range(liars)}
+    assert not hubs(target, Sample.of({**honest, **lying}, but="")).any()
+
+
 def test_with_few_edges_or_few_summaries_nothing_is_called_a_hub():
     edges = clusters()
     few = Sample.of(dict(list(edges.items())[:2]), but="")

@@ -6,6 +6,7 @@ import pytest
 
 from cloud_server.database import Database
 from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.summaries import store as summaries_store
 from cloud_server.summaries.store import SummaryStore
 from shared.errors import NotFound, ResyncNeeded, StaleEpoch, StoreError, TooLarge
 from shared.records import Summary, SummaryDelta
@@ -37,6 +38,16 @@ def vectors(n):
 
 def apply(store, change):
     return store.apply("ward", change, vectors(len(change.upserts)))
+
+
+def test_of_an_edges_former_stores_the_last_ones_are_known(store, database, clock, monkeypatch):
+    monkeypatch.setattr(summaries_store, "RETIRED_KEPT", 3)
+    for n in range(6):
+        clock.seconds += 1
+        apply(store, delta(0, 1, "a one", epoch=f"e{n}"))
+    assert [row["epoch"] for row in database.rows("SELECT epoch FROM retired_epochs ORDER BY epoch")] == ["e2", "e3", "e4"]
+    with pytest.raises(StaleEpoch):
+        apply(store, delta(0, 1, "a one", epoch="e4"))
 
 
 def texts(store):

@@ -148,6 +148,30 @@ def test_a_cut_tail_whose_heads_are_gone_too_is_seen_with_the_cloud_only(joined)
     assert json.loads(told.output)["faults"] == [{"seq": 3, "what": "the cloud has countersigned record 3, and the ledger ends at 2"}]
 
 
+def test_records_of_which_the_cloud_has_countersigned_an_older_end_cannot_be_written_anew(joined):
+    """Also when it has countersigned the end of the new story since."""
+    tamper(joined, "DELETE FROM egress")
+    tamper(joined, "DELETE FROM egress_heads")
+    with closing(Database(joined / "edge.db")) as database:
+        ledger = Ledger(database, SystemClock())
+        for _ in range(6):
+            ledger.record(Departure("question", "http://cloud", b"{}"))
+
+        async def show(client, member):
+            ledger.countersigned(await client.head(ledger.unseen()))
+
+        membership.with_client(URL, "ward", joined, show, ca=None, plain_http=False)
+    assert dgrag("verify", "--state", joined).exit_code == 0
+    told = dgrag("verify", "--cloud", "--state", joined, "--json")
+    assert told.exit_code == 4
+    assert json.loads(told.output)["faults"] == [{"seq": 3, "what": "the record is not the one that the cloud has countersigned"}]
+
+
+def test_a_file_that_cannot_be_written_is_named(state, tmp_path):
+    told = dgrag("export", tmp_path / "none" / "out.csv", "--state", state)
+    assert "cannot be written" in str(told.exception)
+
+
 def test_a_head_that_the_cloud_has_not_signed_is_no_proof(joined):
     with closing(sqlite3.connect(joined.parent / "cloud" / "cloud.db")) as connection:
         connection.execute("UPDATE ledger_heads SET seq = 2")

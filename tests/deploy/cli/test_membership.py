@@ -6,6 +6,7 @@ import re
 import httpx
 import orjson
 import pytest
+from typer.testing import CliRunner
 
 from cloud_server.app import create_app
 from cloud_server.build import build_cloud
@@ -13,9 +14,10 @@ from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from deploy.cli import cloud as cloud_verbs
 from deploy.cli import membership
+from deploy.cli.main import app
 from deploy.cluster.errors import ClusterError
 from edge_node.store.ledger import ledger_of, read_entries
-from shared.errors import CloudRefused, SettingsError
+from shared.errors import CloudRefused, InputError, SettingsError
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from tests.support.signed import URL
 
@@ -24,12 +26,12 @@ from tests.support.signed import URL
 def cloud(tmp_path, monkeypatch):
     models = Models(HashEmbedder(), ScriptedGenerator(lambda _: "-"), WordTokenizer())
     built = build_cloud(CloudSettings(state_dir=tmp_path / "cloud"), models)
-    app = create_app(built)
-    monkeypatch.setattr(membership, "cloud_http", lambda url, **_: httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=url))
+    served = create_app(built)
+    monkeypatch.setattr(membership, "cloud_http", lambda url, **_: httpx.AsyncClient(transport=httpx.ASGITransport(served), base_url=url))
 
     def handler(request):
         async def sent():
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=URL) as http:
+            async with httpx.AsyncClient(transport=httpx.ASGITransport(served), base_url=URL) as http:
                 return await http.request(request.method, request.url.path, content=request.content, headers=request.headers)
 
         answer = asyncio.run(sent())
@@ -38,7 +40,7 @@ def cloud(tmp_path, monkeypatch):
     monkeypatch.setattr(cloud_verbs, "client", lambda: httpx.Client(transport=httpx.MockTransport(handler)))
     yield built
     built.close()
-    app.state.guard.close()
+    served.state.guard.close()
 
 
 def test_an_invitation_is_a_command_that_works_once(cloud, tmp_path, capsys):
@@ -50,6 +52,36 @@ def test_an_invitation_is_a_command_that_works_once(cloud, tmp_path, capsys):
     assert "ward has joined" in capsys.readouterr().out
     with pytest.raises(CloudRefused, match="used"):
         membership.join(URL, "ward", tmp_path / "other", found[1])
+
+
+@pytest.mark.parametrize("way", ["the environment", "standard input"])
+def test_an_invitation_need_not_stand_in_the_list_of_processes(cloud, tmp_path, way):
+    token = cloud.roll.invites.invite("ward", ttl_s=60.0, replaces=True).token
+    told = CliRunner().invoke(
+        app,
+        ["edge", "join", "--cloud", URL, "--id", "ward", "--state", str(tmp_path), *(["--token", "-"] if way == "standard input" else [])],
+        env={"DGRAG_TOKEN": token, "DGRAG_EDGE_CLOUD_CA": "ca.pem"} if way == "the environment" else {},
+        input=f"{token}\n",
+    )
+    assert told.exit_code == 0, told.exception
+    assert cloud.database.row("SELECT count(*) FROM invites")[0] == 0
+    needed = "DGRAG_EDGE_CLOUD_CA=ca.pem " if way == "the environment" else ""
+    assert f"start it with: {needed}dgrag edge run --id ward" in told.output
+
+
+def test_a_name_that_is_none_is_refused_before_anything_is_made(tmp_path):
+    with pytest.raises(InputError, match="no edge id"):
+        membership.join(URL, "w w", tmp_path / "ward")
+    assert not (tmp_path / "ward").exists()
+
+
+def test_an_invitation_for_a_cloud_on_loopback_says_that_it_is_one(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(cloud_verbs, "_post", lambda *_: {"token": "inv_x"})
+    cloud_verbs.invite("ward", 5.0, False, tmp_path, "https://cloud.example:8099")
+    elsewhere = capsys.readouterr()
+    cloud_verbs.invite("ward", 5.0, False, tmp_path, URL)
+    assert ("--cloud https://cloud.example:8099 " in elsewhere.out, elsewhere.err) == (True, "")
+    assert "this machine only" in capsys.readouterr().err
 
 
 def test_the_identity_tells_keys_and_cloud(cloud, tmp_path, capsys):

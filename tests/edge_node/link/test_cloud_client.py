@@ -86,6 +86,12 @@ async def test_a_cloud_that_fails_or_babbles_is_unavailable(to, response):
         await to(lambda request: response).client.greet()
 
 
+async def test_a_failure_is_not_its_own_cause(to):
+    with pytest.raises(CloudUnavailable) as raised:
+        await to(lambda _: httpx.Response(500)).client.greet()
+    assert raised.value.__cause__ is None
+
+
 async def test_a_redirect_is_not_followed(to):
     script = Scripted(httpx.Response(307, headers={"location": "http://elsewhere.example"}))
     with pytest.raises(CloudUnavailable, match="307"):

@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from edge_node.link.cloud_link import AT_ONCE, MAX_WAITING, CloudLink
+from edge_node.link.cloud_link import AT_ONCE, BACKOFF_S, MAX_WAITING, CloudLink
 from edge_node.link.sync import LinkState, Sync
 from edge_node.policy.sharing import Served
 from edge_node.store.chain import Departure
@@ -16,7 +16,7 @@ from edge_node.store.receipts import ReceiptStore
 from shared.clock import SystemClock
 from shared.errors import CloudRefused, CloudUnavailable, DiskFull, ModelUnavailable
 from shared.identity import make_identity
-from shared.wire import Countersigned, Enrolled, EvidenceReply, EvidenceRequest, Head, PollReply, head_message
+from shared.wire import MAX_POLLED, Countersigned, Enrolled, EvidenceReply, EvidenceRequest, Head, PollReply, head_message
 from tests.support.partition import commit_texts
 from tests.support.waiting import until
 
@@ -53,7 +53,7 @@ class FakeCloud:
             raise CloudUnavailable("away")
         return Enrolled(edge="ward")
 
-    async def push(self, delta, *, rule):
+    async def push(self, delta, *, rule, **_):
         self.deltas.append(delta)
         self.rules.append(rule)
         if self.refuse_deltas:
@@ -91,7 +91,7 @@ class Policy:
     def __init__(self):
         self.in_force = True
 
-    def current(self):
+    def is_told(self):
         return self.in_force
 
     def rule(self):
@@ -469,3 +469,95 @@ async def test_a_stop_waits_for_no_cloud_that_is_silent_and_asks_none_that_is_aw
     async with running(link):
         await until(lambda: not link.state.connected)
     assert len(called) == 1
+
+
+# ---------------------------------------------------------------- a cloud that lies
+
+
+@pytest.mark.parametrize("lie", [{"version": 0}, {"version": 10**12}, {"epoch": "another"}])
+async def test_a_cloud_that_has_not_got_what_it_was_sent_breaks_the_line(graph, ledger, lie):
+    cloud = FakeCloud()
+
+    async def push(delta, *, rule, **_):
+        cloud.deltas.append(delta)
+        return Enrolled(**{"edge": "ward", "epoch": delta.epoch, "version": delta.version, **lie}), 10
+
+    cloud.push = push
+    link = link_of(cloud, graph)
+    link.state.connected = True
+    with pytest.raises(CloudUnavailable, match="was sent version 1"):
+        await link._sync.send()
+    assert (len(cloud.deltas), ledger.entries(), link.state.version) == (1, [], -1)
+
+
+async def test_a_cloud_that_lies_at_once_each_time_is_asked_ever_more_seldom(graph, monkeypatch):
+    waits, enough, turn = [], asyncio.Event(), asyncio.sleep
+
+    async def sleep(seconds):
+        if seconds > max(BACKOFF_S) or enough.is_set():
+            await asyncio.Event().wait()
+        waits.append(seconds)
+        if len(waits) == len(BACKOFF_S) + 1:
+            enough.set()
+
+    async def poll(*, wait_s):
+        await turn(0)
+        return PollReply()
+
+    async def push(delta, *, rule, **_):
+        await turn(0)
+        return Enrolled(edge="ward", epoch=delta.epoch, version=0), 10
+
+    cloud = FakeCloud()
+    cloud.poll, cloud.push = poll, push
+    monkeypatch.setattr("edge_node.link.cloud_link.asyncio.sleep", sleep)
+    async with running(link_of(cloud, graph)):
+        await enough.wait()
+    assert waits == [*BACKOFF_S, BACKOFF_S[-1]]
+
+
+async def test_a_store_begins_a_new_history_once_a_run_however_often_the_cloud_claims_to_know_more(graph, ledger, monkeypatch):
+    monkeypatch.setattr("edge_node.link.cloud_link.BACKOFF_S", (0.0,))
+    cloud = FakeCloud()
+
+    async def greet():
+        cloud.greetings += 1
+        return Enrolled(edge="ward", epoch=graph.epoch(), version=10**12)
+
+    async def head(_):
+        raise CloudUnavailable("away")
+
+    cloud.greet, cloud.head = greet, head
+    link = link_of(cloud, graph)
+    async with running(link):
+        await until(lambda: cloud.greetings > 5)
+    assert [entry.kind for entry in ledger.entries()] == ["restored"]
+    assert "claims to know" in link.state.error
+
+
+async def test_a_flood_of_requests_waits_at_the_cloud_until_it_has_heard_that_the_edge_is_busy(graph):
+    cloud, polls, hear = FakeCloud(), [], asyncio.Event()
+    flood = [REQUEST.model_copy(update={"request_id": f"r{i}", "deadline_ms": 60_000}) for i in range(MAX_POLLED)]
+
+    async def poll(*, wait_s):
+        polls.append(wait_s)
+        return PollReply(requests=flood)
+
+    async def reply(request_id, reply, **said):
+        await hear.wait()
+        await FakeCloud.reply(cloud, request_id, reply, **said)
+
+    async def never(request):
+        await asyncio.Event().wait()
+
+    cloud.poll, cloud.reply = poll, reply
+    link = link_of(cloud, graph, never)
+    async with running(link):
+        await until(lambda: len(link._replies) == MAX_POLLED)
+        await cloud.pushed.wait()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert (len(polls), len(link._replies)) == (1, MAX_POLLED)
+        hear.set()
+        await until(lambda: len(polls) > 1)
+        assert len(link._replies) <= AT_ONCE + MAX_WAITING + MAX_POLLED

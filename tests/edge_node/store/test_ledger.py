@@ -2,11 +2,12 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import astuple, replace
 
 import pytest
 
 from edge_node.store.backup import back_up, restore
-from edge_node.store.chain import Departure
+from edge_node.store.chain import COLUMNS, RECORDS, START, Departure, entry_of, hash_of
 from edge_node.store.database import Database
 from edge_node.store.graph import GraphStore
 from edge_node.store.ledger import Ledger, Spent, ledger_of, read_entries, read_faults
@@ -84,6 +85,7 @@ def test_what_a_requester_was_sent_is_counted_by_time_and_only_evidence_counts(l
     assert ledger.spent("bank", since=0) == Spent(replies=3, passages=6, bytes=15)
     assert ledger.spent("bank", since=1500) == Spent(1, 2, 5)
     assert ledger.spent("nobody", since=0) == Spent(0, 0, 0)
+    assert ledger.spent(None, since=0) == Spent(replies=4, passages=8, bytes=20)
 
 
 @pytest.mark.parametrize("column", TEXTS)
@@ -116,8 +118,59 @@ def test_a_cut_tail_whose_heads_are_deleted_too_is_found_with_what_the_cloud_its
     tamper(store.path, "DELETE FROM egress_heads")
     with ledger_of(store.path) as connection:
         assert read_faults(connection) == []
-        assert read_faults(connection, Head(epoch="e", seq=4, hash=entries[-1].hash))
-        assert read_faults(connection, Head(epoch="e", seq=2, hash=entries[-1].hash))
+        assert read_faults(connection, [Head(epoch="e", seq=4, hash=entries[-1].hash)])
+        assert read_faults(connection, [Head(epoch="e", seq=2, hash=entries[-1].hash)])
+
+
+def rewritten(path, change, epoch=None):
+    """Whoever owns the file writes a story of their own: chained anew, without a trace of what the cloud has countersigned."""
+    with closing(Database(path)) as database, database.write() as tx:
+        last, records = None, [entry_of(row) for row in tx.execute(f"{RECORDS} ORDER BY seq")]
+        tx.execute("DELETE FROM egress")
+        tx.execute("DELETE FROM egress_heads")
+        for entry in change(records):
+            entry = replace(entry, seq=last.seq + 1 if last else 1, previous=last.hash if last else START)
+            last = replace(entry, hash=hash_of(entry))
+            tx.execute(f"INSERT INTO egress ({COLUMNS}) VALUES ({', '.join('?' * 13)})", astuple(last))
+        if epoch:
+            tx.execute("UPDATE meta SET value = ? WHERE key = 'epoch'", (epoch,))
+
+
+STORIES = {
+    "an edited record": (lambda records: [replace(r, requester="nobody") if r.seq == 3 else r for r in records], None, 3),
+    "records left out": (lambda records: [*records[:1], *records[5:], *records[-1:] * 4], None, 3),
+    "a cut tail under a new epoch": (lambda records: records[:5], "feed", 6),
+}
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_a_story_that_was_written_anew_and_shown_to_the_cloud_again_is_found_by_the_heads_of_before(ledger, store, story):
+    change, epoch, first = STORIES[story]
+    seen = []
+    for entry in [one for n in range(10) for one in leave(ledger, subject=f"r{n}")]:
+        seen += [Head(epoch=store.meta("epoch"), seq=entry.seq, hash=entry.hash)] * (entry.seq % 3 == 0)
+    rewritten(store.path, change, epoch)
+    leave(ledger, 8)
+    newest = ledger.unseen()
+    heads = sorted([*seen, newest], key=lambda head: (head.epoch, head.seq))
+    with ledger_of(store.path) as connection:
+        assert read_faults(connection, [newest]) == []  # the control: the newest head alone proves nothing
+        assert [fault.seq for fault in read_faults(connection, heads)] == [first]
+
+
+def test_records_that_a_restore_has_lost_are_a_fault_of_their_own_and_none_that_it_has_kept(ledger, store, clock, tmp_path):
+    kept, former = leave(ledger, 2), store.meta("epoch")
+    back_up(tmp_path, tmp_path / "backup")
+    lost = leave(ledger, 2)
+    restore(tmp_path / "backup", tmp_path / "new")
+    with closing(Database(tmp_path / "new" / "edge.db")) as again:
+        leave(Ledger(again, clock), 3)
+        newest = Ledger(again, clock).unseen()
+    heads = [Head(epoch=former, seq=entry.seq, hash=entry.hash) for entry in (*kept, *lost)]
+    with ledger_of(tmp_path / "new" / "edge.db") as connection:
+        assert read_faults(connection, [*heads[:2], newest]) == []
+        [fault] = read_faults(connection, [*heads, newest])
+    assert (fault.seq, "lost when the store was restored" in fault.what) == (3, True)
 
 
 def test_only_what_the_cloud_has_not_seen_is_shown_to_it(ledger, store):

@@ -22,7 +22,7 @@ class EdgeList(BaseModel):
     edges: list[EdgeView]
 
 
-class Expelled(BaseModel):
+class Expulsion(BaseModel):
     """``DELETE /v1/edges/{id}``: a receipt."""
 
     edge: str
@@ -63,9 +63,9 @@ async def release(edge: EdgePath, cloud: CloudDep) -> Response:
 
 
 @router.delete("/edges/{edge}")
-async def expel(edge: EdgePath, cloud: CloudDep) -> Expelled:
+async def expel(edge: EdgePath, cloud: CloudDep) -> Expulsion:
     """Shut an edge out and purge what it sent; its keys end."""
-    return Expelled(edge=edge, summaries=await cloud.expel(EdgeId(edge)))
+    return Expulsion(edge=edge, summaries=await cloud.expel(EdgeId(edge)))
 
 
 @router.post("/edges/{edge}/readmit", status_code=204)

@@ -1,0 +1,13 @@
+"""``dgrag edge run`` and ``dgrag cloud run``: this process turns into the service."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import NoReturn
+
+
+def become(module: str, settings: Mapping[str, str]) -> NoReturn:
+    """Turn this process into ``python -m module``: signals, exit code and log are the service's own."""
+    os.execve(sys.executable, [sys.executable, "-m", module], {**os.environ, **settings})  # noqa: S606 - no shell is meant

@@ -1,0 +1,31 @@
+import pytest
+
+from edge_node.store.database import Database
+from edge_node.store.documents import DocumentStore
+from edge_node.store.outside_ids import OutsideIds
+from tests.support.storing import SetClock
+
+
+@pytest.fixture
+def database(tmp_path):
+    opened = Database(tmp_path / "edge.db")
+    yield opened
+    opened.close()
+
+
+def test_an_id_is_opened_again_and_one_of_no_document_is_not(database):
+    known = [DocumentStore(database, SetClock()).accept(name, b"pump", reader="a.md").document_id for name in "abc"]
+    ids = OutsideIds(database)
+    assert [ids.opened(ids.of(identity)) for identity in known] == known
+    assert (ids.opened(known[0]), ids.opened("")) == (None, None)
+
+
+def test_a_store_keeps_its_secret_and_another_one_has_another(database, tmp_path):
+    other = Database(tmp_path / "other.db")
+    assert OutsideIds(database).of("d") == OutsideIds(database).of("d") != OutsideIds(other).of("d")
+    other.close()
+
+
+def test_a_chunk_keeps_its_number(database):
+    ids = OutsideIds(database)
+    assert ids.of_chunk("d:12") == f"{ids.of('d')}:12"

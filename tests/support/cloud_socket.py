@@ -1,0 +1,37 @@
+"""A cloud in this process, behind a real socket, with fake models."""
+
+import asyncio
+import contextlib
+import socket
+
+import uvicorn
+
+from cloud_server.app import create_app
+from cloud_server.build import build_cloud
+from cloud_server.crossedge.coordinator import Models
+from cloud_server.settings import CloudSettings
+from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from tests.support.waiting import until
+
+AT_ONCE = 16  # questions
+
+
+@contextlib.asynccontextmanager
+async def cloud_on_a_socket(folder, *, embedder=None, http="auto", deadline_s=5.0, **changes):
+    """A cloud on a free port of this machine: its parts, and its address."""
+    settings = CloudSettings(
+        state_dir=folder, match_threshold=0.1, evidence_threshold=0.1, verify=False, match_m=10, edges_k=10, slots_per_edge=1,
+        deadline_s=deadline_s, questions_at_once=AT_ONCE, requests_per_minute=1_000_000, **changes,
+    )  # fmt: skip
+    models = Models(embedder or HashEmbedder(256), ScriptedGenerator(lambda _: "It was replaced in March [1] [2]."), WordTokenizer())
+    cloud = build_cloud(settings, models)
+    server = uvicorn.Server(uvicorn.Config(create_app(cloud), http=http, log_level="critical", lifespan="on", timeout_graceful_shutdown=1))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        await until(lambda: server.started)
+        try:
+            yield cloud, f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            cloud.mailbox.close()
+            server.should_exit = True
+            await serving

@@ -1,0 +1,49 @@
+"""A cloud and edges in one process, joined by real HTTP routes over ASGI; each site has one document and a model with one answer."""
+
+import contextlib
+
+import httpx
+
+from tests.support.running_cloud import running_cloud
+from tests.support.running_edge import running_edge, scripted
+from tests.support.waiting import until
+
+REFUSAL = "Insufficient information."
+WARD = "Juniper Ward reported the failure of four infusion pumps in March. Each infusion pump used a battery pack."
+PLANT = "Lot L-7713 of the battery pack caused the failure of infusion pumps. The seal of lot L-7713 leaked."
+
+
+class SwitchableTransport(httpx.AsyncBaseTransport):
+    """The line to the cloud: can be cut and healed."""
+
+    def __init__(self, app):
+        self._inner = httpx.ASGITransport(app)
+        self.cut = False
+
+    async def handle_async_request(self, request):
+        if self.cut:
+            raise httpx.ConnectError("the line is cut", request=request)
+        return await self._inner.handle_async_request(request)
+
+
+@contextlib.asynccontextmanager
+async def federation_cloud(folder, answer="-"):
+    """The cloud's parts and its app."""
+    async with running_cloud(folder, answer=answer, evidence_threshold=0.05, deadline_s=5, erase_every_s=0.05) as service:
+        yield service.cloud, service.app
+
+
+@contextlib.asynccontextmanager
+async def federation(folder, *, cloud_answer, edge_answers, **settings):
+    """Edges by name, each with one document and a model that always gives one answer."""
+    async with contextlib.AsyncExitStack() as stack:
+        cloud, app = await stack.enter_async_context(federation_cloud(folder / "cloud", cloud_answer))
+        edges, lines = {}, {}
+        for name, (text, answer) in edge_answers.items():
+            lines[name] = SwitchableTransport(app)
+            http = httpx.AsyncClient(transport=lines[name], base_url="http://127.0.0.1")
+            started = running_edge(folder / name, id=name, strategy="dgrag", generator=scripted(answer), cloud=http, **settings)
+            edges[name] = await stack.enter_async_context(started)
+            await edges[name].add("report.md", text)
+            await until(lambda link=edges[name].node.link: link.in_sync)
+        yield edges, lines, cloud
