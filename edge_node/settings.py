@@ -76,7 +76,7 @@ class EdgeSettings(BaseSettings):
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
     min_nearness: Annotated[float, Field(ge=-1, le=1)] = 0.45  # ⑤ 1: cosine with the nearest passage; below, nothing is sampled; -1: off
     max_refusals: Share = 0.4  # ⑤ 1: a larger share of samples that lack information escalates
-    min_sufficiency: Share = 0.55  # ⑤ 1: P(yes) that the passages hold the answer
+    min_sufficiency: Share = 0.6  # ⑤ 1: P(yes) that the passages hold the answer; their frame moved it up by about 0.05 (ADR 9)
     min_similarity: Share = 0.55  # ⑤ 2: mean of cosine, Jaccard and semantic consistency
     answer_deadline_s: Annotated[float, Field(gt=0)] = 180.0  # whole question, escalation included
     cloud_deadline_s: Annotated[float, Field(gt=0)] = 150.0  # ⑥ at most this of it waits for the cloud

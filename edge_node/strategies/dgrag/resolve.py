@@ -45,7 +45,8 @@ class Resolver:
         self._groups: dict[str, set[str]] = {}
 
     def load(self, aliases: Iterable[AliasPair]) -> None:
-        """Take over what was decided before."""
+        """Take over what was decided before; which keys there are is read again too, as a settle that was cut off may have committed."""
+        self._spellings = None
         self._canonical = {pair.key: pair.canonical for pair in aliases}
         self._groups = defaultdict(set)
         for key, canonical in self._canonical.items():
