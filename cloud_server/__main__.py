@@ -5,22 +5,20 @@ from __future__ import annotations
 import socket
 import sys
 
-import uvicorn
-
 from cloud_server.app import create_app
 from cloud_server.build import Cloud, build_cloud
 from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
-from shared.service import check_front, run, server_config
+from shared.service import Server, check_front, run
 
 
-class Server(uvicorn.Server):
+class CloudServer(Server):
     """A server that lets held polls go before it waits for open connections to end."""
 
-    def __init__(self, config: uvicorn.Config, cloud: Cloud) -> None:
-        super().__init__(config)
+    def __init__(self, cloud: Cloud) -> None:
+        super().__init__(create_app(cloud), cloud.settings, name="the cloud")
         self._cloud = cloud
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -29,11 +27,10 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def server(settings: CloudSettings, models: ModelSettings) -> Server:
+def server(settings: CloudSettings, models: ModelSettings) -> CloudServer:
     """Put the server together. Raises StoreError, FetchError and SettingsError."""
     parts = Models(build_embedder(models), build_generator(models, model_http(models)), build_tokenizer(models))
-    cloud = build_cloud(settings, parts)
-    return Server(server_config(create_app(cloud), settings), cloud)
+    return CloudServer(build_cloud(settings, parts))
 
 
 def serve() -> None:

@@ -8,9 +8,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE
+
 PAPER_THRESHOLD = 0.4  # DGRAG §IV-B, both thresholds; a cosine of the paper's embedding model
 MATCH_THRESHOLD = 0.35  # of MiniLM: at 0.4 it misses one of two sites in a quarter of the sample questions that need two
-EVIDENCE_THRESHOLD = PAPER_THRESHOLD  # suits MiniLM: answering passages of the samples score 0.56 or more
+EVIDENCE_THRESHOLD = EVIDENCE_MIN_SCORE  # the paper's; suits MiniLM: answering passages of the samples score 0.56 or more
 
 Cosine = Annotated[float, Field(ge=-1, le=1)]
 Seconds = Annotated[float, Field(gt=0, le=600)]
@@ -50,7 +52,7 @@ class CloudSettings(BaseSettings):
     match_threshold: Cosine = MATCH_THRESHOLD
     edges_k: Annotated[int, Field(ge=1, le=100)] = 5
     evidence_threshold: Cosine = EVIDENCE_THRESHOLD
-    evidence_budget_tokens: Annotated[int, Field(ge=50, le=100_000)] = 400  # what the default 1.5B model reads well; a large one: 4000
+    evidence_budget_tokens: Annotated[int, Field(ge=50, le=100_000)] = EVIDENCE_BUDGET_TOKENS  # suits the 1.5B model; a large one: 4000
     deadline_s: Seconds = 20.0  # of one fan-out
     answer_deadline_s: Seconds = 120.0  # of a whole question
     max_answer_tokens: Annotated[int, Field(ge=8)] = 160

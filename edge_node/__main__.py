@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-import uvicorn
-
 from edge_node.app import open_app
 from edge_node.build import Parts
 from edge_node.link.cloud_client import cloud_http
@@ -15,14 +13,14 @@ from edge_node.store.lock import only_user
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
 from shared.retry_budget import RetryBudget
-from shared.service import check_front, run, server_config
+from shared.service import Server, check_front, run
 
 
 def serve() -> None:
     """Run one edge until it is told to stop. Raises ValidationError and DgragError for what cannot work."""
     settings, models = EdgeSettings(), ModelSettings()
     check_front(settings, verb="edge")
-    joined = Membership(settings.state_dir).joined()
+    joined = Membership(settings.state_dir).joined_as(settings.id)
     if joined and not settings.cloud_url:
         settings = settings.model_copy(update={"cloud_url": joined.url})
     cloud = cloud_http(settings.cloud_url, ca=settings.cloud_ca, plain_http=settings.cloud_plain_http) if settings.cloud_url else None
@@ -30,7 +28,7 @@ def serve() -> None:
     generator = build_generator(models, model_http(models), retries)
     parts = Parts(generator, build_embedder(models), build_tokenizer(models), cloud, retries=retries)
     with only_user(settings.state_dir):
-        uvicorn.Server(server_config(open_app(settings, parts), settings)).run()
+        Server(open_app(settings, parts), settings, name=f"edge {settings.id}").run()
 
 
 if __name__ == "__main__":

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import contextlib
 import hashlib
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from shared.errors import SettingsError
+from shared.private_files import replace_private
 
 KEY_ID_DIGITS = 32
 FIELD = 2**255 - 19  # curve25519's
@@ -104,29 +102,6 @@ def open_identity(path: Path) -> Identity:
     if not path.exists():
         save_identity(path, make_identity())
     return load_identity(path)
-
-
-def replace_private(path: Path, content: bytes) -> None:
-    """Write a file of mode 0600 in one step: there is never half a file, nor a moment in which others may read it."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    draft = path.with_name(f"{path.name}.draft")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    with _opened(path.parent) as folder:
-        os.fsync(folder)
-
-
-@contextlib.contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _no_key(path: Path) -> SettingsError:

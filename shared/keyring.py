@@ -83,10 +83,12 @@ class KeyRing:
         return [ApiKey(*row) for row in rows]
 
     def revoke(self, key: str, *, now: float) -> ApiKey:
-        """End a key, by id or name, from the next request on. Raises NotFound."""
+        """End a key, by id or name, from the next request on. Raises NotFound, and Conflict for one that has ended so before."""
         with self._database.write() as tx:
             found = tx.execute("SELECT key_id FROM keys WHERE revoked IS NULL AND (key_id = ? OR name = ?)", (key, key)).fetchone()
             if found is None:
+                if tx.execute("SELECT 1 FROM keys WHERE key_id = ? OR name = ?", (key, key)).fetchone():
+                    raise Conflict(f"the key {key!r} was revoked already", next_step="it is taken nowhere")
                 raise NotFound("key", key[:80])
             tx.execute("UPDATE keys SET revoked = ? WHERE key_id = ?", (now, found["key_id"]))
         return next(one for one in self.list() if one.key_id == found["key_id"])

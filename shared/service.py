@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,6 +24,7 @@ from shared.ports import Clock
 from shared.tls import server_context
 
 GRACE_S = 5  # for requests under way when the service is told to stop
+INTERRUPTED = 130  # 128 + SIGINT
 log = logging.getLogger("dgrag")
 
 
@@ -69,16 +72,18 @@ def doorkeeper(front: Front, keys: KeyRing, edges: EdgeAuthenticator | None = No
 
 def check_front(front: Front, *, verb: str) -> None:
     """Closed by default (goal S1): others come in with keys and over TLS only. ``verb``: ``edge`` or ``cloud``. Raises SettingsError."""
+    prefix = f"DGRAG_{verb.upper()}"
+    both = f"{prefix}_TLS_CERT and {prefix}_TLS_KEY"
     if (front.tls_cert is None) != (front.tls_key is None):
-        raise SettingsError("TLS takes a certificate and its key, one of them is missing", next_step="set both, tls_cert and tls_key")
+        raise SettingsError("TLS takes a certificate and its key, one of them is missing", next_step=f"set both, {both}")
     if front.tls_cert and front.tls_key:
-        server_context(front.tls_cert, front.tls_key)
+        server_context(front.tls_cert, front.tls_key, settings=both)
     if not is_exposed(front):
         return
     if not is_loopback(front.host) and front.tls_cert is None and not front.behind_tls_proxy:
         raise SettingsError(
             f"{front.host} can be reached from other machines, and there is no TLS",
-            next_step="set tls_cert and tls_key, or behind_tls_proxy=true where a proxy speaks HTTPS, or listen on 127.0.0.1",
+            next_step=f"set {both}, or {prefix}_BEHIND_TLS_PROXY=true where a proxy speaks HTTPS, or listen on 127.0.0.1",
         )
     keys = KeyRing(front.state_dir)
     try:
@@ -107,6 +112,25 @@ def server_config(app: FastAPI, front: Front) -> uvicorn.Config:
     )
 
 
+class Server(uvicorn.Server):
+    """Says in one line when it answers, where, and to whom; ``check_front`` comes first."""
+
+    def __init__(self, app: FastAPI, front: Front, *, name: str) -> None:
+        super().__init__(server_config(app, front))
+        self._door: Doorkeeper = app.state.guard
+        self._front = front
+        self._name = name
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start as uvicorn does, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            address = f"[{host}]" if ":" in host else host
+            who = "this machine only, no keys needed" if await asyncio.to_thread(self._door.is_open) else "keys needed"
+            log.info("%s is ready at %s://%s:%d; %s", self._name, "https" if self._front.tls_cert else "http", address, port, who)
+
+
 def run(serve: Callable[[], None]) -> int:
     """Run a service; returns its exit status. What is wrong with its settings or its state is said in one line."""
     os.umask(0o077)  # store and log hold documents: for this user only
@@ -121,4 +145,6 @@ def run(serve: Callable[[], None]) -> int:
     except DgragError as error:
         log.critical("%s – %s", error.message, error.next_step)
         return error.exit_status
+    except KeyboardInterrupt:  # uvicorn has stopped as it should, and passes the signal on
+        return INTERRUPTED
     return 0

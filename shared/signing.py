@@ -127,7 +127,7 @@ def check_time(created: int, *, now: float, skew_s: float) -> None:
     >>> check_time(1000, now=1060.0, skew_s=60)
     >>> check_time(1000, now=1062.0, skew_s=60)
     Traceback (most recent call last):
-    shared.errors.Unauthenticated: the edge's clock says 1970-01-01 00:16:40 UTC, the cloud's 1970-01-01 00:17:42 UTC
+    shared.errors.request.Unauthenticated: the edge's clock says 1970-01-01 00:16:40 UTC, the cloud's 1970-01-01 00:17:42 UTC
     """
     if abs(created - now) > skew_s:
         raise Unauthenticated(

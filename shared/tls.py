@@ -6,8 +6,12 @@ import ssl
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx
+
 from shared.errors import SettingsError
 from shared.loopback import is_loopback
+
+UNFIT = frozenset({9, 10, 62, 64})  # OpenSSL's codes: not valid yet, expired, for another name, for another address
 
 
 def client_context(ca: Path | None = None) -> ssl.SSLContext:
@@ -22,23 +26,48 @@ def client_context(ca: Path | None = None) -> ssl.SSLContext:
     return context
 
 
-def server_context(cert: Path, key: Path) -> ssl.SSLContext:
-    """What a service shows. Raises SettingsError."""
+def server_context(cert: Path, key: Path, *, settings: str = "tls_cert and tls_key") -> ssl.SSLContext:
+    """What a service shows; ``settings`` name the two files. Raises SettingsError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
         context.load_cert_chain(cert, key)
     except (OSError, ssl.SSLError) as error:
-        raise SettingsError(f"{cert} and {key} cannot be used for TLS ({error})", next_step="name a PEM certificate and its key") from error
+        raise SettingsError(
+            f"{cert} and {key} cannot be used for TLS ({error})", next_step=f"name a PEM certificate and its key in {settings}"
+        ) from error
     return context
 
 
+def trouble(error: BaseException, url: str) -> str:
+    """What is wrong with TLS where a call of ``url`` failed by ``error``, and what to do; "" where TLS is not the matter.
+
+    >>> trouble(ConnectionRefusedError(), "http://127.0.0.1:9"), trouble(ssl.SSLError(1, "unknown"), "https://127.0.0.1:9")
+    ('', 'TLS failed (unknown): is it https:// that is spoken there?')
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            step = "it needs a new one" if cause.verify_code in UNFIT else "give --ca FILE or DGRAG_EDGE_CLOUD_CA"
+            return f"its certificate is not trusted ({cause.verify_message.rstrip('.')}): {step}"
+        if isinstance(cause, ssl.SSLError):
+            return f"TLS failed ({cause}): is it https:// that is spoken there?"
+        cause = cause.__cause__ or cause.__context__
+    cut = isinstance(error, httpx.RemoteProtocolError | httpx.ReadError)  # how a service that waits for TLS takes anything else
+    return "it ended the connection: where it speaks HTTPS, use https://" if cut and not url.startswith("https:") else ""
+
+
 def check_plain_http(url: str, *, allowed: bool, setting: str) -> None:
-    """Raises SettingsError for http:// to another machine, unless the ``setting`` that allows it is on.
+    """Raises SettingsError for http:// to another machine, unless the ``setting`` that allows it is on, and for what is no URL.
 
     >>> check_plain_http("http://127.0.0.1:8099", allowed=False, setting="X")
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # brackets that hold no address
+        parts = urlsplit("")
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise SettingsError(f"{url!r} is no URL of a service", next_step="give http:// or https://, as in https://HOST:PORT")
     if parts.scheme != "https" and not is_loopback(parts.hostname or "") and not allowed:
         raise SettingsError(
             f"{url} would carry everything in clear to another machine", next_step=f"use https://, or set {setting}=true inside a VPN"

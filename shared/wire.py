@@ -24,6 +24,8 @@ DEADLINE_HEADER = "deadline-ms"  # remaining milliseconds, never a clock time: h
 AUDIENCE_HEADER = "dgrag-audience"  # the key id of the cloud that a request is for: no other cloud can use it
 PURPOSE_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 NDJSON = "application/x-ndjson"
+EVIDENCE_BUDGET_TOKENS = 400  # that a cloud asks each edge for by default …
+EVIDENCE_MIN_SCORE = 0.4  # … and the least cosine of question and passage
 HEARTBEAT_S = 0.25  # a cloud that works on a question says so as often; an edge whose patience is less takes it for hung
 
 EdgeName = Annotated[str, Field(pattern=EDGE_ID_PATTERN)]

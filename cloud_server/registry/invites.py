@@ -65,5 +65,12 @@ def not_invited() -> Forbidden:
     )
 
 
+def no_invitation() -> Forbidden:
+    """The refusal of who shows none; for the edge's operator, as only the message travels."""
+    return Forbidden(
+        "this cloud takes an invitation: use `dgrag edge join` with --token, which the cloud's operator has from `dgrag cloud invite`"
+    )
+
+
 def _hash(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()

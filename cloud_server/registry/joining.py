@@ -6,7 +6,7 @@ import sqlite3
 
 from cloud_server.database import Database
 from cloud_server.registry.edges import EdgeRegistry, EdgeRow
-from cloud_server.registry.invites import InviteStore
+from cloud_server.registry.invites import Invitation, InviteStore
 from cloud_server.registry.keys import KeyStore
 from shared.errors import Conflict
 from shared.records import EdgeId
@@ -32,6 +32,12 @@ class Joining:
         self._registry = registry
         self._keys = keys
         self._invites = invites
+
+    def invite(self, edge: EdgeId, *, ttl_s: float, replaces: bool) -> Invitation:
+        """As ``InviteStore.invite``. Raises EdgeKnown for an id that has a key, unless the invitation replaces it."""
+        if not replaces and self._keys.live(edge):
+            raise EdgeKnown(edge)
+        return self._invites.invite(edge, ttl_s=ttl_s, replaces=replaces)
 
     def check(self, edge: EdgeId, public_key: str, invitation: str) -> None:
         """Only reads. Raises Forbidden where ``with_invitation`` would, for the invitation."""

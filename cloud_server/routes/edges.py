@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from cloud_server.build import Cloud
 from cloud_server.registry.authenticator import received
 from cloud_server.registry.edges import EdgeRow
-from cloud_server.registry.invites import not_invited
+from cloud_server.registry.invites import no_invitation
 from cloud_server.routes.access import RULES, GuardedRoute
 from cloud_server.routes.deps import CloudDep, DoorDep, OwnEdge, RequestPath, get_cloud
 from shared.disconnect import while_connected
@@ -46,7 +46,7 @@ async def join(body: Enrolment, cloud: CloudDep, door: DoorDep, request: Request
     if body.invitation:
         await asyncio.to_thread(cloud.roll.joining.check, edge, body.public_key, body.invitation)
     elif not await asyncio.to_thread(door.opens_to, request):
-        raise not_invited()
+        raise no_invitation()
     await cloud.roll.authenticator.check_joining(request, public_key=body.public_key)
     if body.invitation:
         row = await asyncio.to_thread(cloud.roll.joining.with_invitation, edge, body.public_key, body.invitation)

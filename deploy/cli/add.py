@@ -28,7 +28,7 @@ def add(
     edge: Edge = None,
     state: State = DEFAULT_STATE,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Return when the documents are part of the graph, or at once.")] = True,
-    labels: Annotated[str, typer.Option(help="Labels for every document, with commas between them.")] = "",
+    labels: Annotated[str | None, typer.Option(help="Labels for all, with commas between them; without it they stay as they are.")] = None,
     as_json: Json = False,
     only_estimate: Annotated[bool, typer.Option("--estimate", help="Say what it would cost, and add nothing.")] = False,
 ) -> None:
@@ -39,7 +39,7 @@ def add(
             cost = estimate(http, url, files)
         typer.echo(orjson.dumps(cost).decode()) if as_json else out().print(render.cost(cost))
         return
-    marks = [label.strip() for label in labels.split(",") if label.strip()]
+    marks = None if labels is None else [label.strip() for label in labels.split(",") if label.strip()]
     with client() as http:
         with SendBars(err()) as bars:
             results = list(send(http, url, files, marks, partial(bars.advance, "sending", size(files))))
@@ -50,7 +50,7 @@ def add(
     if as_json:
         typer.echo(orjson.dumps(as_body(results)).decode())
     else:
-        out().print(render.upload(results))
+        out().print(render.upload(results), *render.shares(results), sep="\n")
     verdict(results)
 
 
@@ -61,6 +61,7 @@ def as_body(results: Sequence[Sent | Refused]) -> dict[str, Any]:
     return {
         "documents": [
             {"name": item.name, "document_id": item.document_id, "status": item.status, "code": item.code, "reason": item.reason}
+            | {"labels": item.labels, "share": item.share, "unnamed_labels": item.unnamed_labels}
             for item in sent
         ],
         "skipped": [{"name": item.name, "kind": item.kind, "reason": item.reason} for item in refused],

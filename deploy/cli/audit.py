@@ -49,7 +49,7 @@ def list_records(
     elif records:
         out().print(render.lines(COLUMNS_SHOWN, [_cells(record) for record in records]))
     else:
-        out().print("nothing has left", markup=False)
+        out().print("nothing matches" if since or requester else "nothing has left", markup=False)
 
 
 def _json_lines(target: TextIO, records: Iterator[Entry]) -> int:
@@ -105,7 +105,8 @@ def verify(
     elif faults:
         out().print(render.table(("record", "fault"), [(str(fault.seq), fault.what) for fault in faults]))
     else:
-        out().print(f"{count} records, each as it was written", markup=False)
+        asked = "" if cloud else "; the cloud was not asked (--cloud)"
+        out().print(f"{count} records, each as it was written{asked}", markup=False)
     if faults:
         raise typer.Exit(FAULTY)
 

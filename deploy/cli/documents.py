@@ -37,7 +37,7 @@ def documents(
     if as_json:
         typer.echo(orjson.dumps({"documents": found}).decode())
     else:
-        out().print(render.table(("document", "id", "status", "bytes", "note"), [_row(view) for view in found]))
+        out().print(render.table(("document", "id", "status", "bytes", "labels", "note"), [_row(view) for view in found]))
 
 
 def remove(document: Document, edge: Edge = None, as_json: Json = False, state: State = DEFAULT_STATE) -> None:
@@ -112,7 +112,8 @@ def _deleted(http: httpx.Client, url: str, document_id: str) -> dict[str, Any]:
 def _row(view: dict[str, Any]) -> tuple[str, ...]:
     notes = [view["reason"], view["next_step"]] + ["a new version, which waits"] * bool(view["replaces"])
     notes += [f"{len(view['shortfalls'])} shortfalls: {view['shortfalls'][0]['message']}"] if view["shortfalls"] else []
-    return view["name"], view["document_id"], view["status"], f"{view['bytes']:,}", " – ".join(filter(None, notes))
+    facts = view["name"], view["document_id"], view["status"], f"{view['bytes']:,}", ", ".join(view["labels"])
+    return *facts, " – ".join(filter(None, notes))
 
 
 def _receipt(receipt: dict[str, Any]) -> tuple[str, ...]:

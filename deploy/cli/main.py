@@ -21,6 +21,7 @@ from deploy.cluster.errors import ChildCrashError
 from deploy.cluster.supervisor import Interrupted
 from deploy.demo import demo
 from shared.errors import DgragError
+from shared.tls import trouble
 
 app = typer.Typer(
     name="dgrag",
@@ -68,12 +69,8 @@ def run(arguments: Sequence[str] | None = None) -> None:
         fail(crash.message, crash.next_step)
     except DgragError as error:
         fail(error.message, error.next_step, code=error.exit_status)
-    except httpx.ConnectError as error:
-        fail(f"nothing answers at {error.request.url}", "see `dgrag status`, or start a cluster with `dgrag up`")
-    except httpx.TimeoutException as error:
-        fail(f"no answer in time from {error.request.url}", "try again, or read the service's log")
     except httpx.RequestError as error:
-        fail(f"the connection to {error.request.url} broke: {error}", "read the service's log")
+        fail(*_broken(error, str(error.request.url)))
     except httpx.InvalidURL as error:
         fail(f"an address cannot be used: {error}", "give ids without control characters, and http(s)://HOST:PORT")
     except ValidationError as error:
@@ -82,6 +79,19 @@ def run(arguments: Sequence[str] | None = None) -> None:
         fail(f"{error.filename or 'a file'} cannot be used: {error.strerror}", "check the path, and who may read and write there")
     except Interrupted as interrupted:
         fail("stopped by a signal", "", code=128 + interrupted.number)
+
+
+def _broken(error: httpx.RequestError, url: str) -> tuple[str, str]:
+    """What befell a call, and what to do."""
+    if why := trouble(error, url):
+        return f"the service at {url} cannot be called", why
+    match error:
+        case httpx.ConnectError():
+            return f"nothing answers at {url}", "see `dgrag status`, or start a cluster with `dgrag up`"
+        case httpx.TimeoutException():
+            return f"no answer in time from {url}", "try again, or read the service's log"
+        case _:
+            return f"the connection to {url} broke: {error}", "read the service's log"
 
 
 def fail(message: str, next_step: str, *, code: int = 1) -> None:

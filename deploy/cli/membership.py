@@ -13,15 +13,21 @@ import typer
 
 from deploy.cli.board import out
 from deploy.cli.options import Json
+from deploy.cli.rest import ACCESS
 from deploy.cluster.errors import ClusterError
 from edge_node.link import joining
 from edge_node.link.cloud_client import CloudClient, cloud_http
 from edge_node.link.membership import Joined, Membership
+from edge_node.policy.file import NAME
+from edge_node.policy.rules import CLOSED
+from edge_node.settings import EdgeSettings
 from edge_node.store.guest_ledger import GuestLedger
 from shared.breaker import Breaker
 from shared.clock import SystemClock
 from shared.errors import InputError
 from shared.identity import key_id
+from shared.loopback import is_loopback
+from shared.private_files import replace_private
 from shared.records import EdgeId
 from shared.wire import EDGE_ID_PATTERN
 
@@ -56,11 +62,26 @@ def join(
     invitation = typer.get_text_stream("stdin").readline().strip() if token == "-" else token  # noqa: S105 - not a password
 
     async def joined(client: CloudClient, membership: Membership) -> None:
+        if not is_loopback(client.host):
+            _close(state)  # first: an edge that starts without a policy writes one that is open
         await joining.join(client, membership, invitation=invitation)
 
     with_client(cloud, EdgeId(name), state, joined, ca=ca, plain_http=plain_http)
-    needed = (f"DGRAG_EDGE_CLOUD_CA={ca} " if ca else "") + ("DGRAG_EDGE_CLOUD_PLAIN_HTTP=true " if plain_http else "")
+    trusted = ca or ACCESS.get().ca
+    needed = (f"DGRAG_EDGE_CLOUD_CA={trusted} " if trusted else "") + ("DGRAG_EDGE_CLOUD_PLAIN_HTTP=true " if plain_http else "")
     typer.echo(f"{name} has joined {cloud}; start it with: {needed}dgrag edge run --id {name} --state {state}")
+
+
+def _close(state: Path) -> None:
+    """Where an edge that will speak to other machines has no policy yet, write one that shares nothing. Raises InputError."""
+    target = state / NAME
+    if EdgeSettings(state_dir=state).policy_file is not None or target.exists():
+        return
+    try:
+        replace_private(target, CLOSED.encode())
+    except OSError as error:
+        raise InputError(f"{target} cannot be written: {error.strerror}", next_step="check the folder") from error
+    typer.echo(f"nothing leaves until you say what may: {target}")
 
 
 def rotate(state: Folder, ca: Authority = None, plain_http: PlainHttp = False) -> None:
@@ -90,12 +111,15 @@ def with_client(
     ca: Path | None,
     plain_http: bool,
 ) -> T:
-    """Call a cloud as the edge in a state folder. Raises CloudError, SettingsError, StoreError."""
+    """Call a cloud as the edge in a state folder; without ``ca``, the one of ``dgrag --ca`` is trusted.
+
+    Raises CloudError, SettingsError, StoreError.
+    """
 
     async def called() -> T:
         clock = SystemClock()
         membership = Membership(state, clock)
-        async with cloud_http(url, ca=ca, plain_http=plain_http) as http:
+        async with cloud_http(url, ca=ca or ACCESS.get().ca, plain_http=plain_http) as http:
             http.auth = membership
             client = CloudClient(http, edge, GuestLedger(state, clock), Breaker(1, PATIENCE_S, clock), patience_s=PATIENCE_S)
             return await call(client, membership)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,7 @@ from deploy.cli import policy_text
 from deploy.cli.board import out
 from deploy.cli.options import Json
 from edge_node.build import Parts
+from edge_node.node import EdgeNode
 from edge_node.policy.dry_run import Shown
 from edge_node.policy.file import NAME
 from edge_node.policy.rules import STANDARD, parse
@@ -23,6 +25,7 @@ from shared.errors import Conflict, InputError
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
 from shared.retry_budget import RetryBudget
+from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE
 
 app = typer.Typer()
 Folder = Annotated[Path, typer.Option("--state", help="Folder of the edge's store, with the file policy.toml.")]
@@ -65,6 +68,9 @@ def try_policy(
     question: Annotated[str, typer.Option(help="A question that comes from elsewhere.")] = "",
     requester: Annotated[str, typer.Option("--requester", "--edge", metavar="EDGE", help="Who asks it: an edge, or operator:NAME.")] = "",
     purpose: Annotated[str, typer.Option(help="What for, as treatment.")] = "",
+    file: Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="A policy that is not in force yet.")] = None,
+    budget: Annotated[int, typer.Option(min=1, max=100_000, help="Tokens that the cloud asks for.")] = EVIDENCE_BUDGET_TOKENS,
+    min_score: Annotated[float, typer.Option(min=-1, max=1, help="Least cosine, question with passage.")] = EVIDENCE_MIN_SCORE,
     as_json: Annotated[bool, typer.Option("--json", help="The exact bodies: one JSON a line, with size and SHA-256.")] = False,
 ) -> None:
     """Show what the next sync would bring to the cloud, and the answer to a question.
@@ -72,7 +78,14 @@ def try_policy(
     Works on a copy of the store, also while its edge runs, and opens no connection. A policy that cannot be read is shown as it acts
     once it has been so for ten seconds.
     """
-    bodies = asyncio.run(_tried(state, question, requester, purpose or None))
+    if file is not None:
+        parse(_read(file))
+    settings = EdgeSettings(state_dir=state) if file is None else EdgeSettings(state_dir=state, policy_file=file)
+
+    async def asked(node: EdgeNode) -> Shown:
+        return await shown_evidence(node, question, requester, purpose or None, budget_tokens=budget, min_score=min_score)
+
+    bodies = asyncio.run(_tried(settings, asked if question else None))
     if as_json:
         for body in bodies:
             typer.echo(orjson.dumps(asdict(body)).decode())
@@ -80,13 +93,13 @@ def try_policy(
         out().print(policy_text.shown(bodies))
 
 
-async def _tried(state: Path, question: str, requester: str, purpose: str | None) -> list[Shown]:
+async def _tried(settings: EdgeSettings, asked: Callable[[EdgeNode], Awaitable[Shown]] | None) -> list[Shown]:
     models, retries = ModelSettings(), RetryBudget()
     async with model_http(models) as http:
         generator = build_generator(models, http, retries)
         parts = Parts(generator, build_embedder(models), build_tokenizer(models), None, retries=retries)
-        async with trial(EdgeSettings(state_dir=state), parts) as node:
-            evidence = [await shown_evidence(node, question, requester, purpose)] if question else []
+        async with trial(settings, parts) as node:
+            evidence = [await asked(node)] if asked else []
             return [*await asyncio.to_thread(trial_sync, node), *evidence]
 
 

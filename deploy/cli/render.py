@@ -212,6 +212,19 @@ def failures(results: Iterable[Sent | Refused]) -> list[RenderableType]:
     return [table] if table.row_count else []
 
 
+def shares(results: Iterable[Sent | Refused]) -> list[Text]:
+    """For each set of labels how much may leave; a label that the policy does not name is a warning."""
+    told = dict[tuple[str, ...], Text]()
+    for result in results:
+        if isinstance(result, Sent) and result.share:
+            worn = f"labels {', '.join(result.labels)}" if result.labels else "no labels"
+            line = f"{worn}: share {result.share}"
+            if result.unnamed_labels:
+                line += f" – the policy does not name {', '.join(result.unnamed_labels)}"
+            told[result.labels] = Text(plain(line), style="yellow" if result.unnamed_labels else "")
+    return list(told.values())
+
+
 def _table(*columns: str) -> Table:
     """A borderless table; a name that begins with ``>`` is right-aligned."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)

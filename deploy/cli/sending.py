@@ -35,6 +35,9 @@ class Sent:
     code: str = ""  # a stable word for the reason
     reason: str = ""
     next_step: str = ""
+    labels: tuple[str, ...] = ()
+    share: str = ""  # how much of it may leave, as the edge's policy is now
+    unnamed_labels: tuple[str, ...] = ()  # that the policy does not name
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +86,9 @@ class EdgeStatus:
 
 
 def send(
-    http: httpx.Client, url: str, files: Sequence[SourceFile], labels: Sequence[str], advance: Callable[[int], None]
+    http: httpx.Client, url: str, files: Sequence[SourceFile], labels: Sequence[str] | None, advance: Callable[[int], None]
 ) -> Iterator[Sent | Refused]:
-    """Post every document, in order; ``advance`` hears of bytes. A refused one does not stop the rest.
+    """Post every document, in order; ``advance`` hears of bytes. A refused one does not stop the rest. Labels None: as they are.
 
     Raises httpx.TransportError when the edge is gone, RemoteError when it refuses everything (401, 403).
     """
@@ -98,22 +101,23 @@ def send(
 
 
 def _send_rows(
-    http: httpx.Client, url: str, file: SourceFile, labels: Sequence[str], advance: Callable[[int], None]
+    http: httpx.Client, url: str, file: SourceFile, labels: Sequence[str] | None, advance: Callable[[int], None]
 ) -> Iterator[Sent | Refused]:
     for row in rows(file, advance):
         if isinstance(row, BadRow):
             yield Refused(f"{file.name}, line {row.line}", "skipped", row.message)
             continue
-        document = {"name": row.name, "title": row.title, "text": row.text, "labels": [*row.labels, *labels]}
+        marks = [*row.labels, *(labels or ())]
+        document = {"name": row.name, "title": row.title, "text": row.text, "labels": None if labels is None and not marks else marks}
         yield _receipt(row.name, patiently(partial(http.post, f"{url}/v1/documents", json=document, timeout=UPLOAD_TIMEOUT)))
 
 
-def _send_file(http: httpx.Client, url: str, file: SourceFile, labels: Sequence[str]) -> Sent | Refused:
+def _send_file(http: httpx.Client, url: str, file: SourceFile, labels: Sequence[str] | None) -> Sent | Refused:
+    data = None if labels is None else {"labels": ",".join(labels)}
+
     def post() -> httpx.Response:
         with file.path.open("rb") as content:
-            return http.post(
-                f"{url}/v1/documents", files={"file": (file.name, content)}, data={"labels": ",".join(labels)}, timeout=UPLOAD_TIMEOUT
-            )
+            return http.post(f"{url}/v1/documents", files={"file": (file.name, content)}, data=data, timeout=UPLOAD_TIMEOUT)
 
     try:
         return _receipt(file.name, patiently(post))
@@ -141,7 +145,14 @@ def _receipt(name: str, response: httpx.Response) -> Sent | Refused:
         if problem.status in {401, 403}:
             raise
         return Refused(name, "refused", problem.message)
-    return Sent(name, str(receipt["document_id"]), bool(receipt.get("duplicate", False)))
+    return Sent(
+        name,
+        str(receipt["document_id"]),
+        bool(receipt.get("duplicate", False)),
+        labels=tuple(receipt.get("labels", ())),
+        share=str(receipt.get("share", "")),
+        unnamed_labels=tuple(receipt.get("unnamed_labels", ())),
+    )
 
 
 def status_of(http: httpx.Client, url: str) -> EdgeStatus:

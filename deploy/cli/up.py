@@ -93,7 +93,7 @@ def bring_up(
         if service.role == "edge" and (files := files_by_edge.get(service.name)):
             with SendBars(console) as bars:
                 advance = partial(bars.advance, f"sending to {service.name}", size(files))
-                sent[service.name] = list(send(http, service.url, files, (), advance))
+                sent[service.name] = list(send(http, service.url, files, None, advance))
 
     supervisor.wait_ready(services, http, on_ready)
     urls = {member.name: member.url for member in supervisor.state.of("edge") if not safe_mode(http, member.url)}

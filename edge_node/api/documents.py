@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 import orjson
@@ -16,7 +17,9 @@ from edge_node.api.access import GuardedRoute
 from edge_node.api.deps import Node
 from edge_node.ingest.cutting import Offered
 from edge_node.ingest.estimate import Estimate
-from edge_node.store.documents import Accepted, document_id
+from edge_node.node import EdgeNode
+from edge_node.policy.rules import Share
+from edge_node.store.documents import document_id
 from shared.errors import InputError
 from shared.records import DocumentId
 
@@ -35,7 +38,20 @@ class DocumentBody(BaseModel):
     name: Annotated[str, Field(min_length=1, max_length=512)]
     text: str
     title: Annotated[str, Field(max_length=512)] = ""
-    labels: Labels = ()
+    labels: Labels | None = None  # null: as they are, and none for a new document
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A committed document. ``share``: how much of it may leave by the policy's labels as they are now, before its exceptions."""
+
+    document_id: DocumentId
+    job_id: str
+    duplicate: bool
+    ended_jobs: tuple[str, ...]
+    labels: tuple[str, ...]
+    share: Share
+    unnamed_labels: tuple[str, ...]  # that the policy does not name: they let nothing leave
 
 
 class DocumentsBody(BaseModel):
@@ -48,17 +64,25 @@ class DocumentsBody(BaseModel):
 
 UPLOAD_SCHEMA = {"requestBody": {"content": {
     "application/json": {"schema": DocumentBody.model_json_schema()},
-    "multipart/form-data": {"schema": {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}}}},
+    "multipart/form-data": {"schema": {"type": "object", "properties": {
+        "file": {"type": "string", "format": "binary"}, "labels": {"type": "string", "description": "with commas between them"},
+    }}},
 }}}  # fmt: skip
 
 
 @router.post("/documents", status_code=202, openapi_extra=UPLOAD_SCHEMA)
-async def add_document(request: Request, node: Node) -> Accepted:
+async def add_document(request: Request, node: Node) -> Receipt:
     """Accept one document: committed when this answers, indexed soon after."""
     if is_form(request):
-        return await node.accept(await from_form(request))
+        return await _accepted(node, await from_form(request))
     sent = await request.body()
-    return await node.accept(from_body(_valid(lambda: DocumentBody.model_validate_json(sent))))
+    return await _accepted(node, from_body(_valid(lambda: DocumentBody.model_validate_json(sent))))
+
+
+async def _accepted(node: EdgeNode, offered: Offered) -> Receipt:
+    taken = await node.accept(offered)
+    share, unnamed = await asyncio.to_thread(node.sharing.of_labels, taken.labels)
+    return Receipt(taken.document_id, taken.job_id, taken.duplicate, taken.ended_jobs, taken.labels, share, unnamed)
 
 
 def is_form(request: Request) -> bool:
@@ -72,7 +96,8 @@ async def from_form(request: Request) -> Offered:
         file = form.get("file")
         if not isinstance(file, UploadFile) or not file.filename:
             raise InputError("the form has no part 'file' with a file name", next_step="send the document as the part 'file'")
-        labels = _valid(lambda: LABELS.validate_python(tuple(filter(None, str(form.get("labels", "")).split(",")))))
+        marks = str(form["labels"]).split(",") if "labels" in form else None
+        labels = marks if marks is None else _valid(lambda: LABELS.validate_python(tuple(filter(None, map(str.strip, marks)))))
         name, raw = file.filename, await file.read()
     return Offered(document_id(name, raw), name, raw, name, labels=labels)
 

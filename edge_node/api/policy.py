@@ -11,21 +11,24 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from edge_node.api.access import GuardedRoute
 from edge_node.api.deps import Node
+from edge_node.node import EdgeNode
 from edge_node.policy.dry_run import Shown, shown_sync
 from edge_node.policy.trial import shown_evidence
-from shared.wire import Purpose, Question
+from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, Purpose, Question
 
 router = APIRouter(prefix="/v1/policy", route_class=GuardedRoute)
 
 
 class TryBody(BaseModel):
-    """Somebody's question. Without one, only the next sync is shown."""
+    """Somebody's question, and how much a cloud asks for. Without a question, only the next sync is shown."""
 
     model_config = ConfigDict(extra="forbid")
 
     question: Question | None = None
     requester: Annotated[str, Field(max_length=80)] = ""
     purpose: Purpose | None = None
+    budget_tokens: Annotated[int, Field(ge=1, le=100_000)] = EVIDENCE_BUDGET_TOKENS
+    min_score: Annotated[float, Field(ge=-1, le=1)] = EVIDENCE_MIN_SCORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,5 +52,12 @@ async def try_policy(body: TryBody, node: Node) -> TryReply:
     """The exact bytes of the next sync and, for a question, of the reply to the requester. Nothing leaves, and no meter counts."""
     key, current = await asyncio.to_thread(lambda: (node.sharing.policy.key, node.sharing.is_told()))
     sync = await asyncio.to_thread(shown_sync, node.settings.state_dir) if current else []
-    evidence = await shown_evidence(node, body.question, body.requester, body.purpose) if body.question else None
-    return TryReply(key, current, tuple(sync), evidence)
+    return TryReply(key, current, tuple(sync), await _evidence(node, body))
+
+
+async def _evidence(node: EdgeNode, body: TryBody) -> Shown | None:
+    if body.question is None:
+        return None
+    return await shown_evidence(
+        node, body.question, body.requester, body.purpose, budget_tokens=body.budget_tokens, min_score=body.min_score
+    )

@@ -20,7 +20,7 @@ class Offered:
     raw: bytes
     reader: str
     title: str = ""
-    labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] | None = None  # None: as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Cutter:
     def cut(self, offered: Offered) -> list[Chunk]:
         """At least one chunk. Raises UnreadableDocument."""
         text = read(offered.reader, offered.raw)
-        document = Document(offered.document_id, offered.name, offered.title or text.title, text.text, offered.labels)
+        document = Document(offered.document_id, offered.name, offered.title or text.title, text.text, offered.labels or ())
         chunks = split(document, self.tokenizer, size=self.size, overlap=self.overlap)
         if not chunks:
             raise UnreadableDocument(offered.name, "empty", "there is no text in it", next_step="check the file")

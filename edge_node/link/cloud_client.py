@@ -20,7 +20,7 @@ from shared.errors import CloudRefused, CloudUnavailable, SettingsError, StoreEr
 from shared.loopback import is_loopback
 from shared.records import Answer, EdgeId, SummaryDelta
 from shared.retry_budget import RetryBudget
-from shared.tls import check_plain_http, client_context
+from shared.tls import check_plain_http, client_context, trouble
 from shared.wire import DEADLINE_HEADER, NDJSON, Countersigned, Enrolled, Enrolment, EvidenceReply, Head, Heads, PollReply, Rotation
 
 MAX_BODY_BYTES = 2**20
@@ -220,7 +220,7 @@ class CloudClient:
             async with asyncio.timeout(deadline_s):
                 yield
         except (TimeoutError, httpx.HTTPError, httpx.StreamError, SettingsError, CloudUnavailable) as error:
-            told = error if isinstance(error, CloudUnavailable) else _away(error)
+            told = error if isinstance(error, CloudUnavailable) else _away(error, self.recipient)
             self._breaker.failed()
             self._why = told.message
             if told is error:
@@ -237,11 +237,13 @@ def _headers(departure: Departure | None, deadline_s: float, accept: str) -> dic
     return {DEADLINE_HEADER: str(int(deadline_s * 1000)), "accept": accept, "accept-encoding": "identity", **kind}
 
 
-def _away(error: TimeoutError | httpx.HTTPError | httpx.StreamError | SettingsError) -> CloudUnavailable:
+def _away(error: TimeoutError | httpx.HTTPError | httpx.StreamError | SettingsError, url: str) -> CloudUnavailable:
     if isinstance(error, SettingsError):  # the edge's own key
         return CloudUnavailable(error.message)
     if isinstance(error, TimeoutError):
         return CloudUnavailable("the cloud does not answer in time")
+    if why := trouble(error, url):
+        return CloudUnavailable(f"the cloud cannot be called: {why}", next_step="")
     return CloudUnavailable(f"the cloud cannot be reached ({type(error).__name__})")
 
 

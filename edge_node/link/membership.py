@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shared.clock import SystemClock
 from shared.errors import SettingsError
-from shared.identity import Identity, key_id, load_identity, make_identity, open_identity, replace_private, save_identity
+from shared.identity import Identity, key_id, load_identity, make_identity, open_identity, save_identity
 from shared.ports import Clock
+from shared.private_files import replace_private
 from shared.signing import ANY_CLOUD, Signature
 from shared.wire import PublicKey
 
@@ -65,6 +66,16 @@ class Membership(httpx.Auth):
             return None
         except ValidationError as error:
             raise SettingsError(f"{self._cloud} cannot be read", next_step="delete it, and join again") from error
+
+    def joined_as(self, edge: str) -> Joined | None:
+        """As ``joined``. Raises SettingsError where it was another edge that joined: its key and its ledger are here."""
+        joined = self.joined()
+        if joined is not None and joined.edge != edge:
+            raise SettingsError(
+                f"this is edge {edge!r}, and its state folder is that of edge {joined.edge!r}, which has joined {joined.url}",
+                next_step=f"start it with --id {joined.edge} (DGRAG_EDGE_ID), or give {edge} a state folder of its own and join from there",
+            )
+        return joined
 
     def cloud_key(self) -> str:
         """The pinned public key of the cloud, in base64; "" before the edge has joined."""

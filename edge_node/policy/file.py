@@ -9,6 +9,7 @@ from edge_node.policy.rules import STANDARD, Policy, parse
 from edge_node.store.database import Database
 from shared.errors import InputError
 from shared.ports import Clock
+from shared.private_files import replace_private
 
 log = logging.getLogger("dgrag.edge.policy")
 NAME = "policy.toml"  # in the state folder, where the settings name no other file
@@ -41,11 +42,8 @@ class PolicyFile:
 
     def _write_standard(self) -> None:
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("x", encoding="utf-8") as file:
-                file.write(STANDARD)
-        except FileExistsError:
-            pass
+            if not self.path.exists():
+                replace_private(self.path, STANDARD.encode())  # on the disk before the store says that there was one
         except OSError as error:
             log.error("the standard sharing policy cannot be written: %s", error.strerror)
 

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterable
 from enum import IntEnum
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast
 
 import phonenumbers
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -39,6 +39,11 @@ class Level(IntEnum):
 def level(share: Share) -> Level:
     """The level of a word in the file."""
     return Level[share.upper()]
+
+
+def share_of(found: Level) -> Share:
+    """The word for a level."""
+    return cast("Share", found.name.lower())
 
 
 class _Part(BaseModel):
@@ -234,3 +239,5 @@ replies = 0
 passages = 0
 bytes = 0
 """
+
+CLOSED = STANDARD.replace('"full"        #', '"never"       #', 1).replace('"yes"          #', '"ask"          #', 1)

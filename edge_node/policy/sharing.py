@@ -10,9 +10,10 @@ from edge_node.policy.file import PolicyFile
 from edge_node.policy.meter import Meter
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words
 from edge_node.policy.release import SummaryRelease
-from edge_node.policy.rules import DENIED, Escalation, Level, Policy
-from edge_node.store.documents import LABELS_CHANGED, DocumentStore
+from edge_node.policy.rules import DENIED, Escalation, Level, Policy, Share, share_of
+from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import OBEYS, GraphStore
+from edge_node.store.labels import LABELS_CHANGED
 from edge_node.store.outside_ids import OutsideIds
 from shared.records import DocumentId, Evidence, TraceStep
 from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
@@ -68,6 +69,12 @@ class Sharing:
         """For the status: which policy is in force, why it shares nothing if it does not, and whether the summaries obey it already."""
         policy = self.policy
         return {"key": policy.key, "fault": policy.fault, "current": self.is_told()}
+
+    def of_labels(self, labels: Sequence[str]) -> tuple[Share, tuple[str, ...]]:
+        """How much of a document with these labels may leave, before exceptions, and those that a policy in force does not name."""
+        policy = self.policy
+        unnamed = () if policy.fault else tuple(label for label in labels if label not in policy.labels)
+        return share_of(policy.summary_level(labels)), unnamed
 
     # ------------------------------------------------------------ summaries
 

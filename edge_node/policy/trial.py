@@ -15,22 +15,29 @@ from edge_node.policy.file import NAME
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.base import silent
 from shared.errors import InputError
-from shared.wire import EvidenceRequest
+from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, EvidenceRequest
 
 MINUTE_MS = 60_000
-BUDGET_TOKENS = 300
 
 
-async def shown_evidence(node: EdgeNode, question: str, requester: str, purpose: str | None) -> Shown:
-    """The reply that a requester would get; no meter counts it. Raises InputError."""
+async def shown_evidence(
+    node: EdgeNode,
+    question: str,
+    requester: str,
+    purpose: str | None,
+    *,
+    budget_tokens: int = EVIDENCE_BUDGET_TOKENS,
+    min_score: float = EVIDENCE_MIN_SCORE,
+) -> Shown:
+    """The reply that a requester would get from a cloud that asks for so much; no meter counts it. Raises InputError."""
     try:
         request = EvidenceRequest(
             request_id="try",
             question=question,
             requester=requester,
             purpose=purpose,
-            budget_tokens=BUDGET_TOKENS,
-            min_score=-1.0,
+            budget_tokens=budget_tokens,
+            min_score=min_score,
             deadline_ms=MINUTE_MS,
         )
     except ValidationError as error:

@@ -7,13 +7,13 @@ import json
 import logging
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 from edge_node.store.database import Database
 from edge_node.store.jobs import DAMAGED, end_jobs, mark_committed, open_job
+from edge_node.store.labels import WHOLE, labels_kept, labels_watched, read_labels
 from edge_node.store.receipts import mark_unerased, write_receipt
 from edge_node.store.replies import delete_replies, usage
 from shared.checksum import crc
@@ -23,8 +23,6 @@ from shared.records import Chunk, ChunkId, DocumentId
 
 log = logging.getLogger("dgrag.edge.store")
 Versions: TypeAlias = list[tuple[str, ...] | None]  # the labels of each version of a document
-LABELS_CHANGED = "labels_changed"  # key in meta: how often an indexed document got other labels
-WHOLE = "crc(document_id, name, title, labels, reader) = row_crc"
 HAS_CHUNKS = "EXISTS (SELECT 1 FROM chunks WHERE chunks.document_id = {}.document_id)"
 NEWEST_JOB = "FROM jobs WHERE jobs.document_id = this.document_id ORDER BY jobs.rowid DESC LIMIT 1"
 VIEW = f"""
@@ -43,6 +41,7 @@ class Accepted:
     document_id: DocumentId
     job_id: str
     duplicate: bool
+    labels: tuple[str, ...] = ()
     ended_jobs: tuple[str, ...] = ()
 
 
@@ -67,15 +66,19 @@ class DocumentStore:
         self.database = database
         self.clock = clock
 
-    def accept(self, name: str, raw: bytes, *, reader: str, title: str = "", labels: Sequence[str] = ()) -> Accepted:
+    def accept(self, name: str, raw: bytes, *, reader: str, title: str = "", labels: Sequence[str] | None = None) -> Accepted:
         """Commit a document and its job; what this name has served till now is served until the new content is indexed.
 
         The same content again is a no-op, but other labels are taken over at once; with another title or reader, or where it was
         parked or is damaged on disk, it is queued again. A version of this name that was never indexed gives way.
+        Without ``labels`` a document keeps those that it has, or a new version those of the newest one; a new document has none.
+        Raises Conflict where those are damaged.
         """
-        identity, now, listed = document_id(name, raw), self.clock.now(), json.dumps(list(labels))
-        checksum = crc(identity, name, title, listed, reader)
-        with self.database.write() as tx, _labels_watched(tx, name):
+        identity, now = document_id(name, raw), self.clock.now()
+        with self.database.write() as tx, labels_watched(tx, name):
+            worn = labels_kept(tx, name, identity) if labels is None else tuple(labels)
+            listed = json.dumps(worn)
+            checksum = crc(identity, name, title, listed, reader)
             ended = _drop_waiting(tx, name, identity, now)
             known = tx.execute(
                 f"SELECT status, title, labels, reader, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE document_id = ?",
@@ -88,7 +91,7 @@ class DocumentStore:
                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?)",
                     row,
                 )
-                return Accepted(identity, open_job(tx, identity, now), duplicate=False, ended_jobs=ended)
+                return Accepted(identity, open_job(tx, identity, now), duplicate=False, labels=worn, ended_jobs=ended)
             if known["status"] == "parked" or not known["whole"] or (known["title"], known["reader"]) != (title, reader):
                 tx.execute(
                     "UPDATE documents SET name = ?, title = ?, labels = ?, raw = ?, raw_crc = ?, reader = ?, row_crc = ?"
@@ -96,17 +99,17 @@ class DocumentStore:
                     (name, title, listed, raw, crc(raw), reader, checksum, identity),
                 )
                 ended += end_jobs(tx, identity, now)
-                return Accepted(identity, open_job(tx, identity, now), duplicate=True, ended_jobs=ended)
+                return Accepted(identity, open_job(tx, identity, now), duplicate=True, labels=worn, ended_jobs=ended)
             if known["labels"] != listed:
                 tx.execute("UPDATE documents SET labels = ?, row_crc = ? WHERE document_id = ?", (listed, checksum, identity))
             job = tx.execute(f"SELECT job_id {NEWEST_JOB.replace('this.document_id', '?')}", (identity,)).fetchone()
-        return Accepted(identity, str(job["job_id"]), duplicate=True, ended_jobs=ended)
+        return Accepted(identity, str(job["job_id"]), duplicate=True, labels=worn, ended_jobs=ended)
 
     def remove(self, identity: DocumentId) -> Removed:
         """Delete a document with all that came from it, and note that in a receipt. Raises NotFound."""
         now = self.clock.now()
         row = self.database.row("SELECT CAST(name AS BLOB) AS name FROM documents WHERE document_id = ?", (identity,))
-        with self.database.write() as tx, _labels_watched(tx, row["name"].decode(errors="replace") if row else ""):
+        with self.database.write() as tx, labels_watched(tx, row["name"].decode(errors="replace") if row else ""):
             ended = end_jobs(tx, identity, now)
             chunks = _purge(tx, identity)
             return Removed(write_receipt(tx, identity, chunks=len(chunks), now=now), chunks, ended)
@@ -165,7 +168,7 @@ class DocumentStore:
 
     def label_sets(self) -> set[tuple[str, ...] | None]:
         """The lists of labels that documents have; None stands for damaged ones."""
-        return {_labels(row["labels"]) for row in self.database.rows("SELECT DISTINCT CAST(labels AS BLOB) AS labels FROM documents")}
+        return {read_labels(row["labels"]) for row in self.database.rows("SELECT DISTINCT CAST(labels AS BLOB) AS labels FROM documents")}
 
     def not_labelled(self, label_sets: Collection[tuple[str, ...]]) -> frozenset[DocumentId]:
         """The documents one of whose versions, the served one or the one that waits, has a list of labels that is none of these."""
@@ -185,7 +188,7 @@ class DocumentStore:
         )
         found = defaultdict[DocumentId, Versions](list)
         for row in self.database.rows(query, (json.dumps(list(identities)),)):
-            found[row["asked"]].append(_labels(row["labels"]) if row["whole"] else None)
+            found[row["asked"]].append(read_labels(row["labels"]) if row["whole"] else None)
         return dict(found)
 
     def around(self, identity: DocumentId, start: int, end: int) -> tuple[str, int]:
@@ -197,28 +200,6 @@ class DocumentStore:
             text = text.ljust(row["start"] - begins)
             text += row["text"][len(text) - (row["start"] - begins) :]
         return text, begins
-
-
-@contextmanager
-def _labels_watched(tx: sqlite3.Connection, name: str) -> Iterator[None]:
-    """Count what happens in here as a change of labels, where a version of this name stays and the versions' labels are others."""
-    before = _labels_under(tx, name)
-    yield
-    after = _labels_under(tx, name)
-    if before and after and before != after:
-        tx.execute("INSERT INTO meta VALUES (?, '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1", (LABELS_CHANGED,))
-
-
-def _labels_under(tx: sqlite3.Connection, name: str) -> set[bytes]:
-    return {row["labels"] for row in tx.execute("SELECT CAST(labels AS BLOB) AS labels FROM documents WHERE name = ?", (name,))}
-
-
-def _labels(stored: bytes) -> tuple[str, ...] | None:
-    try:
-        labels = json.loads(stored)
-    except ValueError:  # UnicodeDecodeError is one too
-        return None
-    return tuple(labels) if isinstance(labels, list) and all(isinstance(label, str) for label in labels) else None
 
 
 def insert_chunks(tx: sqlite3.Connection, chunks: Sequence[Chunk]) -> None:

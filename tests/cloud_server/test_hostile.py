@@ -124,7 +124,7 @@ async def test_a_strange_but_legal_summary_is_stored_as_it_is(service, kit, text
         {"text": "x" * 16_001},
         {"text": "\ud800"},
         {"edge": "bank"},
-        {"chunk_id": "c" * 161},
+        {"chunk_id": "c" * 201},
     ],
     ids=str,
 )

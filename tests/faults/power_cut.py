@@ -87,7 +87,7 @@ class Disk:
             raise NotImplementedError(name)
 
     def _open(self, path, descriptor, arguments):
-        if self._ours(path):
+        if self._ours(path) and "O_DIRECTORY" not in arguments:
             file = self.files.setdefault(path, File())
             self.positions[descriptor] = 0
             assert "O_APPEND" not in arguments
@@ -129,6 +129,7 @@ class Disk:
         for path, file in self.files.items():
             target = folder / Path(path).relative_to(self.folder)
             target.parent.mkdir(parents=True, exist_ok=True)
+            target.touch(mode=0o600)  # as an edge makes its files: a key that others can read would be refused
             target.write_bytes(file.content(keeps))
 
 

@@ -252,7 +252,7 @@ async def test_every_invitation_that_does_not_hold_has_the_same_answer(closed):
     foreign, expired = await invited(closed, "bank"), await invited(closed, "mill", ttl_s=1)
     closed.clock.shift_s = 2.0
     answers = []
-    for edge, token in (("ward", used), ("plant", foreign), ("mill", expired), ("mill", "inv_" + "x" * 43), ("mill", "")):
+    for edge, token in (("ward", used), ("plant", foreign), ("mill", expired), ("mill", "inv_" + "x" * 43)):
         answers.append((await join(closed.stranger, edge, make_identity(), invitation=token)).json())
     assert all(answer == answers[0] for answer in answers)
     assert (answers[0]["status"], answers[0]["code"]) == (403, "forbidden")
@@ -261,6 +261,21 @@ async def test_every_invitation_that_does_not_hold_has_the_same_answer(closed):
 @pytest.mark.parametrize("ttl_s", [0, -1, 3601, 1e9])
 async def test_no_invitation_holds_longer_than_an_hour(closed, ttl_s):
     assert (await closed.http.post("/v1/invites", json={"edge": "ward", "ttl_s": ttl_s})).status_code == 422
+
+
+async def test_who_shows_no_invitation_is_told_that_one_is_needed(closed):
+    answer = (await join(closed.stranger, "mill", make_identity())).json()
+    assert (answer["status"], answer["code"]) == (403, "forbidden")
+    assert "takes an invitation" in answer["detail"]
+    assert "--token" in answer["detail"]
+
+
+async def test_who_has_joined_is_not_invited_again_unless_its_key_is_to_be_replaced(closed):
+    await join(closed.stranger, "ward", make_identity(), invitation=await invited(closed, "ward"))
+    refused = await closed.http.post("/v1/invites", json={"edge": "ward"})
+    assert code(refused) == (409, "edge_known")
+    assert "--replace" in refused.json()["next_step"]
+    assert await invited(closed, "ward", replace=True)
 
 
 async def test_an_invitation_for_an_id_that_has_a_key_is_a_conflict_and_stays_unused(closed):

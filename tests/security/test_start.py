@@ -57,10 +57,12 @@ def test_the_start_matrix(tmp_path, certificate, service, host, keys, tls, proxy
         assert refused.value.next_step
 
 
+@pytest.mark.parametrize("service", SERVICES)
 @pytest.mark.parametrize("half", ["tls_cert", "tls_key"])
-def test_half_of_a_tls_setting_is_refused(tmp_path, certificate, half):
-    with pytest.raises(SettingsError, match="missing"):
-        check_front(EdgeSettings(state_dir=tmp_path, **{half: certificate[half]}), verb="edge")
+def test_half_of_a_tls_setting_is_refused(tmp_path, certificate, half, service):
+    with pytest.raises(SettingsError, match="missing") as refused:
+        check_front(SERVICES[service](state_dir=tmp_path, **{half: certificate[half]}), verb=service)
+    assert f"DGRAG_{service.upper()}_TLS_CERT and DGRAG_{service.upper()}_TLS_KEY" in refused.value.next_step
 
 
 def test_a_certificate_that_is_none_is_refused(tmp_path):

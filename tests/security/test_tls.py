@@ -3,20 +3,23 @@
 import asyncio
 import contextlib
 import datetime
+import re
 import ssl
 
 import httpx
 import pytest
 import trustme
 
+from deploy.cli import membership
+from deploy.cli.main import run
 from deploy.cli.rest import ACCESS, Access, Bearer, client
 from deploy.cluster.errors import ClusterError
 from edge_node.link.cloud_client import cloud_http
-from shared.errors import SettingsError
+from shared.errors import CloudUnavailable, SettingsError
 from shared.models import hub
 from shared.models.build import model_http
 from shared.models.settings import ModelSettings
-from shared.tls import check_plain_http, client_context, server_context
+from shared.tls import check_plain_http, client_context, server_context, trouble
 
 NOW = datetime.datetime.now(tz=datetime.UTC)
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}"
@@ -156,11 +159,61 @@ async def test_our_services_refuse_old_clients(authority, tmp_path, version):
     assert len(heard) == 1
 
 
-@pytest.mark.parametrize("url", ["http://10.0.0.1:8099", "http://cloud.example.org", "ftp://cloud.example.org", "cloud:8099"])
+@pytest.mark.parametrize("url", ["http://10.0.0.1:8099", "http://cloud.example.org"])
 def test_a_cloud_elsewhere_is_not_called_in_clear_unless_that_is_meant(url):
     with pytest.raises(SettingsError, match="clear"):
         check_plain_http(url, allowed=False, setting="X")
     check_plain_http(url, allowed=True, setting="X")
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:9", "cloud:8099", "cloud.example.org", "ftp://cloud.example.org", "https://", "http://[x", ""])
+def test_what_is_no_url_of_a_service_is_refused_though_clear_text_is_meant(url):
+    with pytest.raises(SettingsError, match="no URL") as refused:
+        check_plain_http(url, allowed=True, setting="X")
+    assert "give http:// or https://" in refused.value.next_step
+
+
+UNTRUSTED = {
+    "expired": "expired.*needs a new one",
+    "self-signed": "--ca FILE or DGRAG_EDGE_CLOUD_CA",
+    "wrong host": "mismatch.*needs a new one",
+}
+
+
+@pytest.mark.parametrize("ask", [by_edge, by_command])
+@pytest.mark.parametrize("kind", list(UNTRUSTED))
+async def test_a_certificate_that_is_not_trusted_is_named_with_what_to_do(authority, ask, kind):
+    made, file = authority
+    async with listening(hostile(kind, made)) as (url, _):
+        with pytest.raises(httpx.ConnectError) as refused:
+            await ask(url, file)
+    assert re.fullmatch(rf"its certificate is not trusted \(.*{UNTRUSTED[kind]}.*", trouble(refused.value, url))
+
+
+@pytest.mark.parametrize("speaks_https", [True, False])
+async def test_the_wrong_scheme_is_named(authority, speaks_https):
+    made, file = authority
+    async with listening(server_side(made.issue_cert("127.0.0.1")) if speaks_https else None) as (url, _):
+        wrong = url.replace("https:", "http:") if speaks_https else url
+        with pytest.raises(httpx.TransportError) as refused:
+            await by_edge(wrong, file)
+    assert "https://" in trouble(refused.value, wrong)
+
+
+async def test_the_edge_and_the_command_say_that_a_certificate_is_not_trusted(authority, tmp_path, capsys):
+    made, _ = authority
+    async with listening(server_side(made.issue_cert("127.0.0.1"))) as (url, _):
+        with pytest.raises(CloudUnavailable, match=r"cannot be called: its certificate is not trusted .*: give --ca FILE"):
+            await asyncio.to_thread(membership.join, url, "ward", tmp_path)
+        with pytest.raises(SystemExit):
+            await asyncio.to_thread(run, ["cloud", "edges", "--url", url])
+    told = capsys.readouterr().err
+    assert "cannot be called (its certificate is not trusted" in told
+    assert "nothing answers" not in told
+
+
+def test_control_a_service_that_is_not_there_is_no_trouble_with_tls():
+    assert trouble(httpx.ConnectError("refused"), "https://127.0.0.1:9") == trouble(httpx.ReadError("cut"), "https://127.0.0.1:9") == ""
 
 
 def test_a_key_does_not_travel_in_clear_to_another_machine():

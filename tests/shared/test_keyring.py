@@ -90,3 +90,12 @@ def test_secrets_are_compared_in_constant_time_only():
     equals = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq | ast.NotEq)]
     assert not [text for text in equals if "hash" in text or "secret" in text or "token" in text]
     assert "hmac.compare_digest" in ast.unparse(tree)
+
+
+def test_a_key_that_was_revoked_is_said_to_be_so(ring):
+    ring.add("ops", "read", now=0.0)
+    ring.revoke("ops", now=1.0)
+    for name in ("ops", ring.list()[0].key_id):
+        with pytest.raises(Conflict, match="was revoked already"):
+            ring.revoke(name, now=2.0)
+    assert ring.list()[0].revoked == 1.0

@@ -1,11 +1,14 @@
 import logging
+import re
 from types import SimpleNamespace
 
+import pytest
 from fastapi import FastAPI
 
 from cloud_server.settings import CloudSettings
 from shared.errors import SettingsError
-from shared.service import run, server_config
+from shared.keyring import KeyRing
+from shared.service import Server, doorkeeper, run, server_config
 
 
 def front(**changes):
@@ -34,5 +37,32 @@ def test_a_wrong_setting_ends_with_one_line_and_status_1(monkeypatch, caplog):
     assert "port" in caplog.messages[0]
 
 
+def test_ctrl_c_ends_a_service_with_its_status_and_no_traceback():
+    def serve():
+        raise KeyboardInterrupt
+
+    assert run(serve) == 130
+
+
 def test_a_service_that_ends_by_itself_has_status_0():
     assert run(lambda: None) == 0
+
+
+@pytest.mark.parametrize(
+    ("host", "with_key", "told"), [("127.0.0.1", False, "this machine only, no keys needed"), ("::1", True, "keys needed")]
+)
+async def test_a_service_says_where_it_answers_and_to_whom(tmp_path, caplog, host, with_key, told):
+    ring = KeyRing(tmp_path)
+    if with_key:
+        ring.add("ops", "admin", now=0.0)
+    app, settings = FastAPI(), front(host=host)
+    app.state.guard = doorkeeper(settings, ring)
+    server = Server(app, settings, name="edge ward")
+    server.config.load()
+    server.lifespan = server.config.lifespan_class(server.config)
+    with caplog.at_level(logging.INFO, logger="dgrag"):
+        await server.startup()
+    await server.shutdown()
+    app.state.guard.close()
+    address = re.escape(f"[{host}]" if ":" in host else host)
+    assert re.fullmatch(rf"edge ward is ready at http://{address}:[1-9]\d*; {told}", caplog.messages[-1])

@@ -185,3 +185,12 @@ def test_the_check_of_a_store_names_a_forged_ledger(state):
     told = CliRunner().invoke(app, ["edge", "check", "--state", str(state), "--json"])
     assert told.exit_code == 4
     assert json.loads(told.output)["damages"][0]["table"] == "egress"
+
+
+def test_a_ledger_that_is_whole_is_said_to_be_so_by_this_folder_alone(state):
+    assert dgrag("verify", "--state", state).output == "2 records, each as it was written; the cloud was not asked (--cloud)\n"
+
+
+@pytest.mark.parametrize("filters", [("--requester", "nobody"), ("--since", "2999-01-01")])
+def test_a_filter_that_nothing_matches_does_not_say_that_nothing_has_left(state, filters):
+    assert dgrag("list", "--state", state, *filters).output == "nothing matches\n"

@@ -179,9 +179,10 @@ def test_add_in_json_names_each_document_and_what_became_none(dgrag: Dgrag, fold
     code, out, _ = dgrag("add", str(folder), "--json")
     body = json.loads(out)
     assert code == 1
+    policy = {"labels": [], "share": "", "unnamed_labels": []}
     assert body["documents"] == [
-        {"name": "notes.md", "document_id": "d0", "status": "indexed", "code": "", "reason": ""},
-        {"name": "parked.md", "document_id": "d1", "status": "parked", "code": "no_text_layer", "reason": "no text layer"},
+        {"name": "notes.md", "document_id": "d0", "status": "indexed", "code": "", "reason": ""} | policy,
+        {"name": "parked.md", "document_id": "d1", "status": "parked", "code": "no_text_layer", "reason": "no text layer"} | policy,
     ]
     assert [(row["name"], row["kind"]) for row in body["skipped"]] == [("rows.jsonl, line 1", "skipped")]
 

@@ -31,7 +31,7 @@ class FakeEdge:
     def view(self, name: str, document_id: str, *, status: str = "indexed", replaces: str | None = None) -> dict[str, Any]:
         reasons = {"reason": "no text layer", "next_step": "run OCR"} if status == "parked" else {"reason": "", "next_step": ""}
         job = {"job_id": f"job of {document_id}", "bytes": 1234, "shortfalls": [], "replaces": replaces, "status": status}
-        return {"name": name, "document_id": document_id, **reasons, **job}
+        return {"name": name, "document_id": document_id, "labels": ["patients"], **reasons, **job}
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.asked.append(request)
@@ -41,6 +41,8 @@ class FakeEdge:
         if path == "/v1/receipts":
             known = [{"receipt_id": "r0", "document_id": GONE, "chunks": 4, "erased": True, "cloud": "confirmed"}]
             return httpx.Response(200, json={"receipts": known if asked["document_id"] == GONE else []})
+        if path == "/v1/documents" and request.method == "POST":
+            return httpx.Response(202, json={"document_id": "d1"})
         if path == "/v1/documents":
             named = [view for view in self.documents if asked.get("name") in (None, view["name"])]
             found = [view for view in named if asked.get("status", "") in ("", view["status"])]
@@ -114,6 +116,21 @@ def test_remove_of_a_deleted_document_by_its_id_prints_its_receipt_as_it_is_now(
 def test_ids_are_not_folded_in_a_narrow_window(edge, dgrag):
     edge.documents = [edge.view("a.md", GONE, status="parked")]
     assert GONE in dgrag("documents")[1]
+
+
+def test_the_list_shows_labels_in_80_columns(edge, dgrag, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    edge.documents = [edge.view("quality-report-lot-l-7713.md", GONE, status="parked")]
+    out = dgrag("documents")[1]
+    assert max(map(len, out.splitlines())) <= 80
+    assert ("labels" in out, "patients" in out, GONE in out) == (True, True, True)
+
+
+@pytest.mark.parametrize(("given", "sent"), [([], None), (["--labels", ""], []), (["--labels", "a, b"], ["a", "b"])])
+def test_labels_that_are_not_given_are_not_sent(edge, dgrag, tmp_path: Path, given: list[str], sent: list[str] | None):
+    (tmp_path / "c.jsonl").write_text('{"doc_id": "1", "text": "A."}\n')
+    dgrag("add", str(tmp_path / "c.jsonl"), "--no-wait", *given)
+    assert json.loads(edge.asked[0].content)["labels"] == sent
 
 
 def test_a_document_that_is_not_there_is_one_line(edge, dgrag):

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from pathlib import Path
 
 import httpx
 import orjson
@@ -16,6 +17,7 @@ from deploy.cli import cloud as cloud_verbs
 from deploy.cli import membership
 from deploy.cli.main import app
 from deploy.cluster.errors import ClusterError
+from edge_node.policy.rules import STANDARD, parse
 from edge_node.store.ledger import ledger_of, read_entries
 from shared.errors import CloudRefused, InputError, SettingsError
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
@@ -120,3 +122,48 @@ def test_an_edge_is_set_aside_and_released(cloud, tmp_path, capsys):
     cloud_verbs.release("ward", tmp_path, URL)
     assert cloud.registry.quarantined() == set()
     assert "released ward" in capsys.readouterr().out
+
+
+def test_an_edge_without_a_policy_that_joins_a_cloud_elsewhere_gets_a_closed_one(cloud, tmp_path, capsys):
+    token = cloud.roll.invites.invite("ward", ttl_s=60.0, replaces=True).token
+    membership.join("https://cloud.example", "ward", tmp_path / "ward", token)
+    written = tmp_path / "ward" / "policy.toml"
+    assert f"nothing leaves until you say what may: {written}\n" in capsys.readouterr().out
+    policy = parse(written.read_text())
+    assert (policy.unlabelled, policy.questions) == ("never", "ask")
+    assert policy.model_copy(update={"unlabelled": "full", "questions": "yes"}) == parse(STANDARD)
+
+
+def test_a_policy_that_is_there_stays_and_one_elsewhere_is_the_owners(cloud, tmp_path, capsys, monkeypatch):
+    (tmp_path / "policy.toml").write_text("version = 1")
+    token = cloud.roll.invites.invite("ward", ttl_s=60.0, replaces=True).token
+    membership.join("https://cloud.example", "ward", tmp_path, token)
+    assert (tmp_path / "policy.toml").read_text() == "version = 1"
+    monkeypatch.setenv("DGRAG_EDGE_POLICY_FILE", str(tmp_path / "policy.toml"))
+    token = cloud.roll.invites.invite("bank", ttl_s=60.0, replaces=True).token
+    membership.join("https://cloud.example", "bank", tmp_path / "bank", token)
+    assert not (tmp_path / "bank" / "policy.toml").exists()
+    assert "nothing leaves" not in capsys.readouterr().out
+
+
+def test_null_control_a_cloud_on_this_machine_changes_no_policy(cloud, tmp_path, capsys):
+    membership.join(URL, "ward", tmp_path / "ward")
+    assert not (tmp_path / "ward" / "policy.toml").exists()
+    assert "nothing leaves" not in capsys.readouterr().out
+
+
+def test_the_authority_of_the_whole_command_is_the_default_of_each_verb(cloud, tmp_path, monkeypatch):
+    trusted, known = [], membership.cloud_http
+    monkeypatch.setattr(membership, "cloud_http", lambda url, **given: trusted.append(given["ca"]) or known(url))
+    monkeypatch.delenv("DGRAG_EDGE_CLOUD_CA", raising=False)
+    state = ["--state", str(tmp_path / "ward")]
+    for verb in (["edge", "join", "--cloud", URL, "--id", "ward"], ["edge", "rotate"], ["audit", "verify", "--cloud"]):
+        for ca, own in (("all.pem", []), ("all.pem", ["--ca", "own.pem"])):
+            told = CliRunner().invoke(app, ["--ca", ca, *verb, *state, *own])
+            assert told.exit_code == 0, told.output
+    assert trusted == [Path("all.pem"), Path("own.pem")] * 3
+
+
+def test_a_cloud_without_a_scheme_is_no_url(tmp_path):
+    with pytest.raises(SettingsError, match="no URL"):
+        membership.join("127.0.0.1:9", "ward", tmp_path, "inv_x")

@@ -6,6 +6,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from cloud_server.settings import CloudSettings
 from deploy.cli import policy
 from deploy.cli.main import app
 from edge_node.build import Parts
@@ -119,3 +120,29 @@ def test_try_for_people_says_what_is_refused_and_that_nothing_is_new(tried):
 
 def test_try_shows_a_policy_that_cannot_be_read_as_it_acts_in_the_end(tried):
     assert "Brackwell" not in attempt(tried, "version = ")
+
+
+def test_try_of_a_file_that_is_not_in_force_shows_what_would_change(tried, tmp_path):
+    closed = tmp_path / "closed.toml"
+    closed.write_text('version = 1\nunlabelled = "never"')
+    assert "Brackwell" in attempt(tried, "version = 1")
+    assert "Brackwell" not in attempt(tried, "version = 1", "--policy", closed)
+    assert (tried / "policy.toml").read_text() == "version = 1"
+
+
+@pytest.mark.parametrize("content", [None, "version = "])
+def test_try_of_a_file_that_cannot_be_read_says_so(tmp_path, content):
+    if content:
+        (tmp_path / "new.toml").write_text(content)
+    assert isinstance(dgrag("try", "--state", tmp_path, "--policy", tmp_path / "new.toml").exception, InputError)
+
+
+def test_try_asks_as_a_cloud_does_by_default(tried):
+    assert (CloudSettings().evidence_budget_tokens, CloudSettings().evidence_threshold) == (400, 0.4)
+    as_default = attempt(tried, "version = 1", "--json", "--budget", "400", "--min-score", "0.4")
+    assert passages(as_default) == passages(attempt(tried, "version = 1", "--json"))
+    assert "no passage was found" in attempt(tried, "version = 1", "--min-score", "1")
+
+
+def passages(told):
+    return json.loads(told.splitlines()[1])["body"].split('"trace"')[0]

@@ -133,6 +133,16 @@ def test_an_upload_without_failure_is_one_table():
     assert shown(render.upload([Sent("a.md", "1", status="indexed")])) == "documents  count\nindexed        1\n"
 
 
+def test_what_may_leave_is_said_once_for_each_set_of_labels():
+    wrong = Sent("a.md", "1", labels=("patients", "paitents"), share="never", unnamed_labels=("paitents",))
+    told = render.shares([wrong, wrong, Sent("b.md", "2", share="full"), Refused("c.md", "refused", "too large"), Sent("d.md", "4")])
+    assert [line.plain for line in told] == [
+        "labels patients, paitents: share never – the policy does not name paitents",
+        "no labels: share full",
+    ]
+    assert [line.style for line in told] == ["yellow", ""]
+
+
 def test_the_cluster_shows_parked_documents():
     status = EdgeStatus("ward", documents={"queued": 1, "indexed": 3, "parked": 2}, chunks=9, entities=4, relations=5, summaries=1)
     table = shown(render.cluster([("cloud", "http://c", "ready", None), ("ward", "http://e", "ready", status)]), width=100)

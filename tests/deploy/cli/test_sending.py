@@ -88,6 +88,25 @@ def test_files_go_as_multipart_with_their_name(tmp_path: Path):
     assert b'name="labels"\r\n\r\nx,y' in seen[0]
 
 
+@pytest.mark.parametrize(("labels", "part"), [(None, False), ([], True)])
+def test_a_form_without_labels_keeps_them_and_an_empty_part_takes_them_off(tmp_path: Path, labels: list[str] | None, part: bool):
+    seen: list[bytes] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.read())
+        return httpx.Response(202, json={"document_id": "d1"})
+
+    assert list(send(client(answer), EDGE, files_in([write(tmp_path / "a.md", "x")]), labels, lambda more: None)) == [Sent("a.md", "d1")]
+    assert (b'name="labels"' in seen[0]) is part
+
+
+def test_what_may_leave_of_a_document_is_in_its_receipt(tmp_path: Path):
+    told = {"document_id": "d1", "labels": ["a"], "share": "never", "unnamed_labels": ["a"]}
+    files = files_in([write(tmp_path / "a.md", "x")])
+    (found,) = send(client(lambda _: httpx.Response(202, json=told)), EDGE, files, ["a"], lambda more: None)
+    assert found == Sent("a.md", "d1", labels=("a",), share="never", unnamed_labels=("a",))
+
+
 def test_a_refused_file_does_not_stop_the_rest(tmp_path: Path):
     for name in ("a.md", "b.md"):
         write(tmp_path / name, name)

@@ -146,3 +146,36 @@ async def test_a_version_that_cannot_be_read_leaves_the_old_one_served_and_says_
     listed = (await edge.http.get("/v1/documents", params={"name": "report.md"})).json()["documents"]
     assert [(row["status"], row["replaces"]) for row in listed] == [("indexed", None), ("parked", old["document_id"])]
     assert listed[1]["document_id"] == new["document_id"]
+
+
+# ---------------------------------------------------------------- labels
+
+
+async def test_the_receipt_of_a_document_says_what_may_leave_of_it(tmp_path):
+    async with running_edge(tmp_path) as edge:
+        (tmp_path / "policy.toml").write_text('version = 1\n[labels]\npatients = "summary"\npublic = "full"\n')
+        seen = []
+        for labels in (None, ["patients", "public"], ["patients", "paitents"]):
+            reply = (await edge.http.post("/v1/documents", json={"name": "a", "text": PUMPS, "labels": labels})).json()
+            seen.append((reply["labels"], reply["share"], reply["unnamed_labels"]))
+        assert seen == [([], "full", []), (["patients", "public"], "summary", []), (["patients", "paitents"], "never", ["paitents"])]
+
+
+async def test_a_policy_that_cannot_be_read_shares_nothing_and_no_label_is_called_unnamed(tmp_path):
+    async with running_edge(tmp_path) as edge:
+        (tmp_path / "policy.toml").write_text("version = ")
+        reply = (await edge.http.post("/v1/documents", json={"name": "a", "text": PUMPS, "labels": ["patients"]})).json()
+        assert (reply["share"], reply["unnamed_labels"]) == ("never", [])
+
+
+@pytest.mark.parametrize(("again", "kept"), [({}, ["patients"]), ({"labels": None}, ["patients"]), ({"labels": []}, [])])
+async def test_a_document_that_is_sent_again_keeps_its_labels_unless_others_are_given(edge, again, kept):
+    await edge.http.post("/v1/documents", json={"name": "a", "text": PUMPS, "labels": ["patients"]})
+    assert (await edge.http.post("/v1/documents", json={"name": "a", "text": PUMPS, **again})).json()["labels"] == kept
+
+
+@pytest.mark.parametrize(("again", "kept"), [({}, ["patients", "night"]), ({"labels": ""}, [])])
+async def test_a_form_that_comes_again_keeps_the_labels_unless_others_are_given(edge, again, kept):
+    for data in ({"labels": "patients, night"}, again):
+        reply = await edge.http.post("/v1/documents", files={"file": ("a.md", PUMPS.encode())}, data=data)
+    assert (reply.status_code, reply.json()["labels"]) == (202, kept)

@@ -7,6 +7,7 @@ import pytest
 
 from edge_node.link.membership import Membership
 from shared.errors import SettingsError
+from shared.identity import make_identity
 from tests.support.running_cloud import running_cloud
 from tests.support.running_edge import running_edge
 from tests.support.signed import URL
@@ -89,3 +90,13 @@ def test_a_key_that_is_replaced_while_the_edge_runs_is_used_from_then_on(tmp_pat
     assert Membership(tmp_path).advance()
     assert membership.identity().key_id == following.key_id
     assert not membership.advance()
+
+
+def test_a_folder_of_another_edge_is_refused_with_both_names(tmp_path):
+    membership = Membership(tmp_path)
+    assert membership.joined_as("ward") is None
+    membership.note("ward", "https://cloud.example", make_identity().public_key)
+    assert membership.joined_as("ward") == membership.joined()
+    with pytest.raises(SettingsError, match=r"'bank'.*'ward'") as refused:
+        membership.joined_as("bank")
+    assert "--id ward" in refused.value.next_step

@@ -8,7 +8,7 @@ from edge_node.store.database import Database
 from edge_node.store.documents import DocumentStore
 from edge_node.store.jobs import JobQueue
 from edge_node.store.receipts import UNSETTLED, ReceiptStore
-from shared.errors import NotFound
+from shared.errors import Conflict, NotFound
 from tests.support.storing import SetClock, serve
 
 
@@ -33,9 +33,9 @@ def accept(documents, raw=b"pump", **more):
     return documents.accept("a.txt", raw, **{"reader": "a.txt", **more})
 
 
-def index(documents, queue, database, raw=b"pump"):
+def index(documents, queue, database, raw=b"pump", **more):
     """Accept, take, write and finish one version of a.txt."""
-    accepted = accept(documents, raw)
+    accepted = accept(documents, raw, **more)
     queue.take_next()
     serve(database, accepted.document_id)
     queue.finish([accepted.job_id])
@@ -97,9 +97,43 @@ def test_a_parked_document_that_is_sent_again_is_tried_again(documents, queue):
 def test_sending_a_damaged_document_again_mends_it(documents, queue, database, column, value):
     first = index(documents, queue, database)
     damage(database, column, value)
-    accept(documents)
+    accept(documents, labels=())
     job = queue.take_next()
     assert (job.document.document_id, job.document.raw, job.document.name) == (first.document_id, b"pump", "a.txt")
+
+
+# ---------------------------------------------------------------- labels that are not said
+
+
+def test_without_labels_a_document_keeps_its_own_and_a_new_one_has_none(documents):
+    assert accept(documents).labels == ()
+    accept(documents, labels=("patients",))
+    assert accept(documents).labels == ("patients",)
+    assert accept(documents, title="The pumps").labels == ("patients",)
+    assert documents.get(accept(documents).document_id)["labels"] == ["patients"]
+
+
+def test_an_empty_list_takes_the_labels_off(documents):
+    accept(documents, labels=("patients",))
+    assert accept(documents, labels=()).labels == ()
+    assert accept(documents).labels == ()
+
+
+def test_a_new_version_without_labels_has_those_of_the_newest(documents, queue, database):
+    index(documents, queue, database, labels=("patients",))
+    accept(documents, b"second", labels=("night",))
+    assert accept(documents, b"third").labels == ("night",)  # the second, never indexed, gave way to it
+    assert accept(documents, b"pump").labels == ("patients",)
+
+
+@pytest.mark.parametrize(("column", "value"), [("labels", "[]"), ("name", "b.txt"), ("title", "tidle")])
+def test_labels_that_cannot_be_trusted_are_not_kept_but_asked_for(documents, database, column, value):
+    first = accept(documents, labels=("patients",))
+    damage(database, column, value)
+    with pytest.raises(Conflict, match="send it with its labels"):
+        accept(documents)
+    assert accept(documents, labels=("patients",)).document_id == first.document_id
+    assert accept(documents).labels == ("patients",)
 
 
 # ---------------------------------------------------------------- another version
