@@ -32,7 +32,10 @@ def add(
     role: Annotated[str, typer.Option(help="read; write: also documents; admin: also policy, edges and audit.")] = "read",
     days: Annotated[float | None, typer.Option(min=0.01, help="Days after which it expires; without: never.")] = None,
 ) -> None:
-    """Make a key, and print it once: only its hash is kept."""
+    """Make a key, and print it once: only its hash is kept. A service that other machines reach has to have one before its first start."""
+    if not state.exists():
+        state.mkdir(parents=True, mode=0o700)
+        err().print(f"made {state} for a service that has not run yet", markup=False, soft_wrap=True)
     with _ring(state) as ring:
         token = ring.add(name, role, now=time.time(), lasts_s=None if days is None else days * DAY_S)
     typer.echo(token)

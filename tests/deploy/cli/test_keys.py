@@ -35,3 +35,9 @@ def test_a_folder_that_is_not_there_is_named_and_not_made(tmp_path):
     with pytest.raises(ClusterError, match="no folder"):
         run("list", "--state", tmp_path / "absent")
     assert not (tmp_path / "absent").exists()
+
+
+def test_the_first_key_of_a_service_that_never_ran_makes_its_folder(tmp_path):
+    made = run("add", "ops", "--state", tmp_path / "cloud")
+    assert made.stdout.strip().startswith("dgk_")
+    assert (tmp_path / "cloud").stat().st_mode & 0o077 == 0
