@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(
     not Path("/proc/self/statm").exists() or not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="needs /proc and glibc"
 )
 GOAL_KB = 0.05  # a request, of resident memory
-LONG_KB = 0.15  # two of Python's arenas of 256 KB that fill within the 4,000 requests that are judged are 0.13
+LONG_KB = 0.15  # above the goal: 0.08 was measured, and what makes it is not known; with malloc in place of Python's arenas 0.11
 SHORT_KB = 0.5  # what so few requests can show: caches still fill
 KEPT = 1024  # bytes of each request, by the null control
 
