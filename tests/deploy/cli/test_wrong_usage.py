@@ -22,7 +22,7 @@ edge restore STATE/none.db --state STATE
 edge reembed --state STATE
 edge key add a%20b --state STATE
 edge key add ops --role king --state STATE
-edge key add ops --state STATE/absent
+edge key add ops --state FILE/absent
 edge key revoke nobody --state STATE
 edge key list --state FILE
 cloud key list --state STATE/absent
