@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from cloud_server.crossedge.coordinator import Coordinator, Limits, Models
 from cloud_server.crossedge.fan_out import FanOut
+from cloud_server.crossedge.gathering import Gatherer, Reach
 from cloud_server.crossedge.mailbox import Mailbox
 from cloud_server.crossedge.standing import Standing
 from cloud_server.database import Database
@@ -37,6 +38,7 @@ class Cloud:
     mailbox: Mailbox
     fan_out: FanOut
     standing: Standing
+    gatherer: Gatherer
     coordinator: Coordinator
     eraser: Eraser
     roll: Roll
@@ -92,21 +94,31 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     standing = Standing(
         database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s, deadline_s=settings.deadline_s
     )
-    coordinator = Coordinator(catalogue, fan_out, standing, models, limits_of(settings), clock, new_id)
+    gatherer = Gatherer(catalogue, fan_out, standing, models.embedder, models.tokenizer, reach_of(settings), clock)
+    coordinator = Coordinator(gatherer, models, limits_of(settings), clock, new_id)
     roll = open_roll(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
-    return Cloud(settings, models, database, registry, store, catalogue, mailbox, fan_out, standing, coordinator, eraser, roll)
+    return Cloud(settings, models, database, registry, store, catalogue, mailbox, fan_out, standing, gatherer, coordinator, eraser, roll)
+
+
+def reach_of(settings: CloudSettings) -> Reach:
+    """The part of the settings that says whom a question reaches."""
+    return Reach(
+        m=settings.match_m,
+        min_match=settings.match_threshold,
+        slots=settings.slots_per_edge,
+        lead=settings.match_lead,
+        k=settings.edges_k,
+        min_evidence=settings.evidence_threshold,
+        min_further=settings.reader_threshold,
+        budget_tokens=settings.evidence_budget_tokens,
+        fan_out_deadline_s=settings.deadline_s,
+    )
 
 
 def limits_of(settings: CloudSettings) -> Limits:
     """The coordinator's part of the settings."""
     return Limits(
-        m=settings.match_m,
-        min_match=settings.match_threshold,
-        slots=settings.slots_per_edge,
-        k=settings.edges_k,
-        min_evidence=settings.evidence_threshold,
-        budget_tokens=settings.evidence_budget_tokens,
-        fan_out_deadline_s=settings.deadline_s,
         max_answer_tokens=settings.max_answer_tokens,
         min_sufficiency=settings.min_sufficiency if settings.verify else None,
+        min_doubt=settings.min_doubt,
     )

@@ -50,11 +50,14 @@ class CloudSettings(BaseSettings):
     # ⑥ cross-edge retrieval: DGRAG §III-C, §IV-B
     match_m: Annotated[int, Field(ge=1, le=100)] = 5  # summaries; the paper's mixed-domain setting
     match_threshold: Cosine = MATCH_THRESHOLD
-    edges_k: Annotated[int, Field(ge=1, le=100)] = 5
+    match_lead: Annotated[float, Field(ge=0, le=1)] = 0.9  # of the best edge's score, that an edge needs to match for an answer; 0: off
+    edges_k: Annotated[int, Field(ge=1, le=100)] = 3
+    reader_threshold: Cosine = 0.0  # of passages for a reader: what a second hop leads to is far from the question
     evidence_threshold: Cosine = EVIDENCE_THRESHOLD
     evidence_budget_tokens: Annotated[int, Field(ge=50, le=100_000)] = EVIDENCE_BUDGET_TOKENS  # suits the 1.5B model; a large one: 4000
     deadline_s: Seconds = 20.0  # of one fan-out
     answer_deadline_s: Seconds = 120.0  # of a whole question
     max_answer_tokens: Annotated[int, Field(ge=8)] = 160
-    verify: bool = True  # ask first whether the passages hold the answer: one token, on the prompt that the answer needs anyway
+    verify: bool = True  # ask once more, for one token, whether the passages hold the answer, where the answer itself was near to a refusal
+    min_doubt: Annotated[float, Field(ge=0, le=1)] = 0.15  # P(the answer begins as a refusal) from which `verify` asks; 0: always
     min_sufficiency: Annotated[float, Field(ge=0, le=1)] = 0.5  # P(yes) below which `verify` gives up

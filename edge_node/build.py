@@ -84,7 +84,7 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     gate = Gate(
         parts.generator,
         embedder,
-        GateLimits(settings.min_nearness, settings.max_refusals, settings.min_sufficiency, settings.min_similarity),
+        GateLimits(settings.min_nearness, settings.max_unknown, settings.max_refusals, settings.min_sufficiency, settings.min_similarity),
     )
     answerer = Answerer(strategy, Focus(embedder, parts.tokenizer), parts.generator, gate, client, sharing, _read_limits(settings))
     link = _link(client, membership, graph, ledger, sharing, answerer) if client else None

@@ -5,13 +5,30 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BeforeValidator, Field
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from shared.wire import EDGE_ID_PATTERN, HEARTBEAT_S
 
 MAX_SAMPLES = 8  # a llama.cpp server draws at most as many samples in one request as it has slots; ours has eight
 Share = Annotated[float, Field(ge=0, le=1)]
+Channel = Literal["dense", "lexical", "entities", "relations", "pagerank"]
+DEFAULT_RETRIEVAL: frozenset[Channel] = frozenset({"dense", "lexical", "pagerank"})
+
+
+def channels_of(value: object) -> object:
+    """The set that a text names, "dense, lexical"; anything else as it is. Raises ValueError without dense, which scores passages.
+
+    >>> sorted(channels_of("dense, lexical"))
+    ['dense', 'lexical']
+    """
+    named = frozenset(name.strip() for name in value.split(",")) if isinstance(value, str) else value
+    if isinstance(named, frozenset) and "dense" not in named:
+        raise ValueError("retrieval must name dense, which gives every passage its score")
+    return named
+
+
+Channels = Annotated[frozenset[Channel], NoDecode, BeforeValidator(channels_of)]
 
 
 class EdgeSettings(BaseSettings):
@@ -66,8 +83,9 @@ class EdgeSettings(BaseSettings):
     settle_every: Annotated[int, Field(ge=1)] = 64  # documents after which graph and summaries are renewed in a long queue
 
     # read path: DGRAG §III-C
-    keywords: Literal["nlp", "model"] = "nlp"  # ④ dual-level keywords
-    top_k: Annotated[int, Field(ge=1, le=1000)] = 20  # ④ entities, relations and chunks nearest the question
+    retrieval: Channels = DEFAULT_RETRIEVAL  # ④ what finds passages, by commas; "dense": vectors only, no graph; ADR 10
+    keywords: Literal["nlp", "model"] = "nlp"  # ④ dual-level keywords, for the channels entities and relations
+    top_k: Annotated[int, Field(ge=1, le=1000)] = 20  # ④ passages, and what each channel adds to their choice
     candidate_tokens: Annotated[int, Field(ge=50)] = 1600  # ④ budget of the passages that are searched for the best sentences
     context_tokens: Annotated[int, Field(ge=50)] = 300  # ④ budget of those sentences, which the model reads; a large model: 4000
     facts_share: Share = 0.03  # ④ of the candidates' budget, for one-line relations
@@ -75,8 +93,9 @@ class EdgeSettings(BaseSettings):
     sample_tokens: Annotated[int, Field(ge=8)] = 96
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
     min_nearness: Annotated[float, Field(ge=-1, le=1)] = 0.45  # ⑤ 1: cosine with the nearest passage; below, nothing is sampled; -1: off
-    max_refusals: Share = 0.4  # ⑤ 1: a larger share of samples that lack information escalates
-    min_sufficiency: Share = 0.6  # ⑤ 1: P(yes) that the passages hold the answer; their frame moved it up by about 0.05 (ADR 9)
-    min_similarity: Share = 0.55  # ⑤ 2: mean of cosine, Jaccard and semantic consistency
+    max_unknown: Share = 0.2  # ⑤ 1: a larger share of the question's words stands in no document here: nothing is sampled; 1: off
+    max_refusals: Share = 0.4  # ⑤ 1: a larger share of samples that lack information escalates; 1: off
+    min_sufficiency: Share = 0.45  # ⑤ 1: P(yes) that the passages hold the answer; 0: the model is not asked (ADR 12)
+    min_similarity: Share = 0.5  # ⑤ 2: mean of cosine, Jaccard and semantic consistency; 0: the answers are not compared
     answer_deadline_s: Annotated[float, Field(gt=0)] = 180.0  # whole question, escalation included
     cloud_deadline_s: Annotated[float, Field(gt=0)] = 150.0  # ⑥ at most this of it waits for the cloud

@@ -26,6 +26,20 @@ def probability_of(first_token: Mapping[str, float] | None, wanted: str, others:
     return mass[wanted] / total if total > 0 else None
 
 
+def probability_of_start(first_token: Mapping[str, float] | None, text: str) -> float | None:
+    """The probability that an answer begins with ``text``, from log-probabilities of its first token; None without any.
+
+    A token counts from three letters on: a shorter one begins much else, too.
+
+    >>> round(probability_of_start({"Ins": math.log(0.3), "In": math.log(0.5), "The": math.log(0.2)}, "Insufficient information."), 2)
+    0.3
+    """
+    if not first_token:
+        return None
+    started = {token.strip().casefold(): logprob for token, logprob in first_token.items()}
+    return sum(math.exp(logprob) for token, logprob in started.items() if len(token) > 2 and text.casefold().startswith(token))
+
+
 def most_probable_letter(first_token: Mapping[str, float] | None, count: int) -> int | None:
     """Which of the first ``count`` letters is the most probable first token; None when none of them is there.
 

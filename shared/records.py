@@ -175,6 +175,8 @@ class Confidence:
     threshold: float
     nearness: float = 1.0  # cosine of the question with the nearest passage; a pre-check that saves the samples
     min_nearness: float = -1.0
+    unknown: float = 0.0  # share of the question's words that stand nowhere in the site's documents; a pre-check as well
+    max_unknown: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from shared.records import PLAIN, Answer, Count, Evidence, Summary, SummaryDelta, SummaryId, TraceStep
 
-WIRE_VERSION = 2
+WIRE_VERSION = 3
 EDGE_ID_PATTERN = r"^[a-z0-9][a-z0-9-]{0,62}$"
 MAX_QUESTION_CHARS = 4_000
 MAX_SUMMARY_CHARS = 8_000
@@ -150,6 +150,7 @@ class EvidenceRequest(Wire):
     purpose: Purpose | None = None  # as the asker states it
     budget_tokens: Annotated[int, Field(ge=1, le=100_000)]
     min_score: Annotated[float, Field(ge=-1, le=1)]
+    top_k: Annotated[int, Field(ge=1, le=MAX_EVIDENCE)] | None = None  # whole passages, at most so many; None: their best sentences
     deadline_ms: Annotated[int, Field(ge=0, le=600_000)]
 
 
@@ -218,9 +219,10 @@ class Match(Wire):
 
 
 class MatchReply(Wire):
-    """Best first."""
+    """What a question of an operator would reach now, were all edges online: the m summaries, and the edges that own them, best first."""
 
     matches: list[Match]
+    edges: list[str] = []
 
 
 class AskLine(Wire):

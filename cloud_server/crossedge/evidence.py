@@ -36,6 +36,11 @@ def rescore(passages: Sequence[Evidence], vectors: FloatArray, questions: FloatA
         (row for row in range(len(passages)) if scores[row] >= min_cosine),
         key=lambda row: (-scores[row], passages[row].edge, passages[row].document_id, passages[row].chunk_id),
     )
+    return distinct(passages, vectors, scores, order)
+
+
+def distinct(passages: Sequence[Evidence], vectors: FloatArray, scores: FloatArray, order: Sequence[int]) -> list[Evidence]:
+    """The passages of ``order``, rows of ``vectors`` (n, d), each with its row of ``scores`` (n,), without duplicates of earlier ones."""
     kept: list[int] = []
     for row in order:
         if not any(_duplicates(passages[row], passages[other], float(vectors[row] @ vectors[other])) for other in kept):

@@ -28,6 +28,7 @@ class Wanted:
     min_score: float  # cosine, question with passage
     requester: str = ""  # an edge, or "operator:<key name>": the cloud knows who asks
     purpose: str | None = None  # as the requester states it
+    top_k: int | None = None  # whole passages, at most so many; None: the best sentences of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,7 @@ class FanOut:
             purpose=wanted.purpose,
             budget_tokens=wanted.budget_tokens,
             min_score=wanted.min_score,
+            top_k=wanted.top_k,
             deadline_ms=int(deadline_s * (1 - WAY_BACK) * 1000),
         )
         asked = _Asked(edge, request, asyncio.get_running_loop().create_future())
@@ -138,6 +140,17 @@ class FanOut:
         if not self._mailbox.post(edge, request):
             asked.arrival.cancel()
         return asked
+
+
+def together(first: FanOutResult, second: FanOutResult) -> FanOutResult:
+    """Two rounds of one question, each with edges of its own."""
+    return FanOutResult(
+        first.evidence | second.evidence,
+        first.reports + second.reports,
+        first.bytes_out + second.bytes_out,
+        first.bytes_in + second.bytes_in,
+        first.steps + second.steps,
+    )
 
 
 def _outcome(asked: _Asked, *, started: float, ended: float) -> tuple[EdgeReport, tuple[Evidence, ...]]:

@@ -36,6 +36,7 @@ RULES: Rules = {
     ("DELETE", "/v1/edges/{edge}"): ADMIN,
     ("POST", "/v1/invites"): Rule(frozenset({"admin"}), FEW),
     ("POST", "/v1/questions"): Rule(frozenset({"read", "edge"}), QUESTION),
+    ("POST", "/v1/evidence"): Rule(frozenset({"read", "edge"}), QUESTION),
     ("POST", "/v1/match"): Rule(frozenset({"read"}), QUESTION),
     **DOCS,
 }

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
-from cloud_server.summaries.matching import SummaryMatch, match, second_opinion, summary_key
+from cloud_server.summaries.lexicon import Lexicon
+from cloud_server.summaries.matching import Shared, SummaryMatch, by_words, match, second_opinion, summary_key
 from cloud_server.summaries.screening import Sample, judged, spread
 from cloud_server.summaries.store import Shelf, SummaryStore
 from shared.ports import Embedder, FloatArray, VectorIndex
 from shared.records import EdgeId, SummaryDelta, SummaryId
 
 JUDGED_ANEW = 1000  # of what is held back, with each delta: what it copied may be gone
+LOOKED_AT = 1000  # summaries, by words
 
 log = logging.getLogger("dgrag.cloud.summaries")
 
@@ -29,6 +31,7 @@ class Catalogue:
         self._store = store
         self._index = index
         self._embedder = embedder
+        self._lexicon = Lexicon()  # of the same summaries as the index
         self._samples: dict[EdgeId, FloatArray] = {}  # what other edges' summaries are measured by
         self._writing = asyncio.Lock()  # the index must see deltas in the order in which the store took them
         self._embedding = defaultdict[EdgeId, asyncio.Lock](asyncio.Lock)  # an edge that sends much holds up itself
@@ -44,12 +47,14 @@ class Catalogue:
         vectors = np.array([row.vector for row in rows], dtype=np.float32)
         if self._store.fingerprint() != self._embedder.fingerprint:
             if rows:
-                log.warning("the embedder has changed: embedding %d summaries again", len(rows))
+                log.warning("the stored vectors are of another embedder or release: embedding %d summaries again", len(rows))
             vectors = await self._embed([row.summary.text for row in rows])
             await asyncio.to_thread(self._store.replace_vectors, self._embedder.fingerprint, zip(rows, vectors, strict=True))
         matched = [number for number, row in enumerate(rows) if not row.held_back]
         if matched:
-            self._index.put([summary_key(rows[number].edge, rows[number].summary.summary_id) for number in matched], vectors[matched])
+            keys = [summary_key(rows[number].edge, rows[number].summary.summary_id) for number in matched]
+            self._index.put(keys, vectors[matched])
+            await asyncio.to_thread(self._lexicon.put, keys, [rows[number].summary.text for number in matched])
         for edge in {rows[number].edge for number in matched}:
             self._samples[edge] = spread(vectors[[number for number in matched if rows[number].edge == edge]])
 
@@ -78,9 +83,13 @@ class Catalogue:
             return
         matched = [row for row, summary_id in enumerate(ids) if not verdicts[summary_id]]
         held = [summary_id for summary_id, why in verdicts.items() if why]
-        self._index.drop(summary_key(edge, summary_id) for summary_id in [*gone, *held])
+        dropped = [summary_key(edge, summary_id) for summary_id in [*gone, *held]]
+        self._index.drop(dropped)
+        self._lexicon.drop(dropped)
         if matched:
-            self._index.put([summary_key(edge, ids[row]) for row in matched], rows[matched])
+            keys = [summary_key(edge, ids[row]) for row in matched]
+            self._index.put(keys, rows[matched])
+            self._lexicon.put(keys, self._store.texts(edge, [ids[row] for row in matched]))
         self._samples[edge] = spread(np.concatenate([stored[kept], rows[matched]]))
         if held:
             log.info("%d summaries of %s are held back: copies of others, or near to everything", len(held), edge)
@@ -98,28 +107,51 @@ class Catalogue:
             keys = [summary_key(edge, summary_id) for summary_id in await asyncio.to_thread(self._store.ids, edge)]
             purged = await asyncio.to_thread(self._registry.expel, edge)
             self._index.drop(keys)
+            self._lexicon.drop(keys)
             self._samples.pop(edge, None)
             return purged
 
-    async def match(self, questions: FloatArray, *, m: int, min_cosine: float, slots: int) -> list[SummaryMatch]:
+    async def match(
+        self,
+        question: str,
+        questions: FloatArray,
+        *,
+        m: int,
+        min_cosine: float,
+        slots: int,
+        lead: float,
+        reaches: Callable[[EdgeId], bool] = lambda _: True,
+    ) -> list[SummaryMatch]:
         """As ``matching.match``, off the event loop; summaries of a quarantined edge match nothing."""
-        return await asyncio.to_thread(self._match, questions, m, min_cosine, slots)
+
+        def found() -> list[SummaryMatch]:
+            words = dict(self._lexicon.top(question, LOOKED_AT))
+            barred = self._registry.quarantined()
+            return match(
+                questions, self._index, m=m, min_cosine=min_cosine, slots=slots, barred=barred, words=words, lead=lead, reaches=reaches
+            )
+
+        return await asyncio.to_thread(found)
 
     async def second_opinion(
         self, questions: FloatArray, *, known: Collection[EdgeId], min_cosine: float, reaches: Callable[[EdgeId], bool]
     ) -> list[EdgeId]:
         """As ``matching.second_opinion``, off the event loop: of an edge that ``reaches`` holds for, and that is not quarantined."""
-        return await asyncio.to_thread(self._second_opinion, questions, known, min_cosine, reaches)
 
-    def _second_opinion(
-        self, questions: FloatArray, known: Collection[EdgeId], min_cosine: float, reaches: Callable[[EdgeId], bool]
-    ) -> list[EdgeId]:
-        barred = {*self._registry.quarantined(), *(edge for edge in list(self._samples) if not reaches(edge))}
-        return second_opinion(questions, self._index, known=known, min_cosine=min_cosine, barred=barred)
+        def found() -> list[EdgeId]:
+            barred = {*self._registry.quarantined(), *(edge for edge in list(self._samples) if not reaches(edge))}
+            return second_opinion(questions, self._index, known=known, min_cosine=min_cosine, barred=barred)
 
-    def _match(self, questions: FloatArray, m: int, min_cosine: float, slots: int) -> list[SummaryMatch]:
-        barred = self._registry.quarantined()
-        return match(questions, self._index, m=m, min_cosine=min_cosine, slots=slots, barred=barred)
+        return await asyncio.to_thread(found)
+
+    async def nearest_edges(self, texts: Sequence[str], vectors: FloatArray, *, min_cosine: float) -> list[EdgeId]:
+        """As ``matching.by_words`` for ``texts`` and their ``vectors`` (n, d), off the event loop; without quarantined edges."""
+
+        def found() -> list[EdgeId]:
+            shared = [Shared(self._lexicon.top(text, LOOKED_AT), self._lexicon.top_named(text, LOOKED_AT)) for text in texts]
+            return by_words(shared, vectors, self._index, min_cosine=min_cosine, barred=self._registry.quarantined())
+
+        return await asyncio.to_thread(found)
 
     async def _embed(self, texts: list[str]) -> FloatArray:
         if not texts:

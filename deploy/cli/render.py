@@ -80,6 +80,8 @@ def gate(report: GateReport) -> list[Text]:
     lines = [Text(f"gate: {report.decision} – {plain(report.reason)}")]
     if found := report.confidence:
         line = f"  confidence: nearest passage {found.nearness:.2f} (threshold {found.min_nearness:.2f})"
+        if found.unknown:
+            line += f", {found.unknown:.0%} of the question's words unknown here (threshold {found.max_unknown:.0%})"
         if found.samples:
             line += f", {found.refusals} of {found.samples} samples lack information"
         if found.sufficiency is not None:

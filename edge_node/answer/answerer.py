@@ -21,7 +21,7 @@ from shared.deadline import Deadline
 from shared.errors import CloudError, InputError, ModelError, ModelTimeout, Withheld
 from shared.fence import FENCE_BYTES, Fence
 from shared.ports import Generator
-from shared.records import Answer, DocumentId, Evidence, GateReport, Route, TraceStep
+from shared.records import Answer, DocumentId, EdgeReport, Evidence, GateReport, Route, TraceStep
 from shared.refusals import is_refusal
 from shared.sentences import questions_in
 from shared.trace import Trace
@@ -64,6 +64,17 @@ class Tried:
 
     found: Retrieval
     report: GateReport
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Passages of several sites, best first, and what became of each site that was to be asked."""
+
+    evidence: tuple[Evidence, ...]
+    edges: tuple[EdgeReport, ...] = ()
+    degraded: bool = False  # True: of this site alone, because the cloud is away
+    reason: str = ""
+    trace: tuple[TraceStep, ...] = ()
 
 
 class Answerer:
@@ -137,7 +148,7 @@ class Answerer:
         passages = {passage.chunk_id: passage for retrieval in found for passage in retrieval.evidence}
         with trace.step("narrow"):
             evidence = await self._focus.narrow(question, list(passages.values()), budget_tokens=budget_tokens)
-        return Retrieval(evidence, found[0].facts)
+        return Retrieval(evidence, found[0].facts, found[0].unknown)
 
     async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> Tried:
         """④⑤ Samples over what is here, and the gate's verdict. Unless the question stays, a failed model only makes it escalate."""
@@ -145,7 +156,7 @@ class Answerer:
         if not found.evidence:
             return Tried(found, GateReport("escalate", "nothing is indexed here"))
         nearness = max(item.score for item in found.evidence)
-        if (report := self._gate.too_far(nearness)) is not None:
+        if (report := self._gate.too_far(nearness, found.unknown)) is not None:
             return Tried(found, report)
         sampling = replace(self.limits.sampling, n=ask.samples or self.limits.sampling.n)
         fence = Fence(secrets.token_hex(FENCE_BYTES))
@@ -153,7 +164,7 @@ class Answerer:
         probe = sufficiency_prompt(ask.question, found.evidence, found.facts, fence)
         try:
             samples = await draw(self._generator, messages, fence, sampling, trace, deadline_s=deadline.left_s())
-            report = await self._gate.judge(Question(ask.question, samples, probe, nearness), trace, deadline)
+            report = await self._gate.judge(Question(ask.question, samples, probe, nearness, found.unknown), trace, deadline)
         except ModelError as error:
             if stays or self._cloud is None:
                 raise
@@ -162,9 +173,11 @@ class Answerer:
 
     def _local_answer(self, query_id: str, tried: Tried, trace: Trace, *, route: Route, reason: str = "") -> Answer:
         report, chosen = tried.report, tried.report.selected
-        unsure = [i for i, sample in enumerate(report.samples) if not is_refusal(sample)]
-        if chosen is None and len(unsure) * 2 > len(report.samples):
-            chosen = unsure[0]  # unsure, but there is nobody else to ask; the reason says so
+        answers = [i for i, sample in enumerate(report.samples) if not is_refusal(sample)]
+        if chosen is None and len(answers) * 2 > len(report.samples):
+            chosen = answers[0]  # unsure, but there is nobody else to ask; the reason says so
+        if chosen not in answers:
+            chosen = None  # what the gate lets pass may be a refusal, where it does not look for them
         text, citations = cite(report.samples[chosen], tried.found.evidence) if chosen is not None else (NO_LOCAL_ANSWER, ())
         return Answer(
             query_id,
@@ -209,6 +222,37 @@ class Answerer:
             return Answer(query_id, WAITS, (), "local", reason=WAITS, answered=False, would_ask=question, trace=trace.steps())
         return replace(self._local_answer(query_id, tried, trace, route="local"), would_ask=question)
 
+    async def find(self, ask: Ask, trace: Trace, *, budget_tokens: int | None = None, top_k: int | None = None) -> Findings:
+        """Passages of all sites for a client's own model, this site's among them; degraded to those of here when the cloud is away.
+
+        Raises InputError where the question may not leave, or would need a yes first.
+        """
+        budget_tokens, top_k = budget_tokens or self.limits.candidate_tokens, top_k or self.limits.top_k
+        try:
+            if self._cloud is None:
+                raise CloudError("this edge has no cloud")
+            departing = await asyncio.to_thread(self._sharing.departing, ask.question, ask.escalation)
+            if departing.escalation != "yes":
+                raise InputError("mode 'cloud' sends the question away, and that is not allowed", next_step=HOW_TO_ESCALATE)
+            with trace.step("cloud") as step:
+                found, sent, received = await self._cloud.find(
+                    departing.text,
+                    query_id=secrets.token_hex(8),
+                    purpose=ask.purpose,
+                    rule=departing.rule,
+                    budget_tokens=budget_tokens,
+                    top_k=top_k,
+                    deadline_s=min(self.limits.cloud_deadline_s, self.limits.answer_deadline_s),
+                )
+                step.transfer(sent=sent, received=received)
+        except CloudError as error:
+            log.warning("searched alone: %s", error.message)
+            alone = await self.retrieve(ask.question, trace, budget_tokens=budget_tokens, top_k=top_k)
+            return Findings(alone.evidence, degraded=True, reason=error.message, trace=trace.steps())
+        trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
+        evidence = tuple(passage.to_record() for passage in found.evidence)
+        return Findings(evidence, found.edges, degraded=False, reason=found.reason, trace=trace.steps())
+
     # ------------------------------------------------------------ for other edges, through the cloud
 
     async def evidence(self, request: EvidenceRequest) -> Served:
@@ -224,6 +268,10 @@ class Answerer:
         withheld = await asyncio.to_thread(self._sharing.withheld, requester)
         if withheld is None:
             return await asyncio.to_thread(self._sharing.refused)
-        found = await self._read(request.question, trace, budget_tokens=request.budget_tokens, withheld=withheld)
+        budget_tokens, top_k = request.budget_tokens, request.top_k
+        if top_k is None:
+            found = await self._read(request.question, trace, budget_tokens=budget_tokens, withheld=withheld)
+        else:
+            found = await self.retrieve(request.question, trace, budget_tokens=budget_tokens, top_k=top_k, withheld=withheld)
         relevant = [item for item in found.evidence if item.score >= request.min_score]
         return await asyncio.to_thread(serve, requester, relevant, trace.steps())

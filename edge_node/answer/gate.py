@@ -1,4 +1,7 @@
-"""⑤ The gate: confidence, then similarity, then selection, in this order (DGRAG §III-C ⑤). Every score it saw is in its report."""
+"""⑤ The gate: confidence, then similarity, then selection, in this order (DGRAG §III-C ⑤). Every score it saw is in its report.
+
+A threshold that everything reaches switches its step off and saves the step's model call.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass, replace
 from edge_node.answer.agreement import mean_pairwise_jaccard, medoid, unmarked
 from shared.deadline import Deadline
 from shared.first_token import most_probable_letter, probability_of
-from shared.ports import Embedder, FloatArray, Generator, Message, Prompt
+from shared.ports import Embedder, Generator, Message, Prompt
 from shared.prompts import load_prompt
 from shared.records import Confidence, GateReport, Similarity
 from shared.refusals import is_refusal
@@ -26,10 +29,11 @@ TOP_LOGPROBS = 10
 class GateLimits:
     """Thresholds of the three steps; each in [0, 1] but for ``min_nearness``, a cosine."""
 
-    min_nearness: float
-    max_refusals: float
-    min_sufficiency: float
-    min_similarity: float
+    min_nearness: float  # -1: off
+    max_unknown: float  # 1: off
+    max_refusals: float  # 1: off
+    min_sufficiency: float  # 0: the model is not asked
+    min_similarity: float  # 0: the answers are not compared, only chosen from
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ class Question:
     samples: tuple[str, ...]
     sufficiency_probe: tuple[Message, ...]
     nearness: float  # best cosine of a passage
+    unknown: float = 0.0  # share of its words that stand nowhere in the documents
 
 
 class Gate:
@@ -50,13 +55,16 @@ class Gate:
         self._embedder = embedder
         self.limits = limits
 
-    def too_far(self, nearness: float) -> GateReport | None:
-        """The decision to escalate before anything is sampled: what was found here is about something else."""
-        if nearness >= self.limits.min_nearness:
+    def too_far(self, nearness: float, unknown: float) -> GateReport | None:
+        """The decision to escalate before anything is sampled: what is here is about something else, or lacks what the question names."""
+        limits = self.limits
+        if nearness < limits.min_nearness:
+            reason = f"the nearest passage here has a cosine of {nearness:.2f} with the question, below {limits.min_nearness:.2f}"
+        elif unknown > limits.max_unknown:
+            reason = f"{unknown:.0%} of the question's words stand in no document here, over {limits.max_unknown:.0%}"
+        else:
             return None
-        confidence = Confidence(0, 0, None, self.limits.min_sufficiency, round(nearness, 4), self.limits.min_nearness)
-        reason = f"the nearest passage here has a cosine of {nearness:.2f} with the question, below {self.limits.min_nearness:.2f}"
-        return GateReport("escalate", reason, confidence)
+        return GateReport("escalate", reason, self._seen(0, 0, nearness, unknown))
 
     async def judge(self, question: Question, trace: Trace, deadline: Deadline) -> GateReport:
         """Return the decision with all scores. Raises ModelError when the model cannot be asked."""
@@ -65,41 +73,52 @@ class Gate:
         reason = self._lacks_confidence(confidence)
         if reason:
             return GateReport("escalate", reason, confidence, samples=question.samples)
-        answers = [i for i, sample in enumerate(question.samples) if not is_refusal(sample)]
-        with trace.step("gate: similarity") as step:
-            similarity, vectors = await self._similarity(question, answers, step, deadline)
-        report = GateReport("escalate", "", confidence, similarity, question.samples)
-        if similarity.mean < similarity.threshold:
-            return replace(report, reason=f"the answers agree only to {similarity.mean:.2f}, below {similarity.threshold:.2f}")
+        everyone = range(len(question.samples))
+        answers = [i for i in everyone if not is_refusal(question.samples[i])] or list(everyone)
+        report = GateReport("local", "how far the answers agree is not looked at", confidence, samples=question.samples)
+        if self.limits.min_similarity > 0:
+            with trace.step("gate: similarity") as step:
+                similarity = await self._similarity(question, answers, step, deadline)
+            report = replace(report, reason=f"the answers agree to {similarity.mean:.2f}", similarity=similarity)
+            if similarity.mean < similarity.threshold:
+                reason = f"the answers agree only to {similarity.mean:.2f}, below {similarity.threshold:.2f}"
+                return replace(report, decision="escalate", reason=reason)
         with trace.step("gate: selection") as step:
-            selected = await self._select(question, answers, vectors, step, deadline)
-        return replace(report, decision="local", reason=f"the answers agree to {similarity.mean:.2f}", selected=selected)
+            return replace(report, selected=await self._select(question, answers, step, deadline))
 
     async def _confidence(self, question: Question, step: OpenStep, deadline: Deadline) -> Confidence:
         refusals = sum(is_refusal(sample) for sample in question.samples)
-        limits = self.limits
-        confidence = Confidence(
-            refusals, len(question.samples), None, limits.min_sufficiency, round(question.nearness, 4), limits.min_nearness
-        )
-        if self._lacks_confidence(confidence):
-            return confidence  # the lexical pre-check decided: the call is saved
+        confidence = self._seen(refusals, len(question.samples), question.nearness, question.unknown)
+        if self._lacks_confidence(confidence) or self.limits.min_sufficiency <= 0:
+            return confidence  # the lexical pre-check decided, or nobody wants to know: the call is saved
         prompt = Prompt(question.sufficiency_probe, max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
         reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
         return replace(confidence, sufficiency=_round(probability_of(reply.first_token, "yes", ["no"])))
 
+    def _seen(self, refusals: int, samples: int, nearness: float, unknown: float) -> Confidence:
+        limits = self.limits
+        return Confidence(
+            refusals,
+            samples,
+            None,
+            limits.min_sufficiency,
+            round(nearness, 4),
+            limits.min_nearness,
+            round(unknown, 4),
+            limits.max_unknown,
+        )
+
     def _lacks_confidence(self, seen: Confidence) -> str:
-        if seen.refusals == seen.samples or seen.refusals / seen.samples > self.limits.max_refusals:
+        if seen.refusals / seen.samples > self.limits.max_refusals:
             return f"{seen.refusals} of {seen.samples} answers say that the documents here do not tell"
         if seen.sufficiency is not None and seen.sufficiency < seen.threshold:
             return f"the passages found here hold the answer with probability {seen.sufficiency:.2f}, below {seen.threshold:.2f}"
         return ""
 
-    async def _similarity(
-        self, question: Question, answers: Sequence[int], step: OpenStep, deadline: Deadline
-    ) -> tuple[Similarity, FloatArray]:
+    async def _similarity(self, question: Question, answers: Sequence[int], step: OpenStep, deadline: Deadline) -> Similarity:
         texts = [unmarked(question.samples[i]) for i in answers]
-        vectors = await self._embedder.embed(texts)
-        cosine, jaccard, semantic = mean_pairwise_cosine(vectors), mean_pairwise_jaccard(texts), 1.0
+        cosine = mean_pairwise_cosine(await self._embedder.embed(texts))
+        jaccard, semantic = mean_pairwise_jaccard(texts), 1.0
         if len(set(texts)) > 1:
             prompt = Prompt(
                 self._compare(question.text, texts, SAME_CLAIMS.user.template), max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS
@@ -108,9 +127,9 @@ class Gate:
             judged = probability_of(reply.first_token, "yes", ["no"])
             semantic = cosine if judged is None else judged  # a model that says neither leaves the meaning to the embedder
         mean = (cosine + jaccard + semantic) / 3
-        return Similarity(round(cosine, 4), round(jaccard, 4), round(semantic, 4), round(mean, 4), self.limits.min_similarity), vectors
+        return Similarity(round(cosine, 4), round(jaccard, 4), round(semantic, 4), round(mean, 4), self.limits.min_similarity)
 
-    async def _select(self, question: Question, answers: Sequence[int], vectors: FloatArray, step: OpenStep, deadline: Deadline) -> int:
+    async def _select(self, question: Question, answers: Sequence[int], step: OpenStep, deadline: Deadline) -> int:
         texts = [unmarked(question.samples[i]) for i in answers]
         if len(set(texts)) == 1:
             return max(answers, key=lambda i: (len(question.samples[i]), -i))  # alike but for markers: one that cites
@@ -118,6 +137,7 @@ class Gate:
         reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
         best = most_probable_letter(reply.first_token, len(texts))
         if best is None:
+            vectors = await self._embedder.embed(texts)
             best = medoid((vectors @ vectors.T).tolist(), range(len(texts)))
         return answers[best]
 

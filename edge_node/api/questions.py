@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
 
-from edge_node.answer.answerer import Answerer, Ask
+from edge_node.answer.answerer import Answerer, Ask, Findings
 from edge_node.api.access import GuardedRoute
 from edge_node.api.chat import text_pieces
 from edge_node.api.deps import Node, Turns, answered, later
@@ -19,7 +19,7 @@ from edge_node.settings import MAX_SAMPLES
 from shared.admission import Admission
 from shared.disconnect import while_connected
 from shared.errors import DgragError
-from shared.records import Answer, Evidence, TraceStep
+from shared.records import Answer, EdgeReport, Evidence, TraceStep
 from shared.trace import Trace
 from shared.wire import Purpose, Question
 
@@ -48,13 +48,20 @@ class RetrieveBody(BaseModel):
     question: Question
     budget_tokens: Annotated[int, Field(ge=1, le=200_000)] | None = None
     top_k: Annotated[int, Field(ge=1, le=1000)] | None = None
+    mode: Literal["local", "cloud"] = "local"
+    allow_escalation: Literal["yes", "no", "ask"] | None = None  # with mode cloud: as the sharing policy says
+    purpose: Purpose | None = None  # with mode cloud: told to the sites that are asked
 
 
 class RetrieveReply(BaseModel):
-    """Best first."""
+    """Best first. A passage of another site that is not to be quoted comes without its text."""
 
     evidence: tuple[Evidence, ...]
-    facts: tuple[str, ...]
+    facts: tuple[str, ...] = ()
+    edges: tuple[EdgeReport, ...] = ()
+    degraded: bool = False  # the cloud is away: these are the passages of this site alone
+    reason: str = ""
+    trace: tuple[TraceStep, ...] = ()
 
 
 @router.post("/query", response_model=Answer)
@@ -73,7 +80,14 @@ async def query(body: QueryBody, node: Node, turns: Turns, request: Request) -> 
 
 @router.post("/retrieve")
 async def retrieve(body: RetrieveBody, node: Node, request: Request) -> RetrieveReply:
-    """The evidence only, for one's own model."""
+    """The evidence only, for one's own model: this site's, or with mode ``cloud`` that of all sites that may know and let it go.
+
+    400 where the question may not leave.
+    """
+    if body.mode == "cloud":
+        ask = Ask(body.question, "cloud", escalation=body.allow_escalation, purpose=body.purpose or "")
+        findings = await while_connected(request, node.answerer.find(ask, Trace(), budget_tokens=body.budget_tokens, top_k=body.top_k))
+        return RetrieveReply(**{name: getattr(findings, name) for name in Findings.__dataclass_fields__})
     work = node.answerer.retrieve(body.question, Trace(), budget_tokens=body.budget_tokens, top_k=body.top_k)
     found = await while_connected(request, work)
     return RetrieveReply(evidence=found.evidence, facts=found.facts)

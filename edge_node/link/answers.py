@@ -12,6 +12,7 @@ from shared.citations import checked_answer
 from shared.errors import CloudRefused, CloudUnavailable
 from shared.inert import inert
 from shared.records import Answer
+from shared.searching import FindLine, Found, checked_found
 from shared.wire import NDJSON, AskLine
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -65,7 +66,18 @@ async def lines_of(content_type: str, pieces: AsyncIterator[bytes]) -> AsyncIter
 def answer_of(line: bytes) -> Answer | None:
     """The answer in a line of it; None: a sign of life. Raises what a problem says, and CloudUnavailable for anything else."""
     told = parse(AskLine, line)
-    if told.problem is not None:
-        status = told.problem.get("status", 500)
-        raise problem_of(told.problem, status if isinstance(status, int) else 500)
+    _raise(told.problem)
     return None if told.answer is None else checked_answer(told.answer)
+
+
+def found_of(line: bytes) -> Found | None:
+    """As ``answer_of``, for passages."""
+    told = parse(FindLine, line)
+    _raise(told.problem)
+    return None if told.found is None else checked_found(told.found)
+
+
+def _raise(problem: Mapping[str, str | int] | None) -> None:
+    if problem is not None:
+        status = problem.get("status", 500)
+        raise problem_of(problem, status if isinstance(status, int) else 500)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from shared.errors import Unsendable
 from shared.records import SummaryDelta
+from shared.searching import MAX_FOUND, MAX_SEARCH_TOKENS, SearchBody
 from shared.wire import DeltaBody, EvidenceReply, QuestionBody
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -41,6 +42,12 @@ def reply_body(reply: EvidenceReply) -> bytes:
 def question_body(question: str, *, query_id: str, purpose: str) -> bytes:
     """The body of an escalated question; ``purpose`` "": none. Raises Unsendable, which quotes nothing of it."""
     return body_of(_made(lambda: QuestionBody(question=question, purpose=purpose or None, query_id=query_id)))
+
+
+def search_body(question: str, *, query_id: str, purpose: str, budget_tokens: int, top_k: int) -> bytes:
+    """The body of a question whose passages are wanted. Raises Unsendable, which quotes nothing of it."""
+    bounds = {"budget_tokens": min(budget_tokens, MAX_SEARCH_TOKENS), "top_k": min(top_k, MAX_FOUND)}
+    return body_of(_made(lambda: SearchBody(question=question, purpose=purpose or None, query_id=query_id, **bounds)))
 
 
 def _made(make: Callable[[], Body]) -> Body:

@@ -11,8 +11,8 @@ from typing import Protocol, TypeVar
 
 import httpx
 
-from edge_node.link.answers import answer_of, check, lines_of, parse
-from edge_node.link.bodies import always, body_of, question_body, reply_body, summaries_body
+from edge_node.link.answers import answer_of, check, found_of, lines_of, parse
+from edge_node.link.bodies import always, body_of, question_body, reply_body, search_body, summaries_body
 from edge_node.store.chain import Departure
 from shared.breaker import Breaker
 from shared.deadline import Deadline
@@ -20,12 +20,14 @@ from shared.errors import CloudRefused, CloudUnavailable, SettingsError, StoreEr
 from shared.loopback import is_loopback
 from shared.records import Answer, EdgeId, SummaryDelta
 from shared.retry_budget import RetryBudget
+from shared.searching import Found
 from shared.tls import check_plain_http, client_context, trouble
 from shared.wire import DEADLINE_HEADER, NDJSON, Countersigned, Enrolled, Enrolment, EvidenceReply, Head, Heads, PollReply, Rotation
 
 MAX_BODY_BYTES = 2**20
 T = TypeVar("T")
 Read = Callable[[bytes], T]
+ReadLine = Callable[[bytes], T | None]  # None: a sign of life
 Holds = Callable[[], bool]  # whether what is to be sent still may leave
 ENROLLED: Read[Enrolled] = partial(parse, Enrolled)
 SIGHT: Read[Countersigned] = partial(parse, Countersigned)
@@ -151,26 +153,36 @@ class CloudClient:
         """
         body = question_body(question, query_id=query_id, purpose=purpose)
         departure = Departure("question", self.recipient, body, purpose=purpose, rule=rule, subject=query_id)
+        return await self._patiently("/v1/questions", departure, answer_of, deadline_s)
+
+    async def find(
+        self, question: str, *, query_id: str, purpose: str, rule: str, budget_tokens: int, top_k: int, deadline_s: float
+    ) -> tuple[Found, int, int]:
+        """The passages of all sites that may know; otherwise as ``ask``."""
+        body = search_body(question, query_id=query_id, purpose=purpose, budget_tokens=budget_tokens, top_k=top_k)
+        departure = Departure("question", self.recipient, body, purpose=purpose, rule=rule, subject=query_id)
+        return await self._patiently("/v1/evidence", departure, found_of, deadline_s)
+
+    async def _patiently(self, path: str, departure: Departure, read: ReadLine[T], deadline_s: float) -> tuple[T, int, int]:
         if not self._breaker.allows():
             raise CloudUnavailable(f"{self._why}; it is tried again in {self._breaker.left_s():.0f} s")
         async with self._watched(deadline_s):
             await self._record(departure)
             async with asyncio.timeout(self._patience_s) as silence:
-                answer, received = await self._answer(departure, deadline_s, silence)
-        return answer, len(departure.body), received
+                said, received = await self._said(path, departure, read, deadline_s, silence)
+        return said, len(departure.body), received
 
-    async def _answer(self, departure: Departure, deadline_s: float, silence: asyncio.Timeout) -> tuple[Answer, int]:
+    async def _said(self, path: str, departure: Departure, read: ReadLine[T], deadline_s: float, silence: asyncio.Timeout) -> tuple[T, int]:
         received = 0
-        async with self._http.stream(
-            "POST", "/v1/questions", content=departure.body, headers=_headers(departure, deadline_s, NDJSON), timeout=None
-        ) as response:
+        headers = _headers(departure, deadline_s, NDJSON)
+        async with self._http.stream("POST", path, content=departure.body, headers=headers, timeout=None) as response:
             if not response.is_success:
                 check(response.status_code, b"".join([piece async for piece in _pieces(response)]))
             async for line in lines_of(response.headers.get("content-type", ""), _pieces(response)):
                 received += len(line) + 1
                 silence.reschedule(asyncio.get_running_loop().time() + self._patience_s)
-                if (answer := await asyncio.to_thread(answer_of, line)) is not None:  # long ones take long to be made inert
-                    return answer, received
+                if (said := await asyncio.to_thread(read, line)) is not None:  # long ones take long to be made inert
+                    return said, received
         raise CloudUnavailable("the cloud ended its answer before it was complete")
 
     async def _repeat(

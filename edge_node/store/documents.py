@@ -7,7 +7,7 @@ import json
 import logging
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
@@ -163,6 +163,15 @@ class DocumentStore:
             else:
                 log.error("chunk %s is damaged on disk and left out", row["chunk_id"])
         return found
+
+    def texts(self, chunk_ids: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
+        """(chunk id, title of its document and its text) of some chunks, or all: what their words are."""
+        query = "SELECT chunk_id, title || char(10) || text FROM chunks JOIN documents USING (document_id)"
+        if chunk_ids is None:
+            rows = self.database.stream(query)
+        else:
+            rows = self.database.stream(f"{query} WHERE chunk_id IN (SELECT value FROM json_each(?))", (json.dumps(list(chunk_ids)),))
+        return ((chunk_id, text) for chunk_id, text in rows)
 
     # ------------------------------------------------------------ what the sharing policy asks
 

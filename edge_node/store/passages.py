@@ -1,4 +1,4 @@
-"""Chunks by meaning: the chunk vectors in memory, and passages read from the store by id."""
+"""Chunks by meaning and by words: both indexes in memory, and passages read from the store by id."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import GraphStore
+from edge_node.store.lexical import LexicalIndex, Matches
 from edge_node.store.mentions import Definition
 from edge_node.store.vectors import VectorRows
 from shared.index import open_index
@@ -38,20 +39,27 @@ def top_allowed(index: VectorIndex, vector: FloatArray, k: int, allowed: Callabl
 class Passages:
     """The chunk index of an edge; a cache of the store."""
 
-    def __init__(self, edge: EdgeId, documents: DocumentStore, graph: GraphStore, embedder: Embedder, index: str) -> None:
+    def __init__(
+        self, edge: EdgeId, documents: DocumentStore, graph: GraphStore, embedder: Embedder, index: str, words: LexicalIndex | None = None
+    ) -> None:
+        """``words``: an empty index to keep up to date too; without one, no chunk shares a word with any question."""
         self._edge = edge
         self._documents = documents
         self._graph = graph
         self._embedder = embedder
         self._index_name = index
         self._index = open_index(index, embedder.dimensions)
+        self._words = words
         self._lock = Lock()
 
     def load(self) -> None:
-        """Read all chunk vectors from the store."""
+        """Read all chunk vectors from the store, and the words of all chunks where these are indexed."""
         rows = self._graph.vectors.load("chunk", self._embedder.dimensions)
         self._index = open_index(self._index_name, self._embedder.dimensions)
         self._index.put(rows.keys, rows.vectors)
+        if self._words is not None:
+            self._words = LexicalIndex()
+            self._words.put(self._documents.texts())
 
     async def embed(self, chunks: Sequence[Chunk], progress: Callable[[str, int, int], None]) -> VectorRows:
         """Vectors of chunks, to be committed with them."""
@@ -78,15 +86,28 @@ class Passages:
             replaced = self._graph.mentions.save_chunks(chunks, entities, relations, definitions, rows)
             self._index.drop(replaced)
             self._index.put(rows.keys, rows.vectors)
+            if self._words is not None:
+                self._words.drop(replaced)
+                self._words.put(self._documents.texts(rows.keys))
 
     def drop(self, chunk_ids: Sequence[ChunkId]) -> None:
         """Hide removed chunks from searches."""
         with self._lock:
             self._index.drop(chunk_ids)
+            if self._words is not None:
+                self._words.drop(chunk_ids)
 
     def top(self, vector: FloatArray, k: int, withheld: frozenset[DocumentId] = frozenset()) -> list[tuple[str, float]]:
         """The k chunks nearest a vector (d,), with cosine, as if the withheld documents were not there."""
         return top_allowed(self._index, vector, k, lambda chunk_id: document_of(chunk_id) not in withheld if withheld else True)
+
+    def matches(self, question: str, withheld: frozenset[DocumentId] = frozenset()) -> Matches:
+        """BM25 of the chunks for a question, as if the withheld documents were not there; 0 for all where words are not indexed."""
+        return (self._words or LexicalIndex()).matches(question, withheld)
+
+    def unknown(self, question: str, withheld: frozenset[DocumentId] = frozenset()) -> float:
+        """The share of a question's words that no chunk has, as if the withheld documents were not there; 0 where words are not indexed."""
+        return 0.0 if self._words is None else self._words.unknown(question, withheld)
 
     def scores(self, vector: FloatArray, chunk_ids: Sequence[str]) -> dict[str, float]:
         """Cosine of given chunks with a vector (d,); without those that are gone."""

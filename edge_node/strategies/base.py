@@ -52,6 +52,7 @@ class Retrieval:
 
     evidence: tuple[Evidence, ...]
     facts: tuple[str, ...] = ()
+    unknown: float = 0.0  # share of the question's words that stand nowhere in the documents; 0 where nobody looked
 
 
 class Progress(Protocol):

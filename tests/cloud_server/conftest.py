@@ -39,8 +39,8 @@ def answer_with_first_passage(prompt):
 
 
 def settings_for(folder, **changes):
-    defaults = {"state_dir": folder, "match_threshold": 0.3, "evidence_threshold": 0.3, "deadline_s": 5.0, "verify": False}
-    return CloudSettings(**{**defaults, **changes})
+    thresholds = {"match_threshold": 0.3, "match_lead": 0.0, "evidence_threshold": 0.3}
+    return CloudSettings(**{"state_dir": folder, **thresholds, "edges_k": 5, "deadline_s": 5.0, "verify": False, **changes})
 
 
 @asynccontextmanager

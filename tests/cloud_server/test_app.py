@@ -149,7 +149,7 @@ async def test_expelling_purges_and_ends_the_poll_at_once(service, kit):
     response = await service.http.delete("/v1/edges/ward")
     assert response.json() == {"edge": "ward", "summaries": 2}
     assert (await held).json() == {"requests": []}
-    assert (await service.http.post("/v1/match", json={"question": "pumps"})).json() == {"matches": []}
+    assert (await service.http.post("/v1/match", json={"question": "pumps"})).json() == {"matches": [], "edges": []}
     assert (await service.http.get("/v1/edges")).json() == {"edges": []}
 
 
@@ -188,7 +188,7 @@ async def test_an_edge_of_another_protocol_version_is_refused_with_both_named(se
     response = await join(service.http, "ward", make_identity(), wire_version=1)
     detail = check_problem(response, 409, "wire_version")["detail"]
     assert "edge speaks version 1" in detail
-    assert "cloud speaks version 2" in detail
+    assert "cloud speaks version 3" in detail
 
 
 async def test_a_model_that_is_away_is_a_503_problem(tmp_path, kit):

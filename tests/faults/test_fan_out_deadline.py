@@ -8,7 +8,8 @@ import pytest
 
 from cloud_server.app import create_app
 from cloud_server.build import build_cloud
-from cloud_server.crossedge.coordinator import Coordinator, Models
+from cloud_server.crossedge.coordinator import Models
+from cloud_server.crossedge.gathering import Gatherer
 from cloud_server.settings import CloudSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from shared.records import Summary, SummaryDelta
@@ -63,6 +64,7 @@ def run(folder, asking, *, generator=None, **changes):
         loop = asyncio.get_running_loop()
         settings = CloudSettings(
             state_dir=folder, match_threshold=0.1, evidence_threshold=0.1, verify=False, match_m=10, edges_k=10, slots_per_edge=1,
+            match_lead=0,
             deadline_s=FAN_OUT_S, requests_per_minute=1_000_000, breaker_failures=1_000_000, **changes,
         )  # fmt: skip
         models = Models(HashEmbedder(256), generator or ScriptedGenerator(lambda _: "In March [1] [2]."), WordTokenizer())
@@ -107,7 +109,7 @@ def test_who_never_replies_costs_the_sites_deadline_and_no_more(tmp_path):
 
 
 def test_without_that_deadline_it_costs_more(tmp_path, monkeypatch):
-    monkeypatch.setattr(Coordinator, "_retrieval_s", lambda *_: 50.0)
+    monkeypatch.setattr(Gatherer, "_retrieval_s", lambda *_: 50.0)
     _, seconds, _ = asked_once(tmp_path, 60.0)
     assert seconds > FAN_OUT_S + SLACK_S
 

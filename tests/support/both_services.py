@@ -27,7 +27,7 @@ EDGE_BODIES = {
     ("POST", "/v1/documents"): {"name": "a.md", "text": "Juniper Ward.", "title": "A", "labels": ["public"]},
     ("POST", "/v1/estimate"): {"documents": [{"name": "a.md", "text": "Juniper Ward.", "title": "", "labels": []}]},
     ("POST", "/v1/query"): {"question": "Which ward?", "mode": "local", "stream": False, "n": 1, "allow_escalation": "no", "filters": {}},
-    ("POST", "/v1/retrieve"): {"question": "Which ward?", "budget_tokens": 50, "top_k": 3},
+    ("POST", "/v1/retrieve"): {"question": "Which ward?", "budget_tokens": 50, "top_k": 3, "mode": "local", "purpose": "treatment"},
     ("POST", "/v1/chat/completions"): {
         "model": "dgrag-local",
         "messages": [{"role": "user", "content": "Which ward?"}],
@@ -44,13 +44,14 @@ STEP = {"step": "retrieve", "ms": 1.0, "calls": 0, "tokens_in": 0, "tokens_out":
 SUMMARY = {"summary_id": "s", "text": "pumps", "entities": 1, "relations": 1}
 JOIN = ("POST", "/v1/edges")
 CLOUD_BODIES = {
-    JOIN: {"edge": "ward", "public_key": "A" * 43 + "=", "invitation": "", "wire_version": 2},
+    JOIN: {"edge": "ward", "public_key": "A" * 43 + "=", "invitation": "", "wire_version": 3},
     ("POST", "/v1/edges/{edge}/keys"): {"public_key": "A" * 43 + "=", "proof": "AAAA"},
     ("PUT", "/v1/edges/{edge}/ledger"): HEAD,
     ("PUT", "/v1/edges/{edge}/summaries"): {"epoch": "e1", "base_version": 0, "version": 1, "upserts": [SUMMARY], "removals": ["r"]},
     ("POST", "/v1/edges/{edge}/replies/{request_id}"): {"evidence": [PASSAGE], "refused": "", "trace": [STEP]},
     ("POST", "/v1/edges/{edge}/quarantine"): {"reason": "odd"},
     ("POST", "/v1/questions"): {"question": "Which ward?", "purpose": "treatment", "query_id": "q", "m": 3},
+    ("POST", "/v1/evidence"): {"question": "Which ward?", "purpose": "treatment", "query_id": "q", "budget_tokens": 50, "top_k": 3},
     ("POST", "/v1/match"): {"question": "Which ward?", "m": 3},
     ("POST", "/v1/invites"): {"edge": "plant", "ttl_s": 60.0, "replace": False},
 }

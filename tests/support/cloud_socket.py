@@ -20,7 +20,7 @@ AT_ONCE = 16  # questions
 async def cloud_on_a_socket(folder, *, embedder=None, http="auto", deadline_s=5.0, **changes):
     """A cloud on a free port of this machine: its parts, and its address."""
     settings = CloudSettings(
-        state_dir=folder, match_threshold=0.1, evidence_threshold=0.1, verify=False, match_m=10, edges_k=10, slots_per_edge=1,
+        state_dir=folder, match_threshold=0.1, evidence_threshold=0.1, verify=False, match_lead=0, match_m=10, edges_k=10, slots_per_edge=1,
         deadline_s=deadline_s, questions_at_once=AT_ONCE, requests_per_minute=1_000_000, **changes,
     )  # fmt: skip
     models = Models(embedder or HashEmbedder(256), ScriptedGenerator(lambda _: "It was replaced in March [1] [2]."), WordTokenizer())

@@ -1,7 +1,7 @@
 """What an edge holds in memory, compared with its store: at rest, both say the same."""
 
 from edge_node.graph.summaries import part_of
-from edge_node.strategies.dgrag.view import relation_key
+from edge_node.strategies.dgrag.view import relation_key, told_by
 from tests.support.hash_model import summary_of
 
 SAME = 1 - 1e-5  # cosine of a vector with itself, in float32
@@ -21,6 +21,10 @@ def unlike_the_store(strategy):
             yield f"{kind} index: another vector than the store for {old}"
         if kind in graph and graph[kind] != set(rows.keys):
             yield f"graph: the {kind} vectors differ by {sorted(graph[kind] ^ set(rows.keys))}"
+    if view.told != told_by(view.graph):
+        yield "told: not the entities of each chunk"
+    if sorted(strategy._passages._words._rows) != sorted(key for key, _ in strategy._tools.documents.texts()):
+        yield "words: not of the chunks that are there"
     if members != store.subgraphs():
         yield "parts: not as stored"
     if set(members) != store.summary_ids():

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 
 from edge_node.graph.knowledge_graph import Adjacency, Graph
-from shared.records import DocumentId, Entity, Relation, document_of
+from shared.records import ChunkId, DocumentId, Entity, Relation, document_of
 
-RRF = 60  # constant of reciprocal-rank fusion (Cormack et al. 2009)
 NEIGHBOURS = 5  # one-hop relations per hit entity, strongest first
 
 
@@ -37,6 +37,10 @@ class Shown:
     def some(self, item: Entity | Relation | None) -> bool:
         """Whether a document that is not withheld tells of it. What is gone from the graph counts, as its index follows soon."""
         return item is None or not self.withheld or any(document_of(chunk_id) not in self.withheld for chunk_id in item.chunk_ids)
+
+    def visible(self, chunk_ids: Sequence[ChunkId]) -> Sequence[ChunkId]:
+        """Those of documents that are not withheld."""
+        return [chunk_id for chunk_id in chunk_ids if document_of(chunk_id) not in self.withheld] if self.withheld else chunk_ids
 
     def chunks(self, support: Mapping[str, float]) -> dict[str, float]:
         """Without the chunks of the withheld documents."""
@@ -87,22 +91,9 @@ def chunk_support(hits: Hits, near: Iterable[tuple[tuple[str, str], float]], gra
     return support
 
 
-def fuse(rankings: Sequence[Sequence[str]]) -> list[str]:
-    """Reciprocal-rank fusion of several rankings, best first; ties by name.
-
-    >>> fuse([["a", "b"], ["b", "c"]])
-    ['b', 'a', 'c']
-    """
-    scores: dict[str, float] = {}
-    for ranking in rankings:
-        for rank, key in enumerate(ranking):
-            scores[key] = scores.get(key, 0.0) + 1.0 / (RRF + rank)
-    return sorted(scores, key=lambda key: (-scores[key], key))
-
-
 def rank_by(scores: Mapping[str, float], k: int) -> list[str]:
     """The k keys of highest score, ties by name."""
-    return sorted(scores, key=lambda key: (-scores[key], key))[:k]
+    return nsmallest(k, scores, key=lambda key: (-scores[key], key))
 
 
 def fact_lines(relations: Iterable[tuple[str, str]], graph: Graph, *, skip_chunks: frozenset[str]) -> list[str]:

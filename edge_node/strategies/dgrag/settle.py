@@ -25,7 +25,7 @@ from edge_node.strategies.dgrag.placing import Placed, Placer
 from edge_node.strategies.dgrag.releasing import released_parts
 from edge_node.strategies.dgrag.resolve import Resolved, Resolver
 from edge_node.strategies.dgrag.telling import SummaryForm, Told, disobeying, fact_numbers, tell
-from edge_node.strategies.dgrag.view import View, entity_text, pair_of, relation_key, relation_text
+from edge_node.strategies.dgrag.view import View, changed_told, entity_text, pair_of, relation_key, relation_text
 
 SUMMARISED_BY = "summarised_by"  # key in meta
 
@@ -108,7 +108,7 @@ class Settler:
         graph = self._merger.everything()
         dimensions = self._embedder.dimensions
         entities, relations = (self._store.vectors.load(kind, dimensions) for kind in ("entity", "relation"))
-        self.view = View.of(graph, entities, relations, index=self._index, dimensions=dimensions)
+        self.view = View.of(graph, self._resolver.canonical, entities, relations, index=self._index, dimensions=dimensions)
         unplaced = self.placer.load(graph)
         missing = graph.entities.keys() ^ set(entities.keys)
         unlike = {relation_key(pair) for pair in graph.relations} ^ set(relations.keys)
@@ -131,7 +131,7 @@ class Settler:
         merged = await asyncio.to_thread(self._merger.merge, old.graph, changes, resolved)
         change = difference(old.graph, merged.entities, merged.relations)
         graph, adjacency = await asyncio.to_thread(changed_graph, old.graph, old.adjacency, change)
-        new = View(graph, adjacency, old.entities, old.relations)
+        new = View(graph, adjacency, changed_told(old.told, old.graph, change), old.canonical, old.entities, old.relations)
         entities = await self._renew("entity", {key: entity_text(graph, key) for key in merged.entities}, progress)
         pairs = {relation_key(pair): relation_text(graph, pair) for pair in merged.relations}
         relations = await self._renew("relation", pairs, progress)

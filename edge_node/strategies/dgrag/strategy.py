@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from edge_node.graph.extractor import Extractor, Extracts
 from edge_node.graph.model_extraction import ModelExtractor
 from edge_node.graph.nlp import SpacyExtractor
-from edge_node.store.passages import Passages, top_allowed
+from edge_node.store.lexical import LexicalIndex
+from edge_node.store.passages import Passages
 from edge_node.strategies.base import NOTHING_WITHHELD, Added, Cost, Progress, Retrieval, Tools
-from edge_node.strategies.dgrag.dual_level import Hits, Shown, chunk_support, fact_lines, fuse, neighbours, rank_by
+from edge_node.strategies.dgrag.dual_level import Shown, fact_lines
 from edge_node.strategies.dgrag.keywords import KeywordFinder, ModelKeywords, NlpKeywords
 from edge_node.strategies.dgrag.refine import Limits, Refiner, Unkept
+from edge_node.strategies.dgrag.search import Asked, Search
 from edge_node.strategies.dgrag.settle import SettleOptions, Settler
-from edge_node.strategies.dgrag.view import View, pair_of
+from edge_node.strategies.dgrag.titles import title_mentions
+from edge_node.strategies.dgrag.view import View
 from edge_node.strategies.dgrag.views import graphml, neighbourhood
-from shared.ports import FloatArray
-from shared.records import Chunk, ChunkId, DocumentId
+from shared.records import Chunk, ChunkId, DocumentId, EntityMention
 
 if TYPE_CHECKING:
-    from edge_node.settings import EdgeSettings
+    from edge_node.settings import Channel, EdgeSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,7 @@ class Options:
     summaries: Literal["extractive", "model"]
     summary_staleness: float
     keywords: Literal["nlp", "model"]
+    retrieval: frozenset[Channel]
     facts_share: float
 
 
@@ -51,7 +54,8 @@ class DGRAG:
     def __init__(self, tools: Tools, options: Options, extractor: Extracts | None = None) -> None:
         self._tools = tools
         self._options = options
-        self._passages = Passages(tools.edge, tools.documents, tools.graph, tools.embedder, tools.index)
+        words = LexicalIndex() if "lexical" in options.retrieval else None
+        self._passages = Passages(tools.edge, tools.documents, tools.graph, tools.embedder, tools.index, words)
         spacy = SpacyExtractor()
         model = ModelExtractor(
             tools.generator, spacy, form=options.extraction_form, gleanings=options.gleanings, deadline_s=options.model_deadline_s
@@ -81,10 +85,15 @@ class DGRAG:
         """① Extract mentions from the chunks of a document, embed them, commit all of it at once, in place of its former version."""
         progress("extract", 0, len(chunks))
         found = await self._extractor.extract(chunks, progress)
+        titled = await asyncio.to_thread(self._titled, chunks, found.entities)
         rows = await self._passages.embed(chunks, progress)
-        await asyncio.to_thread(self._passages.save, chunks, found.entities, found.relations, found.definitions, rows)
+        await asyncio.to_thread(self._passages.save, chunks, [*found.entities, *titled], found.relations, found.definitions, rows)
         progress("embed", len(chunks), len(chunks))
         return Added(found.cost, found.shortfalls)
+
+    def _titled(self, chunks: Sequence[Chunk], said: Sequence[EntityMention]) -> list[EntityMention]:
+        """What the document's title adds to ``said``. Raises NotFound where the document was removed meanwhile."""
+        return list(title_mentions(chunks, self._tools.documents.get(chunks[0].document_id)["title"], said)) if chunks else []
 
     async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
         """Hide chunks from search at once; the graph follows with ``settle``."""
@@ -109,35 +118,34 @@ class DGRAG:
     async def retrieve(
         self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
     ) -> Retrieval:
-        """④ Entities by low-level keywords, relations by high-level ones, one hop further, then the chunks they carry.
+        """④ Chunks by nearness, words and graph, within the budget; a passage's score is its own nearness to the question alone.
 
-        The chunks' order fuses graph support with the chunks' own nearness to the question; a passage's score is the latter.
+        With them the relations of what the question names, where these passages do not tell of them.
         """
+        asked = await self._asked(question)
+        return await asyncio.to_thread(partial(self._found, self._settler.view, Shown(withheld), asked), budget_tokens, top_k)
+
+    async def _asked(self, question: str) -> Asked:
+        """Keywords are looked for only where a channel searches for them."""
+        if self._options.retrieval.isdisjoint({"entities", "relations"}):
+            return Asked(question, (await self._tools.embedder.embed([question]))[0])
         keywords = await self._keywords.find(question)
         low, high, whole = await self._tools.embedder.embed([", ".join(keywords.low), ", ".join(keywords.high), question])
-        found = partial(self._found, self._settler.view, Shown(withheld), (low, high, whole))
-        return await asyncio.to_thread(found, budget_tokens=budget_tokens, top_k=top_k)
+        return Asked(
+            question,
+            whole,
+            low if "entities" in self._options.retrieval else None,
+            high if "relations" in self._options.retrieval else None,
+        )
 
-    def _found(
-        self, view: View, shown: Shown, vectors: tuple[FloatArray, FloatArray, FloatArray], *, budget_tokens: int, top_k: int
-    ) -> Retrieval:
-        """vectors: of the low-level keywords, of the high-level ones, of the question."""
-        low, high, whole = vectors
-        entities = top_allowed(view.entities, low, top_k, lambda key: shown.some(view.graph.entities.get(key)))
-        relations = top_allowed(view.relations, high, top_k, lambda key: shown.some(view.graph.relations.get(pair_of(key))))
-        hits = Hits(tuple(entities), tuple((pair_of(key), score) for key, score in relations))
-        near = [(edge, score) for edge, score in neighbours(hits, view.adjacency) if shown.some(view.graph.relations.get(edge))]
-        support = shown.chunks(chunk_support(hits, near, view.graph))
-        nearest = self._passages.top(whole, top_k, shown.withheld)
-        ranked = fuse([rank_by(support, top_k), [key for key, _ in nearest]])[:top_k]
-        cosine = self._passages.scores(whole, ranked)
+    def _found(self, view: View, shown: Shown, asked: Asked, budget_tokens: int, top_k: int) -> Retrieval:
+        found = Search(view, self._passages, asked, shown, self._options.retrieval, top_k).run()
         facts_tokens = int(budget_tokens * self._options.facts_share)
-        scored = [(chunk_id, cosine[chunk_id]) for chunk_id in ranked if chunk_id in cosine]
-        evidence = self._passages.read(scored, budget_tokens=budget_tokens - facts_tokens)
+        evidence = self._passages.read(found.chunks, budget_tokens=budget_tokens - facts_tokens)
         read = frozenset(item.chunk_id for item in evidence)
-        edges = [edge for edge, _ in [*hits.relations, *near]] if not shown.withheld else []  # a fact may be of a withheld document
-        lines = fact_lines(edges, view.graph, skip_chunks=read)
-        return Retrieval(evidence, _within(lines, facts_tokens))
+        pairs = found.relations if not shown.withheld else ()  # a fact may be of a withheld document
+        lines = _within(fact_lines(pairs, view.graph, skip_chunks=read), facts_tokens)
+        return Retrieval(evidence, lines, self._passages.unknown(asked.question, shown.withheld))
 
     # ------------------------------------------------------------ views
 

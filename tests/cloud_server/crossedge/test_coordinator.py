@@ -113,15 +113,43 @@ async def test_passages_stand_numbered_on_one_line_each_with_site_and_document(s
     assert prompt.messages[-1].content.index(ASK.question) > prompt.messages[-1].content.index("P-204\u0020[2]")
 
 
-@pytest.mark.parametrize(("no", "answered"), [(0.9, False), (0.1, True)])
-async def test_when_asked_to_verify_it_answers_only_if_the_passages_suffice(tmp_path, kit, no, answered):
-    generator = ScriptedGenerator(lambda _: "In March [1].", lambda _: {"Yes": math.log(1 - no), "No": math.log(no)})
-    async with kit.running(tmp_path, generator=generator, verify=True) as service:
+def scripted(*, refusing, no):
+    """Answers, though it would refuse with the one probability, and finds the passages insufficient with the other."""
+
+    def first_token(prompt):
+        is_probe = prompt.max_tokens == 1
+        return {"Yes": math.log(1 - no), "No": math.log(no)} if is_probe else {"In": math.log(1 - refusing), "Ins": math.log(refusing)}
+
+    return ScriptedGenerator(lambda _: "In March [1].", first_token)
+
+
+@pytest.mark.parametrize(
+    ("refusing", "no", "answered", "calls"), [(0.05, 0.9, True, 1), (0.2, 0.9, False, 2), (0.4, 0.9, False, 2), (0.4, 0.1, True, 2)]
+)
+async def test_only_an_answer_near_to_a_refusal_is_verified(tmp_path, kit, refusing, no, answered, calls):
+    generator = scripted(refusing=refusing, no=no)
+    async with kit.running(tmp_path, generator=generator, verify=True, min_doubt=0.2) as service:
         await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
         answer = await asked(service, kit, kit.evidence(PUMP))
     assert answer.answered is answered
-    assert "verify" in [step.step for step in answer.trace]
-    assert len(generator.prompts) == (2 if answered else 1)
+    assert [step.step for step in answer.trace if step.calls] == ["generate", "verify"][:calls]
+    assert len(generator.prompts) == calls
+
+
+async def test_a_refusal_in_words_costs_no_second_call(tmp_path, kit):
+    generator = ScriptedGenerator(lambda _: REFUSAL, lambda _: {"Ins": -0.1})
+    async with kit.running(tmp_path, generator=generator, verify=True) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        assert not (await asked(service, kit, kit.evidence(PUMP))).answered
+    assert len(generator.prompts) == 1
+
+
+async def test_a_server_that_tells_no_probabilities_is_asked_in_words(tmp_path, kit):
+    generator = ScriptedGenerator(lambda _: "In March [1].")
+    async with kit.running(tmp_path, generator=generator, verify=True) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        assert (await asked(service, kit, kit.evidence(PUMP))).answered
+    assert len(generator.prompts) == 2
 
 
 async def test_a_probe_that_says_neither_yes_nor_no_decides_nothing(tmp_path, kit):

@@ -37,7 +37,7 @@ def delta(base, version, *texts, removals=()):
 
 async def best(catalogue, embedder, question):
     vector = (await embedder.embed([question]))[0]
-    return [one.summary_id for one in await catalogue.match(vector[None], m=1, min_cosine=0.5, slots=1)]
+    return [one.summary_id for one in await catalogue.match("", vector[None], m=1, min_cosine=0.5, slots=1, lead=0.9)]
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cloud_server.summaries.matching import SummaryMatch, match, owners, second_opinion, summary_key
+from cloud_server.summaries.matching import Shared, SummaryMatch, by_words, match, owners, second_opinion, summary_key
 from shared.index import open_index
 from shared.vectors import unit
 
@@ -124,3 +124,52 @@ def test_forty_copies_do_not_hide_the_second_opinion():
 def test_the_nearest_to_any_part_of_a_compound_question_is_asked(index):
     both = np.array([[0.6, 0.8], [0, 1]], dtype=np.float32)
     assert second_opinion(both, index, known=["bank"], min_cosine=0.9, barred=()) == ["plant"]
+
+
+def spoken(**cosines):
+    """Edges with summaries of these cosines with the question."""
+    index = open_index("numpy", 2)
+    for edge, values in cosines.items():
+        rows = np.array([[value, (1 - value**2) ** 0.5] for value in values], dtype=np.float32)
+        index.put([summary_key(edge, f"s{n}") for n in range(len(values))], rows)
+    return index
+
+
+def edges_of(index, *, m=5, lead=0.9, words=None, reaches=lambda _: True):
+    found = match(QUESTION, index, m=m, min_cosine=0.3, slots=5, lead=lead, words=words, reaches=reaches)
+    return owners(found)
+
+
+def test_one_near_summary_does_not_outweigh_three():
+    """Means of the best three: 0.6 and 0.7."""
+    index = spoken(chance=[0.8, 0.5, 0.5], knows=[0.7, 0.7, 0.7])
+    assert edges_of(index, m=1) == ["knows"]
+    assert edges_of(index, m=1, lead=0.0) == ["chance"]
+
+
+def test_an_edge_far_behind_the_best_does_not_match():
+    index = spoken(first=[0.6], second=[0.57], third=[0.4])
+    assert edges_of(index) == ["first", "second"]
+    assert edges_of(index, lead=0.0) == ["first", "second", "third"]
+
+
+def test_shared_words_tip_the_scales():
+    index = spoken(first=[0.70], second=[0.68])
+    assert edges_of(index, m=1, words={"second/s0": 3.0, "first/s0": 1.5}) == ["second"]
+
+
+def test_an_edge_that_is_away_shuts_nobody_out():
+    index = spoken(away=[0.6], here=[0.5])
+    assert edges_of(index, reaches=lambda edge: edge == "here") == ["away", "here"]
+
+
+def test_names_send_a_question_where_they_stand_and_words_where_most_are_shared():
+    index = spoken(a=[0.5], b=[0.4], c=[0.1])
+    shared = [Shared([("b/s0", 2.0), ("a/s0", 1.0)], [[("a/s0", 4.0)]])]
+    assert by_words(shared, QUESTION, index, min_cosine=0.2, barred=()) == ["a", "b"]  # 1/2 + 1, 1 + 0; c is too far
+    assert by_words([Shared([], [])], QUESTION, index, min_cosine=0.2, barred={"a"}) == ["b"]
+
+
+def test_what_is_nearer_than_summaries_are_shuts_nobody_out():
+    """A forged summary is nearly the question itself."""
+    assert edges_of(spoken(forger=[0.95], owner=[0.5])) == ["forger", "owner"]

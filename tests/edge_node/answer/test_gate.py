@@ -10,7 +10,7 @@ from shared.models.fake import HashEmbedder, ScriptedGenerator
 from shared.ports import Message
 from shared.trace import Trace
 
-LIMITS = GateLimits(min_nearness=0.4, max_refusals=0.4, min_sufficiency=0.5, min_similarity=0.6)
+LIMITS = GateLimits(min_nearness=0.4, max_unknown=0.2, max_refusals=0.4, min_sufficiency=0.5, min_similarity=0.6)
 PROBE = (Message("user", "sufficient?"),)
 REFUSAL = "Insufficient information."
 
@@ -87,10 +87,22 @@ async def test_every_step_that_ran_is_in_the_trace():
 
 
 def test_what_is_about_something_else_escalates_before_anything_is_sampled():
-    report = Gate(model(), HashEmbedder(), LIMITS).too_far(0.3)
+    report = Gate(model(), HashEmbedder(), LIMITS).too_far(0.3, 0.0)
     assert report.decision == "escalate"
     assert (report.confidence.nearness, report.confidence.min_nearness, report.samples) == (0.3, 0.4, ())
 
 
 def test_what_is_near_goes_on():
-    assert Gate(model(), HashEmbedder(), LIMITS).too_far(0.4) is None
+    assert Gate(model(), HashEmbedder(), LIMITS).too_far(0.4, 0.2) is None
+
+
+def test_what_names_things_that_no_document_here_names_escalates_before_anything_is_sampled():
+    report = Gate(model(), HashEmbedder(), LIMITS).too_far(0.8, 0.25)
+    assert (report.decision, report.confidence.unknown, report.confidence.max_unknown) == ("escalate", 0.25, 0.2)
+    assert report.reason == "25% of the question's words stand in no document here, over 20%"
+
+
+async def test_the_report_tells_how_much_of_the_question_is_unknown_here():
+    question = Question("which ward?", ("Juniper Ward.",), PROBE, 0.8, unknown=0.1)
+    report = await Gate(model(), HashEmbedder(), LIMITS).judge(question, Trace(), Deadline(5))
+    assert report.confidence.unknown == 0.1

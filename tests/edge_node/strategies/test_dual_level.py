@@ -3,7 +3,7 @@
 import pytest
 
 from edge_node.graph.knowledge_graph import Graph, adjacency_of
-from edge_node.strategies.dgrag.dual_level import Hits, chunk_support, fact_lines, fuse, neighbours, rank_by
+from edge_node.strategies.dgrag.dual_level import Hits, chunk_support, fact_lines, neighbours, rank_by
 from shared.records import Entity, Relation
 
 
@@ -48,10 +48,6 @@ def test_chunks_are_carried_by_their_entities_and_relations():
 
 def test_hits_that_left_the_graph_carry_nothing():
     assert chunk_support(Hits((("ghost", 0.9),), ((("a", "b"), 0.5),)), [], GRAPH) == {}
-
-
-def test_fusion_prefers_what_several_rankings_name():
-    assert fuse([["c1", "c2"], ["c3", "c2"]])[0] == "c2"
 
 
 def test_equal_scores_are_ordered_by_name():

@@ -1,0 +1,169 @@
+"""⑥ What all sites know of a question (DGRAG §III-C): match summaries, ask their owners, merge. No language model has a part in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloud_server.crossedge.evidence import cosines, fill_budget, rescore, within_request
+from cloud_server.crossedge.fan_out import FanOut, FanOutResult, Wanted
+from cloud_server.crossedge.ranking import Pool
+from cloud_server.crossedge.standing import Standing
+from cloud_server.summaries.catalogue import Catalogue
+from cloud_server.summaries.matching import FURTHER, SummaryMatch, owners
+from shared.passages import grouped
+from shared.ports import Clock, Embedder, FloatArray, Tokenizer
+from shared.records import EdgeId, EdgeReport, Evidence
+from shared.sentences import questions_in
+from shared.trace import Trace
+
+RETRIEVAL_SHARE = 0.5  # of the time that is left, at most: the model needs the rest
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Whom a question reaches, and what comes back; see CloudSettings."""
+
+    m: int  # summaries
+    min_match: float  # cosine, question with summary
+    slots: int  # of the m, at most, for one edge where others match too
+    lead: float  # of the best edge's score, that an edge needs to be asked for an answer
+    k: int  # edges, the asking one included
+    min_evidence: float  # cosine, question with passage
+    min_further: float  # the same, for a reader: a second hop is far from the question
+    budget_tokens: int  # of an answer's passages
+    fan_out_deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A question, as it is put to the edges."""
+
+    question: str
+    purpose: str | None
+    asking: EdgeId | None
+    requester: str  # an edge, or "operator:<key name>"
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Passages, best first, and what became of each edge."""
+
+    evidence: tuple[Evidence, ...]
+    asked: tuple[EdgeId, ...]
+    reports: tuple[EdgeReport, ...]
+    reason: str = ""  # why nobody was asked
+
+
+class Gatherer:
+    """Chooses edges, asks them, and reads what they send."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        fan_out: FanOut,
+        standing: Standing,
+        embedder: Embedder,
+        tokenizer: Tokenizer,
+        reach: Reach,
+        clock: Clock,
+    ) -> None:
+        self._catalogue = catalogue
+        self._fan_out = fan_out
+        self._standing = standing
+        self._tokenizer = tokenizer
+        self._clock = clock
+        self.embedder = embedder
+        self.reach = reach
+
+    async def for_answer(self, sought: Sought, trace: Trace, *, m: int | None, until: float) -> Gathered:
+        """The best sentences for the cloud's own model, within its budget, of the edges whose summaries match."""
+        reach = self.reach
+        with trace.step("match"):
+            questions = await self.embedder.embed(questions_in(sought.question))
+            matched, asked, skipped = await self._chosen(sought, questions, m=m or reach.m)
+        if not asked:
+            reason = "no site that may know can be asked now" if skipped else "no summary is near enough to the question"
+            return Gathered((), (), tuple(skipped), reason)
+        wanted = Wanted(sought.question, reach.budget_tokens, reach.min_evidence, sought.requester, sought.purpose)
+        result = await self.ask(asked, wanted, trace, until=until)
+        with trace.step("rescore"):
+            pool = await self.read([result], questions, budget_tokens=reach.budget_tokens)
+            await self.note(result.reports, pool, matched, sought.requester)
+            ranked = rescore(pool.passages, pool.vectors, questions, min_cosine=reach.min_evidence)
+            evidence = grouped(self.within(ranked, budget_tokens=reach.budget_tokens))
+        return Gathered(tuple(evidence), tuple(asked), (*result.reports, *skipped))
+
+    async def matched(self, question: str, *, m: int) -> tuple[list[SummaryMatch], list[EdgeId]]:
+        """The m summaries that a question matches, without a threshold, and their edges: as for an answer, were all edges online."""
+        questions = await self.embedder.embed(questions_in(question))
+        found = await self._catalogue.match(question, questions, m=m, min_cosine=-1.0, slots=m, lead=self.reach.lead)
+        return found[:m], owners(found[:m])
+
+    async def ask(self, edges: Sequence[EdgeId], wanted: Wanted, trace: Trace, *, until: float) -> FanOutResult:
+        """One round: all ``edges`` at once, for half of the time that is left at most."""
+        with trace.step("fan_out") as step:
+            result = await self._fan_out.ask(edges, wanted, deadline_s=self._retrieval_s(until))
+            step.transfer(sent=result.bytes_out, received=result.bytes_in)
+        trace.extend(result.steps)
+        return result
+
+    async def read(self, results: Sequence[FanOutResult], questions: FloatArray, *, budget_tokens: int) -> Pool:
+        """The passages that came, with the cloud's own vectors; of an edge that sends more than it was asked for, the first."""
+        sent = [one for result in results for one in result.evidence.values()]
+        passages = [one for of_edge in sent for one in within_request(of_edge, budget_tokens=budget_tokens)]
+        if not passages:
+            return Pool((), questions[:0], np.empty(0, dtype=np.float32))
+        vectors = await self.embedder.embed([passage.text for passage in passages])
+        return Pool(passages, vectors, cosines(vectors, questions))
+
+    def within(self, ranked: Sequence[Evidence], *, budget_tokens: int) -> list[Evidence]:
+        """As ``fill_budget``."""
+        return fill_budget(ranked, self._tokenizer, budget_tokens=budget_tokens)
+
+    async def note(self, reports: Sequence[EdgeReport], pool: Pool, matched: Collection[EdgeId], requester: str) -> None:
+        """Remember who sent a passage near enough, whether or not another site sent the same."""
+        near = pool.cosines >= self.reach.min_evidence
+        useful = {passage.edge for passage, is_near in zip(pool.passages, near, strict=True) if is_near}
+        await self._standing.note(reports, matched=matched, useful=useful, requester=requester)
+
+    async def nearest(self, sought: Sought, texts: Sequence[str], vectors: FloatArray, *, but: Collection[EdgeId], k: int) -> list[EdgeId]:
+        """The k edges to ask for passages, best first: those whose summaries share names and rare words with one of ``texts``."""
+        found = await self._catalogue.nearest_edges(texts, vectors, min_cosine=FURTHER * self.reach.min_match)
+        others = [edge for edge in found if edge not in but and self._fan_out.reaches(edge)]
+        return self._standing.chosen(others, k=k, online=self._fan_out.reaches, requester=sought.requester)[0]
+
+    def can_ask(self, edge: EdgeId) -> bool:
+        """Whether the asking edge can be asked as well: of what use it was plays no part."""
+        return self._fan_out.reaches(edge) and self._standing.lets(edge)
+
+    def _retrieval_s(self, until: float) -> float:
+        return max(0.0, min(self.reach.fan_out_deadline_s, RETRIEVAL_SHARE * (until - self._clock.monotonic())))
+
+    async def _chosen(self, sought: Sought, questions: FloatArray, *, m: int) -> tuple[list[EdgeId], list[EdgeId], list[EdgeReport]]:
+        """The edges whose summaries match, those to ask, and a report for each that is passed over.
+
+        The asking edge is asked too: its passages did not suffice alone, but may with another site's, or with a larger model.
+        Where fewer than two others match, a second opinion is asked, if m and k leave room for one; that it cannot be had is no loss
+        to report, and what it says of its edge's summaries is nothing.
+        """
+        reach, asking, requester = self.reach, sought.asking, sought.requester
+
+        def is_other(edge: EdgeId) -> bool:
+            return edge != asking and self._fan_out.reaches(edge)
+
+        matches = await self._catalogue.match(
+            sought.question, questions, m=m, min_cosine=reach.min_match, slots=reach.slots, lead=reach.lead, reaches=self._fan_out.reaches
+        )
+        matched = owners(matches)
+        asked, skipped = self._standing.chosen(matched, k=reach.k, online=self._fan_out.reaches, requester=requester)
+        if min(m, reach.k) > 1:
+            others = [edge for edge in matched if edge != asking] or matched
+            further = await self._catalogue.second_opinion(questions, known=others, min_cosine=reach.min_match, reaches=is_other)
+            asked += self._standing.chosen(further, k=1, online=is_other, requester=requester)[0]
+        known = [*asked, *(report.edge for report in skipped)]
+        if asking and asking not in known and self.can_ask(asking):
+            asked.append(asking)
+        return matched, asked, skipped

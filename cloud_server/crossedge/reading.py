@@ -1,0 +1,88 @@
+"""Whole passages for somebody else's model: two rounds of asking, where the second goes to whom the first one's passages lead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from cloud_server.crossedge.evidence import distinct
+from cloud_server.crossedge.fan_out import FanOutResult, Wanted
+from cloud_server.crossedge.gathering import Gathered, Gatherer, Sought
+from cloud_server.crossedge.ranking import Pool, first_order, further_order, sentences_of, shared_places, walked
+from shared.ports import FloatArray
+from shared.records import EdgeId
+from shared.sentences import questions_in
+from shared.trace import Trace
+from shared.wire import MAX_EVIDENCE
+
+FIRST = 1  # edge that is asked besides the asking one, before it is known what its passages lead to
+EDGE_SHARE = 0.5  # of the places, for one edge, where others have something near
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What has come so far, in order, and the texts that lead further: the question with the best sentence of a passage."""
+
+    pool: Pool
+    order: list[int]  # rows of the pool, best first
+    leads: list[str]
+    vectors: FloatArray  # (l, d), of the leads
+
+
+class Reader:
+    """Finds passages for a reader. Edges see the question, and nothing of what other edges sent."""
+
+    def __init__(self, gatherer: Gatherer) -> None:
+        self._gatherer = gatherer
+
+    async def find(self, sought: Sought, trace: Trace, *, budget_tokens: int, top_k: int, until: float) -> Gathered:
+        """The passages of at most k edges, best first; the asking edge is one of them."""
+        gatherer, reach = self._gatherer, self._gatherer.reach
+        passages = min(top_k, MAX_EVIDENCE)
+        wanted = Wanted(sought.question, budget_tokens, reach.min_further, sought.requester, sought.purpose, passages)
+        with trace.step("match"):
+            questions = await gatherer.embedder.embed(questions_in(sought.question))
+            own = [sought.asking] if sought.asking and gatherer.can_ask(sought.asking) else []
+            asked = [*own, *await gatherer.nearest(sought, [sought.question], questions, but=own, k=FIRST)]
+        if not asked:
+            return Gathered((), (), (), "no summary is near enough to the question")
+        results = [await gatherer.ask(asked, wanted, trace, until=until)]
+        found = await self._read(results, sought.question, questions, trace, budget_tokens=budget_tokens)
+        if len(asked) < reach.k and (further := await self._further(sought, found, questions, asked, trace)):
+            results.append(await gatherer.ask(further, wanted, trace, until=until))
+            asked += further
+            found = await self._read(results, sought.question, questions, trace, budget_tokens=budget_tokens)
+        reports = tuple(chain.from_iterable(result.reports for result in results))
+        pool = found.pool
+        await gatherer.note(reports, pool, asked, sought.requester)
+        ranked = distinct(pool.passages, pool.vectors, pool.cosines, found.order)
+        kept = gatherer.within(ranked, budget_tokens=budget_tokens)
+        evidence = shared_places(kept, k=top_k, share=EDGE_SHARE, near=reach.min_evidence)
+        return Gathered(tuple(evidence), tuple(asked), reports)
+
+    async def _read(
+        self, results: Sequence[FanOutResult], question: str, questions: FloatArray, trace: Trace, *, budget_tokens: int
+    ) -> _Read:
+        embedder = self._gatherer.embedder
+        with trace.step("rescore"):
+            pool = await self._gatherer.read(results, questions, budget_tokens=budget_tokens)
+            if not pool.passages:
+                return _Read(pool, [], [], questions[:0])
+            order = walked(pool, question, first_order(pool, question))
+            said = sentences_of(pool, order)
+            rows = await embedder.embed(list(chain.from_iterable(said)))
+            ends = np.cumsum([len(of_passage) for of_passage in said])[:-1]
+            nearest = [int((part @ questions[0]).argmax()) for part in np.split(rows, ends)]
+            leads = [f"{question} {of_passage[row]}" for of_passage, row in zip(said, nearest, strict=True)]
+            vectors = await embedder.embed(leads)
+            return _Read(pool, walked(pool, question, further_order(pool, question, order, leads, vectors)), leads, vectors)
+
+    async def _further(self, sought: Sought, found: _Read, questions: FloatArray, asked: Sequence[EdgeId], trace: Trace) -> list[EdgeId]:
+        """Whom the passages lead to; where there are none, who is next."""
+        room = self._gatherer.reach.k - len(asked)
+        texts, vectors = (found.leads, found.vectors) if found.leads else ([sought.question], questions)
+        with trace.step("match"):
+            return await self._gatherer.nearest(sought, texts, vectors, but=asked, k=room)

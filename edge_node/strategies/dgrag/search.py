@@ -1,0 +1,143 @@
+"""④ What is found for a question in one moment of the graph: chunks in their order, and the relations worth a line (ADR 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from edge_node.graph.knowledge_graph import Pair
+from edge_node.settings import Channel
+from edge_node.store.passages import Passages, top_allowed
+from edge_node.strategies.dgrag.dual_level import Hits, Shown, chunk_support, neighbours, rank_by
+from edge_node.strategies.dgrag.linking import has_names, named_in
+from edge_node.strategies.dgrag.ranking import blended, relevance
+from edge_node.strategies.dgrag.view import View, pair_of
+from edge_node.strategies.dgrag.walk import walk
+from shared.ports import FloatArray
+
+START_CHUNKS = 20  # the most relevant ones, where the walk starts too …
+START_SHARE = 0.05  # … with this much beside the entities that the question names
+COMMON = 0.03  # what a word that is an entity but not written as a name counts beside a name: "film", "director"
+LOOKED_AT = 64  # chunks of a named entity, to see whether it is what the question is about
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its vector (d,), and those of its low-level and high-level keywords, for the channels that need them."""
+
+    question: str
+    whole: FloatArray
+    low: FloatArray | None = None
+    high: FloatArray | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Chunks, best first, with their cosine; relations, best first."""
+
+    chunks: tuple[tuple[str, float], ...]
+    relations: tuple[Pair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """One question, in one view, for one who may see what is ``shown``."""
+
+    view: View
+    passages: Passages
+    asked: Asked
+    shown: Shown
+    channels: Collection[Channel]
+    top_k: int
+
+    def run(self) -> Found:
+        """The ``top_k`` best chunks by nearness, words and graph, and the relations of what the question names."""
+        words = self.passages.matches(self.asked.question, self.shown.withheld) if "lexical" in self.channels else None
+        near = [key for key, _ in self.passages.top(self.asked.whole, max(self.top_k, START_CHUNKS), self.shown.withheld)]
+        shared = [key for key, _ in words.top(max(self.top_k, START_CHUNKS))] if words else []
+        pool = dict.fromkeys([*near, *shared])
+
+        def judged(more: Iterable[str]) -> tuple[dict[str, float], dict[str, float]]:
+            cosines = self.passages.scores(self.asked.whole, list(pool | dict.fromkeys(more)))
+            return cosines, relevance(cosines, {key: words.of(key) for key in cosines} if words else {})
+
+        hits = self._hits()
+        joined = [(pair, score) for pair, score in neighbours(hits, self.view.adjacency) if self._is_shown(pair)]
+        support = self.shown.chunks(chunk_support(hits, joined, self.view.graph))
+        if "pagerank" in self.channels:
+            named = self._named()
+            relevant = judged(key for entity in named for key in self._chunks_of(entity)[:LOOKED_AT])[1]
+            support = self._walked(named, relevant, support)
+            linked = Hits(tuple((key, 1.0) for key in named), hits.relations)
+            joined += [(pair, score) for pair, score in neighbours(linked, self.view.adjacency) if self._is_shown(pair)]
+        cosines, relevant = judged(rank_by(support, self.top_k))
+        order = rank_by(blended(relevant, support), self.top_k)
+        pairs = dict.fromkeys(pair for pair, _ in [*hits.relations, *joined])
+        return Found(tuple((key, cosines[key]) for key in order), tuple(pairs))
+
+    def _hits(self) -> Hits:
+        """Dual level: entities nearest the low-level keywords, relations nearest the high-level ones."""
+        entities, relations = self.view.graph.entities, self.view.graph.relations
+        low, high = self.asked.low, self.asked.high
+        near = top_allowed(self.view.entities, low, self.top_k, lambda key: self.shown.some(entities.get(key))) if low is not None else []
+        told = (
+            top_allowed(self.view.relations, high, self.top_k, lambda key: self.shown.some(relations.get(pair_of(key))))
+            if high is not None
+            else []
+        )
+        return Hits(tuple(near), tuple((pair_of(key), score) for key, score in told))
+
+    def _named(self) -> dict[str, float]:
+        """The entities that the question names; 1 for a name, less for a common word. In a question without capitals, the graph knows."""
+        written = has_names(self.asked.question)
+        named = named_in(self.asked.question, self._find)
+        entities = self.view.graph.entities
+        return {key: 1.0 if (is_name if written else not entities[key].name.islower()) else COMMON for key, is_name in named.items()}
+
+    def _find(self, key: str) -> str | None:
+        entity = self.view.graph.entities.get(self.view.canonical.get(key, key))
+        return entity.key if entity is not None and self.shown.some(entity) else None
+
+    def _walked(self, named: Mapping[str, float], relevant: Mapping[str, float], support: Mapping[str, float]) -> dict[str, float]:
+        """Time that a walk spends at each chunk: it starts at what is named, at the most relevant chunks, and at what hits support.
+
+        An entity counts the more the fewer chunks tell of it (HippoRAG's node specificity), and the nearer one of them is.
+        """
+        starts = dict[str, float]()
+        for key, weight in named.items():
+            chunks = self._chunks_of(key)
+            nearest = max((relevant.get(chunk, 0.0) for chunk in chunks[:LOOKED_AT]), default=0.0)
+            starts[key] = weight * nearest**2 / max(len(chunks), 1)
+        best = rank_by(relevant, START_CHUNKS)
+        return walk(
+            shares(starts, max(named.values(), default=0.0)),
+            added(shares({key: relevant[key] for key in best}, START_SHARE), shares(support, START_SHARE)),
+            self._chunks_of,
+            lambda chunk_id: self.view.told.get(chunk_id, ()),
+        )
+
+    def _chunks_of(self, key: str) -> Sequence[str]:
+        entity = self.view.graph.entities.get(key)
+        return self.shown.visible(entity.chunk_ids) if entity is not None else ()
+
+    def _is_shown(self, pair: Pair) -> bool:
+        return self.shown.some(self.view.graph.relations.get(pair))
+
+
+def shares(weights: Mapping[str, float], total: float) -> dict[str, float]:
+    """The weights, scaled to a sum.
+
+    >>> shares({"a": 3.0, "b": 1.0}, 1.0)
+    {'a': 0.75, 'b': 0.25}
+    """
+    present = sum(weights.values())
+    return {key: total * weight / present for key, weight in weights.items()} if present > 0 else {}
+
+
+def added(left: Mapping[str, float], right: Mapping[str, float]) -> dict[str, float]:
+    """Both, by key.
+
+    >>> added({"a": 1.0}, {"a": 2.0, "b": 3.0})
+    {'a': 3.0, 'b': 3.0}
+    """
+    return {key: left.get(key, 0.0) + right.get(key, 0.0) for key in [*left, *(key for key in right if key not in left)]}
