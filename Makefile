@@ -4,10 +4,11 @@ MODEL ?= standard
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := shared edge_node cloud_server deploy benchmarks
+BENCH ?= paper
 SITES := hospital bank plant fieldoffice
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow check audit up down clean
+.PHONY: help install demo test test-slow check audit bench up down clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +35,11 @@ check: $(VENV)/.installed ## lint, format, types, import contracts, unsafe code;
 
 audit: $(VENV)/.installed ## known flaws of what is installed, by PyPI's advisories (needs the network and pip-audit)
 	$(BIN)/python -m pip_audit --requirement constraints.txt --no-deps --disable-pip --strict
+
+bench: install ## the paper's tables (needs the evaluation data; an hour): BENCH=tiny for a minute on data of our own
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]' --constraint constraints.txt
+	$(BIN)/python -m benchmarks run benchmarks/configs/$(BENCH).toml
+	$(BIN)/python -m benchmarks report benchmarks/results/$(BENCH).json
 
 up: install ## start the cloud and four sample sites in the background
 	$(BIN)/dgrag up --edges 4 $(SITES:%=--data deploy/samples/%) --model $(MODEL) --detach

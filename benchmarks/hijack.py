@@ -24,6 +24,8 @@ from benchmarks.ten_edges import Amount, Federation, federation_of
 from cloud_server.crossedge.evidence import fill_budget, rescore
 from cloud_server.crossedge.standing import Standing
 from cloud_server.database import Database
+from cloud_server.summaries.catalogue import LOOKED_AT
+from cloud_server.summaries.lexicon import Lexicon
 from cloud_server.summaries.matching import match, owners, second_opinion, summary_key
 from cloud_server.summaries.screening import Sample, judged, spread
 from shared.clock import SystemClock
@@ -34,7 +36,7 @@ from shared.ports import Embedder, FloatArray, Tokenizer, VectorIndex
 from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence, SummaryId
 
 ATTACKER = EdgeId("mallory")
-M, K, SLOTS, BUDGET_TOKENS = 5, 5, 3, 400
+M, K, SLOTS, LEAD, BUDGET_TOKENS = 5, 3, 3, 0.9, 400  # as CloudSettings has them
 COPIES, TOPICS_IN_HUB = 40, 60
 FORMS = ("{}", "{} explained", "{} details", "{} facts", "{} overview", "{} answered")  # of a forged summary
 Replies = Literal["poison", "junk"]
@@ -113,6 +115,7 @@ class Cloud:
         self._thresholds = thresholds
         self._controlled = controlled
         self._index: VectorIndex = open_index("numpy", embedder.dimensions)
+        self._lexicon = Lexicon()
         self._samples: dict[EdgeId, FloatArray] = {}
         self._database = Database(folder / "cloud.db")
         self._standing = Standing(self._database, SystemClock(), breaker_failures=5, breaker_s=30.0, deadline_s=20.0, rng=Random(7))
@@ -122,7 +125,9 @@ class Cloud:
         vectors = await self._embedder.embed(summaries)
         verdicts = judged(vectors, vectors[:0], Sample.of(self._samples, but=edge)) if self._controlled else [""] * len(vectors)
         matched = [row for row, why in enumerate(verdicts) if not why]
-        self._index.put([summary_key(edge, SummaryId(str(row))) for row in matched], vectors[matched])
+        keys = [summary_key(edge, SummaryId(str(row))) for row in matched]
+        self._index.put(keys, vectors[matched])
+        self._lexicon.put(keys, [summaries[row] for row in matched])
         self._samples[edge] = spread(vectors[matched])
         return 1 - len(matched) / len(vectors)
 
@@ -130,7 +135,8 @@ class Cloud:
         """Match, ask, merge."""
         vector = await self._embedder.embed([question])
         slots = SLOTS if self._controlled else M
-        matched = owners(match(vector, self._index, m=M, min_cosine=self._thresholds.match, slots=slots))
+        words = dict(self._lexicon.top(question, LOOKED_AT))
+        matched = owners(match(vector, self._index, m=M, min_cosine=self._thresholds.match, slots=slots, words=words, lead=LEAD))
         asked = self._chosen(vector, matched) if self._controlled else matched[:K]
         texts = {edge: poison(question, replies) if edge == ATTACKER else federation.evidence[edge].get(question, ()) for edge in asked}
         passages = [
@@ -153,8 +159,9 @@ class Cloud:
         self._database.close()
 
     def _chosen(self, question: FloatArray, matched: Sequence[EdgeId]) -> list[EdgeId]:
+        asked, _ = self._standing.chosen(matched, k=K, online=lambda _: True)
         further = second_opinion(question, self._index, known=matched, min_cosine=self._thresholds.match, barred=())
-        return self._standing.chosen([*matched, *further], k=K, online=lambda _: True)[0]
+        return [*asked, *self._standing.chosen(further, k=1, online=lambda _: True)[0]]
 
     async def _ranked(self, passages: Sequence[Evidence], question: FloatArray) -> list[Evidence]:
         if not self._controlled:

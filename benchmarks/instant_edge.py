@@ -37,10 +37,17 @@ async def instant_edge(folder: Path, models: Models, **settings: Any) -> AsyncIt
     strategy = dgrag_of(node)
     strategy._extractor = InstantExtractor(models)  # the composition root has no place for these two: only benchmarks replace them
     strategy._keywords = InstantKeywords(models)
+    async with running(node):
+        yield node
+
+
+@asynccontextmanager
+async def running(node: EdgeNode) -> AsyncIterator[None]:
+    """The background work of a node, ready when this is entered; the store is closed at the end."""
     work = asyncio.create_task(node.run())
     try:
         await settled(node)
-        yield node
+        yield
     finally:
         work.cancel()
         await asyncio.wait([work])

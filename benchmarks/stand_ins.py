@@ -45,8 +45,13 @@ Say = Callable[[str], Said]
 Embed = Callable[[Sequence[str]], FloatArray]
 
 
-def say(text: str) -> Said:
-    """The most frequent capitalised phrases, pairs of them that follow each other in a sentence, and first sentences as descriptions.
+def phrases(sentence: str) -> list[str]:
+    """Capitalised phrases of several words."""
+    return [phrase for phrase in PHRASE.findall(sentence) if " " in phrase]
+
+
+def say(text: str, names: Callable[[str], list[str]] = phrases) -> Said:
+    """The most frequent names, pairs of them that follow each other in a sentence, and first sentences as descriptions.
 
     >>> said = say("Osric Vale leads Harrow Mill. The mill is old.")
     >>> [name for name, _, _ in said.entities], [(source, target) for source, target, *_ in said.relations]
@@ -56,7 +61,7 @@ def say(text: str) -> Said:
     first: dict[str, str] = {}
     sentences: list[tuple[str, list[str]]] = []
     for sentence in SENTENCE.split(text):
-        found = [phrase for phrase in PHRASE.findall(sentence) if " " in phrase]
+        found = names(sentence)
         counts.update(found)
         for phrase in found:
             first.setdefault(phrase, sentence)
@@ -139,9 +144,9 @@ class InstantExtractor:
         for chunk in chunks:
             with self._models.watch:
                 said = self._models.say(chunk.text)
-            named = _entities(said, chunk)
+            named = chunk_entities(said, chunk)
             entities += named.values()
-            relations += _relations(said, chunk, named)
+            relations += chunk_relations(said, chunk, named)
             self._count(chunk, list(named.values()))
         progress("extract", len(chunks), len(chunks))
         return Extracted(tuple(entities), tuple(relations))
@@ -152,7 +157,8 @@ class InstantExtractor:
                 self._models.extraction_tokens += self._models.count(relation_prompt(chunk, names_for_prompt(entities), form="lines"))
 
 
-def _entities(said: Said, chunk: Chunk) -> dict[str, EntityMention]:
+def chunk_entities(said: Said, chunk: Chunk) -> dict[str, EntityMention]:
+    """The entities that a chunk names, by normal form."""
     named: dict[str, EntityMention] = {}
     for name, kind, description in said.entities:
         if key := normalise(name):
@@ -160,7 +166,8 @@ def _entities(said: Said, chunk: Chunk) -> dict[str, EntityMention]:
     return named
 
 
-def _relations(said: Said, chunk: Chunk, named: dict[str, EntityMention]) -> list[RelationMention]:
+def chunk_relations(said: Said, chunk: Chunk, named: dict[str, EntityMention]) -> list[RelationMention]:
+    """One relation a pair of a chunk's entities."""
     found: dict[tuple[str, str], RelationMention] = {}
     for source_name, target_name, words, description, strength in said.relations:
         source, target = normalise(source_name), normalise(target_name)

@@ -16,9 +16,9 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from benchmarks.datasets.ultradomain import UltraDomain
 from benchmarks.instant_edge import add, settled
 from benchmarks.stand_ins import InstantGenerator, Models
-from benchmarks.textbooks import read_questions
 from cloud_server.summaries.matching import match, summary_key
 from edge_node.build import Parts, build_node
 from edge_node.policy.file import NAME
@@ -73,8 +73,8 @@ async def hits(summaries: dict[str, list[Summary]], data: Path, embedder: Embedd
     for m in (1, 5):
         right = []
         for edge in summaries:
-            for question, _ in read_questions(data, edge):
-                vector = np.asarray(await embedder.embed([question]), dtype=np.float32)
+            for question in UltraDomain.read(data, [f"{edge}.jsonl"]).questions():
+                vector = np.asarray(await embedder.embed([question.text]), dtype=np.float32)
                 right.append(edge in {found.edge for found in match(vector, index, m=m, min_cosine=MIN_COSINE, slots=m)})
         row |= {"questions": len(right), f"hit_m{m}": round(sum(right) / len(right), 3)}
     return row

@@ -1,0 +1,125 @@
+"""``python -m benchmarks``: run a benchmark, report it, compare two results, calibrate the gate."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import orjson
+import typer
+from pydantic import TypeAdapter
+from rich.console import Console
+
+from benchmarks import calibration
+from benchmarks.board import Board, headline
+from benchmarks.config import RunConfig, load_config
+from benchmarks.errors import BenchmarkError
+from benchmarks.records import AnswerRow
+from benchmarks.runner import Result, Runner
+from shared.errors import DgragError
+
+INTERRUPTED = 130
+TABLE_WIDTH = 180  # characters, where no terminal says how wide it is
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
+Config = Annotated[Path, typer.Argument(help="A run: a TOML file; the shipped ones are in benchmarks/configs.")]
+Limit = Annotated[int | None, typer.Option(min=0, help="At most so many questions of each split and scenario.")]
+Seed = Annotated[int | None, typer.Option(help="Of splits, samples and intervals.")]
+Work = Annotated[Path, typer.Option(help="Where states and journals are kept; a killed run goes on from here.")]
+Out = Annotated[Path, typer.Option(help="Folder of the result.")]
+Data = Annotated[Path | None, typer.Option(help="Root of the data, instead of the config's.")]
+WORK, OUT = Path(".dgrag-bench"), Path("benchmarks/results")
+
+
+@app.command()
+def run(config: Config, limit: Limit = None, seed: Seed = None, work: Work = WORK, out: Out = OUT, data: Data = None) -> None:
+    """Make a run, or go on with it; then say where the result is."""
+    result = _made(_asked(config, limit, seed, data), work, out)
+    console = Console(width=None if sys.stdout.isatty() else TABLE_WIDTH)
+    for table in headline(result.figures):
+        console.print(table)
+    console.print(f"result: {result.file}", markup=False)
+    console.print(f"next: python -m benchmarks report {result.file}", markup=False)
+
+
+@app.command()
+def report(results: Annotated[list[Path], typer.Argument(help="Result files.")], out: Out = WORK / "report") -> None:
+    """Write a page, its plots and a CSV file of each table."""
+    from benchmarks.report import report as write  # matplotlib takes seconds, and only this verb needs it
+
+    typer.echo(write(results, out))
+
+
+@app.command()
+def compare(a: Annotated[Path, typer.Argument(help="A result.")], b: Annotated[Path, typer.Argument(help="Another one.")]) -> None:
+    """Show two results side by side, with what of their difference is clear."""
+    from benchmarks.report import compare as compared
+
+    typer.echo(compared(a, b))
+
+
+@app.command()
+def calibrate(
+    source: Annotated[Path, typer.Argument(help="A result with answers of dgrag beside it, or a run to make for it.")],
+    limit: Limit = None,
+    seed: Seed = None,
+    work: Work = WORK,
+    out: Out = OUT,
+    data: Data = None,
+) -> None:
+    """Sweep the gate's thresholds over labelled questions; print the ROC and the chosen point."""
+    if source.suffix == ".toml":
+        asked = _asked(source, limit, seed, data)
+        splits = tuple(split.model_copy(update={"systems": ("gate-signals",), "retrieval": ()}) for split in asked.split)
+        asked = asked.model_copy(update={"name": f"{asked.name}-calibration", "split": splits})
+        source = _made(asked, work, out).file
+    rows = _answers(source.with_suffix(".answers.jsonl"))
+    gated = [signals for row in rows if (signals := calibration.signals_of(row)) is not None]
+    if not gated:
+        raise BenchmarkError(f"{source} has no answers that a gate has judged", next_step="run dgrag within and out of domain first")
+    typer.echo(calibration.render(calibration.calibrate(gated)))
+
+
+def _asked(config: Path, limit: int | None, seed: int | None, data: Path | None) -> RunConfig:
+    asked = load_config(config)
+    given = {"limit": limit, "seed": seed, "data": None if data is None else asked.data.model_copy(update={"root": data})}
+    return asked.model_copy(update={name: value for name, value in given.items() if value is not None})
+
+
+def _made(asked: RunConfig, work: Path, out: Path) -> Result:
+    try:
+        with Board() as board:
+            return Runner(asked, work, board).run(out)
+    except KeyboardInterrupt:
+        _fail("interrupted, and the services are stopped", "the same command goes on where it was", code=INTERRUPTED)
+
+
+def _answers(file: Path) -> list[AnswerRow]:
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise BenchmarkError(
+            f"{file} cannot be read: {error.strerror}", next_step="it lies beside its result when the run has ended"
+        ) from error
+    return [TypeAdapter(AnswerRow).validate_python(orjson.loads(line)) for line in lines]
+
+
+def main() -> None:
+    """The command; 1 with one line for what cannot be done, 130 when it was interrupted."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        app(prog_name="python -m benchmarks")
+    except DgragError as error:
+        _fail(error.message, error.next_step, code=1)
+    except (ValueError, OSError) as error:  # a result that is none, a file that cannot be written
+        _fail(str(error), "check the file", code=1)
+
+
+def _fail(message: str, next_step: str, *, code: int) -> NoReturn:
+    Console(stderr=True).print(f"error: {message}\n  next: {next_step}", markup=False, soft_wrap=True, highlight=False)
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    main()

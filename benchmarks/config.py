@@ -1,0 +1,156 @@
+"""What a run is: read from a TOML file, checked before anything starts."""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.peers.run import PeersConfig
+from benchmarks.systems import parsed_retrieval, system_named
+
+KEY_CHARS = 12  # of a hash in a folder's name
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")]
+Amount = Annotated[int, Field(ge=-1)]  # -1: all
+Positive = Annotated[int, Field(ge=1)]
+
+
+class Part(BaseModel):
+    """A table of the file: unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Measured(Part):
+    """What is measured on a split, whatever its kind."""
+
+    name: Name
+    within: Amount = 0  # questions of each domain that are asked at home with model answers
+    out: Amount = 0  # the same questions, asked at another edge
+    systems: tuple[str, ...] = ()
+    more: dict[str, Annotated[int, Field(ge=0)]] = {}  # of each domain and scenario, questions that one system gets beyond the others'
+    routing: bool = False  # summary matching, all questions
+    m: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 3, 5, 10)
+    subgraph_entities: Annotated[tuple[Positive, ...], Field(min_length=1)] = (40,)  # the first is the one that answers
+    storage: bool = False  # the cloud's bytes against one index of everything
+    retrieval: tuple[str, ...] = ()  # no language model: "centralized", "local", "federated", "centralized:dense+lexical", …
+
+    @model_validator(mode="after")
+    def _known(self) -> Measured:
+        for name in self.systems:
+            system_named(name)
+        if strangers := set(self.more) - set(self.systems):
+            raise ValueError(f"more questions are meant for {', '.join(sorted(strangers))}, which the split does not measure")
+        for name in self.retrieval:
+            parsed_retrieval(name)
+        return self
+
+
+class DomainSplit(Measured):
+    """One edge a domain (DGRAG §IV-C): a domain is a file in UltraDomain's format."""
+
+    kind: Literal["domain"]
+    files: Annotated[tuple[str, ...], Field(min_length=1)]  # patterns below the data's root
+
+
+class MixedSplit(Measured):
+    """The contexts of all files over ``edges`` edges, their shares drawn from Dirichlet(α) (DGRAG §IV-C)."""
+
+    kind: Literal["mixed"]
+    files: Annotated[tuple[str, ...], Field(min_length=1)]
+    edges: Annotated[int, Field(ge=2, le=100)] = 10
+    alpha: Annotated[float, Field(gt=0)] = 10.0
+
+
+class FederatedSplit(Measured):
+    """A set whose documents name their clients (FD-RAG's setting)."""
+
+    kind: Literal["federated"]
+    set: str  # folder below the data's root with corpus.jsonl and questions.jsonl
+    client: str = "client_iid"  # the corpus's field that says which client has a document
+
+
+SplitConfig = Annotated[DomainSplit | MixedSplit | FederatedSplit, Field(discriminator="kind")]
+
+
+class DataConfig(Part):
+    """Where the data is."""
+
+    root: Path = Path("../shared/data")  # relative to the current folder
+
+
+class JudgeConfig(Part):
+    """Pairs judged by the model (DGRAG Tables I–III)."""
+
+    pairs: Annotated[int, Field(ge=0)] = 0  # questions, for each scenario and baseline; each in both orders, on four criteria
+
+
+class ModelsConfig(Part):
+    """Who writes: a name of the catalogue, or the URL of an OpenAI-compatible server."""
+
+    generator: str = "standard"
+
+
+class MetricsConfig(Part):
+    """Choices of metrics."""
+
+    bertscore: str = ""  # model by name or folder; empty: not computed
+
+
+class RunConfig(Part):
+    """A whole run."""
+
+    name: Name
+    seed: int = 7
+    limit: Annotated[int, Field(ge=0)] = 0  # at most so many askings of each split and scenario, and questions of a split; 0: no limit
+    data: DataConfig = DataConfig()
+    split: tuple[SplitConfig, ...] = ()
+    judge: JudgeConfig = JudgeConfig()
+    peers: PeersConfig = PeersConfig()
+    models: ModelsConfig = ModelsConfig()
+    metrics: MetricsConfig = MetricsConfig()
+    environment: dict[Annotated[str, Field(pattern=r"^DGRAG_(EDGE|CLOUD|MODEL)_[A-Z_]+$")], str] = {}  # settings of all services
+
+    @model_validator(mode="after")
+    def _distinct(self) -> RunConfig:
+        names = [split.name for split in self.split]
+        if len(set(names)) < len(names):
+            raise ValueError(f"two splits have one name: {', '.join(names)}")
+        return self
+
+    def key(self) -> str:
+        """Names what was asked for: another config, seed or limit is another run. The data's place is no part of it."""
+        return digest(self.model_dump(mode="json", exclude={"data"}))
+
+
+def digest(value: Any) -> str:
+    """A short hash of a JSON value.
+
+    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1}), len(digest([]))
+    (True, 12)
+    """
+    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()[:KEY_CHARS]
+
+
+def load_config(path: Path) -> RunConfig:
+    """Read a run. Raises BenchmarkError that names the file and each mistake."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BenchmarkError(f"{path} cannot be read: {error.strerror}", next_step="the shipped ones are in benchmarks/configs") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BenchmarkError(f"{path} is no TOML: {error}", next_step="see benchmarks/configs for examples") from error
+    try:
+        return RunConfig.model_validate(table)
+    except ValidationError as error:
+        faults = "; ".join(f"{_place(fault['loc'])}: {fault['msg'].removeprefix('Value error, ')}" for fault in error.errors())
+        raise BenchmarkError(f"{path}: {faults}", next_step="see benchmarks/config.py for what a run may say") from error
+
+
+def _place(where: tuple[int | str, ...]) -> str:
+    return ".".join(str(part) for part in where) or "the file"

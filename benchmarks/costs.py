@@ -1,0 +1,83 @@
+"""What one answer cost: seconds, tokens, calls and bytes, in all and by component (DGRAG Fig. 9), read from its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+CLOUD = "cloud: "  # what the cloud did; a second colon names the edge that did it for the cloud
+LINK_MBIT = 50.0  # the paper's link (§IV-D1)
+
+# The paper's components, and the steps of a trace that make each. What an edge did for the cloud is within "cloud: fan_out".
+COMPONENTS: dict[str, tuple[str, ...]] = {
+    "local query": ("retrieve", "narrow", "samples"),
+    "gate": ("gate: confidence", "gate: similarity", "gate: selection"),
+    "summary matching": ("cloud: match",),
+    "global retrieval": ("cloud: fan_out", "cloud: rescore"),
+    "cloud generation": ("cloud: verify", "cloud: generate"),
+}
+# The paper's four transfers: which step moved the bytes, and in which direction.
+TRANSFERS: dict[str, tuple[str, str]] = {
+    "query send": ("cloud", "bytes_out"),
+    "request send": ("cloud: fan_out", "bytes_out"),
+    "knowledge send": ("cloud: fan_out", "bytes_in"),
+    "answer send": ("cloud", "bytes_in"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One component of one answer."""
+
+    ms: float
+    tokens_in: int
+    bytes: int
+
+
+def is_the_clouds(step: str) -> bool:
+    """Whether the cloud's own model is meant, and not that of an edge that the cloud asked.
+
+    >>> [is_the_clouds(step) for step in ("samples", "cloud", "cloud: generate", "cloud: law: retrieve")]
+    [False, False, True, False]
+    """
+    return step.startswith(CLOUD) and ": " not in step.removeprefix(CLOUD)
+
+
+def costs(answer: Mapping[str, Any], *, cloud_pays: bool) -> dict[str, float]:
+    """Return what an answer took: seconds, model tokens of cloud and edges, calls, and bytes between its edge and the cloud.
+
+    ``cloud_pays``: the system's whole work stands for the cloud's, as that of one central index does.
+    """
+    steps = answer["steps"]
+    cloud_tokens = sum(step["tokens_in"] for step in steps if cloud_pays or is_the_clouds(step["step"]))
+    return {
+        "escalated": float(answer["escalated"]),
+        "seconds": answer["seconds"],
+        "cloud_tokens_in": cloud_tokens,
+        "edge_tokens_in": sum(step["tokens_in"] for step in steps) - cloud_tokens,
+        "tokens_out": sum(step["tokens_out"] for step in steps),
+        "calls": sum(step["calls"] for step in steps),
+        "bytes_up": _of(steps, ("cloud",), "bytes_out"),
+        "bytes_down": _of(steps, ("cloud",), "bytes_in"),
+    }
+
+
+def by_component(answer: Mapping[str, Any], *, link_mbit: float = LINK_MBIT) -> dict[str, Component]:
+    """Return each component that took part in an answer. A transfer's time is its bytes at ``link_mbit``, not a measurement."""
+    steps = answer["steps"]
+    named = {step["step"] for step in steps}
+    found = {
+        component: Component(_of(steps, names, "ms"), int(_of(steps, names, "tokens_in")), 0)
+        for component, names in COMPONENTS.items()
+        if named.intersection(names)
+    }
+    for transfer, (name, direction) in TRANSFERS.items():
+        if name in named:
+            moved = int(_of(steps, (name,), direction))
+            found[transfer] = Component(moved * 8 / (link_mbit * 1000), 0, moved)
+    return found
+
+
+def _of(steps: Sequence[Mapping[str, Any]], names: Sequence[str], field: str) -> float:
+    return sum(float(step[field]) for step in steps if step["step"] in names)

@@ -1,0 +1,34 @@
+"""Corpora with questions, as their publishers wrote them, and who gets which part of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.datasets.corpus import Corpus, write_data
+from benchmarks.datasets.passages import Passages
+from benchmarks.datasets.splits import ALL, domain_split, federated_split, mixed_split
+from benchmarks.datasets.ultradomain import UltraDomain
+from benchmarks.records import Split
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmarks.config import SplitConfig
+
+__all__ = ["open_corpus", "split_of", "write_data"]
+
+
+def open_corpus(measured: SplitConfig, root: Path) -> Corpus:
+    """Read the corpus that a split is made of, below ``root``. Raises DatasetError."""
+    if measured.kind == "federated":
+        return Passages.read(root / measured.set, measured.client)
+    return UltraDomain.read(root, measured.files)
+
+
+def split_of(measured: SplitConfig, corpus: Corpus, *, seed: int) -> Split:
+    """Deal documents and all questions as a configuration says; which of them a model answers is chosen later. Raises DatasetError."""
+    if measured.kind == "federated":
+        return federated_split(corpus, name=measured.name, count=ALL, seed=seed)
+    if measured.kind == "mixed":
+        return mixed_split(corpus, name=measured.name, edges=measured.edges, alpha=measured.alpha, count=ALL, seed=seed)
+    return domain_split(corpus, name=measured.name, within=ALL, out=ALL if measured.out else 0, seed=seed)

@@ -1,0 +1,93 @@
+"""Goals F1 to F6 held against a run's own rows: each a row with the goal, what was measured and whether it is met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+Row = Mapping[str, Any]
+OURS, RIVAL = "dgrag", "lightrag"
+PER = 100_000  # tokens
+EXTRACTION = frozenset({"extract", "glean", "loop"})
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Rows of a run by system and step, smallest size first."""
+
+    rows: tuple[Row, ...]
+
+    def of(self, system: str, step: str) -> list[Row]:
+        """Those rows."""
+        return sorted((row for row in self.rows if (row["system"], row["step"]) == (system, step)), key=lambda row: row["tokens"])
+
+
+def goal_rows(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """One row a goal that the run can judge; the ratio to a peer only where the peer ran too."""
+    run = Run(tuple(rows))
+    judged = [*_indexing(run), *_growth(run), *_one_more(run), *_calls(run), *_tokens(run), *_retrieval(run)]
+    return [
+        {"system": OURS, "step": "goal", "goal": name, "what": what, "most": most, "measured": round(found, 3), "met": found <= most}
+        for name, what, most, found in judged
+    ]
+
+
+Judged = Iterator[tuple[str, str, float, float]]
+
+
+def _indexing(run: Run) -> Judged:
+    for row in run.of(OURS, "index"):
+        yield "F1", f"CPU s to index 100k tokens, of {row['size']:,}", 0.5, row["own_cpu_s"] * PER / row["tokens"]
+    for ours, theirs in _both(run, "index"):
+        yield "F1", f"indexing CPU, share of {RIVAL}'s, {ours['size']:,} tokens", 1 / 15, ours["own_cpu_s"] / theirs["own_cpu_s"]
+
+
+def _growth(run: Run) -> Judged:
+    found = run.of(OURS, "index")
+    for small, large in pairwise(found):
+        doublings = large["tokens"] / small["tokens"] / 2  # a corpus is cut between two documents, so sizes are about double
+        what = f"indexing CPU, {large['size']:,} against {small['size']:,} tokens (for a doubling)"
+        yield "F2", what, 2.4, large["own_cpu_s"] / small["own_cpu_s"] / doublings
+    added = run.of(OURS, "use")
+    for small, large in pairwise(added):
+        yield (
+            "F2",
+            f"one more document, {large['size']:,} against {small['size']:,} tokens",
+            1.3,
+            large["add_own_cpu_s"] / small["add_own_cpu_s"],
+        )
+
+
+def _one_more(run: Run) -> Judged:
+    for row in run.of(OURS, "use"):
+        yield "F3", f"CPU ms to add {row['new_tokens']:,} tokens to {row['size']:,}", 30, row["add_own_cpu_s"] * 1000
+    for ours, theirs in _both(run, "use"):
+        yield "F3", f"the same, share of {RIVAL}'s, {ours['size']:,} tokens", 1 / 10, ours["add_own_cpu_s"] / theirs["add_own_cpu_s"]
+
+
+def _calls(run: Run) -> Judged:
+    for row in run.of(OURS, "use"):
+        others = sum(calls for kind, calls in row["add_calls"].items() if kind not in EXTRACTION)
+        yield "F4", f"model calls beyond one a chunk for one more document at {row['size']:,} tokens", 8, others
+
+
+def _tokens(run: Run) -> Judged:
+    for row in run.of(OURS, "index"):
+        asked = row["prompt_tokens"]
+        extraction = sum(tokens for kind, tokens in asked.items() if kind in EXTRACTION)
+        yield "F5", f"prompt tokens of extraction, times the corpus, {row['size']:,} tokens", 2.0, extraction / row["tokens"]
+        yield "F5", f"the same with summaries, {row['size']:,} tokens", 2.5, sum(asked.values()) / row["tokens"]
+
+
+def _retrieval(run: Run) -> Judged:
+    for row in run.of(OURS, "use"):
+        yield "F6", f"retrieval CPU ms, p50, at {row['size']:,} tokens", 3, row["ask_p50_ms"]
+        yield "F6", f"retrieval CPU ms, p95, at {row['size']:,} tokens", 6, row["ask_p95_ms"]
+
+
+def _both(run: Run, step: str) -> list[tuple[Row, Row]]:
+    """Our row and the rival's of each size that both have."""
+    theirs = {row["size"]: row for row in run.of(RIVAL, step)}
+    return [(row, theirs[row["size"]]) for row in run.of(OURS, step) if row["size"] in theirs]

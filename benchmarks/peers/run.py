@@ -1,0 +1,233 @@
+"""The comparison: each system through each step, in its own process, against one model server; finished steps are never run again."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.journal import Journal
+from benchmarks.meters import percentile_ms
+from benchmarks.peers.corpus import CostInput, cost_input, lines, quality_input, write
+from benchmarks.peers.driver import WARM_UP
+from benchmarks.peers.environments import environment, python_of
+from benchmarks.peers.goals import goal_rows
+from benchmarks.peers.scores import means, score
+from shared.models.build import build_tokenizer
+from shared.models.settings import ModelSettings
+from shared.ports import Tokenizer
+
+log = logging.getLogger("dgrag.benchmarks.peers")
+Row = dict[str, Any]
+Progress = Callable[[str, int, int], None]
+Models = Literal["instant", "real"]
+STAGE = "peers"
+METERS = ("", "later_", "open_", "add_", "add_later_")
+
+
+class PeersConfig(BaseModel):
+    """``[peers]`` of a benchmark's configuration."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    enabled: bool = False
+    systems: tuple[Literal["dgrag", "lightrag", "nano-graphrag"], ...] = ("dgrag", "lightrag", "nano-graphrag")
+    files: tuple[str, ...] = ("multihop_rag/corpus.jsonl", "podcast/corpus.jsonl")  # below the data folder; cost
+    sizes: tuple[Annotated[int, Field(ge=1000)], ...] = (100_000, 200_000, 400_000)  # tokens; (): no cost
+    questions: str = "multihop_rag/questions.jsonl"
+    queries: Annotated[int, Field(ge=1)] = 50  # whose retrieval is timed
+    new_tokens: Annotated[int, Field(ge=100)] = 3_000  # of the document that is added last
+    quality: str = "multihop/hotpotqa"  # folder of a multi-hop set; "": no quality
+    quality_questions: Annotated[int, Field(ge=0)] = 0  # the first ones, over the passages given with them; 0: all
+    budgets: tuple[Annotated[int, Field(ge=100)], ...] = (2_000, 8_000)  # tokens of a context
+    step_s: Annotated[float, Field(gt=0)] = 1800.0  # the longest that one step of one system may take
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One step of one system at one size; for quality the size is the set's."""
+
+    system: str
+    step: Literal["index", "use", "quality"]
+    size: int
+
+    @property
+    def key(self) -> str:
+        """Its name in the journal."""
+        return f"{self.system}/{self.step}/{self.size}"
+
+    @property
+    def models(self) -> Models:
+        """Models that answer at once where cost is measured, real vectors and names where quality is."""
+        return "real" if self.step == "quality" else "instant"
+
+
+def units(config: PeersConfig) -> list[Unit]:
+    """All of a run, in its order: what one system does at one size stands together, and sizes grow."""
+    cost = [Unit(system, step, size) for size in config.sizes for system in config.systems for step in ("index", "use")]
+    return cost + [Unit(system, "quality", 0) for system in config.systems if config.quality]
+
+
+def run_peers(config: PeersConfig, *, data: Path, work: Path, journal: Journal, progress: Progress) -> list[Row]:
+    """Measure what the journal does not hold yet, and return all rows: {system, step, size, tokens, …}, last the goals.
+
+    A system that fails has a row with ``error`` and is not tried again; the others go on. ``progress`` is told (what, done, total).
+    Raises BenchmarkError when an environment, the data or the model server cannot be had.
+    """
+    work.mkdir(parents=True, exist_ok=True)
+    work = work.resolve()
+    bench = _Bench(config, data, work, build_tokenizer(ModelSettings()))
+    planned = units(config)
+    for models in ("instant", "real"):
+        waiting = [unit for unit in planned if unit.models == models and not journal.done(STAGE, unit.key)]
+        if not waiting:
+            continue
+        with model_server(models, work) as url:
+            for unit in waiting:
+                progress(unit.key, planned.index(unit), len(planned))
+                journal.add(STAGE, unit.key, bench.measure(unit, url))
+    progress("peers", len(planned), len(planned))
+    rows = [row for row in journal.rows(STAGE) if row["step"] != "goal"]
+    return rows + goal_rows(row for row in rows if "error" not in row)
+
+
+@contextmanager
+def model_server(models: Models, work: Path) -> Iterator[str]:
+    """A model server of our own, and its address. Raises BenchmarkError when it does not start."""
+    command = [sys.executable, "-m", "benchmarks.peers.model_server", "--models", models, "--cache", str(work / "models.db")]
+    log_file = work / "model_server.log"
+    with log_file.open("wb") as errors:
+        server = subprocess.Popen(  # noqa: S603 - our own words
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment("", work)
+        )
+        assert server.stdout is not None
+        assert server.stdin is not None
+        try:
+            if not (url := server.stdout.readline().strip()):
+                raise BenchmarkError("the model server of the comparison did not start", next_step=f"see {log_file}")
+            yield url
+        finally:
+            server.stdin.close()
+            server.wait(timeout=60)
+            server.stdout.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What all units share."""
+
+    config: PeersConfig
+    data: Path
+    work: Path
+    tokenizer: Tokenizer
+
+    def measure(self, unit: Unit, url: str) -> Row:
+        """The row of one unit."""
+        row: Row = {"system": unit.system, "step": unit.step, "size": unit.size}
+        return row | (self._quality(unit, url) if unit.step == "quality" else self._cost(unit, url))
+
+    def _cost(self, unit: Unit, url: str) -> Row:
+        given = self._cost_input(unit.size)
+        index = self.work / f"{unit.system}-{unit.size}"
+        row: Row = {"documents": given.count, "tokens": given.tokens, "new_tokens": given.new_tokens}
+        if unit.step == "index":
+            return row | self._drive(unit, url, _fresh(index), "--documents", given.documents)
+        questions = self.work / "asked.jsonl"
+        asked = list(lines(self.data / self.config.questions))[: WARM_UP + self.config.queries]
+        if len(asked) <= WARM_UP:
+            raise BenchmarkError(f"{self.config.questions} holds no more than {WARM_UP} questions", next_step="name a file with more")
+        write(questions, asked)
+        used = _fresh(self.work / f"{unit.system}-used")
+        shutil.copytree(index, used, dirs_exist_ok=True)  # a document is added: the index itself stays as it was
+        return row | self._drive(unit, url, used, "--questions", questions, "--new", given.new)
+
+    def _cost_input(self, size: int) -> CostInput:
+        files = [self.data / name for name in self.config.files]
+        return cost_input(files, tokens=size, new_tokens=self.config.new_tokens, tokenizer=self.tokenizer, folder=self.work)
+
+    def _quality(self, unit: Unit, url: str) -> Row:
+        config = self.config
+        documents, questions, asked, passages = quality_input(self.data / config.quality, limit=config.quality_questions, out=self.work)
+        contexts = self.work / f"{unit.system}-contexts.jsonl"
+        given = ["--documents", documents, "--questions", questions, "--contexts", contexts, "--budgets", *config.budgets]
+        tokens = sum(self.tokenizer.count(text) for text in passages.values())
+        row: Row = {"set": config.quality, "documents": len(passages), "tokens": tokens, "questions": len(asked)}
+        row |= self._drive(unit, url, _fresh(self.work / f"{unit.system}-quality"), *given)
+        if "error" in row:
+            return row
+        by_id = {question["id"]: question for question in asked}
+        shown: dict[int, list[Any]] = {budget: [] for budget in config.budgets}
+        for line in lines(contexts):
+            of = by_id[line["id"]]
+            gold = [passages[key] for key in of["gold_doc_ids"]]
+            budget = line["budget"]
+            shown[budget].append(score(line["context"], answers=of["answers"], gold=gold, budget_tokens=budget, tokenizer=self.tokenizer))
+        return row | {"quality": [{"budget": budget, **means(scores)} for budget, scores in shown.items()]}
+
+    def _drive(self, unit: Unit, url: str, folder: Path, *given: object) -> Row:
+        """What the driver says, or {"error"} where the system failed; its own words are in a log beside its index."""
+        python = python_of(unit.system, self.work)
+        command = [
+            str(python),
+            "-m",
+            "benchmarks.peers.driver",
+            unit.step,
+            "--system",
+            unit.system,
+            "--server",
+            url,
+            "--folder",
+            str(folder),
+        ]
+        log_file = self.work / f"{unit.key.replace('/', '-')}.log"
+        with log_file.open("wb") as errors:
+            try:
+                done = subprocess.run(  # noqa: S603 - our own words
+                    [*command, *map(str, given)],
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    env=environment(unit.system, self.work),
+                    cwd=self.work,  # LightRAG writes a log into the current folder
+                    timeout=self.config.step_s,
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return {"error": f"took more than {self.config.step_s:.0f} s"}
+        said = done.stdout.splitlines()
+        if done.returncode or not said:
+            log.warning("%s failed; see %s", unit.key, log_file)
+            return {"error": f"ended with status {done.returncode}; see its log in the work folder"}
+        return figures(orjson.loads(said[-1]))
+
+
+def figures(said: Row) -> Row:
+    """A driver's row with what follows from it: own CPU time, which is without the client's, and percentiles of retrieval.
+
+    >>> figures({"cpu_s": 2.0, "client_cpu_s": 0.5})["own_cpu_s"]
+    1.5
+    """
+    row = dict(said)
+    for prefix in METERS:
+        if f"{prefix}cpu_s" in row:
+            row[f"{prefix}own_cpu_s"] = round(row[f"{prefix}cpu_s"] - row[f"{prefix}client_cpu_s"], 4)
+    if spent := row.pop("ask_s", None):
+        own: Sequence[float] = [cpu - client for cpu, client in spent]
+        row |= {"ask_p50_ms": percentile_ms(own, 50), "ask_p95_ms": percentile_ms(own, 95)}
+        row |= {"ask_client_p50_ms": percentile_ms([client for _, client in spent], 50)}
+    return row
+
+
+def _fresh(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder.resolve()

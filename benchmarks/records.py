@@ -1,0 +1,138 @@
+"""The values that the benchmark's stages hand on: what is asked where, what came back, what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Scenario = Literal["within", "out", "mixed"]  # asked at the edge that has the answer; at another one; where the answer is spread
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDocument:
+    """A document of a corpus, without its text."""
+
+    document_id: str  # as the edges know it: `doc_id`, or `context_id` of an UltraDomain row
+    domain: str  # file stem; for a federated split the client
+    title: str
+    chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with what is known of its answer."""
+
+    question_id: str
+    text: str
+    domain: str
+    references: tuple[str, ...]  # accepted answers; empty: none is known
+    gold: tuple[str, ...] = ()  # ids of all documents that are needed; empty: not known
+    kind: str = ""  # the set's own type of question
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One question put to one edge."""
+
+    question: Question
+    edge: str
+    scenario: Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Who has which documents, and which question is asked where."""
+
+    name: str
+    documents: dict[str, tuple[str, ...]]  # edge -> document ids
+    asked: tuple[Asking, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean with its bootstrap interval; ``n`` is the sample's size."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of an answer's trace, as ``shared.records.TraceStep`` has it; steps of the cloud are named "cloud: …"."""
+
+    step: str
+    ms: float
+    calls: int
+    tokens_in: int
+    tokens_out: int
+    bytes_out: int
+    bytes_in: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """What a system said to one asking. ``error`` is empty when it answered with status 200."""
+
+    split: str
+    scenario: Scenario
+    system: str
+    edge: str
+    question_id: str
+    question: str
+    references: tuple[str, ...]
+    answer: str
+    answered: bool
+    route: str
+    seconds: float
+    escalated: bool  # the gate sent it on; for systems without a gate False
+    gate: dict[str, Any] | None  # GateReport as JSON: all scores
+    steps: tuple[Step, ...]
+    asked_edges: tuple[str, ...]  # whom the cloud asked
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalRow:
+    """What was retrieved for one question, best first. ``found`` are document ids, each once."""
+
+    split: str
+    system: str
+    edge: str
+    question_id: str
+    found: tuple[str, ...]
+    covered: bool | None  # an accepted answer stands in the context (KET-RAG's Coverage); None: no reference
+    context_tokens: int
+    seconds: float
+    asked_edges: tuple[str, ...]
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingRow:
+    """Summary matching of one question at one m (DGRAG §IV-E1): the edges of the m best summaries, best first."""
+
+    split: str
+    subgraph_entities: int
+    m: int
+    question_id: str
+    domain: str  # the edge that should be found
+    edges: tuple[str, ...]
+    scores: tuple[float, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One pair judged once, on one criterion, in one order."""
+
+    split: str
+    scenario: Scenario
+    question_id: str
+    edge: str
+    system: str
+    against: str
+    criterion: str  # comprehensiveness, diversity, empowerment, overall
+    first: str  # the system whose answer was shown first
+    p_first: float  # probability that the judge prefers the first one shown, [0, 1]

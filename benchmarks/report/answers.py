@@ -1,0 +1,138 @@
+"""Sections on what was answered: references (DGRAG Fig. 5 and 7), the judge's wins (Tables I–III)."""
+
+from __future__ import annotations
+
+from benchmarks.records import Estimate
+from benchmarks.report import plots
+from benchmarks.report.tables import SCENARIOS, Column, Figure, Row, Section, Table, estimate, kind_of, names, sizes
+
+QUALITY = {"rouge_l_recall": "ROUGE-L recall", "bertscore_recall": "BERTScore recall", "em": "EM", "f1": "F1", "accuracy": "accuracy"}
+REFERENCE_BASED = ("rouge_l_recall", "bertscore_recall")
+CRITERIA = ("comprehensiveness", "diversity", "empowerment", "overall")
+PAPER = " (paper)"
+GATED = "dgrag"
+
+
+def against_references(result: Row) -> Section:
+    """How near the answers are to their references, by system and by where the question was asked."""
+    splits = names(result["systems"], "split")
+    tables = [table for split in splits for table in (quality(result, split), differences(result, split)) if table.rows]
+    text = "The paper shows its recalls as bars without numbers, so none stand beside ours." if splits else ""
+    return Section("Answers against references (DGRAG Fig. 5 and 7)", text, tuple(_bars(result, split) for split in splits), tuple(tables))
+
+
+def quality(result: Row, split: str) -> Table:
+    """Answers against references. EM and its kin are shown only where an answer ever matched."""
+    rows = [row for row in result["systems"] if row["split"] == split]
+    exact = any((row["metrics"].get("em") or {"mean": 0})["mean"] > 0 for row in rows)
+    present = [name for name in QUALITY if any(name in row["metrics"] for row in rows)]
+    shown = [name for name in present if exact or name in REFERENCE_BASED]
+    columns = (
+        Column("asked"),
+        Column("system"),
+        Column("answered", "%"),
+        *(Column(QUALITY[name], "%") for name in shown),
+        Column("failed"),
+    )
+    cells = [
+        (SCENARIOS[row["scenario"]], row["system"], *(estimate(row["metrics"].get(name)) for name in ("answered", *shown)), row["errors"])
+        for row in rows
+    ]
+    note = "Against the first reference; a failed question counts as an empty answer. “Answered”: the system did not say that it cannot."
+    return Table(f"quality-{split}", f"Answers against references, split {split}", columns, tuple(cells), note)
+
+
+def _bars(result: Row, split: str) -> Figure:
+    rows = [row for row in result["systems"] if row["split"] == split and row["scenario"] != "all"]
+    panels, known = [], list[Estimate]()
+    for scenario in names(rows, "scenario"):
+        for metric in REFERENCE_BASED:
+            found = {row["system"]: estimate(row["metrics"].get(metric)) for row in rows if row["scenario"] == scenario}
+            if values := {system: value for system, value in found.items() if value}:
+                panels.append(plots.Panel(f"{QUALITY[metric]}, asked {SCENARIOS[scenario]}", "", {"": values}, share=True))
+                known += values.values()
+    caption = f"Recall of the reference answers, split {split}; bars are 95 % bootstrap intervals ({sizes(known)})."
+    return Figure(f"quality-{split}", caption, plots.bars(panels))
+
+
+def differences(result: Row, split: str) -> Table:
+    """The gated system less each other one, on the same questions."""
+    rows = [row for row in result["differences"] if row["split"] == split and row["metric"] in REFERENCE_BASED]
+    columns = (Column("asked"), Column("metric"), Column("dgrag less …"), Column("difference", "%"), Column("dgrag is"))
+    cells = [
+        (SCENARIOS[row["scenario"]], QUALITY[row["metric"]], row["against"], estimate(row["difference"]), sign(row["difference"]))
+        for row in rows
+    ]
+    note = "Points of a paired bootstrap over the same questions; “better” and “worse” only where the interval excludes 0."
+    return Table(f"differences-{split}", f"dgrag against each system, split {split}", columns, tuple(cells), note)
+
+
+def sign(difference: Row) -> str:
+    """Say whether an interval excludes 0.
+
+    >>> sign({"low": 0.1, "high": 0.2}), sign({"low": -0.1, "high": 0.2}), sign({"low": -0.2, "high": -0.1})
+    ('better', 'not clear', 'worse')
+    """
+    return "better" if difference["low"] > 0 else "worse" if difference["high"] < 0 else "not clear"
+
+
+def judged(result: Row, reference: Row) -> Section:
+    """How often a language model prefers one system's answer."""
+    rows = result["wins"]
+    asked = [(split, scenario) for split in names(rows, "split") for scenario in names(rows, "scenario")]
+    parts = [found for one in asked if (found := [row for row in rows if (row["split"], row["scenario"]) == one])]
+    text = (
+        "Each pair was judged in both orders. Position bias: how much more often the answer shown first won than the one shown second. "
+        "The paper's judge is Qwen-Max, ours the run's own model: read the order of the systems, not the height."
+    )
+    figures = tuple(_win_dots(part, result, reference["paper"]) for part in parts)
+    return Section(
+        "Pairs judged by a language model (DGRAG Tables I–III)",
+        text if rows else "",
+        figures,
+        tuple(_wins(part, result, reference["paper"]) for part in parts),
+    )
+
+
+def paper_wins(row: Row, result: Row, paper: Row) -> float | None:
+    """The paper's win rate for a row of "wins"; None where it gives none, or where ours is of another kind of split."""
+    fits = (kind_of(result, row["split"]) or "domain") == ("mixed" if row["scenario"] == "mixed" else "domain")
+    found = paper["wins"].get(row["scenario"], {}).get(row["against"], {}) if fits and row["system"] == GATED else {}
+    return found.get(row["criterion"])
+
+
+def _wins(rows: list[Row], result: Row, paper: Row) -> Table:
+    split, scenario = rows[0]["split"], rows[0]["scenario"]
+    cells = [
+        (
+            f"{row['system']} vs. {row['against']}",
+            row["criterion"],
+            estimate(row["win"]),
+            paper_wins(row, result, paper),
+            row["position_bias"],
+        )
+        for row in rows
+    ]
+    columns = (Column("pair"), Column("criterion"), Column("wins", "%"), Column("paper", "%"), Column("position bias", "%"))
+    return Table(
+        f"wins-{split}-{scenario}", f"Wins, split {split}, asked {SCENARIOS[scenario]}", columns, tuple(cells), "Share of judged pairs."
+    )
+
+
+def _win_dots(rows: list[Row], result: Row, paper: Row) -> Figure:
+    split, scenario = rows[0]["split"], rows[0]["scenario"]
+    series: dict[str, dict[str, plots.Value]] = {}
+    for criterion in CRITERIA:
+        for row in (row for row in rows if row["criterion"] == criterion):
+            place = f"vs. {row['against']}"
+            if ours := estimate(row["win"]):
+                series.setdefault(criterion, {})[place] = ours
+            if (theirs := paper_wins(row, result, paper)) is not None:
+                series.setdefault(criterion + PAPER, {})[place] = theirs
+    panel = plots.Panel(
+        f"Wins of {rows[0]['system']}, asked {SCENARIOS[scenario]}", "share of pairs won", series, share=True, marks={"even": 0.5}
+    )
+    caption = (
+        f"Split {split}: filled, ours with 95 % bootstrap intervals ({sizes(estimate(row['win']) for row in rows)}); hollow, the paper's."
+    )
+    return Figure(f"wins-{split}-{scenario}", caption, plots.dots([panel], hollow=PAPER))

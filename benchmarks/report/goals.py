@@ -1,0 +1,111 @@
+"""The goals of a run, each met or missed by the means that were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from benchmarks.records import Estimate
+from benchmarks.report.tables import Cell, Column, Row, Section, Table, interval, number, set_of
+
+GATED = "dgrag"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What was wanted and what came. ``at_most``: less is better."""
+
+    what: str
+    ours: Estimate | float
+    wanted: float
+    at_most: bool
+    unit: str = ""
+
+    @property
+    def measured(self) -> tuple[str, str]:
+        """The mean and, where there is a sample, its interval, as words: goals have different units."""
+        if isinstance(self.ours, Estimate):
+            return number(self.ours.mean, self.unit), interval(self.ours, self.unit)
+        return number(self.ours, self.unit), "one count"
+
+    @property
+    def verdict(self) -> str:
+        """Say whether the mean meets the goal, and whether the interval leaves that open.
+
+        >>> Goal("hit", Estimate(0.96, 0.94, 0.98, 241), 0.95, at_most=False).verdict
+        'met, not clearly'
+        """
+        mean, low, high = (self.ours.mean, self.ours.low, self.ours.high) if isinstance(self.ours, Estimate) else (self.ours,) * 3
+        met = mean <= self.wanted if self.at_most else mean >= self.wanted
+        open_ = low < self.wanted < high
+        return ("met" if met else "missed") + (", not clearly" if open_ else "")
+
+
+def section(result: Row, reference: Row) -> Section:
+    """All goals that the run allows."""
+    cells: list[tuple[Cell, ...]] = [
+        (goal.what, *goal.measured, f"{'≤' if goal.at_most else '≥'} {number(goal.wanted, goal.unit)}", goal.verdict)
+        for goal in goals(result, reference["goals"])
+    ]
+    columns = (Column("goal"), Column("measured"), Column("95 % interval, sample"), Column("wanted"), Column("verdict"))
+    note = "“Not clearly”: the 95 % interval holds the goal itself, so a larger sample may say otherwise."
+    return Section("Goals", "", (), (Table("goals", "Goals", columns, tuple(cells), note),) if cells else ())
+
+
+def goals(result: Row, wanted: Row) -> Iterator[Goal]:
+    """Yield the goals in the order of the paper's evaluation."""
+    yield from _escalated(result, wanted)
+    yield from _routing(result, wanted)
+    yield from _cloud(result, wanted)
+    yield from _retrieval(result, wanted)
+    for row in result["peers"]:
+        if row["step"] == "goal":  # with its own wanted value
+            yield Goal(f"{row['goal']}: {row['what']}", row["measured"], row["most"], at_most=True)
+
+
+def _escalated(result: Row, wanted: Row) -> Iterator[Goal]:
+    for row in result["systems"]:
+        if row["system"] == GATED and "escalated" in row["metrics"] and row["scenario"] in {"within", "out"}:
+            at_most = row["scenario"] == "within"
+            goal = wanted["escalated_within_at_most"] if at_most else wanted["escalated_out_at_least"]
+            what = f"sent to the cloud, {'asked at home' if at_most else 'asked elsewhere'}, split {row['split']}"
+            yield Goal(what, Estimate(**row["metrics"]["escalated"]), goal, at_most=at_most, unit="%")
+
+
+def _routing(result: Row, wanted: Row) -> Iterator[Goal]:
+    for row in result["routing"]:
+        if row["m"] in {1, 5}:  # the paper's m: one edge in the domain split, five in the mixed one
+            what = f"hit rate at m = {row['m']}, {row['subgraph_entities']} entities a subgraph, split {row['split']}"
+            yield Goal(what, Estimate(**row["hit"]), wanted["hit_at_least"], at_most=False, unit="%")
+
+
+def _cloud(result: Row, wanted: Row) -> Iterator[Goal]:
+    for row in result["storage"]:
+        yield Goal(
+            f"cloud storage below centralised, split {row['split']}",
+            row["ratio"],
+            wanted["storage_ratio_at_least"],
+            at_most=False,
+            unit="×",
+        )
+    for row in result["tokens"]:
+        if row["system"] == GATED and row["scenario"] in {"all", "mixed"}:
+            share = Estimate(**row["cloud_tokens_share_of_centralised"])
+            yield Goal(
+                f"cloud tokens of centralised’s, split {row['split']}", share, wanted["cloud_tokens_share_at_most"], at_most=True, unit="%"
+            )
+
+
+def _retrieval(result: Row, wanted: Row) -> Iterator[Goal]:
+    found = {(row["split"], row["system"]): row for row in result["retrieval"]}
+    for (split, system), row in found.items():
+        floor = wanted["centralised_recall_at_5_at_least"].get(set_of(result, split))
+        if system == "centralized" and floor and "recall@5" in row:
+            yield Goal(f"recall@5, centralised, {split}", Estimate(**row["recall@5"]), floor, at_most=False, unit="%")
+        central = found.get((split, "centralized"), {}).get("recall@10")
+        if system == "federated" and central and central["mean"] and "recall@10" in row:
+            share = row["recall@10"]["mean"] / central["mean"]
+            goal = wanted["federated_share_of_centralised_recall_at_least"]
+            yield Goal(f"recall@10, federated of centralised’s, {split}", share, goal, at_most=False, unit="%")
+        if system == "federated" and "edges_asked" in row:
+            yield Goal(f"edges asked, {split}", Estimate(**row["edges_asked"]), wanted["edges_asked_at_most"], at_most=True)

@@ -1,0 +1,89 @@
+"""The section on other systems that did the same work in the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchmarks.report import plots
+from benchmarks.report.tables import Cell, Column, Figure, Row, Section, Table, names
+
+MB = 1e6
+INDEX = {
+    "size": Column("corpus, about"),
+    "tokens": Column("tokens"),
+    "own_cpu_s": Column("own CPU", "s"),
+    "calls": Column("model calls"),
+    "prompt_tokens": Column("tokens in"),
+    "completion_tokens": Column("tokens out"),
+    "texts_embedded": Column("texts embedded"),
+    "disk_bytes": Column("disk", "MB"),
+    "rss_mb": Column("peak memory", "MB"),
+    "entities": Column("entities"),
+    "relations": Column("relations"),
+}
+USE = {
+    "size": Column("index, about"),
+    "open_own_cpu_s": Column("open, own CPU", "s"),
+    "ask_p50_ms": Column("retrieve p50", "ms"),
+    "ask_p95_ms": Column("retrieve p95", "ms"),
+    "context_chars": Column("context, characters"),
+    "new_tokens": Column("one more document, tokens"),
+    "add_own_cpu_s": Column("own CPU", "s"),
+    "add_calls": Column("model calls"),
+    "add_prompt_tokens": Column("tokens in"),
+}
+QUALITY = {
+    "set": Column("set"),
+    "questions": Column("questions"),
+    "budget": Column("budget, tokens"),
+    "coverage": Column("coverage", "%"),
+    "gold_recall": Column("needed documents", "%"),
+    "context_tokens": Column("context tokens"),
+}
+
+
+def peers(result: Row) -> Section:
+    """Other systems on the same corpus, with the same model server and embedder. Goals stand with the run's others."""
+    rows = [row for row in result["peers"] if "error" not in row]
+    scores = [{**row, **one} for row in rows if row["step"] == "quality" for one in row["quality"]]
+    cpu = "Own CPU: seconds of the system’s process, without those of asking the model server."
+    tables = [
+        _table("index", "Indexing", [row for row in rows if row["step"] == "index"], INDEX, cpu),
+        _table("use", "Opening, retrieving, one more document", [row for row in rows if row["step"] == "use"], USE, cpu),
+        _table("quality", "What retrieval returns at an equal budget", scores, QUALITY, "Coverage: the answer stands in the context."),
+    ]
+    failed = tuple((row["system"], row["step"], row.get("size"), row["error"]) for row in result["peers"] if "error" in row)
+    columns = (Column("system"), Column("step"), Column("size"), Column("why"))
+    tables += [Table("peers-failed", "Peers: not measured", columns, failed)] if failed else []
+    shown = tuple(table for table in tables if table.rows)
+    text = "Ratios within this run hold; absolute times are this machine’s. The model server answers at once, so model time is not in it."
+    return Section("Peers in the same run", text if shown else "", _growth([row for row in rows if row["step"] == "index"]), shown)
+
+
+def _table(step: str, title: str, rows: Sequence[Row], columns: Mapping[str, Column], note: str) -> Table:
+    shown = [name for name in columns if any(name in row for row in rows)]
+    cells = tuple((row["system"], *(_cell(name, row.get(name)) for name in shown)) for row in rows)
+    return Table(f"peers-{step}", f"Peers: {title.lower()}", (Column("system"), *(columns[name] for name in shown)), cells, note)
+
+
+def _cell(name: str, value: Any) -> Cell:
+    """A number; counts by kind of call are added up."""
+    if isinstance(value, Mapping):
+        return int(sum(value.values()))
+    found: Cell = value / MB if name == "disk_bytes" and value is not None else value
+    return found
+
+
+def _growth(rows: Sequence[Row]) -> tuple[Figure, ...]:
+    sizes = names(rows, "size")
+    panels = [
+        plots.Panel(
+            f"indexing about {int(size):,} tokens", "", {"": {row["system"]: row["own_cpu_s"] for row in rows if str(row["size"]) == size}}
+        )
+        for size in sizes
+    ]
+    if not panels:
+        return ()
+    panels[-1] = plots.Panel(panels[-1].title, "own CPU seconds", panels[-1].series)
+    return (Figure("peers", "CPU seconds to index, one run each; not a sample, so no interval.", plots.bars(panels)),)

@@ -1,0 +1,64 @@
+"""Sections on the rest: indexing, calibration of the gate, what was left out."""
+
+from __future__ import annotations
+
+from benchmarks.report import plots
+from benchmarks.report.tables import Column, Figure, Row, Section, Table
+
+CALIBRATION = "The gate’s scores: ROC"
+INDEX = {
+    "split": Column("split"),
+    "layout": Column("layout"),
+    "edge": Column("edge"),
+    "documents": Column("documents"),
+    "chunks": Column("chunks"),
+    "tokens": Column("tokens"),
+    "entities": Column("entities"),
+    "relations": Column("relations"),
+    "subgraphs": Column("subgraphs"),
+    "summaries": Column("summaries"),
+    "seconds": Column("seconds", "s"),
+    "model_tokens": Column("model tokens"),
+    "disk_bytes": Column("bytes on disk"),
+}
+
+
+def index(result: Row) -> Section:
+    """What each edge indexed, and what that took."""
+    rows = result["index"]
+    shown = [name for name in INDEX if any(row.get(name) is not None for row in rows)]
+    cells = tuple(tuple(row.get(name) for name in shown) for row in rows)
+    table = Table("index", "Indexing", tuple(INDEX[name] for name in shown), cells, "Wall seconds until the edge was indexed.")
+    return Section("Indexing", "", (), (table,) if rows else ())
+
+
+def calibration(result: Row) -> Section:
+    """How well each score of the gate tells a site's own questions from others, and what other thresholds would have done."""
+    if not (found := result.get("calibration")):
+        return Section(CALIBRATION)
+    curves = {curve["signal"]: curve["roc"] for curve in found["curves"] if curve["roc"]["points"]}
+    points = {
+        f"{name}, AUC {roc['auc']:.3f}": [(0.0, 0.0), *((at["within"], at["out"]) for at in roc["points"])] for name, roc in curves.items()
+    }
+    halves = [("chosen on", found["chosen"], found["chosen_on"]), ("checked on the other half", found["checked"], found["checked_on"])]
+    rows = tuple((half, n, *seen["thresholds"].values(), seen["within"], seen["out"]) for half, seen, n in halves if seen)
+    titles = [Column(name.replace("_", " ")) for name in found["chosen"]["thresholds"]]
+    columns = (Column("half"), Column("questions"), *titles, Column("sent, within", "%"), Column("sent, out of", "%"))
+    note = (
+        f"The thresholds that send most out-of-domain questions and at most {found['wanted_within']:.0%} of the others; not the run's own."
+    )
+    if not curves:
+        return Section(CALIBRATION, "", (), (Table("calibration", "Chosen thresholds", columns, rows, note),))
+    png = plots.curve(points, across="sent to the cloud, within domain", up="sent to the cloud, out of domain")
+    counts = next(iter(curves.values()))
+    caption = f"Each score alone, at every threshold (n = {counts['within']} within, {counts['out']} out of domain)."
+    return Section(
+        CALIBRATION, "", (Figure("calibration", caption, png),), (Table("calibration", "Chosen thresholds", columns, rows, note),)
+    )
+
+
+def skipped(result: Row) -> Section:
+    """What the run left out, and why."""
+    rows = [(str(row["what"]), str(row["why"])) for row in result.get("skipped", ())]
+    table = Table("skipped", "Left out", (Column("what"), Column("why")), tuple(rows))
+    return Section("Left out of this run", "", (), (table,) if rows else ())

@@ -1,0 +1,267 @@
+"""A run from its config to its result: splits, starts and stages in their order, all of it resumable."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+
+from benchmarks.cluster import Fleet
+from benchmarks.config import RunConfig, SplitConfig, digest
+from benchmarks.datasets import open_corpus, split_of, write_data
+from benchmarks.datasets.corpus import Corpus, lines_of
+from benchmarks.datasets.splits import ALL, stride
+from benchmarks.errors import BenchmarkError
+from benchmarks.journal import Journal
+from benchmarks.machine import code, machine, prompts, write_path
+from benchmarks.metrics.bertscore import BertScore, bertscore
+from benchmarks.peers.run import run_peers
+from benchmarks.records import Asking, Split
+from benchmarks.sharing import sharing_policy
+from benchmarks.stages import Progress, Task, Work
+from benchmarks.stages.answers import answers
+from benchmarks.stages.index import index
+from benchmarks.stages.judging import judging
+from benchmarks.stages.retrieval import retrieval
+from benchmarks.stages.routing import routing
+from benchmarks.stages.storage import storage
+from benchmarks.summary import summarise
+from benchmarks.systems import CENTRAL, Layout, Start, parsed_retrieval, system_named
+from shared.models.settings import ModelSettings
+
+HTTP_TIMEOUT = httpx.Timeout(120.0, connect=10.0)
+SIZE = "DGRAG_EDGE_SUBGRAPH_ENTITIES"
+BARE = "naive"  # a copy of a state from which all that is derived is gone
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Where a run's figures are, and what they are."""
+
+    file: Path
+    figures: dict[str, Any]
+
+
+class Runner:
+    """Makes one run. What it needs between starts is in the folder ``work``."""
+
+    def __init__(self, config: RunConfig, work: Path, progress: Progress) -> None:
+        self.config = config
+        self._work = work.resolve()
+        self._progress = progress
+
+    def run(self, out: Path) -> Result:
+        """Do what is left, and write the result. Raises BenchmarkError when it cannot be made."""
+        config = self.config
+        with locked(self._work), Journal(self._work / f"{config.name}-{config.key()}" / "journal.jsonl") as journal:
+            began = time.time()
+            journal.add("start", str(began), {"at": datetime.now(UTC).isoformat(timespec="seconds"), **code()})
+            corpora = {split.name: open_corpus(split, config.data.root) for split in config.split}  # what is missing is said first
+            gold = {name: {one.question_id: one.gold for one in corpus.questions()} for name, corpus in corpora.items()}
+            asyncio.run(self._services(corpora, journal))
+            rows = {stage: journal.rows(stage) for stage in ("index", "storage", "routing", "answers", "retrieval", "judging", "skipped")}
+            rows["peers"] = self._peers(journal, rows["skipped"])
+            journal.add("end", str(began), {"seconds": round(time.time() - began, 1)})
+            figures = summarise(rows, self._provenance(journal), gold=gold, bertscore=self._bertscore(rows))
+        return written(figures, rows["answers"], out / f"{config.name}.json")
+
+    async def _services(self, corpora: Mapping[str, Corpus], journal: Journal) -> None:
+        """All that needs the services."""
+        config = self.config
+        async with (
+            httpx.AsyncClient(timeout=HTTP_TIMEOUT, trust_env=False) as http,
+            Fleet(self._work, config.models.generator, http, config.environment) as fleet,
+        ):
+            for measured in config.split:
+                corpus = corpora[measured.name]
+                split = split_of(measured, corpus, seed=config.seed)
+                name = self._state_name(measured, corpus, split, journal)
+                data = self._work / "data" / name
+                files = [data / f"{edge}.jsonl" for edge in split.documents]
+                if not all(file.exists() for file in files):
+                    write_data(split, corpus, data)
+                states: dict[Layout, str] = {"edges": name, "central": f"{name}-{CENTRAL}"}
+                work = Work(config, measured, corpus, split, journal, fleet, http, self._progress, data, states)
+                for number, reason in enumerate(corpus.skipped()):
+                    note(journal, f"{measured.name}/{number}", {"what": f"a row of {measured.name}", "why": reason})
+                await self._stages(work)
+                await judging(work)
+
+    def _state_name(self, measured: SplitConfig, corpus: Corpus, split: Split, journal: Journal) -> str:
+        """The indexed state of a split. Runs that agree on what it depends on share it; one that goes on keeps what it began with."""
+        if not journal.done("state", measured.name):
+            made_of = {
+                "documents": split.documents,
+                "chars": {document.document_id: document.chars for document in corpus.documents()},
+                "entities": measured.subgraph_entities[0],
+                "environment": self.config.environment,
+                "written by": write_path(),
+            }
+            journal.add("state", measured.name, {"split": measured.name, "state": f"{measured.name}-{digest(made_of)}"})
+        return next(str(row["state"]) for row in journal.rows("state") if row["split"] == measured.name)
+
+    # ------------------------------------------------------------ stages
+
+    async def _stages(self, work: Work) -> None:
+        tasks = [task for task in self._tasks(work) if task.units]
+        layouts: dict[Layout, str] = {"edges": work.edges[0]}
+        if self._central(work):
+            layouts["central"] = CENTRAL
+        needed = {task.start.layout for task in tasks}
+        for layout, edge in layouts.items():
+            if layout in needed or not work.journal.done("index", f"{work.split.name}/{layout}/{edge}"):
+                await index(work, layout, self._environment(work, Start(layout)))
+        if work.measured.storage:
+            storage(work, work.states["edges"], work.measured.subgraph_entities[0])
+        for start in dict.fromkeys(task.start for task in tasks):
+            edges = work.edges if start.layout == "edges" else [CENTRAL]
+            name = await self._state(work, start)
+            self._progress.begin(f"{work.split.name}: start {start.layout} {' '.join(map('='.join, start.environment))}", 1)
+            cluster = await work.fleet.up(name, edges, self._environment(work, start))
+            for task in (task for task in tasks if task.start == start):
+                self._progress.begin(task.what, task.units)
+                await task.make(cluster)
+            await work.fleet.down()
+            if work.measured.storage and (size := dict(start.environment).get(SIZE)):
+                storage(work, name, int(size))
+
+    def _tasks(self, work: Work) -> Iterator[Task]:
+        """All that this split asks for, in an order that shares starts."""
+        measured = work.measured
+        if measured.routing:
+            for place, size in enumerate(measured.subgraph_entities):
+                yield routing(work, Start() if place == 0 else Start.of("edges", {SIZE: str(size)}, copy=f"subgraphs-{size}"), size)
+        for name in measured.systems:
+            yield answers(work, system_named(name), sampled(work, more=measured.more.get(name, 0)))
+        wanted = {question.question_id for question in work.questions()}
+        home = [asking for asking in work.split.asked if asking.scenario != "out" and asking.question.question_id in wanted]
+        for name in measured.retrieval:
+            yield retrieval(work, parsed_retrieval(name), home)
+
+    def _central(self, work: Work) -> bool:
+        """Whether the split asks for one index of everything."""
+        starts = [system_named(name).start for name in work.measured.systems]
+        starts += [parsed_retrieval(name).start for name in work.measured.retrieval]
+        return work.measured.storage or any(start.layout == "central" for start in starts)
+
+    def _environment(self, work: Work, start: Start) -> Mapping[str, str]:
+        policy = work.data / "policy.toml"
+        if not policy.exists():
+            lines = (line for edge in work.edges for _, line in lines_of(work.data / f"{edge}.jsonl"))
+            policy.write_text(sharing_policy(lines), encoding="utf-8")
+        return {SIZE: str(work.measured.subgraph_entities[0]), "DGRAG_EDGE_POLICY_FILE": str(policy), **dict(start.environment)}
+
+    async def _state(self, work: Work, start: Start) -> str:
+        """The state that a start works on: the indexed one, or a copy. Other sizes of subgraphs are made from a bare copy."""
+        indexed = work.states[start.layout]
+        if not start.copy:
+            return indexed
+        bare, name = f"{indexed}-{BARE}", f"{indexed}-{start.copy}"
+        if not work.fleet.state(bare).exists():
+            self._progress.begin(f"{work.split.name}: a copy without a graph", 1)
+            work.fleet.copy(indexed, f"{bare}-draft")
+            await work.fleet.up(f"{bare}-draft", work.edges, {"DGRAG_EDGE_STRATEGY": "naive"})
+            await work.fleet.down()
+            work.fleet.state(f"{bare}-draft").rename(work.fleet.state(bare))
+        if not work.fleet.state(name).exists():
+            work.fleet.copy(bare, name)
+        return name
+
+    # ------------------------------------------------------------ the result
+
+    def _peers(self, journal: Journal, skipped: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Other systems on the same corpus; where they cannot be had, the rest of the run still counts."""
+        if not self.config.peers.enabled:
+            return []
+
+        def told(what: str, done: int, total: int) -> None:
+            self._progress.begin(f"peers: {what}", total)
+            self._progress.at(done)
+
+        try:
+            return run_peers(self.config.peers, data=self.config.data.root, work=self._work / "peers", journal=journal, progress=told)
+        except BenchmarkError as error:
+            skipped.append({"what": "peers", "why": f"{error.message}: {error.next_step}"})
+            return []
+
+    def _bertscore(self, rows: Mapping[str, list[dict[str, Any]]]) -> BertScore | None:
+        model = self.config.metrics.bertscore
+        if not model or not rows["answers"]:
+            return None
+        self._progress.begin(f"BERTScore recall by {model}", 1)
+        score, why = bertscore(model)
+        if score is None:
+            rows["skipped"].append({"what": "BERTScore recall", "why": why})
+        return score
+
+    def _provenance(self, journal: Journal) -> dict[str, Any]:
+        starts = journal.rows("start")
+        return {
+            "name": self.config.name,
+            "config": self.config.model_dump(mode="json", exclude={"data"}),
+            "seed": self.config.seed,
+            "limit": self.config.limit,
+            **code(),
+            "commits": sorted({row["commit"] for row in starts}),  # several: it was resumed on other code
+            "started": starts[0]["at"],
+            "seconds": sum(row["seconds"] for row in journal.rows("end")),  # of the starts that ended by themselves
+            "starts": len(starts),
+            "machine": machine(),
+            "models": {"generator": self.config.models.generator, "embedder": ModelSettings().embedder},
+            "prompts": prompts(),
+        }
+
+
+def sampled(work: Work, *, more: int = 0) -> list[Asking]:
+    """The askings that get model answers: so many of each domain and scenario, evenly over its questions, at most the limit.
+
+    The same numbers within and out of domain are the same questions. ``more`` of them are asked beyond that sample, never instead.
+    """
+    seed, chosen = work.config.seed, list[Asking]()
+    for scenario, amount in (("within", work.measured.within), ("mixed", work.measured.within), ("out", work.measured.out)):
+        groups: dict[str, list[Asking]] = {}
+        for asking in work.split.asked:
+            if asking.scenario == scenario:
+                groups.setdefault(asking.question.domain, []).append(asking)
+        found = []
+        for group in groups.values():
+            first = stride(group, amount, seed=seed)
+            rest = [asking for asking in group if asking not in first]
+            found += [*first, *stride(rest, more, seed=seed)]
+        chosen += stride(found, work.config.limit or ALL, seed=seed)
+    return chosen
+
+
+def note(journal: Journal, key: str, row: Mapping[str, Any]) -> None:
+    """Say once that something was skipped, and why."""
+    if not journal.done("skipped", key):
+        journal.add("skipped", key, row)
+
+
+def written(figures: dict[str, Any], answers: Sequence[Mapping[str, Any]], file: Path) -> Result:
+    """Write the figures, and beside them all answers, which quote the data and are not for the repository."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(orjson.dumps(figures, option=orjson.OPT_INDENT_2))
+    file.with_suffix(".answers.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in answers))
+    return Result(file, figures)
+
+
+@contextmanager
+def locked(work: Path) -> Iterator[None]:
+    """One run at a time works in a folder. Raises BenchmarkError for the second."""
+    work.mkdir(parents=True, exist_ok=True)
+    with (work / "run.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BenchmarkError(f"another run works in {work}", next_step="wait for it, or give another folder with --work") from error
+        yield

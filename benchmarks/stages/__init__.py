@@ -1,0 +1,82 @@
+"""The parts of a run. Each says which units are left, and on which start of a cluster they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import httpx
+
+from benchmarks.cluster import Cluster, Fleet
+from benchmarks.config import RunConfig, SplitConfig
+from benchmarks.datasets.corpus import Corpus
+from benchmarks.journal import Journal
+from benchmarks.records import Question, Split
+from benchmarks.systems import Layout, Start
+
+T = TypeVar("T")
+
+
+class Progress(Protocol):
+    """Where a run tells how far it is."""
+
+    def begin(self, what: str, total: int) -> None:
+        """A stage of ``total`` units starts; the one before has ended."""
+
+    def at(self, done: int) -> None:
+        """So many of its units are done."""
+
+    def say(self, text: str) -> None:
+        """One line that stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One split of a run, and all that its stages need."""
+
+    config: RunConfig
+    measured: SplitConfig
+    corpus: Corpus
+    split: Split
+    journal: Journal
+    fleet: Fleet
+    http: httpx.AsyncClient
+    progress: Progress
+    data: Path  # folder with <edge>.jsonl
+    states: Mapping[Layout, str]  # name of the indexed state
+
+    @property
+    def edges(self) -> list[str]:
+        """Ids of the edges."""
+        return list(self.split.documents)
+
+    def homes(self) -> dict[str, str]:
+        """The edge of each document."""
+        return {document: edge for edge, documents in self.split.documents.items() for document in documents}
+
+    def questions(self) -> list[Question]:
+        """Each question once, as many as the run's limit."""
+        found = {asking.question.question_id: asking.question for asking in self.split.asked}
+        return spread(list(found.values()), self.config.limit or len(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Units that are left, all on one start."""
+
+    start: Start
+    what: str
+    units: int
+    make: Callable[[Cluster], Awaitable[None]]
+
+
+def spread(items: Sequence[T], most: int) -> list[T]:
+    """At most so many of the items, evenly over all of them.
+
+    >>> spread("abcdefg", 3), spread("ab", 3)
+    (['a', 'c', 'e'], ['a', 'b'])
+    """
+    kept = min(most, len(items))
+    return [items[place * len(items) // kept] for place in range(kept)]

@@ -1,0 +1,31 @@
+"""Each asking to one system; an error is a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from benchmarks.cluster import Cluster
+from benchmarks.records import Asking
+from benchmarks.stages import Task, Work
+from benchmarks.systems import Asker, System
+
+
+def answers(work: Work, system: System, askings: Sequence[Asking]) -> Task:
+    """Ask what has not been asked, one question at a time: nobody waits for another's tokens."""
+    left = [asking for asking in askings if not work.journal.done("answers", _key(work, system, asking))]
+
+    async def make(cluster: Cluster) -> None:
+        asker = Asker(system, work.split.name, cluster.edges, work.http)
+        for done, asking in enumerate(left, start=1):
+            row = await asker.answer(asking)
+            if row.error:
+                work.progress.say(f"{system.name}, {asking.edge}, {asking.question.question_id}: {row.error}")
+            work.journal.add("answers", _key(work, system, asking), asdict(row))
+            work.progress.at(done)
+
+    return Task(system.start, f"{work.split.name}: {system.name}", len(left), make)
+
+
+def _key(work: Work, system: System, asking: Asking) -> str:
+    return f"{work.split.name}/{asking.scenario}/{system.name}/{asking.edge}/{asking.question.question_id}"

@@ -1,0 +1,84 @@
+"""Documents to edges: an indexed state for each layout, made once and shared by all runs on the same split."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from benchmarks.cluster import Cluster
+from benchmarks.machine import code
+from benchmarks.stages import Work
+from benchmarks.systems import CENTRAL, Layout
+
+POLL_S = 1.0
+MARK = "indexed.json"  # in a state's folder: it is whole, and this is what it took
+
+
+async def index(work: Work, layout: Layout, environment: Mapping[str, str]) -> None:
+    """Index a layout unless that is done, and note what it took."""
+    name = work.states[layout]
+    mark = work.fleet.state(name) / MARK
+    if not mark.exists():
+        rows = await _indexed(work, layout, environment)
+        draft = mark.with_suffix(".tmp")
+        draft.write_bytes(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
+        draft.replace(mark)
+    for row in orjson.loads(mark.read_bytes()):
+        key = f"{work.split.name}/{layout}/{row['edge']}"
+        if not work.journal.done("index", key):
+            work.journal.add("index", key, {"split": work.split.name, "layout": layout, **row})
+
+
+async def _indexed(work: Work, layout: Layout, environment: Mapping[str, str]) -> list[dict[str, Any]]:
+    edges = work.edges if layout == "edges" else [CENTRAL]
+    workers = {"DGRAG_EDGE_WORKERS": str(max(1, (os.cpu_count() or 1) // len(edges)))}  # one edge alone would leave cores idle
+    cluster = await work.fleet.up(work.states[layout], edges, {**environment, **workers})
+    started = time.perf_counter()
+    total = sum(len(documents) for documents in work.split.documents.values())
+    work.progress.begin(f"{work.split.name}: index {layout}", total)
+    watching = asyncio.create_task(_watch(work, cluster))
+    try:
+        async with asyncio.TaskGroup() as group:
+            for edge in edges:
+                group.create_task(work.fleet.add(edge, work.data / f"{edge}.jsonl"))
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from failed
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+    seconds = time.perf_counter() - started
+    told = {edge: await work.fleet.status(url) for edge, url in cluster.edges.items()}
+    await work.fleet.down()
+    state = work.fleet.state(work.states[layout])
+    return [_row(edge, status, seconds, state / "edges" / edge) for edge, status in told.items()]
+
+
+async def _watch(work: Work, cluster: Cluster) -> None:
+    while True:
+        told = await asyncio.gather(*(work.fleet.status(url) for url in cluster.edges.values()), return_exceptions=True)
+        work.progress.at(sum(status["documents"].get("indexed", 0) for status in told if not isinstance(status, BaseException)))
+        await asyncio.sleep(POLL_S)
+
+
+def _row(edge: str, status: Mapping[str, Any], wall_seconds: float, folder: Path) -> dict[str, Any]:
+    return {
+        "edge": edge,
+        "documents": status["documents"].get("indexed", 0),
+        **{name: status[name] for name in ("chunks", "tokens", "entities", "relations", "subgraphs", "summaries")},
+        "seconds": status["busy_s"],  # the edges of a cluster share the machine's cores
+        "wall_seconds": round(wall_seconds, 1),  # of all edges together
+        "model_tokens": status["tokens_in"] + status["tokens_out"],
+        "disk_bytes": disk_bytes(folder),
+        "commit": code()["commit"],
+    }
+
+
+def disk_bytes(folder: Path) -> int:
+    """Bytes of all files below a folder."""
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())

@@ -1,0 +1,74 @@
+"""Stored answers, pair by pair, to a language model as judge (DGRAG Tables I–III)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from pydantic import TypeAdapter
+
+from benchmarks.datasets.splits import stride
+from benchmarks.judge import CRITERIA, Pair, judge
+from benchmarks.records import AnswerRow
+from benchmarks.stages import Work
+from shared.errors import ModelError
+from shared.models.build import build_generator, model_http
+from shared.models.settings import ModelSettings
+
+OURS = "dgrag"
+DEADLINE_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One unit: a pair, a criterion, an order."""
+
+    pair: Pair
+    criterion: str
+    ours_first: bool
+
+    @property
+    def key(self) -> str:
+        """Its name in the journal."""
+        ours, against, first = self.pair.ours, self.pair.theirs.system, "first" if self.ours_first else "second"
+        return f"{ours.split}/{ours.scenario}/{against}/{ours.edge}/{ours.question_id}/{self.criterion}/{first}"
+
+
+async def judging(work: Work) -> None:
+    """Judge what is left. What the model cannot judge is noted, with the reason, and not tried again."""
+    wanted = list(_verdicts(work)) if work.config.judge.pairs else []
+    left = [one for one in wanted if not work.journal.done("judging", one.key) and not work.journal.done("skipped", f"judging/{one.key}")]
+    if not left:
+        return
+    work.progress.begin(f"{work.split.name}: judge", len(left))
+    settings = ModelSettings(url=await work.fleet.model(), name=await work.fleet.model_name())
+    async with model_http(settings) as http:
+        generator = build_generator(settings, http)
+        for done, one in enumerate(left, start=1):
+            try:
+                row = await judge(generator, one.pair, one.criterion, ours_first=one.ours_first, deadline_s=DEADLINE_S)
+                work.journal.add("judging", one.key, asdict(row))
+            except ModelError as error:
+                work.journal.add("skipped", f"judging/{one.key}", {"what": f"judging {one.key}", "why": error.message})
+            work.progress.at(done)
+
+
+def _verdicts(work: Work) -> Iterator[Verdict]:
+    """For each scenario and baseline so many pairs, at regular distances; the criteria of one order in a row, as they share a prefix."""
+    for pairs in _pairs(work).values():
+        for pair in stride(pairs, work.config.judge.pairs, seed=work.config.seed):
+            for ours_first in (True, False):
+                yield from (Verdict(pair, criterion, ours_first) for criterion in CRITERIA)
+
+
+def _pairs(work: Work) -> dict[tuple[str, str], list[Pair]]:
+    """Dgrag's answers beside another system's to the same asking, by scenario and system."""
+    read = TypeAdapter(AnswerRow).validate_python
+    rows = [row for row in map(read, work.journal.rows("answers")) if row.split == work.split.name and not row.error]
+    ours = {(row.scenario, row.edge, row.question_id): row for row in rows if row.system == OURS}
+    found: dict[tuple[str, str], list[Pair]] = {}
+    for row in rows:
+        mine = ours.get((row.scenario, row.edge, row.question_id))
+        if row.system != OURS and mine is not None:
+            found.setdefault((row.scenario, row.system), []).append(Pair(mine, row))
+    return found

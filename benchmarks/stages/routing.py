@@ -1,0 +1,46 @@
+"""Summary matching alone, over all questions (DGRAG §IV-E1): no language model."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+
+from benchmarks.cluster import Cluster
+from benchmarks.records import Question, RoutingRow
+from benchmarks.stages import Task, Work
+from benchmarks.systems import Start
+
+
+def routing(work: Work, start: Start, subgraph_entities: int) -> Task:
+    """Match every question at every m where that is not done: who matches at m = 1 need not be the first of five."""
+    prefix = f"{work.split.name}/{subgraph_entities}"
+    homes = work.homes()
+    known = [question for question in work.questions() if question.gold]
+    keys = {f"{prefix}/{m}/{question.question_id}": (question, m) for question in known for m in work.measured.m}
+    left = {key: one for key, one in keys.items() if not work.journal.done("routing", key)}
+
+    async def make(cluster: Cluster) -> None:
+        for done, (key, (question, m)) in enumerate(left.items(), start=1):
+            row = await _matched(work, cluster, question, homes[question.gold[0]], m, subgraph_entities)
+            work.journal.add("routing", key, asdict(row))
+            work.progress.at(done)
+
+    return Task(start, f"{work.split.name}: routing, {subgraph_entities} entities a subgraph", len(left), make)
+
+
+async def _matched(work: Work, cluster: Cluster, question: Question, home: str, m: int, subgraph_entities: int) -> RoutingRow:
+    body = {"question": question.text, "m": m}
+    started = time.perf_counter()
+    response = await work.http.post(f"{cluster.cloud}/v1/match", json=body)
+    seconds = time.perf_counter() - started
+    matches = response.raise_for_status().json()["matches"]
+    return RoutingRow(
+        split=work.split.name,
+        subgraph_entities=subgraph_entities,
+        m=m,
+        question_id=question.question_id,
+        domain=home,
+        edges=tuple(match["edge"] for match in matches),
+        scores=tuple(match["score"] for match in matches),
+        seconds=seconds,
+    )

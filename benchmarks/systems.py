@@ -1,0 +1,170 @@
+"""The systems under test: how each is started, and how it is asked. Each strategy joins by one line of ``SYSTEMS``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import httpx
+
+from benchmarks.records import AnswerRow, Asking, Step
+from shared.wire import EVIDENCE_BUDGET_TOKENS
+
+Layout = Literal["edges", "central"]  # each domain at its edge, or all documents at one
+Mode = Literal["auto", "local", "cloud"]
+CENTRAL = "central"  # the edge of the layout that has one
+ANSWER_TIMEOUT_S = 400.0  # an edge gives up before
+OK = 200
+
+# DGRAG's gate without each of its parts; what a threshold cannot reach costs no call.
+NO_CONFIDENCE = {
+    "DGRAG_EDGE_MIN_NEARNESS": "-1",
+    "DGRAG_EDGE_MAX_UNKNOWN": "1",
+    "DGRAG_EDGE_MAX_REFUSALS": "1",
+    "DGRAG_EDGE_MIN_SUFFICIENCY": "0",
+}
+NO_SIMILARITY = {"DGRAG_EDGE_MIN_SIMILARITY": "0"}
+# A baseline writes one answer and nothing judges it; its best one, hence no temperature.
+ONE_ANSWER = NO_CONFIDENCE | NO_SIMILARITY | {"DGRAG_EDGE_SAMPLES": "1", "DGRAG_EDGE_TEMPERATURE": "0"}
+# What is measured, never what stops: all scores of the gate are taken, whatever they are.
+ALL_SIGNALS = NO_CONFIDENCE | {"DGRAG_EDGE_MIN_SUFFICIENCY": "1e-9", "DGRAG_EDGE_MIN_SIMILARITY": "1e-9"}
+# One index and a large model, which may read what the cloud's may (DGRAG §IV-B, Centralized RAG).
+LIKE_THE_CLOUD = {"DGRAG_EDGE_CONTEXT_TOKENS": str(EVIDENCE_BUDGET_TOKENS), "DGRAG_EDGE_SAMPLE_TOKENS": "160"}
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A way to start a cluster; equal ones share one start."""
+
+    layout: Layout = "edges"
+    copy: str = ""  # it works on its own copy of the indexed state, of this name; empty: on the state itself
+    environment: tuple[tuple[str, str], ...] = ()  # settings of the services, beside their defaults
+
+    @classmethod
+    def of(cls, layout: Layout = "edges", environment: Mapping[str, str] | None = None, *, copy: str = "") -> Start:
+        """With the settings in order, so that equal ones are equal."""
+        return cls(layout, copy, tuple(sorted((environment or {}).items())))
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One way to answer a question."""
+
+    name: str
+    start: Start = field(default_factory=Start)
+    mode: Mode = "auto"
+    gated: bool = False  # its gate's decision counts
+
+
+_ALL = (
+    System("naive", Start.of("edges", ONE_ANSWER | {"DGRAG_EDGE_STRATEGY": "naive"}, copy="naive"), mode="local"),
+    System("local", Start.of("edges", ONE_ANSWER), mode="local"),
+    System("cloud", mode="cloud"),
+    System("centralized", Start.of("central", ONE_ANSWER | LIKE_THE_CLOUD), mode="local"),
+    System("dgrag", gated=True),
+    System("dgrag-no-confidence", Start.of("edges", NO_CONFIDENCE), gated=True),
+    System("dgrag-no-similarity", Start.of("edges", NO_SIMILARITY), gated=True),
+    System("dgrag-no-batch", Start.of("edges", {"DGRAG_EDGE_SAMPLES": "1"}), gated=True),
+    System("dgrag-no-graph", Start.of("edges", {"DGRAG_EDGE_RETRIEVAL": "dense"}), gated=True),
+    System("gate-signals", Start.of("edges", ALL_SIGNALS), mode="local", gated=True),  # for `calibrate`
+)
+SYSTEMS: Mapping[str, System] = {system.name: system for system in _ALL}
+# What a name may change after a colon, as in "dgrag:match=0.3" (DGRAG Fig. 11).
+KNOBS = {"match": "DGRAG_CLOUD_MATCH_THRESHOLD", "evidence": "DGRAG_CLOUD_EVIDENCE_THRESHOLD", "samples": "DGRAG_EDGE_SAMPLES"}
+
+
+@dataclass(frozen=True, slots=True)
+class Retriever:
+    """One way to find evidence without a language model."""
+
+    name: str
+    start: Start
+    mode: Literal["local", "cloud"]
+
+
+def system_named(name: str) -> System:
+    """The system of a name; behind a colon, one setting of it. Raises ValueError that lists what there is.
+
+    >>> system_named("dgrag:match=0.3").start.environment
+    (('DGRAG_CLOUD_MATCH_THRESHOLD', '0.3'),)
+    """
+    plain, colon, setting = name.partition(":")
+    knob, _, value = setting.partition("=")
+    if plain not in SYSTEMS:
+        raise ValueError(f"there is no system {name!r}; there are {', '.join(SYSTEMS)}")
+    if not colon:
+        return SYSTEMS[plain]
+    if knob not in KNOBS or not value:
+        raise ValueError(f"{name!r} changes nothing that is known; a system may be followed by :{', :'.join(KNOBS)} with =VALUE")
+    system = SYSTEMS[plain]
+    start = Start.of(system.start.layout, {**dict(system.start.environment), KNOBS[knob]: value}, copy=system.start.copy)
+    return replace(system, name=name, start=start)
+
+
+def parsed_retrieval(name: str) -> Retriever:
+    """``centralized``, ``local`` or ``federated``, with a colon and the channels where not all are meant. Raises ValueError.
+
+    >>> parsed_retrieval("centralized:dense+lexical").start.environment
+    (('DGRAG_EDGE_RETRIEVAL', 'dense,lexical'),)
+    """
+    place, _, channels = name.partition(":")
+    if place not in {"centralized", "local", "federated"}:
+        raise ValueError(f"there is no retrieval {name!r}; there are centralized, local and federated, as in centralized:dense+lexical")
+    environment = {"DGRAG_EDGE_RETRIEVAL": channels.replace("+", ",")} if channels else {}
+    layout: Layout = "central" if place == "centralized" else "edges"
+    return Retriever(name, Start.of(layout, environment), "cloud" if place == "federated" else "local")
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """A system that runs: the one interface to all of them."""
+
+    system: System
+    split: str
+    urls: Mapping[str, str]  # by edge
+    http: httpx.AsyncClient
+
+    async def answer(self, asking: Asking) -> AnswerRow:
+        """Ask one question at one edge; what goes wrong is a row with its error."""
+        url = self.urls[CENTRAL if self.system.start.layout == "central" else asking.edge]
+        body = {"question": asking.question.text, "mode": self.system.mode}
+        started = time.perf_counter()
+        try:
+            said, error = read(await self.http.post(f"{url}/v1/query", json=body, timeout=ANSWER_TIMEOUT_S))
+        except httpx.HTTPError as problem:
+            said, error = {}, f"{type(problem).__name__}: {problem}"
+        return self._row(asking, said, round(time.perf_counter() - started, 3), error)
+
+    def _row(self, asking: Asking, said: Mapping[str, Any], seconds: float, error: str) -> AnswerRow:
+        gate = said.get("gate")
+        return AnswerRow(
+            split=self.split,
+            scenario=asking.scenario,
+            system=self.system.name,
+            edge=asking.edge,
+            question_id=asking.question.question_id,
+            question=asking.question.text,
+            references=asking.question.references,
+            answer=said.get("answer", ""),
+            answered=bool(said.get("answered", False)),
+            route=said.get("route", ""),
+            seconds=seconds,
+            escalated=self.system.gated and (gate or {}).get("decision") == "escalate",
+            gate=gate if self.system.gated else None,
+            steps=tuple(Step(**step) for step in said.get("trace", ())),
+            asked_edges=tuple(report["edge"] for report in said.get("edges", ()) if report["status"] != "skipped"),
+            error=error,
+        )
+
+
+def read(response: httpx.Response) -> tuple[Mapping[str, Any], str]:
+    """The JSON object of an answer and no error; or nothing, and the error in one line."""
+    try:
+        said = response.json()
+    except ValueError as problem:
+        return {}, f"{response.status_code}: {type(problem).__name__}: {problem}"
+    if not isinstance(said, dict):
+        return {}, f"{response.status_code}: not an answer"
+    return (said, "") if response.status_code == OK else ({}, f"{response.status_code} {said.get('code', '')}: {said.get('detail', '')}")

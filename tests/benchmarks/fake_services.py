@@ -1,0 +1,121 @@
+"""A cluster without processes: one HTTP server stands for the cloud and every edge, and knows who was asked what."""
+
+import itertools
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from benchmarks.cluster import Cluster
+
+STEP = {"step": "samples", "ms": 1.0, "calls": 1, "tokens_in": 100, "tokens_out": 10, "bytes_out": 0, "bytes_in": 0}
+ANSWER = {"answered": True, "route": "local", "trace": [STEP], "edges": []}
+
+
+class Services:
+    """What was started and asked, and how it is answered. Matches come in the order ``harbour, orchard``."""
+
+    def __init__(self):
+        self.starts = []  # (state, environment)
+        self.asked = []  # (path, body)
+        self.added = []  # (edge, documents)
+        self.copies = []
+        self.running = False
+        self.url = ""
+        self.verdict = "A"  # of the judge
+        self.gate = {"decision": "local"}
+        self.away = False  # the cloud
+        self.answers = itertools.repeat("In January.")
+
+    def said(self, path, body):
+        self.asked.append((path, body))
+        if path.endswith("/v1/match"):
+            return {"matches": [{"edge": edge, "summary_id": edge, "score": 0.5} for edge in ("harbour", "orchard")][: body["m"]]}
+        if path.endswith("/v1/retrieve"):
+            item = {"document": "d1", "text": "The dock is closed in January.", "score": 0.9}
+            reports = (
+                [{"edge": "orchard", "status": "answered"}, {"edge": "mill", "status": "skipped"}] if body.get("mode") == "cloud" else []
+            )
+            return {"evidence": [item, item], "facts": [], "edges": reports, "degraded": self.away, "reason": "away" if self.away else ""}
+        if path.endswith("/chat/completions"):
+            return {"choices": [{"message": {"content": self.verdict}}], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
+        return ANSWER | {"answer": next(self.answers), "gate": self.gate}
+
+    def fleet(self, work, generator, http, environment):
+        return FakeFleet(self, work)
+
+
+class FakeFleet:
+    """Implements what the runner uses of Fleet."""
+
+    def __init__(self, services, work):
+        self._services = services
+        self._work = work
+
+    async def __aenter__(self):
+        return self
+
+    async def __aexit__(self, *_):
+        self._services.running = False
+
+    def state(self, name):
+        return self._work / "clusters" / name
+
+    async def up(self, name, edges, environment):
+        self._services.starts.append((name, dict(environment)))
+        self._services.running = True
+        for edge in edges:
+            (self.state(name) / "edges" / edge).mkdir(parents=True, exist_ok=True)
+        (self.state(name) / "cloud").mkdir(parents=True, exist_ok=True)
+        (self.state(name) / "cloud" / "cloud.db").write_bytes(b"x" * 10)
+        return Cluster(f"{self._services.url}/cloud", {edge: f"{self._services.url}/{edge}" for edge in edges})
+
+    async def down(self):
+        self._services.running = False
+
+    async def add(self, edge, file):
+        self._services.added.append((edge, file.read_text().count("\n")))
+        (folder,) = [folder for folder in self._work.glob(f"clusters/*/edges/{edge}") if not (folder.parents[1] / "indexed.json").exists()]
+        (folder / "edge.db").write_bytes(b"x" * 100)
+
+    async def status(self, url):
+        counts = dict.fromkeys(("chunks", "tokens", "entities", "relations", "subgraphs", "summaries", "tokens_in", "tokens_out"), 1)
+        return {"documents": {"indexed": 2}, "busy_s": 1.5, **counts}
+
+    def copy(self, source, name):
+        self._services.copies.append((source, name))
+        self.state(name).mkdir(parents=True)
+
+    async def model(self):
+        return f"{self._services.url}/model"
+
+    async def model_name(self):
+        return "fake"
+
+
+@contextmanager
+def running_services():
+    """Services behind a real port."""
+    services = Services()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            said = json.dumps(services.said(self.path, body)).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        services.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield services
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,56 @@
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.metrics import bootstrap as module
+from benchmarks.metrics.bootstrap import bootstrap
+from benchmarks.records import Estimate
+
+SAMPLES = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30)
+
+
+def test_one_value_is_its_own_interval():
+    assert bootstrap([0.25], seed=1) == Estimate(0.25, 0.25, 0.25, 1)
+
+
+def test_the_interval_of_a_fair_coin_is_the_binomial_one():
+    """100 tosses, half of them heads: 1.96 * sqrt(0.25 / 100) = 0.098 to each side."""
+    estimate = bootstrap([0.0, 1.0] * 50, seed=0)
+    assert (estimate.mean, estimate.n) == (0.5, 100)
+    assert estimate.low == pytest.approx(0.402, abs=0.015)
+    assert estimate.high == pytest.approx(0.598, abs=0.015)
+
+
+def test_the_same_seed_gives_the_same_interval_and_another_one_another():
+    values = [0.1, 0.9, 0.4, 0.7, 0.2]
+    assert bootstrap(values, seed=3) == bootstrap(values, seed=3)
+    assert bootstrap(values, seed=3) != bootstrap(values, seed=4)
+
+
+def test_drawing_in_blocks_gives_what_drawing_at_once_gives(monkeypatch):
+    values = [0.1, 0.9, 0.4]
+    whole = bootstrap(values, seed=0)
+    monkeypatch.setattr(module, "BLOCK_CELLS", 7)
+    assert bootstrap(values, seed=0) == whole
+
+
+@pytest.mark.parametrize("values", [[], [math.nan], [1.0, math.inf]])
+def test_what_is_no_number_has_no_mean(values):
+    with pytest.raises(ValueError, match="finite numbers"):
+        bootstrap(values, seed=0)
+
+
+@settings(deadline=None)  # the machine is shared
+@given(SAMPLES)
+def test_the_interval_lies_within_the_values(values):
+    estimate = bootstrap(values, seed=0, resamples=50)
+    slack = 1e-9 * max(1.0, max(map(abs, values)))
+    assert min(values) - slack <= estimate.low <= estimate.high <= max(values) + slack
+
+
+def test_25_times_the_values_have_a_fifth_of_the_interval():
+    values = [0.0, 0.2, 0.3, 0.9, 1.0]
+    few, many = bootstrap(values, seed=0), bootstrap(values * 25, seed=0)
+    assert (many.high - many.low) / (few.high - few.low) == pytest.approx(1 / 5, abs=0.03)

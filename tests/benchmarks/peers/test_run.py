@@ -1,0 +1,110 @@
+import orjson
+import pytest
+
+from benchmarks.journal import Journal
+from benchmarks.peers import run
+from benchmarks.peers.corpus import write
+from benchmarks.peers.run import PeersConfig, figures, run_peers, units
+
+PASSAGE = "Osric Vale{n} leads Harrow Mill{n}. Harrow Mill{n} grinds corn for Ann Lister. The mill is old and nobody else inspects it."
+SMALL = {"sizes": [1000], "files": ["corpus.jsonl"], "questions": "questions.jsonl", "quality": "", "queries": 2, "new_tokens": 100}
+
+
+@pytest.fixture
+def data(tmp_path):
+    folder = tmp_path / "data"
+    (folder / "set").mkdir(parents=True)
+    rows = [{"doc_id": f"d{n}", "title": "", "text": PASSAGE.format(n=chr(97 + n % 26) + chr(97 + n // 26))} for n in range(60)]
+    rows = [{"doc_id": f"d{n}", "title": "", "text": PASSAGE.format(n=chr(97 + n % 26) + chr(97 + n // 26))} for n in range(60)]
+    write(folder / "corpus.jsonl", rows)
+    write(folder / "set" / "corpus.jsonl", rows[:9])
+    asked = {"answers": ["corn"], "gold_doc_ids": ["d1"]}
+    questions = [{"id": f"q{n}", "question": "Who leads Harrow Mill?"} | asked for n in range(5)]
+    write(folder / "questions.jsonl", questions)
+    write(folder / "set" / "questions.jsonl", questions[:1])
+    return folder
+
+
+def peers(config, data, tmp_path, told=lambda *_: None):
+    with Journal(tmp_path / "journal.jsonl") as journal:
+        return run_peers(PeersConfig(**config), data=data, work=tmp_path / "work", journal=journal, progress=told)
+
+
+def test_what_one_system_does_at_one_size_stands_together():
+    config = PeersConfig(systems=("dgrag", "lightrag"), sizes=(1000, 2000))
+    assert [unit.key for unit in units(config)][:4] == ["dgrag/index/1000", "dgrag/use/1000", "lightrag/index/1000", "lightrag/use/1000"]
+    assert [unit.key for unit in units(config)][-2:] == ["dgrag/quality/0", "lightrag/quality/0"]
+
+
+def test_the_clients_time_is_taken_from_every_meter():
+    row = figures(
+        {"cpu_s": 1.0, "client_cpu_s": 0.25, "add_cpu_s": 0.5, "add_client_cpu_s": 0.5, "ask_s": [[0.003, 0.001], [0.005, 0.001]]}
+    )
+    assert (row["own_cpu_s"], row["add_own_cpu_s"], row["ask_p50_ms"], row["ask_client_p50_ms"]) == (0.75, 0.0, 3.0, 1.0)
+    assert "ask_s" not in row
+
+
+@pytest.mark.model
+def test_our_edge_is_driven_through_cost_and_quality_and_never_twice(data, tmp_path, monkeypatch):
+    config = SMALL | {"systems": ["dgrag"], "quality": "set", "budgets": [500]}
+    told: list[tuple[str, int, int]] = []
+    rows = peers(config, data, tmp_path, lambda *said: told.append(said))
+    index, use, quality = rows[:3]
+    assert index["calls"]["extract"] == index["documents"]  # one chunk each
+    assert index["entities"] >= 3
+    assert index["prompt_tokens"]["extract"] > index["tokens"]
+    assert 0 < index["own_cpu_s"] < index["cpu_s"]
+    assert use["ask_texts_embedded"] >= 2  # one question at least
+    assert use["add_calls"]["extract"] == 1
+    assert use["context_chars"] > 100
+    assert quality["quality"][0]["coverage"] == quality["quality"][0]["gold_recall"] == 1.0
+    assert quality["calls"] == {}  # the product's default asks no model while it indexes
+    assert {row["goal"] for row in rows[3:]} == {"F1", "F3", "F4", "F5", "F6"}
+    assert told[-1] == ("peers", 3, 3)
+    monkeypatch.setattr(run, "model_server", None)  # a second run needs none
+    assert peers(config, data, tmp_path)[:3] == rows[:3]
+
+
+def test_a_system_that_fails_has_a_row_that_says_so_and_the_others_go_on(data, tmp_path, monkeypatch):
+    class Failed:
+        returncode, stdout = 1, b""
+
+    monkeypatch.setattr(run, "build_tokenizer", lambda _: run_tokenizer())
+    monkeypatch.setattr(run.subprocess, "run", lambda *_, **__: Failed)
+    monkeypatch.setattr(run, "model_server", served)
+    rows = peers(SMALL | {"systems": ["dgrag"]}, data, tmp_path)
+    assert [(row["step"], "status 1" in row["error"]) for row in rows] == [("index", True), ("use", True)]
+
+
+def run_tokenizer():
+    from shared.models.fake import WordTokenizer
+
+    return WordTokenizer()
+
+
+class served:  # noqa: N801 - stands for a function
+    def __init__(self, *_):
+        pass
+
+    def __enter__(self):
+        return "http://127.0.0.1:1"
+
+    def __exit__(self, *_):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.model
+@pytest.mark.data
+def test_the_real_peers_index_answer_and_take_one_more_document(data_folder, tmp_path):
+    """Makes both virtual environments: needs pip's package index."""
+    rows = peers({"sizes": [20_000], "queries": 3, "quality": ""}, data_folder, tmp_path)
+    found = {(row["system"], row["step"]): row for row in rows if row["step"] != "goal"}
+    assert [row for row in rows if "error" in row] == []
+    for system in ("dgrag", "lightrag", "nano-graphrag"):
+        assert found[system, "index"]["entities"] > 100
+        assert found[system, "index"]["calls"]["extract"] >= 20
+        assert found[system, "use"]["context_chars"] > 1000
+        assert found[system, "use"]["add_calls"]["extract"] >= 3
+    assert found["nano-graphrag", "index"]["calls"]["report"] > 0
+    assert orjson.dumps(rows)

@@ -1,0 +1,139 @@
+import re
+from html.parser import HTMLParser
+
+import orjson
+import pytest
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.report import chapter, compare, headlines, load, report
+
+VOID = {"meta", "img", "br"}
+
+
+class Balanced(HTMLParser):
+    """Fails where a tag is closed that is not the open one."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        self.open += [] if tag in VOID else [tag]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def sections(result):
+    return chapter(result).sections
+
+
+@pytest.fixture(scope="module")
+def written(result, journal, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    (folder / "invented.json").write_bytes(orjson.dumps(result))
+    (folder / "invented.answers.jsonl").write_bytes(b"\n".join(map(orjson.dumps, journal["answers"])))
+    report([folder / "invented.json"], folder / "out")
+    return folder
+
+
+def test_every_part_of_the_run_has_its_section(sections):
+    empty = [section.title for section in sections if not (section.tables or section.figures)]
+    assert empty == ["Thresholds (DGRAG Fig. 11)"]
+
+
+def test_the_page_is_whole_and_asks_nobody_for_anything(written):
+    html = (written / "out" / "index.html").read_text(encoding="utf-8")
+    parser = Balanced()
+    parser.feed(html)
+    assert parser.open == []
+    assert not re.search(r"(?:src|href)=\"(?!data:|#)", html)
+    assert "<script" not in html
+    assert "$" not in re.sub(r"base64,[^\"]*", "", html)
+
+
+def test_each_link_of_the_contents_leads_somewhere(written):
+    html = (written / "out" / "index.html").read_text(encoding="utf-8")
+    assert set(re.findall(r'href="#([^"]+)"', html)) == set(re.findall(r'<h3 id="([^"]+)"', html))
+
+
+def test_each_table_is_a_csv_and_each_figure_a_png_named_after_the_run(written, sections):
+    wanted = {f"{table.name}.csv" for part in sections for table in part.tables} | {
+        f"{figure.name}.png" for part in sections for figure in part.figures
+    }
+    assert {path.name for path in (written / "out").iterdir()} == wanted | {"index.html"}
+    assert all(name.startswith("invented-") for name in wanted)
+
+
+def test_names_of_files_are_names_of_one_table_each(sections):
+    names = [table.name for section in sections for table in section.tables]
+    assert len(set(names)) == len(names)
+
+
+def test_the_papers_figures_stand_beside_ours(sections):
+    tables = {table.name: table for section in sections for table in section.tables}
+    assert 0.708 in tables["invented-escalation"].rows[1]
+    assert 117.0 in tables["invented-storage"].rows[0]
+    assert 0.39 in next(row for row in tables["invented-tokens"].rows if row[1:3] == ("all", "dgrag"))
+    assert 0.688 in next(row for row in tables["invented-wins-domain-within"].rows if row[:2] == ("dgrag vs. naive", "comprehensiveness"))
+    assert ("BM25 (floor)", 0.592, 0.768, 0.9, 0.656, 0.936) in [row[:6] for row in tables["invented-retrieval-hotpotqa"].rows]
+
+
+def test_calls_of_a_peer_are_added_up_and_one_that_failed_is_named(sections):
+    tables = {table.name: table for section in sections for table in section.tables}
+    assert tables["invented-peers-index"].rows[0][:5] == ("dgrag", 100_000, 101_962, 0.44, 99)
+    assert tables["invented-peers-quality"].rows == (("dgrag", "hotpotqa", 1000, 0.8),)
+    assert tables["invented-peers-failed"].rows == (("nano-graphrag", "index", 100_000, "took more than 600 s"),)
+
+
+def test_headlines_are_the_goals_of_the_run(result):
+    found = {row[0]: row[-1] for row in headlines(result).rows}
+    assert found["cloud storage below centralised, split domain"] == "met"
+    assert found["F1: CPU s to index 100k tokens"] == "met"
+
+
+def test_an_empty_run_is_a_page_that_says_what_it_has_not(result, tmp_path):
+    bare = {part: [] for part in result} | {"run": {"name": "bare"}, "calibration": {}}
+    (tmp_path / "bare.json").write_bytes(orjson.dumps(bare))
+    html = report([tmp_path / "bare.json"], tmp_path / "out").read_text(encoding="utf-8")
+    assert "Not part of this run: Goals; Answers against references" in html
+
+
+def test_one_result_against_itself_differs_nowhere(written):
+    said = compare(written / "invented.json", written / "invented.json").splitlines()
+    assert {line.rpartition("  ")[2] for line in said[2:-1]} == {"no", "not known"}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"{", "is no JSON"), (b"[]", "it is no object"), (b"{}", "it lacks run")],
+)
+def test_a_file_that_is_no_result_is_named_with_the_next_step(tmp_path, content, said):
+    (tmp_path / "x.json").write_bytes(content)
+    with pytest.raises(BenchmarkError, match=said) as caught:
+        load(tmp_path / "x.json")
+    assert "NAME.json" in caught.value.next_step
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(BenchmarkError, match="cannot be read"):
+        load(tmp_path / "none.json")
+
+
+def test_two_results_of_one_name_are_not_put_on_one_page(written, tmp_path):
+    with pytest.raises(BenchmarkError, match="two results are named 'invented'"):
+        report([written / "invented.json"] * 2, tmp_path / "out")
+
+
+def test_runs_with_nothing_in_common_cannot_be_compared(written, result, tmp_path):
+    (tmp_path / "bare.json").write_bytes(orjson.dumps({part: [] for part in result} | {"run": {"name": "bare"}}))
+    with pytest.raises(BenchmarkError, match="in common"):
+        compare(written / "invented.json", tmp_path / "bare.json")
+
+
+def test_a_torn_line_of_answers_is_an_error_with_the_files_name(result, tmp_path):
+    (tmp_path / "a.json").write_bytes(orjson.dumps(result))
+    (tmp_path / "a.answers.jsonl").write_bytes(b'{"split"')
+    with pytest.raises(BenchmarkError, match="has a line that is no JSON"):
+        compare(tmp_path / "a.json", tmp_path / "a.json")

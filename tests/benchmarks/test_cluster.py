@@ -1,0 +1,95 @@
+import asyncio
+import signal
+import sys
+
+import httpx
+import pytest
+
+from benchmarks import cluster
+from benchmarks.cluster import Fleet, until
+from benchmarks.errors import BenchmarkError
+from tests.support.waiting import until as eventually
+
+
+@pytest.fixture
+async def http():
+    async with httpx.AsyncClient() as client:
+        yield client
+
+
+@pytest.fixture
+def dgrag(tmp_path, monkeypatch):
+    """Stand a script for the command: it writes its arguments and the settings that it sees, and ends as the test says."""
+
+    def install(script):
+        file = tmp_path / "dgrag.py"
+        file.write_text(f"import os, sys, time\n{script}\n")
+        monkeypatch.setattr(cluster, "DGRAG", (sys.executable, str(file)))
+
+    return install
+
+
+async def test_a_failed_verb_is_one_line_with_its_last_words(tmp_path, http, dgrag):
+    dgrag("sys.exit('dgrag: there is no model nonsense')")
+    fleet = Fleet(tmp_path, "nonsense", http, {})
+    with pytest.raises(BenchmarkError, match="`dgrag model` failed: dgrag: there is no model nonsense"):
+        await fleet.up("state", ["a"], {})
+
+
+async def test_settings_of_the_shell_do_not_reach_the_services_but_the_runs_own_do(tmp_path, http, dgrag, monkeypatch):
+    monkeypatch.setenv("DGRAG_EDGE_SAMPLES", "8")
+    monkeypatch.setenv("DGRAG_MODEL_DIR", "models")
+    log = tmp_path / "seen"
+    dgrag(f"open({str(log)!r}, 'w').write(repr({{k: v for k, v in os.environ.items() if k.startswith('DGRAG_')}})); sys.exit(1)")
+    fleet = Fleet(tmp_path, "http://127.0.0.1:1/v1", http, {"DGRAG_EDGE_SEED": "3"})
+    with pytest.raises(BenchmarkError):
+        await fleet.up("state", ["a"], {"DGRAG_EDGE_TOP_K": "5"})
+    seen = log.read_text()
+    assert "'DGRAG_EDGE_SEED': '3'" in seen
+    assert "'DGRAG_EDGE_TOP_K': '5'" in seen
+    assert "DGRAG_MODEL_DIR" in seen
+    assert "DGRAG_EDGE_SAMPLES" not in seen
+
+
+async def test_a_cancelled_verb_is_asked_to_stop_and_waited_for(tmp_path, http, dgrag):
+    begun, stopped = tmp_path / "begun", tmp_path / "stopped"
+    dgrag(
+        "import pathlib, signal\n"
+        f"signal.signal(signal.{signal.SIGTERM.name}, lambda *_: (pathlib.Path({str(stopped)!r}).touch(), sys.exit(0)))\n"
+        f"pathlib.Path({str(begun)!r}).touch()\nsignal.pause()"
+    )
+    fleet = Fleet(tmp_path, "http://127.0.0.1:1/v1", http, {})
+    work = asyncio.create_task(fleet.up("state", ["a"], {}))
+    await eventually(begun.exists)
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert stopped.exists()
+
+
+async def test_what_a_killed_run_left_is_stopped_first(tmp_path, http, dgrag):
+    log = tmp_path / "seen"
+    dgrag(f"open({str(log)!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')")
+    left = tmp_path / "clusters" / "domain-1"
+    left.mkdir(parents=True)
+    (left / "cluster.json").write_text("{}")
+    async with Fleet(tmp_path, "smoke", http, {}):
+        assert log.read_text() == f"down --state {left}\n"
+
+
+def test_a_copy_is_whole_or_not_there(tmp_path):
+    fleet = Fleet(tmp_path, "smoke", httpx.AsyncClient(), {})
+    (fleet.state("a") / "edges").mkdir(parents=True)
+    (fleet.state("a") / "edges" / "edge.db").write_text("x")
+    (fleet.state("a") / "cluster.json").write_text("{}")
+    fleet.copy("a", "b")
+    assert sorted(path.name for path in fleet.state("b").rglob("*")) == ["edge.db", "edges"]
+    assert not fleet.state("b.draft").exists()
+
+
+async def test_what_cannot_become_ready_is_not_waited_for():
+    async def never():
+        return False
+
+    with pytest.raises(BenchmarkError, match="the model server does not become ready"):
+        await until(never, what="the model server", alive=lambda: False)

@@ -1,0 +1,69 @@
+from pathlib import Path
+
+import pytest
+
+from benchmarks.config import RunConfig, load_config
+from benchmarks.errors import BenchmarkError
+
+SPLIT = """
+name = "trial"
+[[split]]
+name = "domain"
+kind = "domain"
+files = ["*.jsonl"]
+"""
+
+
+def loaded(tmp_path: Path, text: str) -> RunConfig:
+    file = tmp_path / "run.toml"
+    file.write_text(text)
+    return load_config(file)
+
+
+def shipped() -> list[Path]:
+    return sorted((Path(__file__).parents[2] / "benchmarks" / "configs").glob("*.toml"))
+
+
+@pytest.mark.parametrize("file", shipped(), ids=lambda file: file.stem)
+def test_a_shipped_config_can_be_read_and_is_named_as_its_file(file):
+    assert load_config(file).name == file.stem
+
+
+def test_a_split_has_the_papers_defaults(tmp_path):
+    split = loaded(tmp_path, SPLIT).split[0]
+    assert (split.m, split.subgraph_entities, split.within) == ((1, 2, 3, 5, 10), (40,), 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (SPLIT + 'systems = ["dgrag", "oracle"]', "there is no system 'oracle'; there are naive"),
+        (SPLIT + 'systems = ["dgrag:colour=red"]', "changes nothing that is known"),
+        (SPLIT + 'retrieval = ["everywhere"]', "there is no retrieval 'everywhere'"),
+        (SPLIT + "within = -2", "split.0.domain.within"),
+        (SPLIT + "edges = 3", "Extra inputs are not permitted"),
+        (SPLIT.replace('"domain"\nfiles', '"random"\nfiles'), "'domain', 'mixed', 'federated'"),
+        (SPLIT + SPLIT.replace('name = "trial"', ""), "two splits have one name"),
+        ('name = "trial"\n[environment]\nPATH = "x"', "environment"),
+        ("name = ", "is no TOML"),
+        ("", "name: Field required"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(tmp_path, text, told):
+    with pytest.raises(BenchmarkError) as error:
+        loaded(tmp_path, text)
+    assert told in error.value.message
+    assert "run.toml" in error.value.message
+    assert error.value.next_step
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(BenchmarkError, match=r"nowhere\.toml cannot be read"):
+        load_config(tmp_path / "nowhere.toml")
+
+
+def test_the_key_follows_what_is_asked_and_not_where_the_data_lies(tmp_path):
+    config = loaded(tmp_path, SPLIT)
+    assert config.key() == loaded(tmp_path, SPLIT + '[data]\nroot = "elsewhere"').key()
+    assert config.key() != config.model_copy(update={"seed": 8}).key()
+    assert config.key() != config.model_copy(update={"limit": 3}).key()

@@ -1,0 +1,68 @@
+import json
+import sys
+
+import pytest
+
+from benchmarks.__main__ import main
+
+
+def ended(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["benchmarks", *map(str, words)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    return end.value.code
+
+
+def run_file(tmp_path, text):
+    file = tmp_path / "run.toml"
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('name = "a"\n[[split]]\nname = "d"\nkind = "domain"\nfiles = ["x"]\nsystems = ["oracle"]', "there is no system 'oracle'"),
+        ('name = "a"\n[[split]]\nname = "d"\nkind = "odd"\nfiles = ["x"]', "'domain', 'mixed', 'federated'"),
+        ('name = "a"\n[data]\nroot = "DATA"\n[[split]]\nname = "d"\nkind = "federated"\nset = "multihop/none"', "none"),
+        ('name = "a"\n[data]\nroot = "DATA"\n[[split]]\nname = "d"\nkind = "domain"\nfiles = ["*.jsonl"]', "*.jsonl"),
+        ('name = "a"\n[data]\nroot = "DATA/away"\n[[split]]\nname = "d"\nkind = "domain"\nfiles = ["*.jsonl"]', "away"),
+    ],
+)
+def test_what_cannot_be_run_ends_with_one_and_a_clear_line(tmp_path, monkeypatch, capsys, text, told):
+    file = run_file(tmp_path, text.replace("DATA", str(tmp_path)))
+    assert ended(monkeypatch, "run", file, "--work", tmp_path / "work", "--out", tmp_path / "out") == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("error: ")
+    assert told in lines[0]
+    assert lines[1].startswith("  next: ")
+    assert len(lines) == 2
+
+
+def test_wrong_usage_ends_with_two(monkeypatch, capsys):
+    assert ended(monkeypatch, "run") == 2
+    assert ended(monkeypatch, "fly") == 2
+
+
+def test_a_result_without_answers_cannot_be_calibrated(tmp_path, monkeypatch, capsys):
+    result = tmp_path / "paper.json"
+    result.write_text("{}")
+    assert ended(monkeypatch, "calibrate", result) == 1
+    assert "paper.answers.jsonl cannot be read" in capsys.readouterr().err
+
+
+def answer(scenario, nearness, number):
+    confidence = {"refusals": 0, "samples": 5, "sufficiency": 0.9, "threshold": 0.6, "nearness": nearness, "min_nearness": 0.45}
+    gate = {"decision": "local", "reason": "", "confidence": confidence, "similarity": None, "samples": [], "selected": 0}
+    named = {"split": "domain", "scenario": scenario, "system": "dgrag", "edge": "a", "question_id": f"{scenario}{number}", "question": "?"}
+    said = {"references": ["x"], "answer": "x", "answered": True, "route": "local", "seconds": 1.0, "escalated": False, "gate": gate}
+    return named | said | {"steps": [], "asked_edges": [], "error": ""}
+
+
+def test_a_result_with_answers_is_calibrated_from_the_file_beside_it(tmp_path, monkeypatch, capsys):
+    rows = [answer("within", 0.8 + number / 100, number) for number in range(4)]
+    rows += [answer("out", 0.1 + number / 100, number) for number in range(4)]
+    (tmp_path / "paper.json").write_text("{}")
+    (tmp_path / "paper.answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert ended(monkeypatch, "calibrate", tmp_path / "paper.json") == 0
+    assert "AUC" in capsys.readouterr().out

@@ -1,0 +1,275 @@
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import orjson
+import pytest
+
+from benchmarks import runner
+from benchmarks.__main__ import main
+from benchmarks.config import JudgeConfig, RunConfig
+from benchmarks.errors import BenchmarkError
+from benchmarks.runner import Runner, locked
+from benchmarks.stages import spread
+from tests.benchmarks.fake_services import running_services
+
+
+class Quiet:
+    """A progress board that may interrupt: after ``units`` of them, as Ctrl-C does."""
+
+    def __init__(self, units=10**6):
+        self.left = units
+        self.begun = []
+
+    def begin(self, what, total):
+        self.begun.append((what, total))
+
+    def at(self, done):
+        self.left -= bool(done)
+        if self.left <= 0:
+            raise KeyboardInterrupt
+
+    def say(self, text):
+        raise AssertionError(text)
+
+
+@pytest.fixture
+def services(monkeypatch):
+    with running_services() as found:
+        monkeypatch.setattr(runner, "Fleet", found.fleet)
+        monkeypatch.setattr(runner, "write_path", lambda: "the same code all the time")
+        yield found
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Two domains, each with two documents of two questions."""
+    for domain in ("harbour", "orchard"):
+        rows = [
+            {"input": f"{domain} {book} {number}?", "answers": ["In January."], "context": f"Text of {domain} {book}.", "label": domain}
+            | {"context_id": f"{domain}{book}", "_id": f"{domain}{book}{number}", "length": 3, "meta": {"title": ""}}
+            for book in range(2)
+            for number in range(2)
+        ]
+        (tmp_path / "data").mkdir(exist_ok=True)
+        (tmp_path / "data" / f"{domain}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path / "data"
+
+
+def config(data, **changes):
+    split = {"name": "domain", "kind": "domain", "files": ["*.jsonl"], "m": [1, 2]} | changes
+    return RunConfig.model_validate({"name": "trial", "data": {"root": data}, "split": [split]})
+
+
+def noted(work, stage):
+    (journal,) = work.glob("trial-*/journal.jsonl")
+    return [unit["row"] for unit in map(orjson.loads, journal.read_bytes().splitlines()) if unit["stage"] == stage]
+
+
+EVERYTHING = {
+    "within": 1,
+    "out": 1,
+    "systems": ["dgrag", "cloud", "local", "naive", "centralized"],
+    "routing": True,
+    "subgraph_entities": [40, 80],
+    "storage": True,
+    "retrieval": ["local", "centralized"],
+}
+
+
+def test_a_run_asks_every_system_the_same_questions_and_writes_figures_without_texts(tmp_path, data, services):
+    result = Runner(config(data, **EVERYTHING), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    assert result.file == tmp_path / "out" / "trial.json"
+    figures = orjson.loads(result.file.read_bytes())
+    assert {(row["system"], row["scenario"]) for row in figures["systems"]} >= {
+        (system, scenario) for system in EVERYTHING["systems"] for scenario in ("within", "out")
+    }
+    assert all(row["errors"] == 0 and row["metrics"]["rouge_l_recall"]["mean"] == 1.0 for row in figures["systems"])
+    assert "harbour 0 0?" not in result.file.read_text()
+    rows = [orjson.loads(line) for line in result.file.with_suffix(".answers.jsonl").read_bytes().splitlines()]
+    asked = {system: {(row["question_id"], row["edge"]) for row in rows if row["system"] == system} for system in EVERYTHING["systems"]}
+    assert set(map(len, asked.values())) == {4}
+    assert len({frozenset(pairs) for pairs in asked.values()}) == 1
+    assert {row["edge"] for row in rows if row["scenario"] == "out" and row["question_id"].startswith("harbour")} == {"orchard"}
+    assert not services.running
+
+
+def test_questions_within_and_out_of_domain_are_the_same_ones(tmp_path, data, services):
+    Runner(config(data, within=1, out=1, systems=["dgrag"]), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    asked = Counter(body["question"] for path, body in services.asked if path.endswith("/v1/query"))
+    assert sorted(asked.values()) == [2, 2]
+
+
+def test_systems_with_equal_settings_share_a_start_and_a_copy_keeps_the_index_whole(tmp_path, data, services):
+    Runner(config(data, **EVERYTHING), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    names = [name.partition("-")[2].partition("-")[2] for name, _ in services.starts]  # without split and hash
+    # both layouts are indexed; routing, dgrag, cloud and retrieval share a start; a bare copy; 80 entities; local; naive; central twice
+    assert names == ["", "central", "", "naive-draft", "subgraphs-80", "", "naive", "central", "central"]
+    assert [(source.count("-"), name.rpartition("-")[2]) for source, name in services.copies] == [(1, "draft"), (2, "80")]
+
+
+def test_every_start_lets_all_labels_of_the_data_leave(tmp_path, data, services):
+    Runner(config(data, routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    (policy,) = {environment["DGRAG_EDGE_POLICY_FILE"] for _, environment in services.starts}
+    assert '"harbour" = "full"' in Path(policy).read_text()
+
+
+def test_routing_is_measured_for_every_question_at_each_m(tmp_path, data, services):
+    figures = Runner(config(data, routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    rows = {row["m"]: row for row in figures["routing"]}
+    assert rows[1]["hit"]["n"] == 8
+    assert rows[1]["hit"]["mean"] == 0.5  # the fake matches harbour first
+    assert rows[2]["hit"]["mean"] == rows[2]["any_mismatch"]["mean"] == 1.0
+    assert [body["m"] for path, body in services.asked] == [1, 2] * 8
+
+
+def test_storage_is_the_stopped_clouds_bytes_against_the_central_edges(tmp_path, data, services):
+    figures = Runner(config(data, storage=True), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    (row,) = figures["storage"]
+    assert (row["cloud_bytes"], row["centralised_bytes"], row["ratio"]) == (10, 100, 10.0)
+
+
+def test_retrieval_is_measured_on_all_questions_and_counts_a_document_once(tmp_path, data, services):
+    Runner(config(data, retrieval=["local"]), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    rows = noted(tmp_path / "work", "retrieval")
+    assert len(rows) == 8
+    assert rows[0]["found"] == ["d1"]
+    assert rows[0]["covered"]
+    assert 5 < rows[0]["context_tokens"] < 30
+
+
+def test_federated_retrieval_notes_whom_the_cloud_asked(tmp_path, data, services):
+    Runner(config(data, retrieval=["federated"]), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    assert {tuple(row["asked_edges"]) for row in noted(tmp_path / "work", "retrieval")} == {("orchard",)}
+
+
+def test_a_site_that_answered_alone_has_not_retrieved_from_the_federation(tmp_path, data, services):
+    services.away = True
+    figures = Runner(config(data, retrieval=["federated"]), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    assert figures["retrieval"][0]["errors"] == 8
+
+
+def test_a_limit_bounds_askings_and_questions(tmp_path, data, services):
+    limited = config(data, within=-1, systems=["dgrag"], routing=True).model_copy(update={"limit": 3})
+    Runner(limited, tmp_path / "work", Quiet()).run(tmp_path / "out")
+    kinds = Counter(path.rpartition("/")[2] for path, _ in services.asked)
+    assert kinds == {"match": 6, "query": 3}  # three questions at two m
+
+
+def test_a_system_may_be_asked_more_than_the_others_and_never_other_questions_instead(tmp_path, data, services):
+    asked = config(data, within=1, systems=["dgrag", "local"], more={"dgrag": 1})
+    rows = Runner(asked, tmp_path / "work", Quiet()).run(tmp_path / "out").file.with_suffix(".answers.jsonl").read_text().splitlines()
+    by_system = {name: {row["question_id"] for row in map(json.loads, rows) if row["system"] == name} for name in ("dgrag", "local")}
+    assert by_system["local"] < by_system["dgrag"]
+    assert len(by_system["dgrag"]) == 2 * len(by_system["local"])
+
+
+@pytest.mark.parametrize("units", [1, 3, 9, 14, 20])
+def test_an_interrupted_run_goes_on_and_does_no_unit_twice(tmp_path, data, services, units):
+    whole = Runner(config(data, **EVERYTHING), tmp_path / "whole", Quiet()).run(tmp_path / "out-1")
+    before = Counter((path.rpartition("/")[2], body["question"]) for path, body in services.asked)
+    services.asked.clear()
+    with pytest.raises(KeyboardInterrupt):
+        Runner(config(data, **EVERYTHING), tmp_path / "work", Quiet(units)).run(tmp_path / "out-2")
+    assert not services.running
+    assert not (tmp_path / "out-2").exists()
+    resumed = Runner(config(data, **EVERYTHING), tmp_path / "work", Quiet()).run(tmp_path / "out-2")
+    assert Counter((path.rpartition("/")[2], body["question"]) for path, body in services.asked) == before
+    same = [
+        [{key: value for key, value in row.items() if key != "ms"} for row in figures[part]]
+        for figures in (whole.figures, resumed.figures)
+        for part in ("routing", "tokens", "storage")
+    ]
+    assert same[:3] == same[3:]
+
+
+def test_a_finished_run_starts_nothing_again(tmp_path, data, services):
+    first = Runner(config(data, **EVERYTHING), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    starts, asked = len(services.starts), len(services.asked)
+    second = Runner(config(data, **EVERYTHING), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    assert (len(services.starts), len(services.asked)) == (starts, asked)
+    assert first.figures["systems"] == second.figures["systems"]
+    assert second.figures["run"]["starts"] == 2
+
+
+def judged(data):
+    return config(data, within=1, out=1, systems=["dgrag", "local"]).model_copy(update={"judge": JudgeConfig(pairs=1)})
+
+
+def test_a_judge_that_always_says_the_first_finds_no_winner_and_all_of_the_bias(tmp_path, data, services):
+    services.answers = iter(f"In January {number}." for number in range(100))  # no two alike, so that the judge is asked
+    figures = Runner(judged(data), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    assert {(row["scenario"], row["criterion"]) for row in figures["wins"]} >= {("within", "overall"), ("out", "diversity")}
+    assert {row["win"]["mean"] for row in figures["wins"]} == {0.5}
+    assert sum(path.endswith("/chat/completions") for path, _ in services.asked) == 2 * 4 * 2  # scenarios, criteria, orders
+
+
+def test_what_the_judge_cannot_judge_is_left_out_with_the_reason_and_not_asked_again(tmp_path, data, services):
+    services.answers, services.verdict = iter(f"In January {number}." for number in range(100)), "neither"
+    figures = Runner(judged(data), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    assert figures["wins"] == []
+    assert "neither A nor B" in figures["skipped"][0]["why"]
+    asked = len(services.asked)
+    Runner(judged(data), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    assert len(services.asked) == asked
+
+
+def test_another_run_on_the_same_split_uses_its_index_again(tmp_path, data, services):
+    Runner(config(data, routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    added = len(services.added)
+    result = Runner(config(data, within=1, systems=["dgrag"]), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    assert len(services.added) == added == 2
+    assert {row["edge"] for row in result.figures["index"]} == {"harbour", "orchard"}
+
+
+def test_where_a_result_comes_from_is_in_it(tmp_path, data, services):
+    told = Runner(config(data, routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out").figures["run"]
+    assert {
+        "name",
+        "config",
+        "seed",
+        "limit",
+        "commit",
+        "dirty",
+        "started",
+        "seconds",
+        "machine",
+        "models",
+        "prompts",
+        "version",
+    } <= told.keys()
+    assert told["config"]["split"][0]["name"] == "domain"
+
+
+def test_data_that_is_missing_is_said_before_anything_starts(tmp_path, data, services):
+    with pytest.raises(BenchmarkError, match="nothing"):
+        Runner(config(data, files=["nothing.jsonl"]), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    assert services.starts == []
+
+
+def test_a_config_is_calibrated_by_a_run_of_its_own(tmp_path, data, services, monkeypatch, capsys):
+    seen = {"refusals": 0, "samples": 5, "sufficiency": 0.9, "threshold": 0.6, "nearness": 0.8, "min_nearness": -1.0}
+    services.gate = {"decision": "local", "confidence": seen, "similarity": {"mean": 0.7}}
+    file = tmp_path / "run.toml"
+    split = 'name = "domain"\nkind = "domain"\nfiles = ["*.jsonl"]\nwithin = -1\nout = -1\nsystems = ["cloud"]'
+    file.write_text(f'name = "trial"\n[data]\nroot = "{data}"\n[[split]]\n{split}')
+    places = ["--work", tmp_path / "work", "--out", tmp_path / "out"]
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "calibrate", *map(str, [file, *places])])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 0
+    assert "AUC" in capsys.readouterr().out
+    environment = services.starts[-1][1]
+    assert environment["DGRAG_EDGE_MIN_NEARNESS"] == "-1"  # nothing stops before its scores are taken
+    assert len([path for path, _ in services.asked if path.endswith("/v1/query")]) == 16
+
+
+def test_two_runs_do_not_work_in_one_folder(tmp_path):
+    with locked(tmp_path), pytest.raises(BenchmarkError, match="another run works"), locked(tmp_path):
+        pass
+
+
+def test_a_spread_covers_the_whole():
+    assert spread(range(10), 5) == [0, 2, 4, 6, 8]
+    assert spread([], 3) == []

@@ -1,0 +1,149 @@
+from dataclasses import asdict
+
+import orjson
+import pytest
+
+from benchmarks.records import AnswerRow, Judgement, RetrievalRow, RoutingRow, Step
+from benchmarks.summary import measured, ratio, scored, summarise
+
+RUN = {"name": "run", "seed": 1, "config": {}}
+WORDS = "one two three four"
+
+
+def answer(system="dgrag", *, scenario="within", question="q1", said=WORDS, cloud_tokens=0, error="", route="local"):
+    steps = (
+        Step("samples", 1000.0, 1, 100, 10, 0, 0),
+        *([Step("cloud: generate", 500.0, 1, cloud_tokens, 5, 0, 0)] if cloud_tokens else []),
+    )
+    escalated = cloud_tokens > 0 and system == "dgrag"
+    row = AnswerRow("s", scenario, system, "e", question, "?", (WORDS,), said, True, route, 2.0, escalated, None, steps, (), error)
+    return asdict(row)
+
+
+def summary(**rows):
+    return summarise(rows, RUN)
+
+
+def system(result, name, scenario="within"):
+    return next(row for row in result["systems"] if (row["system"], row["scenario"]) == (name, scenario))
+
+
+def test_an_answer_is_measured_against_its_first_reference():
+    found = measured(answer(said="one two"))
+    assert (found["rouge_l_recall"], found["em"], found["answered"], found["edge_tokens_in"]) == (0.5, 0.0, 1.0, 100)
+
+
+def test_a_failed_question_is_an_empty_answer_and_has_no_costs():
+    found = measured(answer(error="504"))
+    assert (found["rouge_l_recall"], found["answered"]) == (0.0, 0.0)
+    assert "seconds" not in found
+
+
+def test_failures_pull_quality_down_and_leave_the_time_as_it_is():
+    row = system(summary(answers=[answer(), answer(question="q2", error="504")]), "dgrag")
+    assert row["errors"] == 1
+    assert (row["metrics"]["rouge_l_recall"]["mean"], row["metrics"]["rouge_l_recall"]["n"]) == (0.5, 2)
+    assert (row["metrics"]["seconds"]["mean"], row["metrics"]["seconds"]["n"]) == (2.0, 1)
+
+
+def test_a_question_without_reference_has_no_quality():
+    assert "rouge_l_recall" not in measured(answer() | {"references": ()})
+
+
+def test_scenarios_are_also_put_together():
+    result = summary(answers=[answer(), answer(scenario="out", said="one")])
+    assert system(result, "dgrag", "all")["metrics"]["rouge_l_recall"]["mean"] == pytest.approx(0.625)
+
+
+def test_one_scenario_alone_is_not_shown_twice():
+    assert [row["scenario"] for row in summary(answers=[answer()])["systems"]] == ["within"]
+
+
+def test_bertscore_is_asked_for_all_answers_at_once_and_a_failure_scores_nothing():
+    asked = []
+    rows = scored([answer(), answer(question="q2", error="504")], lambda answers, references: asked.append(answers) or [0.9, 0.8])
+    assert [row["values"]["bertscore_recall"] for row in rows] == [0.9, 0.0]
+    assert len(asked) == 1
+
+
+def test_the_share_of_cloud_tokens_is_that_of_sums_over_questions_that_both_answered():
+    """dgrag sends 300 + 0 tokens for q1 and q2; centralised reads 100 each (all its tokens are the cloud's); q3 is dgrag's alone."""
+    answers = [answer(question="q1", cloud_tokens=300), answer(question="q2"), answer(question="q3", cloud_tokens=999)]
+    answers += [answer("centralized", question="q1"), answer("centralized", question="q2")]
+    shares = {row["system"]: row["cloud_tokens_share_of_centralised"] for row in summary(answers=answers)["tokens"]}
+    assert (shares["dgrag"]["mean"], shares["dgrag"]["n"]) == (1.5, 2)
+    assert shares["centralized"]["mean"] == 1.0
+
+
+def test_differences_pair_the_same_questions():
+    answers = [answer(said="one two"), answer("local", said="one"), answer("local", question="other", said=WORDS)]
+    (row,) = [row for row in summary(answers=answers)["differences"] if row["metric"] == "rouge_l_recall"]
+    assert (row["against"], row["difference"]["mean"], row["difference"]["n"]) == ("local", 0.25, 1)
+
+
+def test_components_are_means_over_the_answers_of_a_route():
+    answers = [
+        answer(question="q1", cloud_tokens=40, route="cloud"),
+        answer(question="q2", cloud_tokens=60, route="cloud"),
+        answer(question="q3"),
+    ]
+    rows = {(row["route"], row["step"]): row for row in summary(answers=answers)["components"]}
+    assert rows["cloud", "cloud generation"]["tokens_in"]["mean"] == 50
+    assert ("local", "cloud generation") not in rows
+
+
+def test_routing_is_read_at_each_m_that_was_recorded():
+    rows = [asdict(RoutingRow("s", 40, m, "q", "a", ("b", "a", "a")[:m], (0.9, 0.8, 0.7)[:m], 0.005)) for m in (1, 2, 3)]
+    found = {
+        row["m"]: (row["hit"]["mean"], row["any_mismatch"]["mean"], row["right_share"]["mean"]) for row in summary(routing=rows)["routing"]
+    }
+    assert found == {1: (0.0, 1.0, 0.0), 2: (1.0, 1.0, 0.5), 3: (1.0, 1.0, pytest.approx(2 / 3))}
+
+
+def test_recall_counts_questions_whose_needed_documents_are_known_and_coverage_those_with_an_answer():
+    row = RetrievalRow("s", "federated", "e", "q1", ("x", "g1"), True, 900, 0.05, ("a", "b"))
+    rows = [asdict(row), asdict(row) | {"question_id": "q2", "covered": None}]
+    (found,) = summarise({"retrieval": rows}, RUN, gold={"s": {"q1": ("g1", "g2")}})["retrieval"]
+    assert (found["recall@2"]["mean"], found["recall@2"]["n"], found["all@8"]["mean"]) == (0.5, 1, 0.0)
+    assert (found["coverage"]["mean"], found["coverage"]["n"], found["edges_asked"]["mean"]) == (1.0, 1, 2.0)
+
+
+def test_a_failed_retrieval_found_nothing_and_has_no_time():
+    row = asdict(RetrievalRow("s", "local", "e", "q1", (), None, 0, 9.0, (), "500: broken"))
+    (found,) = summarise({"retrieval": [row]}, RUN, gold={"s": {"q1": ("g1",)}})["retrieval"]
+    assert (found["recall@5"]["mean"], found["errors"]) == (0.0, 1)
+    assert "ms" not in found
+
+
+def test_wins_come_from_judgements_in_both_orders():
+    both = [Judgement("s", "within", "q", "e", "dgrag", "local", "overall", first, p) for first, p in (("dgrag", 0.9), ("local", 0.3))]
+    (row,) = summary(judging=[asdict(one) for one in both])["wins"]
+    assert (row["win"]["mean"], row["win"]["n"]) == (1.0, 1)
+
+
+def test_the_gates_scores_are_swept_where_both_kinds_of_question_were_asked():
+    def seen(scenario, nearness):
+        gate = {"decision": "local", "reason": "", "confidence": {"refusals": 0, "samples": 5, "sufficiency": 0.9, "nearness": nearness}}
+        return answer(scenario=scenario) | {"gate": gate}
+
+    found = summary(answers=[seen("within", 0.8), seen("out", 0.3)])["calibration"]
+    assert {curve["signal"]: curve["roc"]["auc"] for curve in found["curves"]}["nearness"] == 1.0
+    assert summary(answers=[seen("within", 0.8)])["calibration"] == {}
+
+
+def test_a_ratio_of_sums_lies_within_its_interval():
+    found = ratio([1.0, 0.0, 3.0], [2.0, 2.0, 4.0], seed=3)
+    assert (found.mean, found.n) == (0.5, 3)
+    assert found.low <= found.mean <= found.high
+
+
+def test_an_empty_run_is_a_result_with_empty_parts():
+    result = summary()
+    assert result["run"] == RUN
+    assert not any(result[part] for part in result if part != "run")
+
+
+def test_a_result_holds_no_text_of_the_data():
+    text = "secret passage"
+    result = summary(answers=[answer(said=text) | {"question": text}])
+    assert text.encode() not in orjson.dumps(result)

@@ -1,0 +1,127 @@
+import httpx
+import pytest
+
+from benchmarks.records import Asking, Question, Step
+from benchmarks.systems import CENTRAL, KNOBS, SYSTEMS, Asker, Start, parsed_retrieval, system_named
+from cloud_server.settings import CloudSettings
+from edge_node.settings import EdgeSettings
+
+QUESTION = Question("q1", "When is the dock closed?", "harbour", ("In January.",), ("d1",))
+STEP = {"step": "samples", "ms": 12.5, "calls": 1, "tokens_in": 300, "tokens_out": 40, "bytes_out": 0, "bytes_in": 0}
+SAID = {
+    "query_id": "1",
+    "answer": "In January [1].",
+    "answered": True,
+    "route": "cloud",
+    "gate": {"decision": "escalate", "reason": "too far"},
+    "edges": [{"edge": "harbour", "status": "answered"}, {"edge": "orchard", "status": "skipped"}, {"edge": "mill", "status": "late"}],
+    "trace": [STEP],
+}
+
+
+async def asked(system, response, edge="orchard"):
+    """The row, and the requests that were made."""
+    seen = []
+
+    def answer(request):
+        seen.append(request)
+        if isinstance(response, Exception):
+            raise response
+        return response
+
+    urls = {"harbour": "http://harbour", "orchard": "http://orchard", CENTRAL: "http://central"}
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        row = await Asker(system_named(system), "domain", urls, http).answer(Asking(QUESTION, edge, "out"))
+    return row, seen
+
+
+async def test_an_answer_becomes_a_row_with_its_steps_and_the_edges_that_were_asked():
+    row, seen = await asked("dgrag", httpx.Response(200, json=SAID))
+    assert (row.split, row.scenario, row.system, row.edge, row.question_id) == ("domain", "out", "dgrag", "orchard", "q1")
+    assert (row.answer, row.answered, row.route, row.error) == ("In January [1].", True, "cloud", "")
+    assert row.escalated
+    assert row.steps == (Step("samples", 12.5, 1, 300, 40, 0, 0),)
+    assert row.asked_edges == ("harbour", "mill")
+    assert seen[0].url == "http://orchard/v1/query"
+    assert seen[0].read() == b'{"question":"When is the dock closed?","mode":"auto"}'
+
+
+async def test_centralised_is_asked_at_its_one_edge_and_stays_comparable_by_the_asking_edge():
+    row, seen = await asked("centralized", httpx.Response(200, json=SAID))
+    assert seen[0].url.host == "central"
+    assert row.edge == "orchard"
+
+
+async def test_the_gate_of_a_system_without_one_does_not_count():
+    row, _ = await asked("local", httpx.Response(200, json=SAID))
+    assert not row.escalated
+    assert row.gate is None
+
+
+@pytest.mark.parametrize(
+    ("response", "told"),
+    [
+        (httpx.Response(503, json={"code": "busy", "detail": "too many questions"}), "503 busy: too many questions"),
+        (httpx.Response(502, text="<html>"), "JSONDecodeError"),
+        (httpx.ReadTimeout("slow"), "ReadTimeout: slow"),
+        (httpx.Response(200, json=["no", "answer"]), "200: not an answer"),
+    ],
+)
+async def test_what_goes_wrong_is_a_row_with_its_error(response, told):
+    row, _ = await asked("dgrag", response)
+    assert told in row.error
+    assert not row.answered
+    assert row.steps == ()
+
+
+def test_systems_that_need_the_same_start_share_it():
+    assert system_named("dgrag").start == system_named("cloud").start == Start()
+    assert len({SYSTEMS[name].start for name in ("local", "naive", "centralized", "dgrag-no-batch")}) == 4
+
+
+def test_baselines_write_one_answer_and_ask_no_gate():
+    for name in ("naive", "local", "centralized"):
+        settings = dict(SYSTEMS[name].start.environment)
+        assert settings["DGRAG_EDGE_SAMPLES"] == "1"
+        assert settings["DGRAG_EDGE_MIN_SUFFICIENCY"] == settings["DGRAG_EDGE_MIN_SIMILARITY"] == "0"
+
+
+def test_a_setting_behind_a_name_is_another_start_of_the_same_system():
+    system = system_named("cloud:match=0.4")
+    assert (system.name, system.mode) == ("cloud:match=0.4", "cloud")
+    assert dict(system.start.environment) == {"DGRAG_CLOUD_MATCH_THRESHOLD": "0.4"}
+
+
+@pytest.mark.parametrize("name", ["oracle", "dgrag:", "dgrag:match", "dgrag:colour=1"])
+def test_an_unknown_name_says_what_there_is(name):
+    with pytest.raises(ValueError, match=r"naive|match"):
+        system_named(name)
+
+
+def test_retrieval_names_its_place_and_its_channels():
+    assert parsed_retrieval("federated").mode == "cloud"
+    assert parsed_retrieval("centralized").start == Start("central")
+    assert dict(parsed_retrieval("local:dense").start.environment) == {"DGRAG_EDGE_RETRIEVAL": "dense"}
+
+
+def fields(settings):
+    return {f"{settings.model_config['env_prefix']}{name.upper()}" for name in settings.model_fields}
+
+
+def test_every_setting_that_a_system_changes_is_one_of_the_services():
+    changed = {name for system in SYSTEMS.values() for name, _ in system.start.environment} | set(KNOBS.values())
+    assert changed <= fields(EdgeSettings) | fields(CloudSettings)
+
+
+def test_centralised_reads_and_writes_as_much_as_the_cloud():
+    settings, cloud = dict(SYSTEMS["centralized"].start.environment), CloudSettings.model_fields
+    assert settings["DGRAG_EDGE_CONTEXT_TOKENS"] == str(cloud["evidence_budget_tokens"].default)
+    assert settings["DGRAG_EDGE_SAMPLE_TOKENS"] == str(cloud["max_answer_tokens"].default)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_the_services_accept_what_a_system_sets(name, monkeypatch):
+    for setting, value in SYSTEMS[name].start.environment:
+        monkeypatch.setenv(setting, value)
+    EdgeSettings()
+    CloudSettings()
