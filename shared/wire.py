@@ -219,7 +219,7 @@ class Match(Wire):
 
 
 class MatchReply(Wire):
-    """What a question of an operator would reach now, were all edges online: the m summaries, and the edges that own them, best first."""
+    """The m summaries that a question matches, and the edges that own them, best first. A second opinion is asked besides."""
 
     matches: list[Match]
     edges: list[str] = []

@@ -32,6 +32,14 @@ class Pool:
     vectors: FloatArray
     cosines: FloatArray  # (n,), with the question
 
+    def and_also(self, other: Pool) -> Pool:
+        """With the passages of ``other`` behind its own."""
+        return Pool(
+            [*self.passages, *other.passages],
+            np.concatenate([self.vectors, other.vectors]),
+            np.concatenate([self.cosines, other.cosines]),
+        )
+
 
 def first_order(pool: Pool, question: str) -> list[int]:
     """Rows, best first: by meaning, by words, and by the order of the sites, which knows of their graphs. No site's score counts."""

@@ -16,8 +16,8 @@ from shared.ports import FloatArray
 from shared.records import EdgeId
 from shared.sentences import questions_in
 from shared.trace import Trace
-from shared.wire import MAX_EVIDENCE
 
+MOST_PASSAGES = 32  # of one edge: the cloud embeds each, a hundred a second or so on two cores
 FIRST = 1  # edge that is asked besides the asking one, before it is known what its passages lead to
 EDGE_SHARE = 0.5  # of the places, for one edge, where others have something near
 
@@ -26,7 +26,6 @@ EDGE_SHARE = 0.5  # of the places, for one edge, where others have something nea
 class _Read:
     """What has come so far, in order, and the texts that lead further: the question with the best sentence of a passage."""
 
-    pool: Pool
     order: list[int]  # rows of the pool, best first
     leads: list[str]
     vectors: FloatArray  # (l, d), of the leads
@@ -41,7 +40,7 @@ class Reader:
     async def find(self, sought: Sought, trace: Trace, *, budget_tokens: int, top_k: int, until: float) -> Gathered:
         """The passages of at most k edges, best first; the asking edge is one of them."""
         gatherer, reach = self._gatherer, self._gatherer.reach
-        passages = min(top_k, MAX_EVIDENCE)
+        passages = min(top_k, MOST_PASSAGES)
         wanted = Wanted(sought.question, budget_tokens, reach.min_further, sought.requester, sought.purpose, passages)
         with trace.step("match"):
             questions = await gatherer.embedder.embed(questions_in(sought.question))
@@ -50,27 +49,29 @@ class Reader:
         if not asked:
             return Gathered((), (), (), "no summary is near enough to the question")
         results = [await gatherer.ask(asked, wanted, trace, until=until)]
-        found = await self._read(results, sought.question, questions, trace, budget_tokens=budget_tokens)
+        pool = await self._pool(results[0], questions, trace, budget_tokens=budget_tokens)
+        found = await self._read(pool, sought.question, questions, trace)
         if len(asked) < reach.k and (further := await self._further(sought, found, questions, asked, trace)):
             results.append(await gatherer.ask(further, wanted, trace, until=until))
             asked += further
-            found = await self._read(results, sought.question, questions, trace, budget_tokens=budget_tokens)
+            pool = pool.and_also(await self._pool(results[1], questions, trace, budget_tokens=budget_tokens))
+            found = await self._read(pool, sought.question, questions, trace)
         reports = tuple(chain.from_iterable(result.reports for result in results))
-        pool = found.pool
         await gatherer.note(reports, pool, asked, sought.requester)
         ranked = distinct(pool.passages, pool.vectors, pool.cosines, found.order)
         kept = gatherer.within(ranked, budget_tokens=budget_tokens)
         evidence = shared_places(kept, k=top_k, share=EDGE_SHARE, near=reach.min_evidence)
         return Gathered(tuple(evidence), tuple(asked), reports)
 
-    async def _read(
-        self, results: Sequence[FanOutResult], question: str, questions: FloatArray, trace: Trace, *, budget_tokens: int
-    ) -> _Read:
-        embedder = self._gatherer.embedder
+    async def _pool(self, result: FanOutResult, questions: FloatArray, trace: Trace, *, budget_tokens: int) -> Pool:
         with trace.step("rescore"):
-            pool = await self._gatherer.read(results, questions, budget_tokens=budget_tokens)
-            if not pool.passages:
-                return _Read(pool, [], [], questions[:0])
+            return await self._gatherer.read([result], questions, budget_tokens=budget_tokens)
+
+    async def _read(self, pool: Pool, question: str, questions: FloatArray, trace: Trace) -> _Read:
+        embedder = self._gatherer.embedder
+        if not pool.passages:
+            return _Read([], [], questions[:0])
+        with trace.step("order"):
             order = walked(pool, question, first_order(pool, question))
             said = sentences_of(pool, order)
             rows = await embedder.embed(list(chain.from_iterable(said)))
@@ -78,7 +79,7 @@ class Reader:
             nearest = [int((part @ questions[0]).argmax()) for part in np.split(rows, ends)]
             leads = [f"{question} {of_passage[row]}" for of_passage, row in zip(said, nearest, strict=True)]
             vectors = await embedder.embed(leads)
-            return _Read(pool, walked(pool, question, further_order(pool, question, order, leads, vectors)), leads, vectors)
+            return _Read(walked(pool, question, further_order(pool, question, order, leads, vectors)), leads, vectors)
 
     async def _further(self, sought: Sought, found: _Read, questions: FloatArray, asked: Sequence[EdgeId], trace: Trace) -> list[EdgeId]:
         """Whom the passages lead to; where there are none, who is next."""

@@ -76,10 +76,11 @@ def leading(
     An edge's BEST summaries speak for it, each by its cosine and its words; figures: docs/adr/0011-cross-edge-retrieval.md. Where the
     best one is nearer than summaries are to questions it may be forged, and shuts nobody out (goal S10): then all lead.
     """
-    most = max(words.values(), default=1.0)
+    most_words = max(words.values(), default=1.0)
     scores: dict[EdgeId, list[float]] = {}
     for found in _above(question, index, min_cosine, barred, lambda matches: _heard(matches) >= ENOUGH_HEARD):
-        scores.setdefault(found.edge, []).append(found.score + WORDS * words.get(summary_key(found.edge, found.summary_id), 0.0) / most)
+        said = words.get(summary_key(found.edge, found.summary_id), 0.0) / most_words
+        scores.setdefault(found.edge, []).append(found.score + WORDS * said)
     means = {edge: fmean(sorted(heard, reverse=True)[:BEST]) for edge, heard in scores.items()}
     most = max((mean for edge, mean in means.items() if reaches(edge)), default=0.0)  # who is away takes nobody's place
     lead = lead if most <= PLAUSIBLE or lead == 1.0 else 0.0

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from cloud_server.crossedge.ranking import Pool, bm25, first_order, further_order, fused, sentences_of, shared_places
+from cloud_server.crossedge.ranking import Pool, bm25, first_order, further_order, fused, sentences_of, shared_places, walked
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 
 
@@ -63,3 +63,21 @@ def test_one_site_has_half_of_the_places_while_another_has_something_near():
 def test_a_site_that_alone_knows_has_all_places(others):
     ranked = [passage("a", f"{n}", score=0.9, chunk=f"d:{n}") for n in range(4)]
     assert shared_places([*ranked, *others], k=4, share=0.5, near=0.4) == ranked
+
+
+def test_a_walk_over_names_finds_what_only_another_sites_passage_names():
+    """Row 2 shares no word with the question; row 0, which the question names, names it. Row 1 is nearer, and names neither."""
+    texts = ["Gold Rain was made by Ann Lee.", "A film about rain and gold.", "Ann Lee lived in Oslo."]
+    found = pool(*[passage(edge, text) for edge, text in zip("abc", texts, strict=True)], cosines=[0.6, 0.7, 0.1])
+    assert walked(found, "Where did the maker of Gold Rain live?", [1, 0, 2]) == [0, 2, 1]
+
+
+def test_without_a_name_in_the_question_the_first_passages_are_walked_from():
+    found = pool(passage("a", "Ann Lee."), passage("b", "nothing"), passage("c", "Ann Lee."), cosines=[0.5, 0.4, 0.3])
+    assert walked(found, "who?", [0, 1, 2])[0] == 0
+    assert walked(pool(cosines=[]), "who?", []) == []
+
+
+def test_passages_without_any_name_keep_their_order():
+    found = pool(*[passage("a", f"word {n}") for n in range(3)], cosines=[0.5, 0.4, 0.3])
+    assert walked(found, "who?", [2, 0, 1]) == [2, 0, 1]

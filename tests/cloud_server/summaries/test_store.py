@@ -7,9 +7,10 @@ import pytest
 from cloud_server.database import Database
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.summaries import store as summaries_store
-from cloud_server.summaries.store import SummaryStore
+from cloud_server.summaries.store import SummaryStore, packed, unpacked
 from shared.errors import NotFound, ResyncNeeded, StaleEpoch, StoreError, TooLarge
 from shared.records import Summary, SummaryDelta
+from shared.vectors import unit
 
 
 @pytest.fixture
@@ -230,3 +231,10 @@ def test_a_verdict_that_was_changed_on_the_disk_is_noticed(store, database):
     with database.write() as tx:
         tx.execute("UPDATE summaries SET held_back = ''")
     assert store.load() == ([], ["ward"])
+
+
+def test_a_stored_vector_points_where_it_did():
+    rows = unit(np.random.default_rng(3).standard_normal((50, 384)).astype(np.float32))
+    kept = unpacked(b"".join(map(packed, rows)), len(rows))
+    assert (np.einsum("ij,ij->i", rows, kept) > 0.9998).all()
+    assert len(packed(rows[0])) == 384

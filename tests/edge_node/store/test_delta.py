@@ -37,7 +37,7 @@ class Cloud:
         if known.epoch == graph.epoch() and known.version == graph.version():
             return False
         delta = DeltaBody.from_record(graph.delta(epoch=known.epoch, version=known.version)).to_record()
-        self.store.apply("ward", delta, np.zeros((len(delta.upserts), 4), dtype=np.float32))
+        self.store.apply("ward", delta, np.full((len(delta.upserts), 4), 0.5, dtype=np.float32))
         return True
 
     def take_all(self, graph, *, pages):
