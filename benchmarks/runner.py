@@ -232,12 +232,12 @@ def sampled(work: Work, *, more: int = 0) -> list[Asking]:
         for asking in work.split.asked:
             if asking.scenario == scenario:
                 groups.setdefault(asking.question.domain, []).append(asking)
-        found = []
+        found, beyond = list[Asking](), list[Asking]()
         for group in groups.values():
             first = stride(group, amount, seed=seed)
-            rest = [asking for asking in group if asking not in first]
-            found += [*first, *stride(rest, more, seed=seed)]
-        chosen += stride(found, work.config.limit or ALL, seed=seed)
+            found += first
+            beyond += stride([asking for asking in group if asking not in first], more, seed=seed)
+        chosen += [*stride(found, work.config.limit or ALL, seed=seed), *stride(beyond, work.config.limit or ALL, seed=seed)]
     return chosen
 
 

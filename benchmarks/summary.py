@@ -184,7 +184,9 @@ def _retrieval(rows: Sequence[Row], gold: Mapping[str, Mapping[str, Sequence[str
     found = []
     for (split, system), group in by(rows, "split", "system").items():
         came = [row for row in group if not row["error"]]
-        wanted = [(row["found"], needed) for row in group if (needed := gold.get(str(split), {}).get(row["question_id"]))]
+        wanted = [
+            (() if row["error"] else row["found"], needed) for row in group if (needed := gold.get(str(split), {}).get(row["question_id"]))
+        ]
         covered = [bool(row["covered"]) and not row["error"] for row in group if row["covered"] is not None]
         columns: dict[str, Sequence[float]] = {f"recall@{k}": [recall_at(ranked, needed, k) for ranked, needed in wanted] for k in KS}
         columns |= {

@@ -72,6 +72,7 @@ BORDER = [
     "cloud_server/crossedge/coordinator.py",
     "cloud_server/crossedge/fan_out.py",
     "cloud_server/crossedge/mailbox.py",
+    "cloud_server/crossedge/reading.py",
     "cloud_server/crossedge/standing.py",
     "cloud_server/database.py",
     "cloud_server/eraser.py",

@@ -82,7 +82,7 @@ def judged(result: Row, reference: Row) -> Section:
     asked = [(split, scenario) for split in names(rows, "split") for scenario in names(rows, "scenario")]
     parts = [found for one in asked if (found := [row for row in rows if (row["split"], row["scenario"]) == one])]
     text = (
-        "Each pair was judged in both orders. Position bias: how much more often the answer shown first won than the one shown second. "
+        "Each pair was judged in both orders. Position bias: how much more than one half the judge gave to the answer shown first. "
         "The paper's judge is Qwen-Max, ours the run's own model: read the order of the systems, not the height."
     )
     figures = tuple(_win_dots(part, result, reference["paper"]) for part in parts)

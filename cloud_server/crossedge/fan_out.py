@@ -142,17 +142,6 @@ class FanOut:
         return asked
 
 
-def together(first: FanOutResult, second: FanOutResult) -> FanOutResult:
-    """Two rounds of one question, each with edges of its own."""
-    return FanOutResult(
-        first.evidence | second.evidence,
-        first.reports + second.reports,
-        first.bytes_out + second.bytes_out,
-        first.bytes_in + second.bytes_in,
-        first.steps + second.steps,
-    )
-
-
 def _outcome(asked: _Asked, *, started: float, ended: float) -> tuple[EdgeReport, tuple[Evidence, ...]]:
     if asked.arrival.cancelled():
         return EdgeReport(asked.edge, ASKED_FOR, "offline", 0.0, 0, 0, "the edge holds no poll"), ()

@@ -18,6 +18,7 @@ from shared.ports import Clock, Embedder, FloatArray, Tokenizer
 from shared.records import EdgeId, EdgeReport, Evidence
 from shared.sentences import questions_in
 from shared.trace import Trace
+from shared.wire import MAX_EVIDENCE
 
 RETRIEVAL_SHARE = 0.5  # of the time that is left, at most: the model needs the rest
 
@@ -90,7 +91,7 @@ class Gatherer:
         wanted = Wanted(sought.question, reach.budget_tokens, reach.min_evidence, sought.requester, sought.purpose)
         result = await self.ask(asked, wanted, trace, until=until)
         with trace.step("rescore"):
-            pool = await self.read([result], questions, budget_tokens=reach.budget_tokens)
+            pool = await self.read(result, questions, budget_tokens=reach.budget_tokens)
             await self.note(result.reports, pool, matched, sought.requester)
             ranked = rescore(pool.passages, pool.vectors, questions, min_cosine=reach.min_evidence)
             evidence = grouped(self.within(ranked, budget_tokens=reach.budget_tokens))
@@ -110,10 +111,9 @@ class Gatherer:
         trace.extend(result.steps)
         return result
 
-    async def read(self, results: Sequence[FanOutResult], questions: FloatArray, *, budget_tokens: int) -> Pool:
+    async def read(self, result: FanOutResult, questions: FloatArray, *, budget_tokens: int, most: int = MAX_EVIDENCE) -> Pool:
         """The passages that came, with the cloud's own vectors; of an edge that sends more than it was asked for, the first."""
-        sent = [one for result in results for one in result.evidence.values()]
-        passages = [one for of_edge in sent for one in within_request(of_edge, budget_tokens=budget_tokens)]
+        passages = [one for sent in result.evidence.values() for one in within_request(sent[:most], budget_tokens=budget_tokens)]
         if not passages:
             return Pool((), questions[:0], np.empty(0, dtype=np.float32))
         vectors = await self.embedder.embed([passage.text for passage in passages])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -65,21 +66,22 @@ class Reader:
 
     async def _pool(self, result: FanOutResult, questions: FloatArray, trace: Trace, *, budget_tokens: int) -> Pool:
         with trace.step("rescore"):
-            return await self._gatherer.read([result], questions, budget_tokens=budget_tokens)
+            return await self._gatherer.read(result, questions, budget_tokens=budget_tokens, most=MOST_PASSAGES)
 
     async def _read(self, pool: Pool, question: str, questions: FloatArray, trace: Trace) -> _Read:
         embedder = self._gatherer.embedder
         if not pool.passages:
             return _Read([], [], questions[:0])
         with trace.step("order"):
-            order = walked(pool, question, first_order(pool, question))
+            order = await asyncio.to_thread(lambda: walked(pool, question, first_order(pool, question)))
             said = sentences_of(pool, order)
             rows = await embedder.embed(list(chain.from_iterable(said)))
             ends = np.cumsum([len(of_passage) for of_passage in said])[:-1]
             nearest = [int((part @ questions[0]).argmax()) for part in np.split(rows, ends)]
             leads = [f"{question} {of_passage[row]}" for of_passage, row in zip(said, nearest, strict=True)]
             vectors = await embedder.embed(leads)
-            return _Read(walked(pool, question, further_order(pool, question, order, leads, vectors)), leads, vectors)
+            further = await asyncio.to_thread(lambda: walked(pool, question, further_order(pool, question, order, leads, vectors)))
+            return _Read(further, leads, vectors)
 
     async def _further(self, sought: Sought, found: _Read, questions: FloatArray, asked: Sequence[EdgeId], trace: Trace) -> list[EdgeId]:
         """Whom the passages lead to; where there are none, who is next."""

@@ -15,7 +15,8 @@ from shared.records import Entity, EntityMention, Relation, RelationMention
 Key = TypeVar("Key")
 Item = TypeVar("Item")
 DESCRIPTION_CHARS = 1200
-_UNSURE_TYPES = frozenset({"", "concept"})
+TITLE = "title"  # type of a mention by a document's title or file name: what it names need not stand in any text
+_UNSURE_TYPES = frozenset({"", "concept", TITLE})
 _NO_ALIASES: Mapping[str, str] = {}
 
 
@@ -71,7 +72,8 @@ def _entity(key: str, mentions: Sequence[EntityMention], limit_chars: int) -> En
         (only,) = mentions
         return Entity(key, only.name, only.type, describe((only.description,), limit_chars), (only.chunk_id,), 1)
     types = Counter(mention.type for mention in mentions)
-    known = {kind: n for kind, n in types.items() if kind not in _UNSURE_TYPES} or types
+    said = {kind: n for kind, n in types.items() if kind != TITLE} or types
+    known = {kind: n for kind, n in said.items() if kind not in _UNSURE_TYPES} or said
     ordered = sorted((mention.chunk_id, mention.description) for mention in mentions)
     return Entity(
         key=key,

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from edge_node.graph.knowledge_graph import Adjacency, Graph
+from edge_node.graph.knowledge_graph import TITLE, Adjacency, Graph
 from shared.ports import Prompt
 from shared.prompts import load_prompt
 from shared.records import Entity, Relation
@@ -31,11 +31,12 @@ def part_of(graph: Graph, adjacency: Adjacency, keys: Iterable[str]) -> Graph:
 
 
 def extractive_summary(part: Graph, *, max_chars: int = MAX_SUMMARY_CHARS) -> str:
-    """Say without a model what a subgraph is about, in at most ``max_chars``: names and verbs only, so no sentence of a document leaves.
+    """Say without a model what a subgraph is about, in at most ``max_chars``.
 
+    Names and verbs only, so no sentence of a document leaves, and nothing that only a document's title or file name says.
     Central names come first: they are what an embedding of the text is to be near to.
     """
-    names = [entity.name for entity in ranked_entities(part)]
+    names = [entity.name for entity in told_entities(part)]
     if not names:
         return ""
     text = f"This part is about {_listed(names[:SUBJECTS])}."
@@ -48,6 +49,11 @@ def ranked_entities(part: Graph) -> list[Entity]:
     """By number of relations within the part, then by mentions, then by key."""
     degrees = Counter(end for pair in part.relations for end in pair)
     return sorted(part.entities.values(), key=lambda entity: (-degrees[entity.key], -entity.mentions, entity.key))
+
+
+def told_entities(part: Graph) -> list[Entity]:
+    """``ranked_entities`` that a text names: a title may be a sentence, and a file's name what its text keeps to itself."""
+    return [entity for entity in ranked_entities(part) if entity.type != TITLE]
 
 
 def ranked_relations(part: Graph) -> list[Relation]:
@@ -94,7 +100,7 @@ def _extended(text: str, opening: str, items: Sequence[str], max_chars: int, *, 
 
 def summary_prompt(part: Graph) -> Prompt:
     """Ask a model for three sentences about a subgraph (DGRAG §III-B ②)."""
-    entities = ", ".join(entity.name for entity in ranked_entities(part)[:PROMPT_ENTITIES])
+    entities = ", ".join(entity.name for entity in told_entities(part)[:PROMPT_ENTITIES])
     relations = "\n".join(f"- {_clause(relation, part)}" for relation in ranked_relations(part)[:PROMPT_RELATIONS])
     messages = load_prompt("edge_node", "summarise_subgraph").render(entities=entities, relations=relations or "- none")
     return Prompt(messages, max_tokens=SUMMARY_TOKENS)

@@ -97,13 +97,15 @@ class LexicalIndex:
     def unknown(self, question: str, withheld: Collection[DocumentId] = ()) -> float:
         """The share of a question's words that stand in no chunk, [0, 1], as if the withheld documents were not there.
 
+        Only words of scripts with capitals count: those without write no blanks between words, so a phrase would pass for a word.
+
         >>> index = LexicalIndex()
         >>> index.put([("d:0", "Novabell delivers insulin.")])
         >>> index.unknown("Who delivers insulin by helicopter?"), index.unknown("Who?")
         (0.3333333333333333, 0.0)
         """
         with self._lock:
-            asked = self._counted(question)
+            asked = [term for term in self._counted(question) if term.upper() != term or term.isdigit()]
             hidden = {row for document_id in withheld for row in self._of_document.get(document_id, ())}
             known = sum(
                 any(self._lengths[row] and row not in hidden for row in (number >> COUNT_BITS for number in self._postings[term]))

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from edge_node.graph.aliases import EntityName
+from edge_node.graph.knowledge_graph import TITLE
 from edge_node.store.database import Database
 from edge_node.store.documents import delete_chunks, insert_chunks, purge_others
 from edge_node.store.vectors import VectorRows, insert_vectors
@@ -129,9 +130,9 @@ class MentionStore:
         return frozenset(row["name"] for row in rows)
 
     def common_names(self, keys: Collection[str]) -> frozenset[str]:
-        """Those of the keys whose entities are written in lower case somewhere: things, as a ward, and not Mr. Ward."""
-        query = f"SELECT DISTINCT key FROM entity_mentions WHERE key IN {KEYS} AND name = lower(name)"
-        return frozenset(row["key"] for row in self._database.rows(query, (json.dumps(list(keys)),)))
+        """Those of the keys whose entities a text writes in lower case: things, as a ward, and not Mr. Ward. A file's name says nothing."""
+        query = f"SELECT DISTINCT key FROM entity_mentions WHERE key IN {KEYS} AND name = lower(name) AND type != ?"
+        return frozenset(row["key"] for row in self._database.rows(query, (json.dumps(list(keys)), TITLE)))
 
     def definitions(self, keys: Collection[str]) -> set[tuple[str, str]]:
         """The (long, short) with one of ``keys`` among them."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 
+from edge_node.graph.knowledge_graph import TITLE
 from edge_node.graph.names import MAX_WORDS, is_noise, normalise
 from edge_node.graph.nlp import shortened
-from edge_node.graph.syntax import CONCEPT
 from edge_node.strategies.dgrag.linking import LONGEST
 from shared.records import Chunk, EntityMention
 from shared.sentences import sentences
@@ -32,7 +32,7 @@ def title_mentions(chunks: Sequence[Chunk], title: str, said: Collection[EntityM
         key = normalise(name)
         for chunk in chunks:
             if (chunk.chunk_id, key) not in known:
-                yield EntityMention(key, name, CONCEPT, shortened(opening), chunk.chunk_id)
+                yield EntityMention(key, name, TITLE, shortened(opening), chunk.chunk_id)
 
 
 def names_of(title: str) -> list[str]:

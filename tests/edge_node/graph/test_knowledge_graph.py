@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.graph.knowledge_graph import describe, merge, needs_summary, to_networkx
+from edge_node.graph.knowledge_graph import TITLE, describe, merge, needs_summary, to_networkx
 from shared.records import ChunkId, EntityMention, RelationMention
 
 
@@ -12,6 +12,12 @@ def entity(key, chunk="d:0", *, name="", kind="concept", text=""):
 
 def relation(source, target, chunk="d:0", *, strength=1.0, words=("joins",), text=""):
     return RelationMention(source, target, text or f"{source} joins {target}.", words, strength, ChunkId(chunk))
+
+
+def test_a_title_gives_an_entity_its_type_only_where_no_text_names_it():
+    said, titled, again = entity("mill"), entity("mill", "d:1", kind=TITLE), entity("mill", "d:2", kind=TITLE)
+    assert merge([said, titled, again], []).entities["mill"].type == "concept"
+    assert merge([titled], []).entities["mill"].type == TITLE
 
 
 def test_mentions_of_one_key_are_one_entity():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.graph.knowledge_graph import Graph, adjacency_of
+from edge_node.graph.knowledge_graph import TITLE, Graph, adjacency_of
 from edge_node.graph.summaries import (
     description_prompt,
     extractive_summary,
@@ -77,6 +77,14 @@ def test_entities_go_by_relations_then_mentions_then_key():
 
 def test_relations_go_by_weight():
     assert [one.source for one in ranked_relations(WARDS)] == ["pump", "bed"]
+
+
+def test_what_only_a_title_says_is_in_no_summary_and_in_no_prompt():
+    titled = Entity("mary jones relapsed", "Mary Jones relapsed", TITLE, "", (ChunkId("c:0"),), 9)
+    part = Graph({"pump": entity("pump"), titled.key: titled}, {})
+    assert "Mary" not in extractive_summary(part)
+    assert "Mary" not in summary_prompt(part).messages[-1].content
+    assert extractive_summary(Graph({titled.key: titled}, {})) == ""
 
 
 def test_a_part_holds_its_entities_and_inner_relations():

@@ -55,3 +55,9 @@ def test_after_removals_it_is_what_an_index_of_the_rest_says(before, removed):
 def test_a_withheld_document_is_as_if_it_were_not_there(before, withheld):
     left = index_of(*(text for place, text in enumerate(before) if place not in withheld))
     assert index_of(*before).unknown(" ".join(WORDS), {f"d{place}" for place in withheld}) == left.unknown(" ".join(WORDS))
+
+
+def test_a_question_in_a_script_without_blanks_is_not_unknown_for_that():
+    index = LexicalIndex()
+    index.put([("d:0", "机器学习使用数据。")])
+    assert index.unknown("机器学习是什么") == 0.0

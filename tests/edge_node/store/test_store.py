@@ -5,6 +5,7 @@ import sqlite3
 import numpy as np
 import pytest
 
+from edge_node.graph.knowledge_graph import TITLE
 from edge_node.store.database import Database
 from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import GraphStore, Settlement, StoredSummary
@@ -60,6 +61,14 @@ def test_mentions_come_back_as_they_were_saved(documents, graph):
     chunk = save(graph, documents.accept("a", b"text", reader="text.txt").document_id)
     assert list(graph.mentions.entities()) == [EntityMention("pump", "Pump", "concept", "It stopped.", chunk.chunk_id)]
     assert next(graph.mentions.relations()).keywords == ("raise",)
+
+
+def test_a_thing_is_what_a_text_writes_in_lower_case_and_no_file_name_makes_it_one(documents, graph):
+    chunk = chunk_of(documents.accept("smith.html", b"text", reader="text.txt").document_id)
+    written = EntityMention("ward", "ward", "concept", "It has beds.", chunk.chunk_id)
+    titled = EntityMention("smith", "smith", TITLE, "", chunk.chunk_id)
+    graph.mentions.save_chunks([chunk], [written, titled], [], [], rows_of(chunk.chunk_id))
+    assert graph.mentions.common_names(["smith", "ward"]) == {"ward"}
 
 
 def test_saving_a_chunk_twice_equals_saving_it_once(documents, graph):
