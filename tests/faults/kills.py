@@ -127,6 +127,7 @@ def main():
     options.add_argument("points", type=int)
     options.add_argument("--seed", type=int, default=7)
     options.add_argument("--without", choices=unguarded.LIVES)
+    options.add_argument("--until", help="stop at the first fault whose kind begins so: where inside a step a kill comes is chance")
     chosen = options.parse_args()
     workload.preload()
     rng, live = random.Random(chosen.seed), unguarded.LIVES.get(chosen.without, workload.live)
@@ -135,6 +136,8 @@ def main():
         while report.points < chosen.points:
             report.points += trial(rng, normal, report, top / "edge", live)
             shutil.rmtree(top / "edge", ignore_errors=True)
+            if chosen.until and any(kind.startswith(chosen.until) for kind in report.found):
+                break
     tell(report)
 
 

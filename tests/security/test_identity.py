@@ -24,6 +24,7 @@ from shared.signing import Signature
 from shared.wire import EvidenceRequest
 from tests.support.running_cloud import ShiftedClock, running_cloud
 from tests.support.signed import URL, enrolled, join
+from tests.support.waiting import until
 
 HEAD = {"epoch": "e1", "seq": 1, "hash": "0" * 64}
 EMPTY = {"epoch": "e1", "base_version": 0, "version": 1}
@@ -398,8 +399,10 @@ async def test_an_edge_that_is_expelled_while_its_question_runs_gets_no_answer(t
         mallory, bank = await enrolled(service.app, "mallory"), await enrolled(service.app, "bank")
         summary = {"summary_id": "s", "text": "infusion pumps", "entities": 1, "relations": 1}
         assert (await bank.put("/v1/edges/bank/summaries", json={**EMPTY, "upserts": [summary]})).status_code == 200
+        polling = asyncio.create_task(bank.post("/v1/edges/bank/poll?wait_s=10"))
+        await until(lambda: service.cloud.mailbox.online("bank"))
         asked = asyncio.create_task(mallory.post("/v1/questions", json={"question": "infusion pumps"}))
-        [request] = (await bank.post("/v1/edges/bank/poll?wait_s=10")).json()["requests"]
+        [request] = (await polling).json()["requests"]
         assert (await service.http.delete("/v1/edges/mallory")).status_code == 200
         await bank.post(f"/v1/edges/bank/replies/{request['request_id']}", json={"refused": "busy"})
         assert code(await asked) == (403, "expelled")

@@ -16,28 +16,28 @@ def lexicon():
 
 
 def test_the_rarer_word_decides(lexicon):
-    assert [key for key, _ in lexicon.top("juniper pump", 5)] == ["ward/s", "plant/s"]
+    assert [key for key, _ in lexicon.top("juniper pump")] == ["ward/s", "plant/s"]
 
 
 def test_small_words_and_words_that_nobody_has_find_nothing(lexicon):
-    assert lexicon.top("Which of the?", 5) == []
-    assert lexicon.top("zebra", 5) == []
+    assert lexicon.top("Which of the?") == []
+    assert lexicon.top("zebra") == []
 
 
 def test_a_name_is_found_only_where_it_stands_word_by_word(lexicon):
-    (found,) = lexicon.top_named("who works at Juniper Ward?", 5)
+    (found,) = lexicon.top_named("who works at Juniper Ward?")
     assert [key for key, _ in found] == ["ward/s"]
 
 
 def test_a_replaced_text_is_found_by_its_new_words_only(lexicon):
     lexicon.put(["ward/s"], ["Telescopes"])
-    assert lexicon.top("infusion", 5) == []
-    assert [key for key, _ in lexicon.top("telescope", 5)] == ["ward/s"]
+    assert lexicon.top("infusion") == []
+    assert [key for key, _ in lexicon.top("telescope")] == ["ward/s"]
 
 
 def test_what_is_dropped_is_gone_and_an_unknown_key_is_no_error(lexicon):
     lexicon.drop(["ward/s", "nobody/s"])
-    assert [key for key, _ in lexicon.top("juniper pump", 5)] == ["plant/s"]
+    assert [key for key, _ in lexicon.top("juniper pump")] == ["plant/s"]
 
 
 @settings(deadline=None)
@@ -45,8 +45,8 @@ def test_what_is_dropped_is_gone_and_an_unknown_key_is_no_error(lexicon):
 def test_no_question_is_a_query_language(text):
     lexicon = Lexicon()
     lexicon.put(["a/s"], ['said "AND" NEAR OR NOT said : * ^'])
-    assert {key for key, _ in lexicon.top(text, 5)} <= {"a/s"}
-    assert len(lexicon.top_named(text, 5)) <= MOST_NAMES
+    assert {key for key, _ in lexicon.top(text)} <= {"a/s"}
+    assert len(lexicon.top_named(text)) <= MOST_NAMES
 
 
 def test_names_are_runs_of_capitals_without_the_word_that_opens_a_question():
