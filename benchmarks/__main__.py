@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, NoReturn
 
+import httpx
 import orjson
 import typer
 from pydantic import TypeAdapter
@@ -21,7 +23,7 @@ from benchmarks.runner import Result, Runner
 from shared.errors import DgragError
 
 INTERRUPTED = 130
-TABLE_WIDTH = 180  # characters, where no terminal says how wide it is
+TABLE_WIDTH = 200  # characters, where no terminal says how wide it is
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 Config = Annotated[Path, typer.Argument(help="A run: a TOML file; the shipped ones are in benchmarks/configs.")]
 Limit = Annotated[int | None, typer.Option(min=0, help="At most so many questions of each split and scenario.")]
@@ -29,6 +31,7 @@ Seed = Annotated[int | None, typer.Option(help="Of splits, samples and intervals
 Work = Annotated[Path, typer.Option(help="Where states and journals are kept; a killed run goes on from here.")]
 Out = Annotated[Path, typer.Option(help="Folder of the result.")]
 Data = Annotated[Path | None, typer.Option(help="Root of the data, instead of the config's.")]
+FIELDS = calibration.Matching.__dataclass_fields__
 WORK, OUT = Path(".dgrag-bench"), Path("benchmarks/results")
 
 
@@ -61,24 +64,35 @@ def compare(a: Annotated[Path, typer.Argument(help="A result.")], b: Annotated[P
 
 @app.command()
 def calibrate(
-    source: Annotated[Path, typer.Argument(help="A result with answers of dgrag beside it, or a run to make for it.")],
+    source: Annotated[Path, typer.Argument(help="A config: its splits, and none of its questions. Or a result with answers beside it.")],
     limit: Limit = None,
     seed: Seed = None,
     work: Work = WORK,
     out: Out = OUT,
     data: Data = None,
 ) -> None:
-    """Sweep the gate's thresholds over labelled questions; print the ROC and the chosen point."""
+    """Sweep thresholds over labelled questions: the gate's, with ROC and chosen point, and summary matching's.
+
+    Of a config it asks questions that `run` with the same seed does not ask; of a result it takes the reported ones.
+    """
     if source.suffix == ".toml":
-        asked = _asked(source, limit, seed, data)
-        splits = tuple(split.model_copy(update={"systems": ("gate-signals",), "retrieval": ()}) for split in asked.split)
-        asked = asked.model_copy(update={"name": f"{asked.name}-calibration", "split": splits})
-        source = _made(asked, work, out).file
+        source = _made(_asked(source, limit, seed, data).calibrating(), work, out).file
+    for table in _swept_matching(source):
+        typer.echo(table)
     rows = _answers(source.with_suffix(".answers.jsonl"))
     gated = [signals for row in rows if (signals := calibration.signals_of(row)) is not None]
     if not gated:
         raise BenchmarkError(f"{source} has no answers that a gate has judged", next_step="run dgrag within and out of domain first")
     typer.echo(calibration.render(calibration.calibrate(gated)))
+
+
+def _swept_matching(result: Path) -> Iterator[str]:
+    found = orjson.loads(result.read_bytes()).get("matching", [])
+    halves = {0: "every other question, to choose on", 1: "the other half, to check on"}
+    for split, half in dict.fromkeys((row["split"], row["half"]) for row in found):
+        rows = [row for row in found if (row["split"], row["half"]) == (split, half)]
+        yield f"Summary matching by threshold, split {split}, {halves[half]}:"
+        yield calibration.render_matching([calibration.Matching(**{name: row[name] for name in FIELDS}) for row in rows])
 
 
 def _asked(config: Path, limit: int | None, seed: int | None, data: Path | None) -> RunConfig:
@@ -112,6 +126,8 @@ def main() -> None:
         app(prog_name="python -m benchmarks")
     except DgragError as error:
         _fail(error.message, error.next_step, code=1)
+    except httpx.HTTPError as error:
+        _fail(f"a service does not answer: {type(error).__name__}: {error}", "read its log; the same command goes on where it was", code=1)
     except (ValueError, OSError) as error:  # a result that is none, a file that cannot be written
         _fail(str(error), "check the file", code=1)
 

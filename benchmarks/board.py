@@ -96,12 +96,12 @@ def _mean(found: Mapping[str, Any] | None) -> str:
     """A mean with its interval and sample size.
 
     >>> _mean({"mean": 0.5, "low": 0.25, "high": 0.75, "n": 8}), _mean(None)
-    ('0.500 (0.250–0.750, n = 8)', '–')
+    ('0.500 (0.250–0.750, n=8)', '–')
     """
     if found is None:
         return "–"
     digits = 3 if abs(found["mean"]) < 10 else 1
-    return f"{found['mean']:.{digits}f} ({found['low']:.{digits}f}–{found['high']:.{digits}f}, n = {found['n']})"
+    return f"{found['mean']:.{digits}f} ({found['low']:.{digits}f}–{found['high']:.{digits}f}, n={found['n']})"
 
 
 def _table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:

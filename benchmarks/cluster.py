@@ -20,8 +20,11 @@ import httpx
 import orjson
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.link import CLOUD, LinkConfig, Links
+from benchmarks.no_model import NO_MODEL, serve_no_model
 from deploy.cluster.free_ports import Ports
 from deploy.cluster.launch import is_url
+from shared.loopback import is_loopback
 
 DGRAG = (sys.executable, "-P", "-m", "deploy.cli.main")
 CODE_ROOT = Path(__file__).parent.parent
@@ -44,16 +47,21 @@ class Cluster:
 class Fleet:
     """Starts clusters on state folders below ``work``, one at a time, and stops what it has started."""
 
-    def __init__(self, work: Path, generator: str, http: httpx.AsyncClient, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, work: Path, generator: str, http: httpx.AsyncClient, environment: Mapping[str, str], link: LinkConfig | None = None
+    ) -> None:
+        """``environment``: settings of all services. ``link``: what there is to be between edges and cloud."""
         self._work = work
         self._generator = generator
         self._http = http
-        self._environment = environment  # of all services, beside a start's own
+        self._environment = environment
         self._model: asyncio.subprocess.Process | None = None
+        self._stand_in: asyncio.Server | None = None
         self._running: Path | None = None
         # a place of its own for each work folder: two runs that start at once would take the same free port otherwise
         self._port = FIRST_PORT + zlib.crc32(str(work).encode()) % (PORTS // ROOM) * ROOM
         self._model_url = generator.rstrip("/") if is_url(generator) else ""
+        self._links = Links(f"dgrag-{self._port}", link) if link else None
 
     async def __aenter__(self) -> Self:
         for state in sorted(self._work.glob("clusters/*/cluster.json")):  # left by a run that was killed
@@ -62,6 +70,8 @@ class Fleet:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self.down()
+        if self._stand_in:
+            self._stand_in.close()
         if self._model and self._model.returncode is None:
             self._model.terminate()
             await self._model.wait()
@@ -77,7 +87,11 @@ class Fleet:
         self._running = self.state(name)
         words = ("up", "--names", ",".join(edges), "--edges", str(len(edges)), "--model", model, "--detach", "--json")
         ports = ("--cloud-port", str(self._port + 1), "--edge-port", str(self._port + 2))
-        said = orjson.loads(await self._dgrag(*words, *ports, "--state", str(self._running), environment=environment))
+        netns: tuple[str, ...] = ()
+        if self._links:
+            await self._links.open(self._ports(edges), model_port=local_port(model))
+            netns = ("--netns", self._links.name)
+        said = orjson.loads(await self._dgrag(*words, *ports, *netns, "--state", str(self._running), environment=environment))
         cluster = Cluster(said["cloud"], {edge["edge"]: edge["url"] for edge in said["edges"]})
         await self._in_step(cluster)
         return cluster
@@ -85,8 +99,21 @@ class Fleet:
     async def down(self) -> None:
         """Stop the running cluster; its stores are whole on the disk then."""
         if self._running is not None:
-            await self._dgrag("down", "--state", str(self._running))
+            try:
+                await self._dgrag("down", "--state", str(self._running))
+            finally:
+                self._note_carried(self._running.name)
             self._running = None
+
+    def _note_carried(self, state: str) -> None:
+        """Take the links away, and write down what passed over them."""
+        if self._links and (carried := self._links.close()):
+            with (self._work / "link.jsonl").open("ab") as file:
+                file.write(orjson.dumps({"state": state, "bytes": carried}) + b"\n")
+
+    def _ports(self, edges: Sequence[str]) -> dict[str, int]:
+        """Each service's own."""
+        return {CLOUD: self._port + 1} | {edge: self._port + 2 + place for place, edge in enumerate(edges)}
 
     async def add(self, edge: str, file: Path) -> None:
         """Give an edge of the running cluster a collection, and wait until it is indexed. Raises BenchmarkError if a row is lost."""
@@ -102,13 +129,18 @@ class Fleet:
     # ------------------------------------------------------------ the model
 
     async def model(self) -> str:
-        """The URL of the one model server, which is started at the first need."""
+        """The URL of the one model server, which is started at the first need; with ``NO_MODEL`` that of one that refuses to write."""
         if self._model and self._model.returncode is not None:
             raise BenchmarkError("the model server has ended", next_step=f"read {self._work / 'model.log'}, then run again: it goes on")
         if self._model_url:
             return self._model_url
-        await self._dgrag("model", "fetch", self._generator, "minilm", "--json")
+        fetched = [] if self._generator == NO_MODEL else [self._generator]
+        await self._dgrag("model", "fetch", *fetched, "minilm", "--json")
         port = Ports().take(self._port)
+        if not fetched:
+            self._stand_in = await serve_no_model(port)
+            self._model_url = f"http://127.0.0.1:{port}/v1"
+            return self._model_url
         command = (sys.executable, "-P", "-m", "deploy.cluster.child", str(os.getpid()), *DGRAG, "model", "serve", self._generator)
         with (self._work / "model.log").open("ab") as log:
             self._model = await asyncio.create_subprocess_exec(
@@ -191,6 +223,20 @@ class Fleet:
             return (await self._http.get(url, timeout=2.0)).status_code == OK
         except httpx.TransportError:
             return False
+
+
+def local_port(url: str) -> int:
+    """The port of a server of this machine. Raises BenchmarkError for another: a namespace reaches no other machine.
+
+    >>> local_port("http://127.0.0.1:8090/v1")
+    8090
+    """
+    address = httpx.URL(url)
+    if address.scheme != "http" or not is_loopback(address.host):
+        raise BenchmarkError(
+            f"with [link] the model server cannot be at {url}", next_step="name a model of the catalogue, or take [link] out"
+        )
+    return address.port or 80
 
 
 async def until(true: Callable[[], Any], *, what: str, alive: Callable[[], bool] = lambda: True) -> None:

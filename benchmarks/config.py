@@ -11,8 +11,10 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.link import LinkConfig
+from benchmarks.no_model import NO_MODEL
 from benchmarks.peers.run import PeersConfig
-from benchmarks.systems import parsed_retrieval, system_named
+from benchmarks.systems import SIGNALS, parsed_retrieval, system_named
 
 KEY_CHARS = 12  # of a hash in a folder's name
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")]
@@ -91,9 +93,9 @@ class JudgeConfig(Part):
 
 
 class ModelsConfig(Part):
-    """Who writes: a name of the catalogue, or the URL of an OpenAI-compatible server."""
+    """Who writes: a name of the catalogue, the URL of an OpenAI-compatible server, or nobody."""
 
-    generator: str = "standard"
+    generator: str = "standard"  # "none": none is started, and one that is asked all the same refuses
 
 
 class MetricsConfig(Part):
@@ -112,8 +114,10 @@ class RunConfig(Part):
     split: tuple[SplitConfig, ...] = ()
     judge: JudgeConfig = JudgeConfig()
     peers: PeersConfig = PeersConfig()
+    link: LinkConfig | None = None  # between each edge and the cloud; None: as fast as this machine is
     models: ModelsConfig = ModelsConfig()
     metrics: MetricsConfig = MetricsConfig()
+    calibration: bool = False  # not this run's questions are asked, but others of the same splits: see `calibrating`
     environment: dict[Annotated[str, Field(pattern=r"^DGRAG_(EDGE|CLOUD|MODEL)_[A-Z_]+$")], str] = {}  # settings of all services
 
     @model_validator(mode="after")
@@ -121,7 +125,26 @@ class RunConfig(Part):
         names = [split.name for split in self.split]
         if len(set(names)) < len(names):
             raise ValueError(f"two splits have one name: {', '.join(names)}")
+        if self.models.generator == NO_MODEL and (self.judge.pairs or any(split.systems for split in self.split)):
+            raise ValueError('systems and judge need a language model: name one in [models], generator = "none" starts none')
         return self
+
+    def calibrating(self) -> RunConfig:
+        """The run that calibrates this one: only what its thresholds need, and model answers to none of its questions."""
+        splits = [
+            split.model_copy(
+                update={
+                    "systems": (SIGNALS,),
+                    "routing": True,
+                    "subgraph_entities": split.subgraph_entities[:1],
+                    "storage": False,
+                    "retrieval": (),
+                }
+            )
+            for split in self.split
+        ]
+        off = {"judge": JudgeConfig(), "peers": PeersConfig(), "metrics": MetricsConfig()}
+        return self.model_copy(update={"name": f"{self.name}-calibration", "split": tuple(splits), "calibration": True, **off})
 
     def key(self) -> str:
         """Names what was asked for: another config, seed or limit is another run. The data's place is no part of it."""

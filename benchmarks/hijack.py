@@ -24,7 +24,6 @@ from benchmarks.ten_edges import Amount, Federation, federation_of
 from cloud_server.crossedge.evidence import fill_budget, rescore
 from cloud_server.crossedge.standing import Standing
 from cloud_server.database import Database
-from cloud_server.summaries.catalogue import LOOKED_AT
 from cloud_server.summaries.lexicon import Lexicon
 from cloud_server.summaries.matching import match, owners, second_opinion, summary_key
 from cloud_server.summaries.screening import Sample, judged, spread
@@ -135,7 +134,7 @@ class Cloud:
         """Match, ask, merge."""
         vector = await self._embedder.embed([question])
         slots = SLOTS if self._controlled else M
-        words = dict(self._lexicon.top(question, LOOKED_AT))
+        words = dict(self._lexicon.top(question))
         matched = owners(match(vector, self._index, m=M, min_cosine=self._thresholds.match, slots=slots, words=words, lead=LEAD))
         asked = self._chosen(vector, matched) if self._controlled else matched[:K]
         texts = {edge: poison(question, replies) if edge == ATTACKER else federation.evidence[edge].get(question, ()) for edge in asked}

@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,17 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 CPUINFO = Path("/proc/cpuinfo")
 HASH_CHARS = 12
-WRITE_PATH = (
-    "edge_node/graph",
-    "edge_node/ingest",
-    "edge_node/store",
-    "edge_node/strategies",
-    "cloud_server/migrations",
-    "cloud_server/summaries",
+PRODUCT = ("edge_node", "cloud_server", "shared", "deploy/cluster")
+# Only reads an index: with other code here the same state answers. What is not named here counts as writing it.
+READ_PATH = ("edge_node/answer", "edge_node/api", "cloud_server/crossedge", "cloud_server/routes")
+ASKING = (
+    "benchmarks/stages",
+    "benchmarks/datasets",
+    "benchmarks/peers",
+    "benchmarks/prompts",
+    *(f"benchmarks/{name}.py" for name in ("cluster", "judge", "link", "runner", "samples", "sharing", "systems")),
 )
+CODE = frozenset({".py", ".sql", ".md", ".toml", ".txt", ".json"})  # prompts and policies are code too
 
 
 def code(root: Path = ROOT) -> dict[str, Any]:
@@ -52,12 +56,27 @@ def prompts(root: Path = ROOT) -> dict[str, str]:
     return {file.relative_to(root).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()[:HASH_CHARS] for file in files}
 
 
-def write_path(root: Path = ROOT) -> str:
-    """A hash of the code that decides what an indexed state holds."""
-    files = sorted(file for folder in WRITE_PATH for file in (root / folder).rglob("*") if file.suffix in {".py", ".sql"})
+def indexing_code(root: Path = ROOT) -> str:
+    """A hash of all that can change what an indexed state holds: the services with their prompts and policies, less what only reads."""
+    reads = tuple(root / folder for folder in READ_PATH)
+    return _hash(root, [file for file in _files(root, PRODUCT) if not any(file.is_relative_to(folder) for folder in reads)])
+
+
+def answering_code(root: Path = ROOT) -> str:
+    """A hash of all that can change a row of a journal: the services whole, and how the benchmark asks them."""
+    return _hash(root, _files(root, (*PRODUCT, *ASKING)))
+
+
+def _files(root: Path, places: Sequence[str]) -> list[Path]:
+    found = {file for place in places for file in (root / place, *(root / place).rglob("*")) if file.suffix in CODE and file.is_file()}
+    return sorted(found)
+
+
+def _hash(root: Path, files: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     for file in files:
-        digest.update(file.read_bytes())
+        for part in (file.relative_to(root).as_posix().encode(), file.read_bytes()):
+            digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()[:HASH_CHARS]
 
 

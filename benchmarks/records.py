@@ -73,7 +73,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRow:
-    """What a system said to one asking. ``error`` is empty when it answered with status 200."""
+    """What a system said to one asking. ``error`` is empty when it answered with status 200, and with all that it needed at hand."""
 
     split: str
     scenario: Scenario
@@ -91,6 +91,8 @@ class AnswerRow:
     steps: tuple[Step, ...]
     asked_edges: tuple[str, ...]  # whom the cloud asked
     error: str = ""
+    tries: int = 1  # this one included; the ones before failed
+    bertscore_recall: float | None = None  # when the run has ended, where the model can be had
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class RetrievalRow:
     seconds: float
     asked_edges: tuple[str, ...]
     error: str = ""
+    tries: int = 1  # this one included; the ones before failed
 
 
 @dataclass(frozen=True, slots=True)

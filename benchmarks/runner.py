@@ -7,8 +7,7 @@ import fcntl
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,14 @@ from benchmarks.cluster import Fleet
 from benchmarks.config import RunConfig, SplitConfig, digest
 from benchmarks.datasets import open_corpus, split_of, write_data
 from benchmarks.datasets.corpus import Corpus, lines_of
-from benchmarks.datasets.splits import ALL, stride
 from benchmarks.errors import BenchmarkError
-from benchmarks.journal import Journal
-from benchmarks.machine import code, machine, prompts, write_path
-from benchmarks.metrics.bertscore import BertScore, bertscore
+from benchmarks.journal import END, START, Journal
+from benchmarks.link import LinkConfig, unable
+from benchmarks.machine import answering_code, code, indexing_code, machine, prompts
+from benchmarks.metrics.bertscore import bertscore
 from benchmarks.peers.run import run_peers
-from benchmarks.records import Asking, Split
+from benchmarks.records import Split
+from benchmarks.samples import apart, sampled
 from benchmarks.sharing import sharing_policy
 from benchmarks.stages import Progress, Task, Work
 from benchmarks.stages.answers import answers
@@ -34,8 +34,8 @@ from benchmarks.stages.judging import judging
 from benchmarks.stages.retrieval import retrieval
 from benchmarks.stages.routing import routing
 from benchmarks.stages.storage import storage
-from benchmarks.summary import summarise
-from benchmarks.systems import CENTRAL, Layout, Start, parsed_retrieval, system_named
+from benchmarks.summary import summarise, with_bertscore
+from benchmarks.systems import CENTRAL, SAME_FOR_ALL, Layout, Start, parsed_retrieval, system_named
 from shared.models.settings import ModelSettings
 
 HTTP_TIMEOUT = httpx.Timeout(120.0, connect=10.0)
@@ -57,29 +57,44 @@ class Runner:
     def __init__(self, config: RunConfig, work: Path, progress: Progress) -> None:
         self.config = config
         self._work = work.resolve()
+        self._code = answering_code()
         self._progress = progress
 
     def run(self, out: Path) -> Result:
         """Do what is left, and write the result. Raises BenchmarkError when it cannot be made."""
         config = self.config
-        with locked(self._work), Journal(self._work / f"{config.name}-{config.key()}" / "journal.jsonl") as journal:
-            began = time.time()
-            journal.add("start", str(began), {"at": datetime.now(UTC).isoformat(timespec="seconds"), **code()})
+        with locked(self._work), self._journal() as journal:
+            began = str(time.time())
+            journal.add(START, began, code())
             corpora = {split.name: open_corpus(split, config.data.root) for split in config.split}  # what is missing is said first
             gold = {name: {one.question_id: one.gold for one in corpus.questions()} for name, corpus in corpora.items()}
             asyncio.run(self._services(corpora, journal))
             rows = {stage: journal.rows(stage) for stage in ("index", "storage", "routing", "answers", "retrieval", "judging", "skipped")}
             rows["peers"] = self._peers(journal, rows["skipped"])
-            journal.add("end", str(began), {"seconds": round(time.time() - began, 1)})
-            figures = summarise(rows, self._provenance(journal), gold=gold, bertscore=self._bertscore(rows))
+            rows["answers"] = self._bertscored(rows)
+            if answering_code() != self._code:
+                rows["skipped"].append({"what": "one code for all rows", "why": "the code was changed while the run was going on"})
+            journal.add(END, began, {})
+            figures = summarise(rows, self._provenance(journal), gold=gold)
         return written(figures, rows["answers"], out / f"{config.name}.json")
+
+    def _journal(self) -> Journal:
+        """What this run has noted with this code. Rows of other code stay in their own folder: they are never mixed."""
+        run = f"{self.config.name}-{self.config.key()}"
+        folder = self._work / f"{run}-{self._code}"
+        if not folder.exists() and any(self._work.glob(f"{run}-*")):
+            self._progress.say(
+                "The code has changed since this run began: routing, answers, retrieval and judging start anew. "
+                "An index is used again where the code that writes it is the same."
+            )
+        return Journal(folder / "journal.jsonl")
 
     async def _services(self, corpora: Mapping[str, Corpus], journal: Journal) -> None:
         """All that needs the services."""
         config = self.config
         async with (
             httpx.AsyncClient(timeout=HTTP_TIMEOUT, trust_env=False) as http,
-            Fleet(self._work, config.models.generator, http, config.environment) as fleet,
+            Fleet(self._work, config.models.generator, http, SAME_FOR_ALL | config.environment, self._link(journal)) as fleet,
         ):
             for measured in config.split:
                 corpus = corpora[measured.name]
@@ -96,18 +111,29 @@ class Runner:
                 await self._stages(work)
                 await judging(work)
 
+    def _link(self, journal: Journal) -> LinkConfig | None:
+        """What there is to be between edges and cloud; nothing where that cannot be had and need not. Raises BenchmarkError."""
+        link = self.config.link
+        if link is None or not (why := unable()):
+            return link
+        if link.required:
+            raise BenchmarkError(f"[link] cannot be had: {why}", next_step="run as root on Linux, set required = false, or take [link] out")
+        note(journal, "link", {"what": f"links of {link.mbit:g} Mbit/s between edges and cloud", "why": why})
+        return None
+
     def _state_name(self, measured: SplitConfig, corpus: Corpus, split: Split, journal: Journal) -> str:
-        """The indexed state of a split. Runs that agree on what it depends on share it; one that goes on keeps what it began with."""
+        """The indexed state of a split. Runs that agree on what it depends on share it."""
+        made_of = {
+            "documents": split.documents,
+            "chars": {document.document_id: document.chars for document in corpus.documents()},
+            "entities": measured.subgraph_entities[0],
+            "environment": self.config.environment,
+            "written by": indexing_code(),
+        }
+        name = f"{measured.name}-{digest(made_of)}"
         if not journal.done("state", measured.name):
-            made_of = {
-                "documents": split.documents,
-                "chars": {document.document_id: document.chars for document in corpus.documents()},
-                "entities": measured.subgraph_entities[0],
-                "environment": self.config.environment,
-                "written by": write_path(),
-            }
-            journal.add("state", measured.name, {"split": measured.name, "state": f"{measured.name}-{digest(made_of)}"})
-        return next(str(row["state"]) for row in journal.rows("state") if row["split"] == measured.name)
+            journal.add("state", measured.name, {"split": measured.name, "state": name})
+        return name
 
     # ------------------------------------------------------------ stages
 
@@ -141,7 +167,8 @@ class Runner:
             for place, size in enumerate(measured.subgraph_entities):
                 yield routing(work, Start() if place == 0 else Start.of("edges", {SIZE: str(size)}, copy=f"subgraphs-{size}"), size)
         for name in measured.systems:
-            yield answers(work, system_named(name), sampled(work, more=measured.more.get(name, 0)))
+            askings = apart(work) if self.config.calibration else sampled(work, more=measured.more.get(name, 0))
+            yield answers(work, system_named(name), askings)
         wanted = {question.question_id for question in work.questions()}
         home = [asking for asking in work.split.asked if asking.scenario != "out" and asking.question.question_id in wanted]
         for name in measured.retrieval:
@@ -193,52 +220,35 @@ class Runner:
             skipped.append({"what": "peers", "why": f"{error.message}: {error.next_step}"})
             return []
 
-    def _bertscore(self, rows: Mapping[str, list[dict[str, Any]]]) -> BertScore | None:
-        model = self.config.metrics.bertscore
-        if not model or not rows["answers"]:
-            return None
+    def _bertscored(self, rows: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+        """The answers with their BERTScore recall where one is asked for and can be had."""
+        model, found = self.config.metrics.bertscore, rows["answers"]
+        if not model or not found:
+            return found
         self._progress.begin(f"BERTScore recall by {model}", 1)
         score, why = bertscore(model)
         if score is None:
             rows["skipped"].append({"what": "BERTScore recall", "why": why})
-        return score
+            return found
+        return with_bertscore(found, score)
 
     def _provenance(self, journal: Journal) -> dict[str, Any]:
-        starts = journal.rows("start")
+        sessions = journal.sessions()
         return {
             "name": self.config.name,
             "config": self.config.model_dump(mode="json", exclude={"data"}),
             "seed": self.config.seed,
             "limit": self.config.limit,
             **code(),
-            "commits": sorted({row["commit"] for row in starts}),  # several: it was resumed on other code
-            "started": starts[0]["at"],
-            "seconds": sum(row["seconds"] for row in journal.rows("end")),  # of the starts that ended by themselves
-            "starts": len(starts),
+            "commits": sorted({row["commit"] for row in journal.rows(START)}),  # several: what can change a row is the same in all
+            "code": {"answers": self._code, "index": indexing_code()},
+            "started": sessions[0].started,
+            "seconds": round(sum(session.seconds for session in sessions), 1),
+            "sessions": [asdict(session) for session in sessions],
             "machine": machine(),
             "models": {"generator": self.config.models.generator, "embedder": ModelSettings().embedder},
             "prompts": prompts(),
         }
-
-
-def sampled(work: Work, *, more: int = 0) -> list[Asking]:
-    """The askings that get model answers: so many of each domain and scenario, evenly over its questions, at most the limit.
-
-    The same numbers within and out of domain are the same questions. ``more`` of them are asked beyond that sample, never instead.
-    """
-    seed, chosen = work.config.seed, list[Asking]()
-    for scenario, amount in (("within", work.measured.within), ("mixed", work.measured.within), ("out", work.measured.out)):
-        groups: dict[str, list[Asking]] = {}
-        for asking in work.split.asked:
-            if asking.scenario == scenario:
-                groups.setdefault(asking.question.domain, []).append(asking)
-        found, beyond = list[Asking](), list[Asking]()
-        for group in groups.values():
-            first = stride(group, amount, seed=seed)
-            found += first
-            beyond += stride([asking for asking in group if asking not in first], more, seed=seed)
-        chosen += [*stride(found, work.config.limit or ALL, seed=seed), *stride(beyond, work.config.limit or ALL, seed=seed)]
-    return chosen
 
 
 def note(journal: Journal, key: str, row: Mapping[str, Any]) -> None:

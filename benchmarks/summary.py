@@ -1,35 +1,38 @@
 """From what a run wrote down to its result: means with intervals by split, scenario and system. Figures only, no text of the data.
 
-An answer that failed counts as an empty one in the metrics of quality, and is left out of time, tokens and bytes.
+An answer that failed counts as an empty one in the metrics of quality, and is left out of time, tokens and bytes. Systems are compared on
+the askings that all of them had; only the share that a gate escalates is that of all askings.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks.calibration import calibrate, signals_of
+from benchmarks.calibration import calibrate, matching, signals_of
+from benchmarks.comparing import Groups, Row, by, common, grouped_answers, pairs
 from benchmarks.costs import by_component, costs
 from benchmarks.metrics.bootstrap import bootstrap
 from benchmarks.metrics.retrieval import all_at, recall_at
 from benchmarks.metrics.routing import any_mismatch, hit, right_share
 from benchmarks.metrics.text import accuracy, exact_match, f1, rouge_l_recall
 from benchmarks.metrics.wins import wins
-from benchmarks.records import AnswerRow, Estimate, Judgement
+from benchmarks.records import AnswerRow, Estimate, Judgement, RoutingRow
 
-Row: TypeAlias = Mapping[str, Any]
 BertScore: TypeAlias = Callable[[Sequence[str], Sequence[str]], Sequence[float]]  # answers, references -> recall of each
 
 CLOUD_PAYS = frozenset({"centralized"})  # systems whose whole work is the cloud's
 PASSED_ON = ("index", "storage", "peers")  # stages whose rows are figures already
 KS = 2, 5, 10
+COSINES = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6)  # thresholds of summary matching, beside each other
+CENTRAL = "centralized"  # the way to retrieve that has everything in one index
 GATED = "dgrag"  # what the others are compared with
 GATES = ("gate-signals", GATED)  # whose scores a calibration reads, the first that there is: the one that takes all of them
-ALL = "all"  # a split's scenarios together
+ON_ALL = frozenset({"escalated"})  # measured on all askings of a system, not only on those that the others had too
+RATIOS = ("recall@10",)  # of retrieval, as a share of what one index of everything finds
 
 
 def summarise(
@@ -37,31 +40,30 @@ def summarise(
     provenance: Row,
     *,
     gold: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
-    bertscore: BertScore | None = None,
 ) -> dict[str, Any]:
     """Return a run's result.
 
-    ``rows`` are the journal's by stage, ``provenance`` becomes "run", ``gold`` has by split and question the documents that are needed,
-    and ``bertscore`` scores all answers at once. Stages that the run had not are empty lists.
+    ``rows`` are the journal's by stage, ``provenance`` becomes "run", and ``gold`` has by split and question the documents that are
+    needed. Stages that the run had not are empty lists.
     """
     seed = int(provenance.get("seed", 0))
-    answers = scored(rows.get("answers", ()), bertscore)
-    grouped = by(answers, "split", "scenario", "system") | {
-        (split, ALL, system): group
-        for (split, system), group in by(answers, "split", "system").items()
-        if len({row["scenario"] for row in group}) > 1
-    }
+    answers = scored(rows.get("answers", ()))
+    asked = grouped_answers(answers)
+    grouped = common(asked)
+    found = retrieved(rows.get("retrieval", ()), gold or {})
     return {
         "run": dict(provenance),
         **{stage: [dict(row) for row in rows.get(stage, ())] for stage in PASSED_ON},
         "routing": _routing(rows.get("routing", ()), seed),
-        "systems": [_system(split, scenario, system, group, seed) for (split, scenario, system), group in grouped.items()],
+        "systems": [_system(place, group, grouped[place], seed) for place, group in asked.items()],
         "differences": _differences(grouped, seed),
         "tokens": _tokens(grouped, seed),
         "components": _components(answers, seed),
         "wins": wins([Judgement(**row) for row in rows.get("judging", ())], seed=seed),
-        "retrieval": _retrieval(rows.get("retrieval", ()), gold or {}, seed),
+        "retrieval": [_retrieval(split, system, group, seed) for (split, system), group in by(found, "split", "system").items()],
+        "retrieval_ratios": _ratios(found, seed),
         "calibration": _calibration(rows.get("answers", ())),
+        "matching": _matching(rows.get("routing", ())),
         "skipped": [dict(row) for row in rows.get("skipped", ())],
     }
 
@@ -69,14 +71,19 @@ def summarise(
 # ------------------------------------------------------------ answers
 
 
-def scored(answers: Sequence[Row], bertscore: BertScore | None = None) -> list[dict[str, Any]]:
-    """Return each answer's row with its ``values``: metric -> number; a metric that does not apply to it is left out."""
-    found = [{**row, "values": measured(row)} for row in answers]
-    if bertscore and (known := [row for row in found if row["references"]]):
+def with_bertscore(answers: Sequence[Row], bertscore: BertScore) -> list[dict[str, Any]]:
+    """Return the answers with their BERTScore recall where they have a reference; all are scored at once, and a failed one is 0."""
+    found = [dict(row) for row in answers]
+    if known := [row for row in found if row["references"]]:
         scores = bertscore([row["answer"] for row in known], [row["references"][0] for row in known])
         for row, score in zip(known, scores, strict=True):
-            row["values"]["bertscore_recall"] = 0.0 if row["error"] else float(score)
+            row["bertscore_recall"] = 0.0 if row["error"] else float(score)
     return found
+
+
+def scored(answers: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return each answer's row with its ``values``: metric -> number; a metric that does not apply to it is left out."""
+    return [{**row, "values": measured(row)} for row in answers]
 
 
 def measured(answer: Row) -> dict[str, float]:
@@ -90,32 +97,32 @@ def measured(answer: Row) -> dict[str, float]:
             "f1": f1(text, references),
             "accuracy": accuracy(text, references),
         }
+    if (recall := answer.get("bertscore_recall")) is not None:
+        quality["bertscore_recall"] = recall
     return quality if answer["error"] else quality | costs(answer, cloud_pays=answer["system"] in CLOUD_PAYS)
 
 
-def _system(split: str, scenario: str, system: str, group: Sequence[Row], seed: int) -> dict[str, Any]:
-    names = dict.fromkeys(name for row in group for name in row["values"])
-    metrics = {name: estimate([row["values"][name] for row in group if name in row["values"]], seed) for name in names}
+def _system(place: tuple[Any, ...], asked: Sequence[Row], compared: Sequence[Row], seed: int) -> dict[str, Any]:
+    """One system's metrics on the askings that it is ``compared`` on, and what it was ``asked`` in all."""
+    metrics = {}
+    for name in dict.fromkeys(name for row in asked for name in row["values"]):
+        group = asked if name in ON_ALL else compared
+        if values := [row["values"][name] for row in group if name in row["values"]]:
+            metrics[name] = estimate(values, seed)
+    split, scenario, system = place
     return {
         "split": split,
         "scenario": scenario,
         "system": system,
-        "errors": sum(1 for row in group if row["error"]),
+        "asked": len(asked),
+        "compared": len(compared),
+        "errors": sum(1 for row in asked if row["error"]),
+        "asked_again": sum(1 for row in asked if row.get("tries", 1) > 1),
         "metrics": metrics,
     }
 
 
-def pairs(ours: Iterable[Row], theirs: Iterable[Row], metric: str) -> list[tuple[float, float]]:
-    """Return a metric's values of two systems for each question that both were asked at the same edge."""
-    known = {_asked(row): row["values"][metric] for row in theirs if metric in row["values"]}
-    return [(row["values"][metric], known[_asked(row)]) for row in ours if metric in row["values"] and _asked(row) in known]
-
-
-def _asked(row: Row) -> tuple[str, str, str, str]:
-    return row["split"], row["scenario"], row["question_id"], row["edge"]
-
-
-def _differences(grouped: Mapping[tuple[Any, ...], Sequence[Row]], seed: int) -> list[dict[str, Any]]:
+def _differences(grouped: Groups, seed: int) -> list[dict[str, Any]]:
     """The gated system's quality less each other one's, on the same questions."""
     found = []
     for (split, scenario, against), theirs in grouped.items():
@@ -129,11 +136,11 @@ def _differences(grouped: Mapping[tuple[Any, ...], Sequence[Row]], seed: int) ->
     return found
 
 
-def _tokens(grouped: Mapping[tuple[Any, ...], Sequence[Row]], seed: int) -> list[dict[str, Any]]:
+def _tokens(grouped: Groups, seed: int) -> list[dict[str, Any]]:
     """What each system had the cloud's model read, as a share of what centralised retrieval has it read for the same questions."""
     found = []
     for (split, scenario, system), ours in grouped.items():
-        both = pairs(ours, grouped.get((split, scenario, "centralized"), ()), "cloud_tokens_in")
+        both = pairs(ours, grouped.get((split, scenario, CENTRAL), ()), "cloud_tokens_in")
         if both and sum(their for _, their in both):
             share = ratio([our for our, _ in both], [their for _, their in both], seed=seed)
             found.append({"split": split, "scenario": scenario, "system": system, "cloud_tokens_share_of_centralised": asdict(share)})
@@ -180,40 +187,54 @@ def _routing(rows: Sequence[Row], seed: int) -> list[dict[str, Any]]:
     return found
 
 
-def _retrieval(rows: Sequence[Row], gold: Mapping[str, Mapping[str, Sequence[str]]], seed: int) -> list[dict[str, Any]]:
+def _matching(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Hits and mismatches by m and threshold, of every other question and of the rest: chosen on the one half, checked on the other."""
     found = []
-    for (split, system), group in by(rows, "split", "system").items():
-        came = [row for row in group if not row["error"]]
-        wanted = [
-            (() if row["error"] else row["found"], needed) for row in group if (needed := gold.get(str(split), {}).get(row["question_id"]))
-        ]
-        covered = [bool(row["covered"]) and not row["error"] for row in group if row["covered"] is not None]
-        columns: dict[str, Sequence[float]] = {f"recall@{k}": [recall_at(ranked, needed, k) for ranked, needed in wanted] for k in KS}
-        columns |= {
-            "all@8": [all_at(ranked, needed, 8) for ranked, needed in wanted],
-            "coverage": covered,
-            "edges_asked": [len(row["asked_edges"]) for row in came],
-            "context_tokens": [row["context_tokens"] for row in came],
-            "ms": [row["seconds"] * 1000 for row in came],
-        }
-        measures = {name: estimate(values, seed) for name, values in columns.items() if values}
-        found.append({"split": split, "system": system, "errors": len(group) - len(came), **measures})
+    for (split,), group in by(rows, "split").items():
+        first = [row for row in group if row["subgraph_entities"] == group[0]["subgraph_entities"]]  # the size that answers
+        place = {question: number for number, question in enumerate(dict.fromkeys(row["question_id"] for row in first))}
+        for half in (0, 1):
+            part = [RoutingRow(**row) for row in first if place[row["question_id"]] % 2 == half]
+            found += [{"split": split, "half": half, **asdict(one)} for one in matching(part, cosines=COSINES)]
+    return found
+
+
+def retrieved(rows: Sequence[Row], gold: Mapping[str, Mapping[str, Sequence[str]]]) -> list[dict[str, Any]]:
+    """Return each retrieval's row with its ``values``. A failed one found nothing, and has no costs."""
+    return [{**row, "values": _found(row, gold.get(str(row["split"]), {}).get(row["question_id"], ()))} for row in rows]
+
+
+def _found(row: Row, needed: Sequence[str]) -> dict[str, float]:
+    ranked, values = (() if row["error"] else row["found"]), dict[str, float]()
+    if needed:
+        values |= {f"recall@{k}": recall_at(ranked, needed, k) for k in KS} | {"all@8": all_at(ranked, needed, 8)}
+    if row["covered"] is not None:
+        values["coverage"] = float(row["covered"] and not row["error"])
+    if not row["error"]:
+        values |= {"edges_asked": len(row["asked_edges"]), "context_tokens": row["context_tokens"], "ms": row["seconds"] * 1000}
+    return values
+
+
+def _retrieval(split: str, system: str, group: Sequence[Row], seed: int) -> dict[str, Any]:
+    names = dict.fromkeys(name for row in group for name in row["values"])
+    errors, again = sum(1 for row in group if row["error"]), sum(1 for row in group if row.get("tries", 1) > 1)
+    measures = {name: estimate([row["values"][name] for row in group if name in row["values"]], seed) for name in names}
+    return {"split": split, "system": system, "errors": errors, "asked_again": again, **measures}
+
+
+def _ratios(rows: Sequence[Row], seed: int) -> list[dict[str, Any]]:
+    """What each way to retrieve finds, as a share of what one index of everything finds for the same questions."""
+    grouped, found = by(rows, "split", "system"), []
+    for (split, system), ours in grouped.items():
+        for measure in RATIOS:
+            both = pairs(ours, grouped.get((split, CENTRAL), ()), measure) if system != CENTRAL else []
+            if sum(their for _, their in both):
+                share = asdict(ratio([our for our, _ in both], [their for _, their in both], seed=seed))
+                found.append({"split": split, "system": system, "against": CENTRAL, "measure": measure, "share": share})
     return found
 
 
 # ------------------------------------------------------------ figures
-
-
-def by(rows: Iterable[Row], *names: str) -> dict[tuple[Any, ...], list[Row]]:
-    """Group rows by some of their fields, in the order of first appearance.
-
-    >>> list(by([{"a": 1, "b": 2}, {"a": 1, "b": 3}], "a"))
-    [(1,)]
-    """
-    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[tuple(row[name] for name in names)].append(row)
-    return dict(groups)
 
 
 def estimate(values: Sequence[float], seed: int) -> dict[str, Any]:

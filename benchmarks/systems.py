@@ -17,6 +17,7 @@ Mode = Literal["auto", "local", "cloud"]
 CENTRAL = "central"  # the edge of the layout that has one
 ANSWER_TIMEOUT_S = 400.0  # an edge gives up before
 OK = 200
+SIGNALS = "gate-signals"  # dgrag with all scores of its gate taken
 
 # DGRAG's gate without each of its parts; what a threshold cannot reach costs no call.
 NO_CONFIDENCE = {
@@ -30,8 +31,23 @@ NO_SIMILARITY = {"DGRAG_EDGE_MIN_SIMILARITY": "0"}
 ONE_ANSWER = NO_CONFIDENCE | NO_SIMILARITY | {"DGRAG_EDGE_SAMPLES": "1", "DGRAG_EDGE_TEMPERATURE": "0"}
 # What is measured, never what stops: all scores of the gate are taken, whatever they are.
 ALL_SIGNALS = NO_CONFIDENCE | {"DGRAG_EDGE_MIN_SUFFICIENCY": "1e-9", "DGRAG_EDGE_MIN_SIMILARITY": "1e-9"}
-# One index and a large model, which may read what the cloud's may (DGRAG §IV-B, Centralized RAG).
-LIKE_THE_CLOUD = {"DGRAG_EDGE_CONTEXT_TOKENS": str(EVIDENCE_BUDGET_TOKENS), "DGRAG_EDGE_SAMPLE_TOKENS": "160"}
+# All channels but the walk over the graph: words stay, and with them the gate's look at unknown ones (DGRAG §IV-D2, w/o KG).
+NO_GRAPH = {"DGRAG_EDGE_RETRIEVAL": "dense,lexical"}
+# One index and a large model (DGRAG §IV-B, Centralized RAG): it may read as many tokens as the cloud's, chosen from a pool as large
+# as that of all the edges that a cloud asks.
+POOLS = 3  # edges that a cloud asks; each looks through its candidates
+LIKE_THE_CLOUD = {
+    "DGRAG_EDGE_CONTEXT_TOKENS": str(EVIDENCE_BUDGET_TOKENS),
+    "DGRAG_EDGE_CANDIDATE_TOKENS": str(POOLS * 1600),
+    "DGRAG_EDGE_TOP_K": str(POOLS * 20),
+}
+# Of every system: answers may be equally long, whoever writes them. And one machine stands for all sites: a cloud that computes leaves
+# an edge without a sign of life for seconds, which on machines of their own would mean that it is away.
+SAME_FOR_ALL = {
+    "DGRAG_EDGE_SAMPLE_TOKENS": "160",
+    "DGRAG_CLOUD_MAX_ANSWER_TOKENS": "160",
+    "DGRAG_EDGE_CLOUD_PATIENCE_S": "30",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +83,8 @@ _ALL = (
     System("dgrag-no-confidence", Start.of("edges", NO_CONFIDENCE), gated=True),
     System("dgrag-no-similarity", Start.of("edges", NO_SIMILARITY), gated=True),
     System("dgrag-no-batch", Start.of("edges", {"DGRAG_EDGE_SAMPLES": "1"}), gated=True),
-    System("dgrag-no-graph", Start.of("edges", {"DGRAG_EDGE_RETRIEVAL": "dense"}), gated=True),
-    System("gate-signals", Start.of("edges", ALL_SIGNALS), mode="local", gated=True),  # for `calibrate`
+    System("dgrag-no-graph", Start.of("edges", NO_GRAPH), gated=True),
+    System(SIGNALS, Start.of("edges", ALL_SIGNALS), mode="local", gated=True),  # for `calibrate`
 )
 SYSTEMS: Mapping[str, System] = {system.name: system for system in _ALL}
 # What a name may change after a colon, as in "dgrag:match=0.3" (DGRAG Fig. 11).
@@ -82,6 +98,7 @@ class Retriever:
     name: str
     start: Start
     mode: Literal["local", "cloud"]
+    asker: Literal["home", "operator"] = "home"  # the edge that has the first needed document; nobody's site: the cloud itself is asked
 
 
 def system_named(name: str) -> System:
@@ -103,18 +120,24 @@ def system_named(name: str) -> System:
     return replace(system, name=name, start=start)
 
 
+OPERATORS = "federated-operator"
+PLACES: Mapping[str, Literal["local", "cloud"]] = {"centralized": "local", "local": "local", "federated": "cloud", OPERATORS: "cloud"}
+
+
 def parsed_retrieval(name: str) -> Retriever:
-    """``centralized``, ``local`` or ``federated``, with a colon and the channels where not all are meant. Raises ValueError.
+    """``centralized``, ``local``, ``federated`` (asked at the question's home) or ``federated-operator`` (asked at the cloud).
+
+    Behind a colon stand the channels, where not all are meant. Raises ValueError.
 
     >>> parsed_retrieval("centralized:dense+lexical").start.environment
     (('DGRAG_EDGE_RETRIEVAL', 'dense,lexical'),)
     """
     place, _, channels = name.partition(":")
-    if place not in {"centralized", "local", "federated"}:
-        raise ValueError(f"there is no retrieval {name!r}; there are centralized, local and federated, as in centralized:dense+lexical")
+    if place not in PLACES:
+        raise ValueError(f"there is no retrieval {name!r}; there are {', '.join(PLACES)}, as in centralized:dense+lexical")
     environment = {"DGRAG_EDGE_RETRIEVAL": channels.replace("+", ",")} if channels else {}
     layout: Layout = "central" if place == "centralized" else "edges"
-    return Retriever(name, Start.of(layout, environment), "cloud" if place == "federated" else "local")
+    return Retriever(name, Start.of(layout, environment), PLACES[place], "operator" if place == OPERATORS else "home")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +158,7 @@ class Asker:
             said, error = read(await self.http.post(f"{url}/v1/query", json=body, timeout=ANSWER_TIMEOUT_S))
         except httpx.HTTPError as problem:
             said, error = {}, f"{type(problem).__name__}: {problem}"
+        error = error or alone(said)
         return self._row(asking, said, round(time.perf_counter() - started, 3), error)
 
     def _row(self, asking: Asking, said: Mapping[str, Any], seconds: float, error: str) -> AnswerRow:
@@ -154,9 +178,23 @@ class Asker:
             escalated=self.system.gated and (gate or {}).get("decision") == "escalate",
             gate=gate if self.system.gated else None,
             steps=tuple(Step(**step) for step in said.get("trace", ())),
-            asked_edges=tuple(report["edge"] for report in said.get("edges", ()) if report["status"] != "skipped"),
+            asked_edges=asked_edges(said),
             error=error,
         )
+
+
+def asked_edges(said: Mapping[str, Any]) -> tuple[str, ...]:
+    """The edges that a cloud has asked for an answer, or for evidence."""
+    return tuple(report["edge"] for report in said.get("edges", ()) if report["status"] != "skipped")
+
+
+def alone(said: Mapping[str, Any]) -> str:
+    """The error of an answer that a site gave without the cloud that it had asked; empty for any other.
+
+    >>> alone({"degraded": True, "reason": "the cloud is away"}), alone({"answer": "May"})
+    ('the site answered alone: the cloud is away', '')
+    """
+    return f"the site answered alone: {said.get('reason', '')}" if said.get("degraded") else ""
 
 
 def read(response: httpx.Response) -> tuple[Mapping[str, Any], str]:

@@ -208,6 +208,7 @@ class MatchBody(Wire):
 
     question: Question
     m: Annotated[int, Field(ge=1, le=1_000)] = 5
+    min_score: Annotated[float, Field(ge=-1, le=1)] | None = None  # cosine; default: that of an answer's. The paper's measure has none: -1
 
 
 class Match(Wire):

@@ -2,6 +2,7 @@
 
 from benchmarks.calibration.choice import Calibration, calibrate
 from benchmarks.calibration.signals import Signals, signals_of
-from benchmarks.calibration.text import render
+from benchmarks.calibration.sweep import Matching, matching
+from benchmarks.calibration.text import render, render_matching
 
-__all__ = ["Calibration", "Signals", "calibrate", "render", "signals_of"]
+__all__ = ["Calibration", "Matching", "Signals", "calibrate", "matching", "render", "render_matching", "signals_of"]

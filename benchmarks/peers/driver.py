@@ -104,7 +104,7 @@ async def use(system: System, wire: Wire, asked: argparse.Namespace) -> Row:
             one: Row = {}
             with metered(wire, one):
                 context = await system.ask(question, WHOLE_BUDGET)
-            spent.append((one["cpu_s"], one["client_cpu_s"]))
+            spent.append((one["cpu_s"], one["client_cpu_s"], one["wall_s"]))
             sizes.append(len(context))
     row |= {"ask_s": spent, "context_chars": sum(sizes) // len(sizes)}
     with counted(wire, row, "add_"):

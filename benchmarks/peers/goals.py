@@ -11,6 +11,8 @@ Row = Mapping[str, Any]
 OURS, RIVAL = "dgrag", "lightrag"
 PER = 100_000  # tokens
 EXTRACTION = frozenset({"extract", "glean", "loop"})
+# F6 is 3 ms at the median and 6 at the 95th percentile; where it was set LightRAG took 96 and 120
+RETRIEVAL = (("p50", 3, 96), ("p95", 6, 120))
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +41,26 @@ Judged = Iterator[tuple[str, str, float, float]]
 
 def _indexing(run: Run) -> Judged:
     for row in run.of(OURS, "index"):
-        yield "F1", f"CPU s to index 100k tokens, of {row['size']:,}", 0.5, row["own_cpu_s"] * PER / row["tokens"]
+        yield "F1", f"CPU s to index 100k tokens, of {row['size']:,}", 0.5, index_s(row) * PER / row["tokens"]
     for ours, theirs in _both(run, "index"):
-        yield "F1", f"indexing CPU, share of {RIVAL}'s, {ours['size']:,} tokens", 1 / 15, ours["own_cpu_s"] / theirs["own_cpu_s"]
+        yield "F1", f"indexing CPU, share of {RIVAL}'s, {ours['size']:,} tokens", 1 / 15, index_s(ours) / index_s(theirs)
 
 
 def _growth(run: Run) -> Judged:
-    found = run.of(OURS, "index")
-    for small, large in pairwise(found):
+    for small, large in pairwise(run.of(OURS, "index")):
         doublings = large["tokens"] / small["tokens"] / 2  # a corpus is cut between two documents, so sizes are about double
         what = f"indexing CPU, {large['size']:,} against {small['size']:,} tokens (for a doubling)"
-        yield "F2", what, 2.4, large["own_cpu_s"] / small["own_cpu_s"] / doublings
-    added = run.of(OURS, "use")
-    for small, large in pairwise(added):
-        yield (
-            "F2",
-            f"one more document, {large['size']:,} against {small['size']:,} tokens",
-            1.3,
-            large["add_own_cpu_s"] / small["add_own_cpu_s"],
-        )
+        yield "F2", what, 2.4, index_s(large) / index_s(small) / doublings
+    if len(added := run.of(OURS, "use")) > 1:
+        small, large = added[0], added[-1]
+        yield "F2", f"one more document, {large['size']:,} against {small['size']:,} tokens", 1.3, add_s(large) / add_s(small)
 
 
 def _one_more(run: Run) -> Judged:
     for row in run.of(OURS, "use"):
-        yield "F3", f"CPU ms to add {row['new_tokens']:,} tokens to {row['size']:,}", 30, row["add_own_cpu_s"] * 1000
+        yield "F3", f"CPU ms to add {row['new_tokens']:,} tokens to {row['size']:,}", 30, add_s(row) * 1000
     for ours, theirs in _both(run, "use"):
-        yield "F3", f"the same, share of {RIVAL}'s, {ours['size']:,} tokens", 1 / 10, ours["add_own_cpu_s"] / theirs["add_own_cpu_s"]
+        yield "F3", f"the same, share of {RIVAL}'s, {ours['size']:,} tokens", 1 / 10, add_s(ours) / add_s(theirs)
 
 
 def _calls(run: Run) -> Judged:
@@ -83,8 +79,22 @@ def _tokens(run: Run) -> Judged:
 
 def _retrieval(run: Run) -> Judged:
     for row in run.of(OURS, "use"):
-        yield "F6", f"retrieval CPU ms, p50, at {row['size']:,} tokens", 3, row["ask_p50_ms"]
-        yield "F6", f"retrieval CPU ms, p95, at {row['size']:,} tokens", 6, row["ask_p95_ms"]
+        for at, most_ms, _ in RETRIEVAL:
+            yield "F6", f"retrieval CPU ms, {at}, at {row['size']:,} tokens", most_ms, row[f"ask_own_cpu_{at}_ms"]
+    for ours, theirs in _both(run, "use"):
+        for at, most_ms, rival_ms in RETRIEVAL:
+            share = ours[f"ask_own_cpu_{at}_ms"] / theirs[f"ask_own_cpu_{at}_ms"]
+            yield "F6", f"retrieval CPU, {at}, share of {RIVAL}'s, {ours['size']:,} tokens", most_ms / rival_ms, share
+
+
+def index_s(row: Row) -> float:
+    """CPU seconds of a system's own to index, with what it does afterwards by itself: our model-written summaries come then."""
+    return float(row["own_cpu_s"] + row["later_own_cpu_s"])
+
+
+def add_s(row: Row) -> float:
+    """The same for one more document."""
+    return float(row["add_own_cpu_s"] + row["add_later_own_cpu_s"])
 
 
 def _both(run: Run, step: str) -> list[tuple[Row, Row]]:

@@ -22,7 +22,7 @@ from benchmarks.peers.corpus import CostInput, cost_input, lines, quality_input,
 from benchmarks.peers.driver import WARM_UP
 from benchmarks.peers.environments import environment, python_of
 from benchmarks.peers.goals import goal_rows
-from benchmarks.peers.scores import means, score
+from benchmarks.peers.scores import CHARS_A_TOKEN, means, score
 from shared.models.build import build_tokenizer
 from shared.models.settings import ModelSettings
 from shared.ports import Tokenizer
@@ -49,7 +49,7 @@ class PeersConfig(BaseModel):
     new_tokens: Annotated[int, Field(ge=100)] = 3_000  # of the document that is added last
     quality: str = "multihop/hotpotqa"  # folder of a multi-hop set; "": no quality
     quality_questions: Annotated[int, Field(ge=0)] = 0  # the first ones, over the passages given with them; 0: all
-    budgets: tuple[Annotated[int, Field(ge=100)], ...] = (2_000, 8_000)  # tokens of a context
+    budgets: tuple[Annotated[int, Field(ge=100)], ...] = (2_000, 8_000)  # tokens of a context, by each system's own count
     step_s: Annotated[float, Field(gt=0)] = 1800.0  # the longest that one step of one system may take
 
 
@@ -171,7 +171,7 @@ class _Bench:
             of = by_id[line["id"]]
             gold = [passages[key] for key in of["gold_doc_ids"]]
             budget = line["budget"]
-            shown[budget].append(score(line["context"], answers=of["answers"], gold=gold, budget_tokens=budget, tokenizer=self.tokenizer))
+            shown[budget].append(score(line["context"], answers=of["answers"], gold=gold, most_chars=budget * CHARS_A_TOKEN))
         return row | {"quality": [{"budget": budget, **means(scores)} for budget, scores in shown.items()]}
 
     def _drive(self, unit: Unit, url: str, folder: Path, *given: object) -> Row:
@@ -221,9 +221,10 @@ def figures(said: Row) -> Row:
         if f"{prefix}cpu_s" in row:
             row[f"{prefix}own_cpu_s"] = round(row[f"{prefix}cpu_s"] - row[f"{prefix}client_cpu_s"], 4)
     if spent := row.pop("ask_s", None):
-        own: Sequence[float] = [cpu - client for cpu, client in spent]
-        row |= {"ask_p50_ms": percentile_ms(own, 50), "ask_p95_ms": percentile_ms(own, 95)}
-        row |= {"ask_client_p50_ms": percentile_ms([client for _, client in spent], 50)}
+        own: Sequence[float] = [cpu - client for cpu, client, _ in spent]
+        row |= {"ask_own_cpu_p50_ms": percentile_ms(own, 50), "ask_own_cpu_p95_ms": percentile_ms(own, 95)}
+        row |= {"ask_client_cpu_p50_ms": percentile_ms([client for _, client, _ in spent], 50)}
+        row |= {"ask_wall_p50_ms": percentile_ms([wall for *_, wall in spent], 50)}
     return row
 
 

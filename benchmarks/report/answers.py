@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.records import Estimate
 from benchmarks.report import plots
-from benchmarks.report.tables import SCENARIOS, Column, Figure, Row, Section, Table, estimate, kind_of, names, sizes
+from benchmarks.report.tables import FAILURES, SCENARIOS, Column, Figure, Row, Section, Table, estimate, failures, kind_of, names, sizes
 
 QUALITY = {"rouge_l_recall": "ROUGE-L recall", "bertscore_recall": "BERTScore recall", "em": "EM", "f1": "F1", "accuracy": "accuracy"}
 REFERENCE_BASED = ("rouge_l_recall", "bertscore_recall")
@@ -32,13 +32,21 @@ def quality(result: Row, split: str) -> Table:
         Column("system"),
         Column("answered", "%"),
         *(Column(QUALITY[name], "%") for name in shown),
-        Column("failed"),
+        *FAILURES,
     )
     cells = [
-        (SCENARIOS[row["scenario"]], row["system"], *(estimate(row["metrics"].get(name)) for name in ("answered", *shown)), row["errors"])
+        (
+            SCENARIOS[row["scenario"]],
+            row["system"],
+            *(estimate(row["metrics"].get(name)) for name in ("answered", *shown)),
+            *failures(row),
+        )
         for row in rows
     ]
-    note = "Against the first reference; a failed question counts as an empty answer. “Answered”: the system did not say that it cannot."
+    note = (
+        "On the questions that all systems were asked at the same edge. Against the first reference; a failed question counts as an empty "
+        "answer. “Answered”: the system did not say that it cannot. “Asked again”: the first try failed."
+    )
     return Table(f"quality-{split}", f"Answers against references, split {split}", columns, tuple(cells), note)
 
 
@@ -49,7 +57,7 @@ def _bars(result: Row, split: str) -> Figure:
         for metric in REFERENCE_BASED:
             found = {row["system"]: estimate(row["metrics"].get(metric)) for row in rows if row["scenario"] == scenario}
             if values := {system: value for system, value in found.items() if value}:
-                panels.append(plots.Panel(f"{QUALITY[metric]}, asked {SCENARIOS[scenario]}", "", {"": values}, share=True))
+                panels.append(plots.Panel(f"{QUALITY[metric]}, asked {SCENARIOS[scenario]}", "", {"": values}, share=True, scale=metric))
                 known += values.values()
     caption = f"Recall of the reference answers, split {split}; bars are 95 % bootstrap intervals ({sizes(known)})."
     return Figure(f"quality-{split}", caption, plots.bars(panels))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
+from benchmarks.comparing import Groups, common, grouped_answers, pairs
 from benchmarks.metrics.bootstrap import bootstrap
-from benchmarks.records import Estimate
 from benchmarks.report.tables import SCENARIOS, Cell, Column, Row, Table, estimate, interval, number
-from benchmarks.summary import by, pairs, scored
+from benchmarks.summary import ON_ALL, scored
 
 SHARES = frozenset({"rouge_l_recall", "bertscore_recall", "em", "f1", "accuracy", "answered", "escalated"})
 METRICS = (*sorted(SHARES), "seconds", "cloud_tokens_in", "edge_tokens_in", "calls")
@@ -48,20 +47,14 @@ def _of(result: Row, name: str) -> str:
 
 def _answers(first: Row, second: Row, first_answers: Sequence[Row], second_answers: Sequence[Row]) -> Iterator[tuple[Cell, ...]]:
     known = {_place(row): row["metrics"] for row in second["systems"]}
-    ours, theirs = (by_place(scored(answers)) for answers in (second_answers, first_answers))
+    asked: list[Groups] = [grouped_answers(scored(answers)) for answers in (first_answers, second_answers)]
+    compared: list[Groups] = [common(groups) for groups in asked]
     for row in first["systems"]:
         for metric in METRICS:
             one, other = estimate(row["metrics"].get(metric)), estimate(known.get(_place(row), {}).get(metric))
             if one and other:
-                both = pairs(ours.get(_place(row), ()), theirs.get(_place(row), ()), metric)
-                difference = bootstrap([our - their for our, their in both], seed=0) if both else None
-                yield _line(_title(row), metric, one, other, difference)
-
-
-def by_place(answers: Sequence[Row]) -> dict[tuple[Any, ...], list[Row]]:
-    """Group answers by split, scenario and system, and by split and system alone under the scenario "all"."""
-    grouped = by(answers, "split", "scenario", "system")
-    return grouped | {(split, "all", system): rows for (split, system), rows in by(answers, "split", "system").items()}
+                theirs, ours = (groups.get(_place(row), ()) for groups in (asked if metric in ON_ALL else compared))
+                yield _line(_title(row), metric, one.mean, other.mean, pairs(ours, theirs, metric))
 
 
 def _means(first: Row, second: Row) -> Iterator[tuple[Cell, ...]]:
@@ -72,16 +65,18 @@ def _means(first: Row, second: Row) -> Iterator[tuple[Cell, ...]]:
             for measure in measures:
                 if measure in row and measure in other:
                     title = f"{part}, " + ", ".join(str(row[name]) for name in place)
-                    yield _line(title, measure, Estimate(**row[measure]), Estimate(**other[measure]), None)
+                    yield _line(title, measure, row[measure]["mean"], other[measure]["mean"], ())
 
 
-def _line(title: str, measure: str, one: Estimate, other: Estimate, difference: Estimate | None) -> tuple[Cell, ...]:
+def _line(title: str, measure: str, one: float, other: float, both: Sequence[tuple[float, float]]) -> tuple[Cell, ...]:
+    """One measure of both results; of ``both`` (second, first) where questions can be paired, as the means then are of these alone."""
     unit = "" if measure in {"edges_asked", "calls", "seconds"} or measure.endswith("tokens_in") else "%"
-    means = number(one.mean, unit), number(other.mean, unit)
-    if difference is None:
-        return title, measure, *means, number(other.mean - one.mean, unit), "no answers beside both", "not known"
+    if not both:
+        return title, measure, number(one, unit), number(other, unit), number(other - one, unit), "no answers beside both", "not known"
+    other, one = (sum(values) / len(both) for values in zip(*both, strict=True))
+    difference = bootstrap([our - their for our, their in both], seed=0)
     clear = "yes" if difference.low > 0 or difference.high < 0 else "no"
-    return title, measure, *means, number(difference.mean, unit), interval(difference, unit), clear
+    return title, measure, number(one, unit), number(other, unit), number(difference.mean, unit), interval(difference, unit), clear
 
 
 def _place(row: Row) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ def _provenance(run: Row) -> str:
 def facts(run: Row) -> Iterator[tuple[str, str]]:
     """Yield what a reader needs to trust or repeat a run; what it does not say is left out."""
     if "started" in run:
-        yield "started", f"{run['started']}, took {number(run.get('seconds', 0) / 60)} min"
+        yield "started", f"{run['started']}, took {number(run.get('seconds', 0) / 60)} min" + _sessions(run.get("sessions", ()))
     if "commit" in run:
         yield (
             "commit",
@@ -88,6 +88,19 @@ def facts(run: Row) -> Iterator[tuple[str, str]]:
     yield "seed", str(run.get("seed", "?")) + (f", at most {run['limit']} questions" if run.get("limit") else "")
     if prompts := run.get("prompts"):
         yield "prompts", ", ".join(f"{name} {digest}" for name, digest in prompts.items())
+
+
+def _sessions(sessions: Sequence[Row]) -> str:
+    """Return how often a run was gone on with.
+
+    >>> _sessions([{"seconds": 60, "ended": False}, {"seconds": 120, "ended": True}])
+    ' in 2 sessions (1 + 2 min), 1 of them broken off'
+    """
+    if len(sessions) < 2:
+        return ""
+    broken = sum(not session["ended"] for session in sessions[:-1])
+    parts = " + ".join(number(session["seconds"] / 60) for session in sessions)
+    return f" in {len(sessions)} sessions ({parts} min)" + (f", {broken} of them broken off" if broken else "")
 
 
 def _fact(name: str, value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import FuncFormatter
 
 from benchmarks.records import Estimate
 
@@ -61,6 +61,7 @@ class Panel:
     series: Mapping[str, Mapping[Any, Value]]  # label -> position (a name or a number) -> value
     share: bool = False  # values are fractions, shown per cent
     marks: Mapping[str, float] = field(default_factory=dict)  # lines to compare with: label -> value
+    scale: str = ""  # panels of bars with one scale reach equally far, so that lengths can be compared
 
 
 def colour(label: str, number: int) -> str:
@@ -99,6 +100,7 @@ def _shown(value: float, *, share: bool) -> str:
 
 def bars(panels: Sequence[Panel]) -> bytes:
     """Horizontal bars, one panel under the other; a panel has one series, whose positions are the bars' names."""
+    ends = {scale: max(map(_end, (panel for panel in panels if panel.scale == scale))) for scale in {panel.scale for panel in panels}}
     heights = [0.9 + 0.36 * len(next(iter(panel.series.values()))) for panel in panels]
     with _canvas(sum(heights), rows=len(panels), gridspec_kw={"height_ratios": heights}) as (_, axes, png):
         for panel, axis in zip(panels, axes, strict=True):
@@ -108,14 +110,25 @@ def bars(panels: Sequence[Panel]) -> bytes:
             axis.barh(
                 labels, means, xerr=reach, color=[colour(label, i) for i, label in enumerate(labels)], height=0.66, capsize=3, ecolor=INK
             )
-            most = max((a + up for a, up in zip(means, reach[1], strict=True)), default=1.0) or 1.0
+            most = ends[panel.scale]
             for row, (value, up) in enumerate(zip(means, reach[1], strict=True)):
                 axis.text(value + up + most * 0.015, row, _shown(value, share=panel.share), va="center", fontsize=10)
-            axis.set_xlim(0, max([most, *panel.marks.values()]) * 1.16)
+            axis.set_xlim(0, most * 1.16)
             axis.invert_yaxis()
             axis.tick_params(axis="y", length=0)
             _dress(axis, panel, values_on="x")
     return png.getvalue()
+
+
+def _end(panel: Panel) -> float:
+    """How far the longest interval, or a mark, of a panel of bars reaches."""
+    values = [value for bars_of in panel.series.values() for value in bars_of.values()]
+    ends = [max(value.mean, value.high) if isinstance(value, Estimate) else value for value in values]
+    return max([*ends, *panel.marks.values()], default=0.0) or 1.0
+
+
+def _per_cent(value: float, _: int | None) -> str:
+    return f"{value * 100:.4g} %"
 
 
 def stacked(panel: Panel) -> bytes:
@@ -246,7 +259,7 @@ def curve(lines_of: Mapping[str, Sequence[tuple[float, float]]], *, across: str,
             axis.plot(*zip(*points, strict=True), color=colour(label, number), label=label)
         canvas.legend(loc="outside right center", fontsize=10)
         axis.set_xlabel(across)
-        axis.xaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+        axis.xaxis.set_major_formatter(FuncFormatter(_per_cent))
         axis.grid(visible=True)
         _dress(axis, Panel("", up, {}, share=True), values_on="y")
     return png.getvalue()
@@ -259,7 +272,7 @@ def _dress(axis: Axes, panel: Panel, *, values_on: Literal["x", "y"]) -> None:
     values.set_label_text(panel.axis)
     axis.grid(visible=True, axis=values_on)
     if panel.share:
-        values.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+        values.set_major_formatter(FuncFormatter(_per_cent))
     for label, value in panel.marks.items():
         draw = axis.axvline if values_on == "x" else axis.axhline
         draw(value, color=INK, linestyle=":", linewidth=1.4, label=label)

@@ -33,7 +33,11 @@ def escalation(result: Row, reference: Row) -> Section:
         )
         for row in rows
     )
-    tables = (Table("escalation", "Sent to the cloud", columns, cells, "The gate's decision, question by question."),) if rows else ()
+    tables = (
+        (Table("escalation", "Sent to the cloud", columns, cells, "The gate's decision, on all questions that the system was asked."),)
+        if rows
+        else ()
+    )
     figures = tuple(_escalated([row for row in rows if row["split"] == split], split, reference["paper"]) for split in names(rows, "split"))
     return Section("Sent to the cloud, or answered at home (DGRAG Fig. 6)", "", figures, tables)
 
@@ -72,7 +76,10 @@ def costs(result: Row, reference: Row) -> Section:
 
 def _costs(rows: list[Row], split: str) -> Table:
     cells = [(SCENARIOS[row["scenario"]], row["system"], *(estimate(row["metrics"].get(name)) for name in COSTS)) for row in rows]
-    note = "Means for one question. All that the centralised system's model reads counts as the cloud's."
+    note = (
+        "Means for one question, of those that all systems were asked at the same edge. "
+        "All that the centralised system's model reads counts as the cloud's."
+    )
     return Table(
         f"costs-{split}", f"Cost of a question, split {split}", (Column("asked"), Column("system"), *COSTS.values()), tuple(cells), note
     )

@@ -22,6 +22,9 @@ class Column:
     unit: str = ""
 
 
+FAILURES = (Column("failed"), Column("asked again"))
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A titled table. ``name`` is its CSV file's stem, ``note`` says what was measured and how."""
@@ -89,6 +92,15 @@ def set_of(result: Row, split: str) -> str:
     """Return the name of a federated split's data set, as "hotpotqa"; other splits are named after themselves."""
     source = next((str(one.get("set") or split) for one in splits_of(result) if one.get("name") == split), split)
     return source.rpartition("/")[2]
+
+
+def failures(row: Row) -> tuple[int, int | None]:
+    """Return how many questions of a row failed, and how many were asked again; results of before say nothing of these.
+
+    >>> failures({"errors": 1, "asked_again": 2}), failures({"errors": 0})
+    ((1, 2), (0, None))
+    """
+    return row["errors"], row.get("asked_again")
 
 
 def splits_of(result: Row) -> Sequence[Row]:

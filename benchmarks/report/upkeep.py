@@ -17,7 +17,8 @@ INDEX = {
     "relations": Column("relations"),
     "subgraphs": Column("subgraphs"),
     "summaries": Column("summaries"),
-    "seconds": Column("seconds", "s"),
+    "seconds": Column("busy seconds", "s"),
+    "wall_seconds": Column("wall seconds of all", "s"),
     "model_tokens": Column("model tokens"),
     "disk_bytes": Column("bytes on disk"),
 }
@@ -28,7 +29,11 @@ def index(result: Row) -> Section:
     rows = result["index"]
     shown = [name for name in INDEX if any(row.get(name) is not None for row in rows)]
     cells = tuple(tuple(row.get(name) for name in shown) for row in rows)
-    table = Table("index", "Indexing", tuple(INDEX[name] for name in shown), cells, "Wall seconds until the edge was indexed.")
+    note = (
+        "Busy: seconds in which the edge worked on documents; edges of a layout share the machine's cores. "
+        "Wall: until all edges of the layout were indexed."
+    )
+    table = Table("index", "Indexing", tuple(INDEX[name] for name in shown), cells, note)
     return Section("Indexing", "", (), (table,) if rows else ())
 
 
@@ -38,7 +43,11 @@ def calibration(result: Row) -> Section:
         return Section(CALIBRATION)
     curves = {curve["signal"]: curve["roc"] for curve in found["curves"] if curve["roc"]["points"]}
     points = {
-        f"{name}, AUC {roc['auc']:.3f}": [(0.0, 0.0), *((at["within"], at["out"]) for at in roc["points"])] for name, roc in curves.items()
+        f"{name}, AUC {roc['auc']:.3f},\nn = {roc['within']} + {roc['out']}": [
+            (0.0, 0.0),
+            *((at["within"], at["out"]) for at in roc["points"]),
+        ]
+        for name, roc in curves.items()
     }
     halves = [("chosen on", found["chosen"], found["chosen_on"]), ("checked on the other half", found["checked"], found["checked_on"])]
     rows = tuple((half, n, *seen["thresholds"].values(), seen["within"], seen["out"]) for half, seen, n in halves if seen)
@@ -50,8 +59,10 @@ def calibration(result: Row) -> Section:
     if not curves:
         return Section(CALIBRATION, "", (), (Table("calibration", "Chosen thresholds", columns, rows, note),))
     png = plots.curve(points, across="sent to the cloud, within domain", up="sent to the cloud, out of domain")
-    counts = next(iter(curves.values()))
-    caption = f"Each score alone, at every threshold (n = {counts['within']} within, {counts['out']} out of domain)."
+    caption = (
+        "Each score alone, at every threshold; n: questions within + out of domain that have the score, "
+        "for a later step of the gate only those that the earlier ones have let pass."
+    )
     return Section(
         CALIBRATION, "", (Figure("calibration", caption, png),), (Table("calibration", "Chosen thresholds", columns, rows, note),)
     )

@@ -12,7 +12,7 @@ import httpx
 from benchmarks.cluster import Cluster, Fleet
 from benchmarks.config import RunConfig, SplitConfig
 from benchmarks.datasets.corpus import Corpus
-from benchmarks.journal import Journal
+from benchmarks.journal import TRIES, Journal
 from benchmarks.records import Question, Split
 from benchmarks.systems import Layout, Start
 
@@ -70,6 +70,15 @@ class Task:
     what: str
     units: int
     make: Callable[[Cluster], Awaitable[None]]
+
+
+def tried(tries: int) -> str:
+    """Say what becomes of a unit that has failed so often.
+
+    >>> tried(1), tried(3)
+    ('try 1 of 3; the same command asks again', 'try 3 of 3; it counts as an error')
+    """
+    return f"try {tries} of {TRIES}; " + ("the same command asks again" if tries < TRIES else "it counts as an error")
 
 
 def spread(items: Sequence[T], most: int) -> list[T]:

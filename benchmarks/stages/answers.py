@@ -1,13 +1,13 @@
-"""Each asking to one system; an error is a row."""
+"""Each asking to one system; an error is a row, and asked again when the run goes on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from benchmarks.cluster import Cluster
 from benchmarks.records import Asking
-from benchmarks.stages import Task, Work
+from benchmarks.stages import Task, Work, tried
 from benchmarks.systems import Asker, System
 
 
@@ -18,10 +18,11 @@ def answers(work: Work, system: System, askings: Sequence[Asking]) -> Task:
     async def make(cluster: Cluster) -> None:
         asker = Asker(system, work.split.name, cluster.edges, work.http)
         for done, asking in enumerate(left, start=1):
-            row = await asker.answer(asking)
+            key = _key(work, system, asking)
+            row = replace(await asker.answer(asking), tries=work.journal.tries("answers", key) + 1)
             if row.error:
-                work.progress.say(f"{system.name}, {asking.edge}, {asking.question.question_id}: {row.error}")
-            work.journal.add("answers", _key(work, system, asking), asdict(row))
+                work.progress.say(f"{system.name}, {asking.edge}, {asking.question.question_id}: {row.error} ({tried(row.tries)})")
+            work.journal.add("answers", key, asdict(row))
             work.progress.at(done)
 
     return Task(system.start, f"{work.split.name}: {system.name}", len(left), make)

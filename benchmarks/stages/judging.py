@@ -8,10 +8,11 @@ from dataclasses import asdict, dataclass
 from pydantic import TypeAdapter
 
 from benchmarks.datasets.splits import stride
+from benchmarks.errors import BenchmarkError
 from benchmarks.judge import CRITERIA, Pair, judge
 from benchmarks.records import AnswerRow
 from benchmarks.stages import Work
-from shared.errors import ModelError
+from shared.errors import ModelError, ModelUnavailable
 from shared.models.build import build_generator, model_http
 from shared.models.settings import ModelSettings
 
@@ -48,6 +49,8 @@ async def judging(work: Work) -> None:
             try:
                 row = await judge(generator, one.pair, one.criterion, ours_first=one.ours_first, deadline_s=DEADLINE_S)
                 work.journal.add("judging", one.key, asdict(row))
+            except ModelUnavailable as error:
+                raise BenchmarkError(f"the judge is away: {error.message}", next_step="the same command goes on where it was") from error
             except ModelError as error:
                 work.journal.add("skipped", f"judging/{one.key}", {"what": f"judging {one.key}", "why": error.message})
             work.progress.at(done)

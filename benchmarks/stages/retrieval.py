@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import httpx
 
 from benchmarks.cluster import Cluster
 from benchmarks.metrics.text import covered
 from benchmarks.records import Asking, RetrievalRow
-from benchmarks.stages import Task, Work
-from benchmarks.systems import CENTRAL, Retriever, read
+from benchmarks.stages import Task, Work, tried
+from benchmarks.systems import CENTRAL, Retriever, alone, asked_edges, read
 from shared.models.build import build_tokenizer
 from shared.models.settings import ModelSettings
 from shared.ports import Tokenizer
 
 BUDGET_TOKENS = 12_000  # KET-RAG §6
 TOP_K = 200  # chunks looked at: as many as the budget holds of the shortest
+STAGE = "retrieval"
 
 
 def retrieval(work: Work, retriever: Retriever, askings: Sequence[Asking]) -> Task:
     """Retrieve for what is left."""
-    left = [asking for asking in askings if not work.journal.done("retrieval", _key(work, retriever, asking))]
+    left = [asking for asking in askings if not work.journal.done(STAGE, _key(work, retriever, asking))]
 
     async def make(cluster: Cluster) -> None:
         tokenizer = build_tokenizer(ModelSettings())
         for done, asking in enumerate(left, start=1):
-            row = await _retrieved(work, retriever, cluster, asking, tokenizer)
-            work.journal.add("retrieval", _key(work, retriever, asking), asdict(row))
+            key = _key(work, retriever, asking)
+            row = await _retrieved(work, retriever, cluster, asking, tokenizer, tries=work.journal.tries(STAGE, key) + 1)
+            if row.error:
+                work.progress.say(f"{retriever.name}, {asking.question.question_id}: {row.error} ({tried(row.tries)})")
+            work.journal.add(STAGE, key, asdict(row))
             work.progress.at(done)
 
     return Task(retriever.start, f"{work.split.name}: retrieval, {retriever.name}", len(left), make)
@@ -39,28 +44,39 @@ def _key(work: Work, retriever: Retriever, asking: Asking) -> str:
     return f"{work.split.name}/{retriever.name}/{asking.question.question_id}"
 
 
-async def _retrieved(work: Work, retriever: Retriever, cluster: Cluster, asking: Asking, tokenizer: Tokenizer) -> RetrievalRow:
-    url = cluster.edges[CENTRAL if retriever.start.layout == "central" else asking.edge]
-    body = {"question": asking.question.text, "budget_tokens": BUDGET_TOKENS, "top_k": TOP_K}
-    body |= {"mode": "cloud"} if retriever.mode == "cloud" else {}
+async def _retrieved(
+    work: Work, retriever: Retriever, cluster: Cluster, asking: Asking, tokenizer: Tokenizer, *, tries: int
+) -> RetrievalRow:
     started = time.perf_counter()
-    try:
-        said, error = read(await work.http.post(f"{url}/v1/retrieve", json=body))
-        error = error or (f"the site answered alone: {said.get('reason', '')}" if said.get("degraded") else "")
-    except httpx.HTTPError as problem:
-        said, error = {}, f"{type(problem).__name__}: {problem}"
+    said, error = await _found(work, retriever, cluster, asking)
     seconds = time.perf_counter() - started
     evidence = said.get("evidence", ())
     context, question = "\n".join(item["text"] for item in evidence), asking.question
     return RetrievalRow(
         split=work.split.name,
         system=retriever.name,
-        edge=asking.edge,
+        edge="" if retriever.asker == "operator" else asking.edge,
         question_id=question.question_id,
         found=tuple(dict.fromkeys(item["document"] for item in evidence)),
         covered=covered(context, question.references),
         context_tokens=tokenizer.count(context),
         seconds=seconds,
-        asked_edges=tuple(report["edge"] for report in said.get("edges", ()) if report["status"] != "skipped"),
+        asked_edges=asked_edges(said),
         error=error,
+        tries=tries,
     )
+
+
+async def _found(work: Work, retriever: Retriever, cluster: Cluster, asking: Asking) -> tuple[Mapping[str, Any], str]:
+    """What was said, and the error in one line. An operator has no site: the cloud alone chooses whom it asks."""
+    body = {"question": asking.question.text, "budget_tokens": BUDGET_TOKENS, "top_k": TOP_K}
+    if retriever.asker == "operator":
+        url = f"{cluster.cloud}/v1/evidence"
+    else:
+        url = f"{cluster.edges[CENTRAL if retriever.start.layout == 'central' else asking.edge]}/v1/retrieve"
+        body |= {"mode": retriever.mode}
+    try:
+        said, error = read(await work.http.post(url, json=body))
+    except httpx.HTTPError as problem:
+        return {}, f"{type(problem).__name__}: {problem}"
+    return said, error or alone(said)

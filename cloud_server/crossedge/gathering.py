@@ -97,11 +97,15 @@ class Gatherer:
             evidence = grouped(self.within(ranked, budget_tokens=reach.budget_tokens))
         return Gathered(tuple(evidence), tuple(asked), (*result.reports, *skipped))
 
-    async def matched(self, question: str, *, m: int) -> tuple[list[SummaryMatch], list[EdgeId]]:
-        """The m summaries that a question matches, without a threshold, and their edges: as for an answer, were all edges online."""
+    async def matched(self, question: str, *, m: int, min_score: float | None = None) -> tuple[list[SummaryMatch], list[EdgeId]]:
+        """The m summaries that a question matches, and their edges: as for an answer, down to ``min_score`` where one is given."""
         questions = await self.embedder.embed(questions_in(question))
-        found = await self._catalogue.match(question, questions, m=m, min_cosine=-1.0, slots=m, lead=self.reach.lead)
+        found = await self._matches(question, questions, m=m, min_cosine=self.reach.min_match if min_score is None else min_score)
         return found[:m], owners(found[:m])
+
+    async def _matches(self, question: str, questions: FloatArray, *, m: int, min_cosine: float) -> list[SummaryMatch]:
+        slots, lead, reaches = self.reach.slots, self.reach.lead, self._fan_out.reaches
+        return await self._catalogue.match(question, questions, m=m, min_cosine=min_cosine, slots=slots, lead=lead, reaches=reaches)
 
     async def ask(self, edges: Sequence[EdgeId], wanted: Wanted, trace: Trace, *, until: float) -> FanOutResult:
         """One round: all ``edges`` at once, for half of the time that is left at most."""
@@ -154,10 +158,7 @@ class Gatherer:
         def is_other(edge: EdgeId) -> bool:
             return edge != asking and self._fan_out.reaches(edge)
 
-        matches = await self._catalogue.match(
-            sought.question, questions, m=m, min_cosine=reach.min_match, slots=reach.slots, lead=reach.lead, reaches=self._fan_out.reaches
-        )
-        matched = owners(matches)
+        matched = owners(await self._matches(sought.question, questions, m=m, min_cosine=reach.min_match))
         asked, skipped = self._standing.chosen(matched, k=reach.k, online=self._fan_out.reaches, requester=requester)
         if min(m, reach.k) > 1:
             others = [edge for edge in matched if edge != asking] or matched

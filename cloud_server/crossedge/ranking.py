@@ -1,12 +1,12 @@
 """Which passages of several sites come first, and what they lead to: a second hop is far from the question, but near to the first.
 
-Multi-hop questions name one thing and ask for another. What is best by meaning, by words and by the sites' own order is read for its
-sentence nearest the question; question and sentence together are what the next passages are searched with: docs/adr/0011.
+The same order as a site's own (meaning and words, times a walk over names from those of the question), over what all sites sent. What
+comes first is read for its sentence nearest the question; both together are what further sites are found with: docs/adr/0011.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,12 +16,13 @@ from shared.ports import FloatArray
 from shared.records import Evidence
 from shared.sentences import WORD, content_words, sentences
 
-RRF = 10  # constant of reciprocal-rank fusion (Cormack et al. 2009); few passages: a smaller one than among thousands
 HOPS = 2  # passages that a second search starts from
 K1, B = 1.2, 0.75  # of BM25
-DAMPING, ROUNDS = 0.8, 7  # of the walk: share of the mass that walks on, and steps
+WORDS_WEIGHT = 0.5  # of BM25 beside the cosine, each as a share of the best passage's
+FLOOR, BASE = 0.1, 0.3  # what a passage counts that the walk does not reach, and what one counts that is near in nothing
+DAMPING, ROUNDS = 0.8, 6  # of the walk: share of the mass that walks on, and steps
 START, START_SHARE = 20, 0.05  # passages that the walk starts from besides the question's names, and their share of it
-BASE = 0.3  # of the first order beside the root of the walk's share
+LONGEST = 12  # words of a name; titles of works are longer than most
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,43 +42,41 @@ class Pool:
         )
 
 
-def first_order(pool: Pool, question: str) -> list[int]:
-    """Rows, best first: by meaning, by words, and by the order of the sites, which knows of their graphs. No site's score counts."""
-    return fused(_lists(pool, question))
+def ordered(pool: Pool, question: str) -> list[int]:
+    """Rows, best first: how near each passage is, by meaning and words, times what a walk says; no site's score counts.
 
-
-def further_order(pool: Pool, question: str, order: Sequence[int], leads: Sequence[str], vectors: FloatArray) -> list[int]:
-    """``first_order`` with what the ``leads`` (l) find by meaning and by words; row l of ``vectors`` (l, d) is of lead l, from order[l]."""
-    if not leads:
-        return list(order)
-    near = vectors @ pool.vectors.T
-    near[range(len(leads)), list(order[: len(leads)])] = -1.0  # a passage is no second hop from itself
-    words = np.max([bm25([one.text for one in pool.passages], lead) for lead in leads], axis=0)
-    return fused([*_lists(pool, question), _descending(near.max(axis=0)), _descending(words)])
-
-
-def walked(pool: Pool, question: str, order: Sequence[int]) -> list[int]:
-    """``order`` with what a walk says that starts at the names of the question and goes from names to passages and back.
-
-    A passage that names what another site's passage names is a step away from it, though the two sites know nothing of each other
-    (personalised PageRank between passages and names, after HippoRAG 2 §3.3).
+    The walk starts at the names of the question and goes from names to passages and back: a passage that names what another site's
+    passage names is a step away from it, though the two sites know nothing of each other (personalised PageRank, after HippoRAG 2 §3.3).
     """
-    if not order:
+    if not pool.passages:
         return []
-    holds, named = _named(pool, question)
-    rarely = named / np.maximum(holds.sum(axis=0), 1.0)
-    first = np.zeros(len(pool.passages), dtype=np.float32)
-    first[order[:START]] = 1.0 / (RRF + np.arange(len(order[:START])))
+    near = relevance(pool, question)
+    return _descending((FLOOR + np.sqrt(_share_of_best(_walk(pool, question, near)))) * (BASE + near))
+
+
+def relevance(pool: Pool, question: str) -> FloatArray:
+    """(n,), in [0, 1]: shares of the best passage's cosine and BM25."""
+    words = bm25([one.text for one in pool.passages], question)
+    near = _share_of_best(np.maximum(pool.cosines, 0.0)) + WORDS_WEIGHT * _share_of_best(words)
+    return np.asarray(near / (1 + WORDS_WEIGHT), dtype=np.float32)
+
+
+def _walk(pool: Pool, question: str, near: FloatArray) -> FloatArray:
+    """(n,): the time spent at each passage. A name counts the more the fewer passages hold it, and the nearer one of them is."""
+    holds, named = _named([one.text for one in pool.passages], question)
+    nearest = np.max(holds * near[:, None], axis=0, initial=0.0)
+    rarely = named * nearest**2 / np.maximum(holds.sum(axis=0), 1.0)
+    first = np.zeros(len(near), dtype=np.float32)
+    best = _descending(near)[:START]
+    first[best] = near[best]
     share = START_SHARE if rarely.any() else 1.0
-    passages, names = share * first / first.sum(), (1.0 - share) * rarely / max(float(rarely.sum()), 1e-9)
+    passages, names = share * first / max(float(first.sum()), 1e-9), (1.0 - share) * rarely / max(float(rarely.sum()), 1e-9)
     to_names, to_passages = _shares(holds), _shares(holds.T)
-    spent = np.zeros(len(pool.passages), dtype=np.float32)
-    for _ in range(ROUNDS):
+    spent = np.zeros(len(near), dtype=np.float32)
+    for _ in range(ROUNDS + 1):
         spent += (1 - DAMPING) * passages
         passages, names = DAMPING * (names @ to_passages), DAMPING * (passages @ to_names)
-    place = np.empty(len(order), dtype=np.float32)
-    place[order] = RRF / (RRF + np.arange(len(order)))
-    return _descending(np.sqrt(spent / max(float(spent.max()), 1e-9)) + BASE * place)
+    return spent
 
 
 def sentences_of(pool: Pool, order: Sequence[int]) -> list[list[str]]:
@@ -103,19 +102,6 @@ def bm25(texts: Sequence[str], question: str) -> FloatArray:
     return scores
 
 
-def fused(lists: Sequence[Sequence[int]]) -> list[int]:
-    """Reciprocal-rank fusion of rankings of the same rows, best first, ties by row.
-
-    >>> fused([[0, 1, 2], [2, 1, 0], [1, 2, 0]])
-    [1, 2, 0]
-    """
-    scores: dict[int, float] = {}
-    for ranking in lists:
-        for rank, row in enumerate(ranking):
-            scores[row] = scores.get(row, 0.0) + 1.0 / (RRF + rank)
-    return sorted(scores, key=lambda row: (-scores[row], row))
-
-
 def shared_places(ranked: Sequence[Evidence], *, k: int, share: float, near: float) -> list[Evidence]:
     """The first k; but one site has at most ``share`` of them as long as another has a passage with a score of ``near`` or more."""
     places, left, chosen = max(1, int(k * share)), list(ranked), list[Evidence]()
@@ -127,20 +113,25 @@ def shared_places(ranked: Sequence[Evidence], *, k: int, share: float, near: flo
     return chosen
 
 
-def _lists(pool: Pool, question: str) -> list[list[int]]:
-    places: dict[str, int] = {}
-    place = [places[one.edge] for one in pool.passages if places.update({one.edge: places.get(one.edge, -1) + 1}) is None]
-    by_site = sorted(range(len(place)), key=lambda row: (place[row], -pool.cosines[row]))
-    return [_descending(pool.cosines), _descending(bm25([one.text for one in pool.passages], question)), by_site]
+def _named(texts: Sequence[str], question: str) -> tuple[FloatArray, FloatArray]:
+    """(n, m): 1 where a text holds a name word by word, of all names in the texts; (m,): 1 where the question does, not in a longer one."""
+    known = {_plain(name) for text in texts for name in names_in(text)}
+    lengths: dict[str, set[int]] = {}
+    for name in known:
+        first, *more = name.split(" ")
+        if len(more) < LONGEST:
+            lengths.setdefault(first, set()).add(1 + len(more))
+    held = [_found(_plain(text).split(" "), known, lengths) for text in texts]
+    names = sorted(set[str]().union(*held))
+    holds = np.array([[name in of_it for name in names] for of_it in held], dtype=np.float32).reshape(len(texts), len(names))
+    asked = _found(_plain(question).split(" "), known, lengths)
+    longest = {name for name in asked if not any(name != other and f" {name} " in f" {other} " for other in asked)}
+    return holds, np.array([name in longest for name in names], dtype=np.float32)
 
 
-def _named(pool: Pool, question: str) -> tuple[FloatArray, FloatArray]:
-    """(n, m): 1 where a passage holds a name, of all names of the passages; (m,): 1 where the question holds it."""
-    held = [{_plain(name) for name in names_in(passage.text)} for passage in pool.passages]
-    names = sorted(set().union(*held))
-    asked = _plain(question)
-    holds = np.array([[name in of_it for name in names] for of_it in held], dtype=np.float32).reshape(len(held), len(names))
-    return holds, np.array([f" {name} " in f" {asked} " for name in names], dtype=np.float32)
+def _found(words: Sequence[str], known: Collection[str], lengths: Mapping[str, Collection[int]]) -> set[str]:
+    runs = (" ".join(words[at : at + length]) for at, word in enumerate(words) for length in lengths.get(word, ()))
+    return {run for run in runs if run in known}
 
 
 def _plain(text: str) -> str:
@@ -153,3 +144,7 @@ def _shares(holds: FloatArray) -> FloatArray:
 
 def _descending(scores: FloatArray) -> list[int]:
     return [int(row) for row in np.argsort(-scores, kind="stable")]
+
+
+def _share_of_best(scores: FloatArray) -> FloatArray:
+    return np.asarray(scores / max(float(scores.max()), 1e-9), dtype=np.float32)

@@ -12,7 +12,7 @@ import numpy as np
 from cloud_server.crossedge.evidence import distinct
 from cloud_server.crossedge.fan_out import FanOutResult, Wanted
 from cloud_server.crossedge.gathering import Gathered, Gatherer, Sought
-from cloud_server.crossedge.ranking import Pool, first_order, further_order, sentences_of, shared_places, walked
+from cloud_server.crossedge.ranking import Pool, ordered, sentences_of, shared_places
 from shared.ports import FloatArray
 from shared.records import EdgeId
 from shared.sentences import questions_in
@@ -73,15 +73,13 @@ class Reader:
         if not pool.passages:
             return _Read([], [], questions[:0])
         with trace.step("order"):
-            order = await asyncio.to_thread(lambda: walked(pool, question, first_order(pool, question)))
+            order = await asyncio.to_thread(ordered, pool, question)
             said = sentences_of(pool, order)
             rows = await embedder.embed(list(chain.from_iterable(said)))
             ends = np.cumsum([len(of_passage) for of_passage in said])[:-1]
             nearest = [int((part @ questions[0]).argmax()) for part in np.split(rows, ends)]
             leads = [f"{question} {of_passage[row]}" for of_passage, row in zip(said, nearest, strict=True)]
-            vectors = await embedder.embed(leads)
-            further = await asyncio.to_thread(lambda: walked(pool, question, further_order(pool, question, order, leads, vectors)))
-            return _Read(further, leads, vectors)
+            return _Read(order, leads, await embedder.embed(leads))
 
     async def _further(self, sought: Sought, found: _Read, questions: FloatArray, asked: Sequence[EdgeId], trace: Trace) -> list[EdgeId]:
         """Whom the passages lead to; where there are none, who is next."""

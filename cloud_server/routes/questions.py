@@ -59,8 +59,8 @@ async def find(body: SearchBody, cloud: CloudDep, caller: CallerDep, request: Re
 
 @router.post("/match")
 async def match(body: MatchBody, cloud: CloudDep) -> MatchReply:
-    """The m summaries that a question matches, best first, as when it is answered, but without a threshold and whoever is online."""
-    found, edges = await cloud.gatherer.matched(body.question, m=body.m)
+    """The m summaries that a question matches, best first, as when it is answered; with ``min_score`` down to another cosine."""
+    found, edges = await cloud.gatherer.matched(body.question, m=body.m, min_score=body.min_score)
     return MatchReply(matches=[Match(edge=one.edge, summary_id=one.summary_id, score=one.score) for one in found], edges=list(edges))
 
 

@@ -18,7 +18,6 @@ from shared.ports import Embedder, FloatArray, VectorIndex
 from shared.records import EdgeId, SummaryDelta, SummaryId
 
 JUDGED_ANEW = 1000  # of what is held back, with each delta: what it copied may be gone
-LOOKED_AT = 1000  # summaries, by words
 
 log = logging.getLogger("dgrag.cloud.summaries")
 
@@ -125,10 +124,20 @@ class Catalogue:
         """As ``matching.match``, off the event loop; summaries of a quarantined edge match nothing."""
 
         def found() -> list[SummaryMatch]:
-            words = dict(self._lexicon.top(question, LOOKED_AT))
             barred = self._registry.quarantined()
+            words = dict(self._lexicon.top(question, barred))
+            sizes = {edge: len(sample) for edge, sample in list(self._samples.items())}  # exact where small, which is what counts
             return match(
-                questions, self._index, m=m, min_cosine=min_cosine, slots=slots, barred=barred, words=words, lead=lead, reaches=reaches
+                questions,
+                self._index,
+                m=m,
+                min_cosine=min_cosine,
+                slots=slots,
+                barred=barred,
+                words=words,
+                lead=lead,
+                reaches=reaches,
+                sizes=sizes,
             )
 
         return await asyncio.to_thread(found)
@@ -148,8 +157,9 @@ class Catalogue:
         """As ``matching.by_words`` for ``texts`` and their ``vectors`` (n, d), off the event loop; without quarantined edges."""
 
         def found() -> list[EdgeId]:
-            shared = [Shared(self._lexicon.top(text, LOOKED_AT), self._lexicon.top_named(text, LOOKED_AT)) for text in texts]
-            return by_words(shared, vectors, self._index, min_cosine=min_cosine, barred=self._registry.quarantined())
+            barred = self._registry.quarantined()
+            shared = [Shared(self._lexicon.top(text, barred), self._lexicon.top_named(text, barred)) for text in texts]
+            return by_words(shared, vectors, self._index, min_cosine=min_cosine, barred=barred)
 
         return await asyncio.to_thread(found)
 

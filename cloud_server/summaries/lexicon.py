@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from threading import Lock
 
 from shared.names import names_in
+from shared.records import EdgeId
 from shared.sentences import WORD, content_words
 
 MOST_WORDS, MOST_NAMES = 64, 16  # of a text that is looked up
+LOOKED_AT, OF_ONE_EDGE = 1000, 50  # summaries: many of one edge push none of the others' out of sight (goal S10)
 
 
 class Lexicon:
@@ -17,7 +20,7 @@ class Lexicon:
 
     >>> lexicon = Lexicon()
     >>> lexicon.put(["bank/s1", "ward/s1"], ["Loans and gold", "Infusion pumps of Juniper Ward"])
-    >>> [key for key, _ in lexicon.top("Who repairs the pump of Juniper Ward?", 5)]
+    >>> [key for key, _ in lexicon.top("Who repairs the pump of Juniper Ward?")]
     ['ward/s1']
     """
 
@@ -28,7 +31,7 @@ class Lexicon:
         self._lock = Lock()
 
     def put(self, keys: Sequence[str], texts: Sequence[str]) -> None:
-        """Insert or replace."""
+        """Insert or replace; keys are those of ``matching.summary_key``."""
         self.drop(keys)
         with self._lock:
             for key, text in zip(keys, texts, strict=True):
@@ -41,19 +44,28 @@ class Lexicon:
             gone = [(row,) for key in keys if (row := self._rows.pop(key, None)) is not None]
             self._database.executemany("DELETE FROM said WHERE rowid = ?", gone)
 
-    def top(self, text: str, k: int) -> list[tuple[str, float]]:
-        """The k best (key, BM25), best first, ties by age: of those that share a word with ``text``."""
+    def top(self, text: str, barred: Collection[EdgeId] = ()) -> list[tuple[str, float]]:
+        """The LOOKED_AT best (key, BM25) that share a word with ``text``, best first, ties by age; of an edge OF_ONE_EDGE."""
         words = sorted(content_words(text), key=len, reverse=True)[:MOST_WORDS]
-        return self._search(" OR ".join(f'"{word}"' for word in words), k)
+        return self._search(" OR ".join(f'"{word}"' for word in words), barred)
 
-    def top_named(self, text: str, k: int) -> list[list[tuple[str, float]]]:
+    def top_named(self, text: str, barred: Collection[EdgeId] = ()) -> list[list[tuple[str, float]]]:
         """For each name in ``text`` as ``top``, of the summaries that hold it word by word."""
-        return [self._search('"' + " ".join(WORD.findall(name)) + '"', k) for name in names_in(text)[:MOST_NAMES]]
+        return [self._search('"' + " ".join(WORD.findall(name)) + '"', barred) for name in names_in(text)[:MOST_NAMES]]
 
-    def _search(self, query: str, k: int) -> list[tuple[str, float]]:
+    def _search(self, query: str, barred: Collection[EdgeId]) -> list[tuple[str, float]]:
+        found: list[tuple[str, float]] = []
+        taken: Counter[str] = Counter()
         if not query:
-            return []
-        sql = "SELECT key, -bm25(said) FROM said WHERE said MATCH ? ORDER BY bm25(said), rowid LIMIT ?"
+            return found
+        sql = "SELECT key, -bm25(said) FROM said WHERE said MATCH ? ORDER BY bm25(said), rowid"
         with self._lock:
-            found = self._database.execute(sql, (query, k)).fetchall()
-        return [(str(key), float(score)) for key, score in found]
+            for key, score in self._database.execute(sql, (query,)):
+                edge = EdgeId(key.partition("/")[0])
+                if edge in barred or taken[edge] == OF_ONE_EDGE:
+                    continue
+                taken[edge] += 1
+                found.append((str(key), float(score)))
+                if len(found) == LOOKED_AT:
+                    break
+        return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -14,9 +14,10 @@ WIDER = 16  # how much further down each next look goes
 ENOUGH_EDGES = 2  # one that matches alone could be the only one that lies
 FURTHER = 0.7  # of the threshold: how far down a second opinion is sought
 BEST = 3  # summaries of an edge that speak for it: one alone may be near by chance
-PLAUSIBLE = 0.65  # of 166 questions of four textbooks the best edge has 0.50 in the middle, 0.63 for 99 %, 0.67 at most
+PLAUSIBLE = 0.67  # cosine of the best edge's nearest: of 241 questions at five edges 0.49 in the middle, 0.67 for 99 %, 0.70 at most
+CLEARLY = 0.1  # cosine
 ENOUGH_HEARD = 8  # edges: who comes after them is not asked
-WORDS = 0.1  # of shared words beside the cosine, the best of all summaries having 1
+WORDS = 0.3  # of shared words beside the cosine, the best of all summaries having 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +45,20 @@ def match(
     words: Mapping[str, float] | None = None,
     lead: float = 0.0,
     reaches: Callable[[EdgeId], bool] = lambda _: True,
+    sizes: Mapping[EdgeId, int] | None = None,
 ) -> list[SummaryMatch]:
     """The m summaries nearest to each row of ``questions`` (q, d), above the threshold, best first (§IV-B: m = 1 or 5, 0.4).
 
     Those of ``barred`` edges match nothing, and one edge has at most ``slots`` of the m while others match too: many
     summaries about everything must not push aside the edge that knows (goal S10). Only edges that ``leading`` names match:
-    ``words`` is the BM25 of summaries by key, with the question.
+    ``words`` is the BM25 of summaries by key, with the question; ``sizes`` tells of edges that may have fewer summaries than BEST.
     """
     best: dict[SummaryMatch, float] = {}
     lead = 1.0 if lead and m == 1 else lead
     for question in questions:
-        led = leading(question, index, min_cosine=min_cosine, barred=barred, words=words or {}, lead=lead, reaches=reaches)
+        led = leading(
+            question, index, min_cosine=min_cosine, barred=barred, words=words or {}, lead=lead, reaches=reaches, sizes=sizes or {}
+        )
         for found in _nearest(question, index, m, min_cosine, slots, barred, among=led):
             key = replace(found, score=0.0)
             best[key] = max(found.score, best.get(key, -1.0))
@@ -70,21 +74,38 @@ def leading(
     words: Mapping[str, float],
     lead: float,
     reaches: Callable[[EdgeId], bool],
+    sizes: Mapping[EdgeId, int],
 ) -> frozenset[EdgeId]:
     """The edges that speak for themselves at least ``lead`` times as well as the best one does, of those above the threshold.
 
-    An edge's BEST summaries speak for it, each by its cosine and its words; figures: docs/adr/0011-cross-edge-retrieval.md. Where the
-    best one is nearer than summaries are to questions it may be forged, and shuts nobody out (goal S10): then all lead.
+    An edge's BEST summaries speak for it, each by its cosine and its words, down to FURTHER times the threshold; one further away counts
+    as that far, one that a small edge (``sizes``) does not have does not count. Figures: docs/adr/0011-cross-edge-retrieval.md. The edge
+    of the nearest summary leads too where that is CLEARLY the nearest: all of a large one may tell less than a note elsewhere. Where the
+    best edge has a summary nearer than summaries are to questions, it may be forged, and shuts nobody out (goal S10): then all lead.
     """
     most_words = max(words.values(), default=1.0)
-    scores: dict[EdgeId, list[float]] = {}
-    for found in _above(question, index, min_cosine, barred, lambda matches: _heard(matches) >= ENOUGH_HEARD):
+    least = min(min_cosine, FURTHER * min_cosine)
+    scores: defaultdict[EdgeId, list[float]] = defaultdict(list)
+    nearest: dict[EdgeId, float] = {}
+    for found in _above(question, index, least, barred, lambda matches: _heard(matches) >= ENOUGH_HEARD):
         said = words.get(summary_key(found.edge, found.summary_id), 0.0) / most_words
-        scores.setdefault(found.edge, []).append(found.score + WORDS * said)
-    means = {edge: fmean(sorted(heard, reverse=True)[:BEST]) for edge, heard in scores.items()}
-    most = max((mean for edge, mean in means.items() if reaches(edge)), default=0.0)  # who is away takes nobody's place
-    lead = lead if most <= PLAUSIBLE or lead == 1.0 else 0.0
-    return frozenset(edge for edge, mean in means.items() if not lead or mean >= lead * most)
+        scores[found.edge].append(found.score + WORDS * said)
+        nearest.setdefault(found.edge, found.score)
+    means = {edge: _mean(scores[edge], least, sizes.get(edge, BEST)) for edge, near in nearest.items() if near >= min_cosine}
+    here = [edge for edge in means if reaches(edge)]  # who is away takes nobody's place
+    if not lead or not here:
+        return frozenset(means)
+    first, noted = max(here, key=means.__getitem__), max(here, key=nearest.__getitem__)
+    if lead < 1.0 and nearest[first] > PLAUSIBLE:
+        return frozenset(means)
+    is_clear = lead < 1.0 and nearest[noted] >= nearest[first] + CLEARLY
+    return frozenset(edge for edge, mean in means.items() if mean >= lead * means[first] or (is_clear and edge == noted))
+
+
+def _mean(scores: Sequence[float], least: float, size: int) -> float:
+    """Of the BEST scores; of ``size`` summaries those that are not among ``scores`` have ``least``."""
+    best = sorted(scores, reverse=True)[:BEST]
+    return fmean([*best, *[least] * (min(BEST, size) - len(best))])
 
 
 @dataclass(frozen=True, slots=True)

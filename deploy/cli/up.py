@@ -43,13 +43,16 @@ def up(
     summaries: Annotated[str, typer.Option(help="extractive or model.")] = "extractive",
     cloud_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for the cloud.")] = CLOUD_PORT,
     edge_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for the edges.")] = EDGE_PORT,
+    netns: Annotated[
+        str, typer.Option(help="Run the cloud and each edge in network namespace NETNS-NAME, whose ports somebody carries to here.")
+    ] = "",
 ) -> None:
     """Start a model server, a cloud and edges on this machine, index the documents, and say where everything answers."""
     directory, paths = StateDir(state), data or []
     files = [files_in([path]) for path in paths]
     ids = _ids(directory, edges, [name.strip() for name in names.split(",") if name.strip()], [path.resolve().stem for path in paths])
     options = EdgeOptions(extraction_share(extraction), _summaries(summaries))
-    plan = Plan(tuple(ids), model=model, options=options, cloud_port=cloud_port, edge_port=edge_port)
+    plan = Plan(tuple(ids), model=model, options=options, cloud_port=cloud_port, edge_port=edge_port, netns=netns)
     with supervised(directory, detached=detach) as supervisor, client() as http:
         statuses, failed = bring_up(supervisor, plan, dict(zip(ids, files, strict=False)), http)
         _report(supervisor.state, statuses, failed, as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,10 +27,15 @@ from deploy.cluster.weights import fetch_embedder, fetch_generator
 from shared.models.fetch import FetchProgress
 from shared.models.settings import ModelSettings
 
+NAMESPACES = Path("/run/netns")  # where `ip netns` has them
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What ``dgrag up`` shall start. ``model`` is a name of the catalogue, or the URL of a server that runs."""
+    """What ``dgrag up`` shall start. ``model`` is a name of the catalogue, or the URL of a server that runs.
+
+    ``netns``: the cloud runs in the network namespace ``NETNS-cloud``, an edge in ``NETNS-EDGE``; empty: all where we are.
+    """
 
     edges: tuple[str, ...]
     model: str = "standard"
@@ -37,6 +43,7 @@ class Plan:
     model_port: int = MODEL_PORT
     cloud_port: int = CLOUD_PORT
     edge_port: int = EDGE_PORT
+    netns: str = ""
 
 
 def is_url(model: str) -> bool:
@@ -54,6 +61,7 @@ def launch(supervisor: Supervisor, plan: Plan, http: httpx.Client, *, on_fetch: 
     Raises FetchError, SettingsError, and ClusterError when the model's URL does not answer.
     """
     ports, settings = Ports(), ModelSettings()
+    take = int if plan.netns else ports.take  # in a namespace of its own a service has every port for itself
     fetch_embedder(settings, on_fetch)
     services: list[Service] = []
     if is_url(plan.model):
@@ -63,15 +71,26 @@ def launch(supervisor: Supervisor, plan: Plan, http: httpx.Client, *, on_fetch: 
         weights = fetch_generator(plan.model, settings, on_fetch)
         services.append(model_service(plan.model, str(weights), port=ports.take(plan.model_port)))
         model = Model(services[0].url, plan.model)
-    services.append(cloud_service(model, str(supervisor.directory.root / "cloud"), port=ports.take(plan.cloud_port)))
+    services.append(cloud_service(model, str(supervisor.directory.root / "cloud"), port=take(plan.cloud_port)))
     cloud_url = services[-1].url
     for place, edge in enumerate(plan.edges):
         folder: Path = supervisor.directory.root / "edges" / edge
-        port = ports.take(plan.edge_port + place)
+        port = take(plan.edge_port + place)
         services.append(edge_service(edge, model, cloud_url, str(folder), plan.options, port=port))
-    for service in services:
-        supervisor.start(service)
+    prefixes = [in_namespace(plan.netns, service) for service in services]
+    for service, prefix in zip(services, prefixes, strict=True):
+        supervisor.start(service, prefix=prefix)
     return services
+
+
+def in_namespace(netns: str, service: Service) -> tuple[str, ...]:
+    """What starts a service in its network namespace; nothing for the model server, which stays where we are. Raises ClusterError."""
+    if not netns or service.role == "model":
+        return ()
+    name = f"{netns}-{service.name}"
+    if not (NAMESPACES / name).exists():
+        raise ClusterError(f"there is no network namespace {name}", next_step=f"make it with `ip netns add {name}`, or leave out --netns")
+    return (shutil.which("ip") or "ip", "netns", "exec", name)
 
 
 def remote_model(url: str, http: httpx.Client, settings: ModelSettings) -> Model:

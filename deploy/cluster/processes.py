@@ -55,8 +55,12 @@ def _birth_by_ps(pid: int) -> str | None:
     return None if found.returncode or state.startswith("Z") else started.strip()
 
 
-def spawn(command: Sequence[str], environment: Mapping[str, str], log: Path, *, outlive_us: bool) -> subprocess.Popen[bytes]:
-    """Start ``python -P …command`` in its own session, writing to ``log``; the environment is added to ours.
+def spawn(
+    command: Sequence[str], environment: Mapping[str, str], log: Path, *, outlive_us: bool, prefix: Sequence[str] = ()
+) -> subprocess.Popen[bytes]:
+    """Start ``[…prefix] python -P …command`` in its own session, writing to ``log``; the environment is added to ours.
+
+    ``prefix``: a command that becomes the one behind it, as ``ip netns exec NAME``.
 
     ``-P`` and PYTHONPATH keep a folder named like one of our packages in the user's directory out of the way.
     """
@@ -65,7 +69,7 @@ def spawn(command: Sequence[str], environment: Mapping[str, str], log: Path, *, 
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         return subprocess.Popen(  # noqa: S603 - our own commands
-            [sys.executable, "-P", *guard, *command],
+            [*prefix, sys.executable, "-P", *guard, *command],
             env={**os.environ, "PYTHONPATH": search_path, "PYTHONUNBUFFERED": "1", **environment},
             stdin=subprocess.DEVNULL,
             stdout=output,

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -40,9 +40,10 @@ class Supervisor:
         self._detached = detached
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
-    def start(self, service: Service) -> Member:
-        """Start one service and write it down."""
-        child = spawn(service.command, service.environment, self.directory.log(service.name), outlive_us=self._detached)
+    def start(self, service: Service, *, prefix: Sequence[str] = ()) -> Member:
+        """Start one service, behind ``prefix`` as ``spawn`` has it, and write it down."""
+        log = self.directory.log(service.name)
+        child = spawn(service.command, service.environment, log, outlive_us=self._detached, prefix=prefix)
         self._children[service.name] = child
         member = Member(service.role, service.name, service.url, Mark(child.pid, birth(child.pid) or ""))
         self.include(member)

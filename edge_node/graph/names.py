@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 
 from edge_node.graph.words import DETERMINERS, FURNITURE, GENERAL_NOUNS, NUMBER_WORDS, QUANTIFIERS, STOP_WORDS, VAGUE_ADJECTIVES
 
 MAX_WORDS = 8
+REMEMBERED = 20_000  # names whose normal form is kept: each is asked for ten times on its way into the graph
 
 _POSSESSIVE = re.compile(r"(?<=\w)['’]s?(?=\s|$)")
 _INITIALS = re.compile(r"\b(?:[^\W\d_]\.){2,}")
@@ -55,6 +56,7 @@ def singular(word: str) -> str:
     return word
 
 
+@lru_cache(maxsize=REMEMBERED)
 def normalise(name: str) -> str:
     """Return an entity's key: equal for spellings of one name, "" when nothing is left (DGRAG §III-B ①).
 

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from shared.ports import Tokenizer
 from shared.records import Chunk, ChunkId, Document
@@ -70,22 +71,20 @@ def _chunk(document: Document, pieces: _Pieces, ordinal: int, first: int, after:
 
 
 def _pieces(text: str, tokenizer: Tokenizer, *, size: int) -> _Pieces:
-    pieces = _Pieces([], [], [0])
-    for start, end, tokens in _sized_words(text, tokenizer, size=size):
-        pieces.starts.append(start)
-        pieces.ends.append(end)
-        pieces.before.append(pieces.before[-1] + tokens)
-    return pieces
+    words = list(_sized_words(text, tokenizer, size=size))
+    before = accumulate((tokens for _, _, tokens in words), initial=0)
+    return _Pieces([start for start, _, _ in words], [end for _, end, _ in words], list(before))
 
 
 def _sized_words(text: str, tokenizer: Tokenizer, *, size: int) -> Iterator[tuple[int, int, int]]:
     """Yield (start, end, tokens) of each word, over-long words in pieces."""
+    most = min(size, _LONGEST // 8)
     for block in _BLOCK.finditer(text):
-        words = [(match.start(), match.end()) for match in _WORD.finditer(text, block.start(), block.end())]
+        words = [match.span() for match in _WORD.finditer(text, block.start(), block.end())]
         counts = tokenizer.sizes([text[start:end] if end - start <= _LONGEST else "" for start, end in words])
         for (start, end), tokens in zip(words, counts, strict=True):
-            if end - start <= _LONGEST and tokens <= min(size, _LONGEST // 8):
-                yield start, end, max(1, tokens)
+            if end - start <= _LONGEST and tokens <= most:
+                yield start, end, tokens or 1
             else:
                 yield from _cut(start, end, [start + span[0] for span in tokenizer.spans(text[start:end]) if span[0] < span[1]])
 

@@ -212,15 +212,14 @@ class Worker:
         progress = self.news.jobs[job.job_id] = JobProgress(self.rates, len(chunks), calls, before, time.perf_counter())
         added = await with_space(lambda: self._strategy.add(chunks, self._progress(job.job_id)), self.news.tell)
         progress.report(Step(job_id=job.job_id), time.perf_counter())
-        await self._learn(progress, added.cost)
+        self._learn(progress, added.cost)
         await self._keep(self._queue.record, job.job_id, added.cost, added.shortfalls)
 
-    async def _learn(self, job: JobProgress, cost: Cost) -> None:
-        """Keep what this document took, for the estimates of the next ones; replies that were remembered took nothing."""
+    def _learn(self, job: JobProgress, cost: Cost) -> None:
+        """Note what this document took, for the estimates of the next ones; replies that were remembered took nothing."""
         self.rates = self.rates.with_chunks(job.chunks, job.without_model_s())
         if cost.tokens_out:
             self.rates = self.rates.with_calls(cost.calls, job.by_model_s(), tokens_in=cost.tokens_in, tokens_out=cost.tokens_out)
-        await self._keep(self._queue.database.set_meta, RATES, self.rates.to_json())
 
     async def _put_back(self, job: Job, error: ModelTimeout | ModelUnavailable) -> None:
         """Then no document is taken for a while: with the model away, the next one would fare no better."""
@@ -260,6 +259,8 @@ class Worker:
         committed = tuple(self._committed)
         deletions, mark = await self._background.run(self._receipts.unfinished), await self._background.run(self._receipts.unerased)
         await self._strategy.settle(self._progress(""))
+        if committed:  # not with each document: a crash may cost the newest estimates, and a commit is an fsync
+            await self._background.run(self._queue.database.set_meta, RATES, self.rates.to_json())
         await self._background.run(self._queue.finish, committed)
         self._committed = [job_id for job_id in self._committed if job_id not in committed]
         erased = await self._background.run(self._receipts.erase, mark)

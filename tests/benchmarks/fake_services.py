@@ -25,23 +25,26 @@ class Services:
         self.verdict = "A"  # of the judge
         self.gate = {"decision": "local"}
         self.away = False  # the cloud
+        self.failing = 0  # so many of the next questions get a 503
         self.answers = itertools.repeat("In January.")
 
     def said(self, path, body):
         self.asked.append((path, body))
         if path.endswith("/v1/match"):
             return {"matches": [{"edge": edge, "summary_id": edge, "score": 0.5} for edge in ("harbour", "orchard")][: body["m"]]}
-        if path.endswith("/v1/retrieve"):
+        if path.endswith(("/v1/retrieve", "/v1/evidence")):
             item = {"document": "d1", "text": "The dock is closed in January.", "score": 0.9}
             reports = (
-                [{"edge": "orchard", "status": "answered"}, {"edge": "mill", "status": "skipped"}] if body.get("mode") == "cloud" else []
+                [{"edge": "orchard", "status": "answered"}, {"edge": "mill", "status": "skipped"}]
+                if body.get("mode") == "cloud" or path.endswith("/v1/evidence")
+                else []
             )
             return {"evidence": [item, item], "facts": [], "edges": reports, "degraded": self.away, "reason": "away" if self.away else ""}
         if path.endswith("/chat/completions"):
             return {"choices": [{"message": {"content": self.verdict}}], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
         return ANSWER | {"answer": next(self.answers), "gate": self.gate}
 
-    def fleet(self, work, generator, http, environment):
+    def fleet(self, work, generator, http, environment, *_):
         return FakeFleet(self, work)
 
 
@@ -102,7 +105,8 @@ def running_services():
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             said = json.dumps(services.said(self.path, body)).encode()
-            self.send_response(200)
+            services.failing -= (fails := services.failing > 0)
+            self.send_response(503 if fails else 200)
             self.send_header("content-length", str(len(said)))
             self.end_headers()
             self.wfile.write(said)

@@ -51,6 +51,15 @@ async def test_settings_of_the_shell_do_not_reach_the_services_but_the_runs_own_
     assert "DGRAG_EDGE_SAMPLES" not in seen
 
 
+async def test_without_a_language_model_none_is_fetched_or_started_and_its_address_refuses(tmp_path, http, dgrag):
+    log = tmp_path / "asked"
+    dgrag(f"open({str(log)!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n'); print('{{}}')")
+    async with Fleet(tmp_path, "none", http, {}) as fleet:
+        assert await fleet.model_name() == "none"
+        assert (await http.post(f"{await fleet.model()}/chat/completions", json={})).status_code == 501
+    assert log.read_text().splitlines() == ["model fetch minilm --json"]
+
+
 async def test_a_cancelled_verb_is_asked_to_stop_and_waited_for(tmp_path, http, dgrag):
     begun, stopped = tmp_path / "begun", tmp_path / "stopped"
     dgrag(

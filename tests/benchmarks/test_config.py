@@ -47,6 +47,8 @@ def test_a_split_has_the_papers_defaults(tmp_path):
         ('name = "trial"\n[environment]\nPATH = "x"', "environment"),
         ("name = ", "is no TOML"),
         ("", "name: Field required"),
+        (SPLIT + 'systems = ["dgrag"]\n[models]\ngenerator = "none"', "systems and judge need a language model"),
+        (SPLIT + '[judge]\npairs = 1\n[models]\ngenerator = "none"', "systems and judge need a language model"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, text, told):
@@ -67,3 +69,28 @@ def test_the_key_follows_what_is_asked_and_not_where_the_data_lies(tmp_path):
     assert config.key() == loaded(tmp_path, SPLIT + '[data]\nroot = "elsewhere"').key()
     assert config.key() != config.model_copy(update={"seed": 8}).key()
     assert config.key() != config.model_copy(update={"limit": 3}).key()
+
+
+@pytest.mark.parametrize("file", ["multihop", "subgraphs"])
+def test_a_run_without_answers_starts_no_language_model(file):
+    config = load_config(shipped()[0].parent / f"{file}.toml")
+    assert config.models.generator == "none"
+    assert not any(split.systems for split in config.split)
+
+
+def test_a_calibration_makes_only_what_its_thresholds_need(tmp_path):
+    text = SPLIT + 'within = 2\nsystems = ["dgrag", "local"]\nmore = { dgrag = 3 }\nstorage = true\nretrieval = ["local"]'
+    text += "\nsubgraph_entities = [40, 80]"
+    config = loaded(tmp_path, text + '\n[judge]\npairs = 3\n[peers]\nenabled = true\n[metrics]\nbertscore = "x"')
+    found = config.calibrating()
+    (split,) = found.split
+    assert (split.systems, split.routing, split.storage, split.retrieval, split.subgraph_entities) == (
+        ("gate-signals",),
+        True,
+        False,
+        (),
+        (40,),
+    )
+    assert (found.judge.pairs, found.peers.enabled, found.metrics.bertscore) == (0, False, "")
+    assert (split.within, split.more) == (2, {"dgrag": 3})  # what the run asks must be known to leave it out
+    assert found.key() != config.key()

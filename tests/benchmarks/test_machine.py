@@ -1,4 +1,6 @@
-from benchmarks.machine import code, machine, prompts, write_path
+import pytest
+
+from benchmarks.machine import ASKING, PRODUCT, READ_PATH, answering_code, code, indexing_code, machine, prompts
 
 
 def test_the_commit_of_a_repository_is_told(root):
@@ -34,14 +36,54 @@ def test_every_prompt_of_the_project_is_listed():
     assert {"edge_node/prompts/answer.md", "cloud_server/prompts/answer.md", "benchmarks/prompts/judge.md"} <= prompts().keys()
 
 
-def test_an_index_belongs_to_the_code_that_wrote_it(tmp_path):
-    before = write_path(tmp_path)
-    file = tmp_path / "edge_node" / "store" / "graph.py"
-    file.parent.mkdir(parents=True)
-    file.write_text("x = 1")
-    assert write_path(tmp_path) != before
-    assert write_path(tmp_path) == write_path(tmp_path)
-    (tmp_path / "edge_node" / "answer.py").write_text("y = 1")
-    changed = write_path(tmp_path)
-    file.write_text("x = 2")
-    assert write_path(tmp_path) != changed
+def written(root, place, text):
+    file = root / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "edge_node/store/graph.py",
+        "edge_node/settings.py",
+        "edge_node/policy/standard.toml",
+        "edge_node/prompts/extract.md",
+        "cloud_server/migrations/1.sql",
+        "shared/wire.py",
+        "edge_node/of_tomorrow/part.py",
+    ],
+)
+def test_an_index_belongs_to_all_that_can_change_it(tmp_path, place):
+    written(tmp_path, place, "one")
+    index, rows = indexing_code(tmp_path), answering_code(tmp_path)
+    written(tmp_path, place, "two")
+    assert indexing_code(tmp_path) != index
+    assert answering_code(tmp_path) != rows
+
+
+@pytest.mark.parametrize("place", ["edge_node/answer/gate.py", "cloud_server/crossedge/reading.py", "benchmarks/systems.py"])
+def test_what_only_reads_makes_new_rows_on_the_same_index(tmp_path, place):
+    written(tmp_path, place, "one")
+    index, rows = indexing_code(tmp_path), answering_code(tmp_path)
+    written(tmp_path, place, "two")
+    assert indexing_code(tmp_path) == index
+    assert answering_code(tmp_path) != rows
+
+
+@pytest.mark.parametrize("place", ["benchmarks/report/page.py", "docs/x.md", "edge_node/__pycache__/gate.pyc"])
+def test_what_cannot_change_a_row_changes_no_hash(tmp_path, place):
+    before = indexing_code(tmp_path), answering_code(tmp_path)
+    written(tmp_path, place, "one")
+    assert (indexing_code(tmp_path), answering_code(tmp_path)) == before
+
+
+def test_a_file_that_moves_is_other_code(tmp_path):
+    written(tmp_path, "shared/a.py", "one")
+    before = indexing_code(tmp_path)
+    (tmp_path / "shared" / "a.py").rename(tmp_path / "shared" / "b.py")
+    assert indexing_code(tmp_path) != before
+
+
+def test_places_that_only_read_are_there(root):
+    assert all((root / place).exists() for place in (*PRODUCT, *READ_PATH, *ASKING))

@@ -59,6 +59,18 @@ def answer(scenario, nearness, number):
     return named | said | {"steps": [], "asked_edges": [], "error": ""}
 
 
+def test_summary_matching_is_told_by_threshold_for_either_half(tmp_path, monkeypatch, capsys):
+    figures = {"m": 1, "min_cosine": 0.4, "hit": 0.9, "any_mismatch": 0.125, "edges": 1.25, "questions": 8}
+    rows = [{"split": "domain", "half": half, **figures} for half in (0, 1)]
+    (tmp_path / "paper.json").write_text(json.dumps({"matching": rows}))
+    (tmp_path / "paper.answers.jsonl").write_text("".join(json.dumps(answer(kind, 0.5, 1)) + "\n" for kind in ("within", "out")))
+    assert ended(monkeypatch, "calibrate", tmp_path / "paper.json") == 0
+    said = capsys.readouterr().out
+    assert "split domain, every other question, to choose on" in said
+    assert "split domain, the other half, to check on" in said
+    assert said.count("12.5%") == 2
+
+
 def test_a_result_with_answers_is_calibrated_from_the_file_beside_it(tmp_path, monkeypatch, capsys):
     rows = [answer("within", 0.8 + number / 100, number) for number in range(4)]
     rows += [answer("out", 0.1 + number / 100, number) for number in range(4)]

@@ -8,8 +8,10 @@ import pytest
 
 from benchmarks import runner
 from benchmarks.__main__ import main
-from benchmarks.config import JudgeConfig, RunConfig
+from benchmarks.config import JudgeConfig, MetricsConfig, RunConfig
 from benchmarks.errors import BenchmarkError
+from benchmarks.journal import Journal
+from benchmarks.link import LinkConfig
 from benchmarks.runner import Runner, locked
 from benchmarks.stages import spread
 from tests.benchmarks.fake_services import running_services
@@ -34,11 +36,21 @@ class Quiet:
         raise AssertionError(text)
 
 
+class Telling(Quiet):
+    def __init__(self):
+        super().__init__()
+        self.said = []
+
+    def say(self, text):
+        self.said.append(text)
+
+
 @pytest.fixture
 def services(monkeypatch):
     with running_services() as found:
         monkeypatch.setattr(runner, "Fleet", found.fleet)
-        monkeypatch.setattr(runner, "write_path", lambda: "the same code all the time")
+        for name in ("answering_code", "indexing_code"):  # of a tree that others may be changing
+            monkeypatch.setattr(runner, name, lambda: "the-same-code")
         yield found
 
 
@@ -122,6 +134,7 @@ def test_routing_is_measured_for_every_question_at_each_m(tmp_path, data, servic
     assert rows[1]["hit"]["mean"] == 0.5  # the fake matches harbour first
     assert rows[2]["hit"]["mean"] == rows[2]["any_mismatch"]["mean"] == 1.0
     assert [body["m"] for path, body in services.asked] == [1, 2] * 8
+    assert {body["min_score"] for path, body in services.asked} == {-1.0}  # whatever an answer's threshold is
 
 
 def test_storage_is_the_stopped_clouds_bytes_against_the_central_edges(tmp_path, data, services):
@@ -146,8 +159,74 @@ def test_federated_retrieval_notes_whom_the_cloud_asked(tmp_path, data, services
 
 def test_a_site_that_answered_alone_has_not_retrieved_from_the_federation(tmp_path, data, services):
     services.away = True
-    figures = Runner(config(data, retrieval=["federated"]), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    figures = Runner(config(data, retrieval=["federated"]), tmp_path / "work", Telling()).run(tmp_path / "out").figures
     assert figures["retrieval"][0]["errors"] == 8
+
+
+def test_an_operator_asks_the_cloud_itself_and_no_edge(tmp_path, data, services):
+    Runner(config(data, retrieval=["federated-operator"]), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    rows = noted(tmp_path / "work", "retrieval")
+    assert {row["edge"] for row in rows} == {""}
+    assert {tuple(row["asked_edges"]) for row in rows} == {("orchard",)}
+    assert {path for path, _ in services.asked} == {"/cloud/v1/evidence"}
+
+
+@pytest.mark.parametrize(("asked", "stage"), [({"within": -1, "systems": ["dgrag"]}, "answers"), ({"retrieval": ["local"]}, "retrieval")])
+def test_what_failed_is_asked_again_by_the_next_start_and_nothing_else_is(tmp_path, data, services, asked, stage):
+    services.failing = 3
+    board = Telling()
+    first = Runner(config(data, **asked), tmp_path / "work", board).run(tmp_path / "out").figures
+    part = "systems" if stage == "answers" else "retrieval"
+    assert (first[part][0]["errors"], first[part][0]["asked_again"]) == (3, 0)
+    assert len(board.said) == 3
+    assert all("try 1 of 3; the same command asks again" in line for line in board.said)
+    before = len(services.asked)
+    second = Runner(config(data, **asked), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    assert len(services.asked) == before + 3
+    assert (second[part][0]["errors"], second[part][0]["asked_again"]) == (0, 3)
+
+
+def test_what_fails_every_time_counts_as_an_error_at_last_and_is_left_alone(tmp_path, data, services):
+    services.failing = 10**6
+    for _ in range(4):
+        board = Telling()
+        figures = Runner(config(data, within=1, systems=["dgrag"]), tmp_path / "work", board).run(tmp_path / "out").figures
+    assert board.said == []
+    assert len(services.asked) == 2 * 3
+    assert figures["systems"][0]["errors"] == 2
+    assert figures["systems"][0]["metrics"]["rouge_l_recall"]["mean"] == 0.0
+
+
+def test_a_cloud_that_cannot_match_stops_the_run_with_the_next_step_and_it_goes_on(tmp_path, data, services):
+    services.failing = 1
+    with pytest.raises(BenchmarkError, match="503") as error:
+        Runner(config(data, routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    assert "goes on" in error.value.next_step
+    figures = Runner(config(data, routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    assert figures["routing"][0]["hit"]["n"] == 8
+
+
+def test_a_run_on_other_code_begins_anew_and_says_so(tmp_path, data, services, monkeypatch):
+    asked = config(data, within=1, systems=["dgrag"])
+    Runner(asked, tmp_path / "work", Quiet()).run(tmp_path / "out")
+    before, indexed = len(services.asked), len(services.added)
+    monkeypatch.setattr(runner, "answering_code", lambda: "other-code")
+    board = Telling()
+    figures = Runner(asked, tmp_path / "work", board).run(tmp_path / "out").figures
+    assert len(services.asked) == 2 * before
+    assert len(services.added) == indexed  # what only reads has changed
+    assert "routing, answers, retrieval and judging start anew" in board.said[0]
+    assert figures["run"]["code"]["answers"] == "other-code"
+    for name in ("answering_code", "indexing_code"):
+        monkeypatch.setattr(runner, name, lambda: "code-that-writes")
+    Runner(asked, tmp_path / "work", Telling()).run(tmp_path / "out")
+    assert len(services.added) == 2 * indexed
+
+
+def test_code_that_changes_under_a_run_is_told_in_its_result(tmp_path, data, services, monkeypatch):
+    asked = Runner(config(data, within=1, systems=["dgrag"]), tmp_path / "work", Quiet())
+    monkeypatch.setattr(runner, "answering_code", lambda: "other-code")
+    assert asked.run(tmp_path / "out").figures["skipped"][0]["what"] == "one code for all rows"
 
 
 def test_a_limit_bounds_askings_and_questions(tmp_path, data, services):
@@ -190,7 +269,8 @@ def test_a_finished_run_starts_nothing_again(tmp_path, data, services):
     second = Runner(config(data, **EVERYTHING), tmp_path / "work", Quiet()).run(tmp_path / "out")
     assert (len(services.starts), len(services.asked)) == (starts, asked)
     assert first.figures["systems"] == second.figures["systems"]
-    assert second.figures["run"]["starts"] == 2
+    assert [session["ended"] for session in second.figures["run"]["sessions"]] == [True, True]
+    assert second.figures["run"]["seconds"] == pytest.approx(sum(one["seconds"] for one in second.figures["run"]["sessions"]))
 
 
 def judged(data):
@@ -223,6 +303,15 @@ def test_another_run_on_the_same_split_uses_its_index_again(tmp_path, data, serv
     assert {row["edge"] for row in result.figures["index"]} == {"harbour", "orchard"}
 
 
+def test_bertscore_is_in_the_figures_and_beside_each_answer_for_who_compares_runs(tmp_path, data, services, monkeypatch):
+    monkeypatch.setattr(runner, "bertscore", lambda model: (lambda answers, references: [0.75] * len(answers), ""))
+    asked = config(data, within=1, systems=["dgrag"]).model_copy(update={"metrics": MetricsConfig(bertscore="some-model")})
+    result = Runner(asked, tmp_path / "work", Quiet()).run(tmp_path / "out")
+    assert result.figures["systems"][0]["metrics"]["bertscore_recall"]["mean"] == 0.75
+    rows = map(orjson.loads, result.file.with_suffix(".answers.jsonl").read_bytes().splitlines())
+    assert {row["bertscore_recall"] for row in rows} == {0.75}
+
+
 def test_where_a_result_comes_from_is_in_it(tmp_path, data, services):
     told = Runner(config(data, routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out").figures["run"]
     assert {
@@ -252,17 +341,34 @@ def test_a_config_is_calibrated_by_a_run_of_its_own(tmp_path, data, services, mo
     seen = {"refusals": 0, "samples": 5, "sufficiency": 0.9, "threshold": 0.6, "nearness": 0.8, "min_nearness": -1.0}
     services.gate = {"decision": "local", "confidence": seen, "similarity": {"mean": 0.7}}
     file = tmp_path / "run.toml"
-    split = 'name = "domain"\nkind = "domain"\nfiles = ["*.jsonl"]\nwithin = -1\nout = -1\nsystems = ["cloud"]'
+    split = 'name = "domain"\nkind = "domain"\nfiles = ["*.jsonl"]\nwithin = 1\nout = 1\nsystems = ["cloud"]\nmore = { cloud = 1 }'
     file.write_text(f'name = "trial"\n[data]\nroot = "{data}"\n[[split]]\n{split}')
     places = ["--work", tmp_path / "work", "--out", tmp_path / "out"]
     monkeypatch.setattr(sys, "argv", ["benchmarks", "calibrate", *map(str, [file, *places])])
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 0
-    assert "AUC" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "AUC" in said
+    assert "any mismatch" in said
     environment = services.starts[-1][1]
     assert environment["DGRAG_EDGE_MIN_NEARNESS"] == "-1"  # nothing stops before its scores are taken
-    assert len([path for path, _ in services.asked if path.endswith("/v1/query")]) == 16
+    assert {path.rpartition("/")[2] for path, _ in services.asked} == {"match", "query"}
+    assert [name for name, _ in services.starts if "central" in name] == []
+    calibrated = {body["question"] for path, body in services.asked if path.endswith("/v1/query")}
+    services.asked.clear()
+    monkeypatch.setattr(sys, "argv", ["benchmarks", "run", *map(str, [file, *places])])
+    with pytest.raises(SystemExit):
+        main()
+    reported = {body["question"] for path, body in services.asked if path.endswith("/v1/query")}
+    assert len(calibrated) == len(reported) == 4
+    assert not calibrated & reported
+
+
+def test_a_run_that_asks_everything_leaves_nothing_to_calibrate_on(tmp_path, data, services):
+    asked = config(data, within=-1, out=1, systems=["dgrag"]).calibrating()
+    with pytest.raises(BenchmarkError, match="none are left to calibrate on"):
+        Runner(asked, tmp_path / "work", Quiet()).run(tmp_path / "out")
 
 
 def test_two_runs_do_not_work_in_one_folder(tmp_path):
@@ -273,3 +379,16 @@ def test_two_runs_do_not_work_in_one_folder(tmp_path):
 def test_a_spread_covers_the_whole():
     assert spread(range(10), 5) == [0, 2, 4, 6, 8]
     assert spread([], 3) == []
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_a_run_without_the_link_that_was_asked_for_stops_or_goes_on_and_says_so(tmp_path, monkeypatch, required):
+    monkeypatch.setattr(runner, "unable", lambda: "there is no `ip`")
+    config = RunConfig(name="linked", link=LinkConfig(mbit=5, required=required))
+    with Journal(tmp_path / "journal.jsonl") as journal:
+        if required:
+            with pytest.raises(BenchmarkError, match=r"\[link\] cannot be had: there is no `ip`"):
+                Runner(config, tmp_path, Quiet())._link(journal)
+        else:
+            assert Runner(config, tmp_path, Quiet())._link(journal) is None
+            assert journal.rows("skipped") == [{"what": "links of 5 Mbit/s between edges and cloud", "why": "there is no `ip`"}]

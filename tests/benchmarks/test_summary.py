@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from benchmarks.records import AnswerRow, Judgement, RetrievalRow, RoutingRow, Step
-from benchmarks.summary import measured, ratio, scored, summarise
+from benchmarks.summary import measured, ratio, summarise, with_bertscore
 
 RUN = {"name": "run", "seed": 1, "config": {}}
 WORDS = "one two three four"
@@ -61,9 +61,51 @@ def test_one_scenario_alone_is_not_shown_twice():
 
 def test_bertscore_is_asked_for_all_answers_at_once_and_a_failure_scores_nothing():
     asked = []
-    rows = scored([answer(), answer(question="q2", error="504")], lambda answers, references: asked.append(answers) or [0.9, 0.8])
-    assert [row["values"]["bertscore_recall"] for row in rows] == [0.9, 0.0]
+    rows = with_bertscore([answer(), answer(question="q2", error="504")], lambda answers, references: asked.append(answers) or [0.9, 0.8])
+    assert [row["bertscore_recall"] for row in rows] == [0.9, 0.0]
+    assert [measured(row)["bertscore_recall"] for row in rows] == [0.9, 0.0]
     assert len(asked) == 1
+
+
+def test_quality_and_cost_are_compared_on_the_askings_of_all_systems_and_escalation_on_all_of_its_own():
+    """q1 and q2 are asked of both; q3 is one more for dgrag, answered wrong and escalated."""
+    answers = [answer(question="q1"), answer(question="q2"), answer(question="q3", said="", cloud_tokens=900)]
+    answers += [answer("local", question="q1"), answer("local", question="q2")]
+    result = summary(answers=answers)
+    ours = system(result, "dgrag")
+    assert (ours["asked"], ours["compared"]) == (3, 2)
+    assert (ours["metrics"]["rouge_l_recall"]["mean"], ours["metrics"]["rouge_l_recall"]["n"]) == (1.0, 2)
+    assert ours["metrics"]["cloud_tokens_in"]["mean"] == 0
+    assert (ours["metrics"]["escalated"]["mean"], ours["metrics"]["escalated"]["n"]) == (pytest.approx(1 / 3), 3)
+    assert system(result, "local")["metrics"]["rouge_l_recall"]["n"] == 2
+
+
+def test_an_answer_that_came_at_the_second_try_is_no_error_and_is_counted():
+    row = system(summary(answers=[answer() | {"tries": 2}, answer(question="q2")]), "dgrag")
+    assert (row["errors"], row["asked_again"]) == (0, 1)
+
+
+def test_the_share_of_recall_is_that_of_sums_over_the_same_questions():
+    """Centralised finds both documents of q1 and one of q2; federated one of q1, and q2 fails; q3 is federated's alone."""
+
+    def row(name, question, *found, error=""):
+        return asdict(RetrievalRow("s", name, "e", question, found, None, 0, 0.1, (), error))
+
+    rows = [row("centralized", "q1", "a", "b"), row("centralized", "q2", "a")]
+    rows += [row("federated", "q1", "a"), row("federated", "q2", "a", error="504"), row("federated", "q3", "a", "b")]
+    gold = {"s": dict.fromkeys(("q1", "q2", "q3"), ("a", "b"))}
+    (found,) = summarise({"retrieval": rows}, RUN, gold=gold)["retrieval_ratios"]
+    assert (found["system"], found["against"], found["measure"]) == ("federated", "centralized", "recall@10")
+    assert (found["share"]["mean"], found["share"]["n"]) == (pytest.approx(1 / 3), 2)
+    assert found["share"]["low"] <= found["share"]["mean"] <= found["share"]["high"]
+
+
+def test_summary_matching_is_swept_on_either_half_of_the_questions():
+    """The questions q0, q2 match their own edge alone; q1 matches another one, weakly."""
+    rows = [asdict(RoutingRow("s", 40, 1, f"q{n}", "a", ("b" if n == 1 else "a",), (0.25 if n == 1 else 0.9,), 0.01)) for n in range(3)]
+    found = {(row["half"], row["min_cosine"]): row for row in summary(routing=rows)["matching"]}
+    assert (found[0, 0.0]["hit"], found[0, 0.0]["questions"]) == (1.0, 2)
+    assert (found[1, 0.2]["any_mismatch"], found[1, 0.3]["any_mismatch"]) == (1.0, 0.0)
 
 
 def test_the_share_of_cloud_tokens_is_that_of_sums_over_questions_that_both_answered():

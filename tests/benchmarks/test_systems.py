@@ -2,9 +2,9 @@ import httpx
 import pytest
 
 from benchmarks.records import Asking, Question, Step
-from benchmarks.systems import CENTRAL, KNOBS, SYSTEMS, Asker, Start, parsed_retrieval, system_named
+from benchmarks.systems import CENTRAL, KNOBS, SAME_FOR_ALL, SYSTEMS, Asker, Start, parsed_retrieval, system_named
 from cloud_server.settings import CloudSettings
-from edge_node.settings import EdgeSettings
+from edge_node.settings import EdgeSettings, channels_of
 
 QUESTION = Question("q1", "When is the dock closed?", "harbour", ("In January.",), ("d1",))
 STEP = {"step": "samples", "ms": 12.5, "calls": 1, "tokens_in": 300, "tokens_out": 40, "bytes_out": 0, "bytes_in": 0}
@@ -74,6 +74,11 @@ async def test_what_goes_wrong_is_a_row_with_its_error(response, told):
     assert row.steps == ()
 
 
+async def test_an_answer_of_the_site_alone_is_an_error_because_the_cloud_was_away():
+    row, _ = await asked("dgrag", httpx.Response(200, json=SAID | {"route": "degraded", "degraded": True, "reason": "it is away"}))
+    assert row.error == "the site answered alone: it is away"
+
+
 def test_systems_that_need_the_same_start_share_it():
     assert system_named("dgrag").start == system_named("cloud").start == Start()
     assert len({SYSTEMS[name].start for name in ("local", "naive", "centralized", "dgrag-no-batch")}) == 4
@@ -101,6 +106,8 @@ def test_an_unknown_name_says_what_there_is(name):
 def test_retrieval_names_its_place_and_its_channels():
     assert parsed_retrieval("federated").mode == "cloud"
     assert parsed_retrieval("centralized").start == Start("central")
+    assert (parsed_retrieval("federated").asker, parsed_retrieval("federated-operator").asker) == ("home", "operator")
+    assert parsed_retrieval("federated-operator").start == parsed_retrieval("federated").start
     assert dict(parsed_retrieval("local:dense").start.environment) == {"DGRAG_EDGE_RETRIEVAL": "dense"}
 
 
@@ -109,14 +116,28 @@ def fields(settings):
 
 
 def test_every_setting_that_a_system_changes_is_one_of_the_services():
-    changed = {name for system in SYSTEMS.values() for name, _ in system.start.environment} | set(KNOBS.values())
+    changed = {name for system in SYSTEMS.values() for name, _ in system.start.environment} | set(KNOBS.values()) | SAME_FOR_ALL.keys()
     assert changed <= fields(EdgeSettings) | fields(CloudSettings)
 
 
-def test_centralised_reads_and_writes_as_much_as_the_cloud():
-    settings, cloud = dict(SYSTEMS["centralized"].start.environment), CloudSettings.model_fields
+def test_centralised_reads_as_much_as_the_cloud_from_a_pool_as_large_as_that_of_the_edges_it_asks():
+    settings, cloud, edge = dict(SYSTEMS["centralized"].start.environment), CloudSettings.model_fields, EdgeSettings.model_fields
     assert settings["DGRAG_EDGE_CONTEXT_TOKENS"] == str(cloud["evidence_budget_tokens"].default)
-    assert settings["DGRAG_EDGE_SAMPLE_TOKENS"] == str(cloud["max_answer_tokens"].default)
+    asked = cloud["edges_k"].default
+    assert settings["DGRAG_EDGE_CANDIDATE_TOKENS"] == str(asked * edge["candidate_tokens"].default)
+    assert settings["DGRAG_EDGE_TOP_K"] == str(asked * edge["top_k"].default)
+
+
+def test_whoever_writes_may_write_equally_much_and_no_system_changes_that():
+    longest = max(CloudSettings.model_fields["max_answer_tokens"].default, EdgeSettings.model_fields["sample_tokens"].default)
+    assert SAME_FOR_ALL["DGRAG_EDGE_SAMPLE_TOKENS"] == SAME_FOR_ALL["DGRAG_CLOUD_MAX_ANSWER_TOKENS"] == str(longest)
+    assert not any(SAME_FOR_ALL.keys() & dict(system.start.environment).keys() for system in SYSTEMS.values())
+
+
+def test_without_the_graph_means_without_the_walk_and_nothing_else():
+    with_graph, settings = EdgeSettings.model_fields["retrieval"].default, dict(SYSTEMS["dgrag-no-graph"].start.environment)
+    assert channels_of(settings["DGRAG_EDGE_RETRIEVAL"]) == with_graph - {"pagerank"}
+    assert list(settings) == ["DGRAG_EDGE_RETRIEVAL"]
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

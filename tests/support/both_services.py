@@ -52,7 +52,7 @@ CLOUD_BODIES = {
     ("POST", "/v1/edges/{edge}/quarantine"): {"reason": "odd"},
     ("POST", "/v1/questions"): {"question": "Which ward?", "purpose": "treatment", "query_id": "q", "m": 3},
     ("POST", "/v1/evidence"): {"question": "Which ward?", "purpose": "treatment", "query_id": "q", "budget_tokens": 50, "top_k": 3},
-    ("POST", "/v1/match"): {"question": "Which ward?", "m": 3},
+    ("POST", "/v1/match"): {"question": "Which ward?", "m": 3, "min_score": 0.3},
     ("POST", "/v1/invites"): {"edge": "plant", "ttl_s": 60.0, "replace": False},
 }
 VALUES = {"edge": "ward", "request_id": "r1", "document_id": "d1", "job_id": "j1", "receipt_id": "x1"}  # of path parameters

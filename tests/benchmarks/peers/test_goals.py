@@ -1,13 +1,15 @@
 from benchmarks.peers.goals import goal_rows
 
 
-def index(system, size, cpu, prompt=None):
-    return {"system": system, "step": "index", "size": size, "tokens": size, "own_cpu_s": cpu, "prompt_tokens": prompt or {}}
+def index(system, size, cpu, prompt=None, later=0.0):
+    cost = {"own_cpu_s": cpu, "later_own_cpu_s": later, "prompt_tokens": prompt or {}}
+    return {"system": system, "step": "index", "size": size, "tokens": size} | cost
 
 
-def use(system, size, add, calls):
+def use(system, size, add, calls=(), p50=2.0, p95=7.0):
     common = {"system": system, "step": "use", "size": size, "tokens": size, "new_tokens": 3000}
-    return common | {"add_own_cpu_s": add, "add_calls": calls, "ask_p50_ms": 2.0, "ask_p95_ms": 7.0}
+    cost = {"add_own_cpu_s": add, "add_later_own_cpu_s": 0.005, "add_calls": dict(calls)}
+    return common | cost | {"ask_own_cpu_p50_ms": p50, "ask_own_cpu_p95_ms": p95}
 
 
 def found(rows, goal):
@@ -29,11 +31,25 @@ def test_gleaning_is_extraction_and_summaries_come_on_top():
     assert found(rows, "F5") == [(1.9, True), (2.6, False)]
 
 
-def test_one_more_document_has_its_calls_time_and_retrieval_judged():
-    rows = [use("dgrag", 1000, 0.025, {"extract": 3, "report": 9}), use("lightrag", 1000, 0.2, {})]
+def test_one_more_document_has_its_calls_and_its_time_judged_with_what_follows_by_itself():
+    rows = [use("dgrag", 1000, 0.02, {"extract": 3, "report": 9}), use("lightrag", 1000, 0.195)]
     assert found(rows, "F3") == [(25.0, True), (0.125, False)]
     assert found(rows, "F4") == [(9, False)]
-    assert found(rows, "F6") == [(2.0, True), (7.0, False)]
+
+
+def test_summaries_that_come_afterwards_count_as_indexing():
+    rows = [index("dgrag", 100_000, 0.4, later=0.2), index("lightrag", 100_000, 11.0, later=1.0)]
+    assert found(rows, "F1") == [(0.6, False), (0.05, True)]
+
+
+def test_one_more_document_is_compared_between_the_smallest_and_the_largest_index():
+    rows = [use("dgrag", size, add) for size, add in ((200_000, 0.035), (100_000, 0.015), (400_000, 0.045))]
+    assert found(rows, "F2") == [(2.5, False)]
+
+
+def test_retrieval_is_judged_in_milliseconds_and_against_lightrag():
+    rows = [use("dgrag", 1000, 0.1), use("lightrag", 1000, 0.1, p50=80.0, p95=100.0)]
+    assert found(rows, "F6") == [(2.0, True), (7.0, False), (0.025, True), (0.07, False)]
 
 
 def test_without_a_peer_there_is_no_ratio_to_it():

@@ -38,9 +38,16 @@ def test_what_one_system_does_at_one_size_stands_together():
 
 def test_the_clients_time_is_taken_from_every_meter():
     row = figures(
-        {"cpu_s": 1.0, "client_cpu_s": 0.25, "add_cpu_s": 0.5, "add_client_cpu_s": 0.5, "ask_s": [[0.003, 0.001], [0.005, 0.001]]}
+        {
+            "cpu_s": 1.0,
+            "client_cpu_s": 0.25,
+            "add_cpu_s": 0.5,
+            "add_client_cpu_s": 0.5,
+            "ask_s": [[0.003, 0.001, 0.02], [0.005, 0.001, 0.03]],
+        }
     )
-    assert (row["own_cpu_s"], row["add_own_cpu_s"], row["ask_p50_ms"], row["ask_client_p50_ms"]) == (0.75, 0.0, 3.0, 1.0)
+    assert (row["own_cpu_s"], row["add_own_cpu_s"], row["ask_own_cpu_p50_ms"], row["ask_client_cpu_p50_ms"]) == (0.75, 0.0, 3.0, 1.0)
+    assert row["ask_wall_p50_ms"] == 25.0
     assert "ask_s" not in row
 
 

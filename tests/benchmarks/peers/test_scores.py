@@ -1,13 +1,12 @@
 import pytest
 
-from benchmarks.peers.scores import cut, score
-from shared.models.fake import WordTokenizer
+from benchmarks.peers.scores import score
 
 GOLD = 'Osric Vale\nOsric Vale was a miller who said "grain" often, and who kept the Harrow Mill for forty years until it burnt.'
 
 
-def judged(context, answers=("forty years",), gold=(GOLD,), budget=1000):
-    return score(context, answers=answers, gold=gold, budget_tokens=budget, tokenizer=WordTokenizer())
+def judged(context, answers=("forty years",), gold=(GOLD,), most=1000):
+    return score(context, answers=answers, gold=gold, most_chars=most)
 
 
 @pytest.mark.parametrize("printed", [GOLD, GOLD.replace("\n", "\\n").replace('"', '\\"'), GOLD.replace('"', '""')])
@@ -25,12 +24,12 @@ def test_an_answer_counts_as_whole_words_only():
     assert not judged("a notion", answers=("no",)).covered
 
 
-def test_what_is_beyond_the_budget_does_not_count():
+def test_of_every_context_the_same_number_of_characters_is_judged():
     context = "one two three forty years"
-    assert not judged(context, budget=3).covered
-    assert judged(context, budget=5).covered
-    assert judged(context, budget=3).tokens == 3
-    assert cut(context, 2, WordTokenizer()) == "one two"
+    assert not judged(context, most=24).covered
+    assert judged(context, most=25).covered
+    assert judged(context, most=24).chars == 24
+    assert judged(context).chars == 25
 
 
 def test_what_is_not_known_is_not_judged():

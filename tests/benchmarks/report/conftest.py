@@ -161,7 +161,7 @@ def journal():
                 "calls": {"extract": 90, "summary": 9},
             },
             {"system": "lightrag", "step": "index", "size": 100_000, "tokens": 101_962, "own_cpu_s": 5.2, "disk_bytes": 11_900_000},
-            {"system": "dgrag", "step": "use", "size": 100_000, "ask_p50_ms": 2.4, "add_own_cpu_s": 0.03},
+            {"system": "dgrag", "step": "use", "size": 100_000, "ask_own_cpu_p50_ms": 2.4, "add_own_cpu_s": 0.03},
             {"system": "dgrag", "step": "quality", "set": "hotpotqa", "quality": [{"budget": 1000, "coverage": 0.8}]},
             {"system": "nano-graphrag", "step": "index", "size": 100_000, "error": "took more than 600 s"},
             {

@@ -57,6 +57,18 @@ def test_only_questions_that_both_were_asked_are_paired():
     assert recall(side_by_side(run("a", WORSE), run("b", few), WORSE, few))[-2] == "25.0–25.0, n = 5"
 
 
+def test_bertscore_is_compared_where_the_answers_carry_it():
+    worse, better = ([row | {"bertscore_recall": score} for row in rows] for rows, score in ((WORSE, 0.5), (BETTER, 0.75)))
+    table = side_by_side(run("a", worse), run("b", better), worse, better)
+    assert next(row for row in table.rows if row[1] == "bertscore_recall")[2:5] == ("50.0 %", "75.0 %", "25.0 %")
+
+
+def test_means_are_those_of_the_paired_questions():
+    """The second run was asked five more, all of them right."""
+    more = BETTER + [answer(f"r{number}", WORDS) for number in range(5)]
+    assert recall(side_by_side(run("a", WORSE), run("b", more), WORSE, more))[2:5] == ("25.0 %", "50.0 %", "25.0 %")
+
+
 def test_systems_that_one_run_lacks_are_left_out():
     other = [answer("q0", "one", system="local")]
     assert side_by_side(run("a", WORSE), run("b", other), WORSE, other).rows == ()

@@ -49,12 +49,13 @@ def test_a_baseline_without_a_gate_has_no_goal():
 
 
 def test_federated_recall_is_held_against_centralised_recall():
-    """0.76 of 0.80 is 95 %; it asks three edges."""
+    """0.955 ± 0.01 of centralised's holds the goal of 0.95 in its interval; it asks three edges."""
     rows = [
         {"split": "hotpotqa", "system": "centralized", "recall@5": seen(0.9), "recall@10": seen(0.8)},
         {"split": "hotpotqa", "system": "federated", "recall@10": seen(0.76), "edges_asked": seen(3.0)},
     ]
-    found = {goal.what: goal for goal in goals(EMPTY | {"retrieval": rows}, WANTED)}
+    ratios = [{"split": "hotpotqa", "system": "federated", "measure": "recall@10", "share": seen(0.955)}]
+    found = {goal.what: goal for goal in goals(EMPTY | {"retrieval": rows, "retrieval_ratios": ratios}, WANTED)}
     assert found["recall@5, centralised, hotpotqa"].verdict == "met"
-    assert found["recall@10, federated of centralised’s, hotpotqa"].ours == pytest.approx(0.95)
-    assert found["edges asked, hotpotqa"].verdict == "met, not clearly"
+    assert found["recall@10 of centralised’s, home asks, hotpotqa"].verdict == "met, not clearly"
+    assert found["edges asked by home, hotpotqa"].verdict == "met, not clearly"

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cloud_server.crossedge.ranking import Pool, bm25, first_order, further_order, fused, sentences_of, shared_places, walked
+from cloud_server.crossedge.ranking import Pool, bm25, ordered, relevance, sentences_of, shared_places
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 
 
@@ -14,35 +16,21 @@ def pool(*passages, cosines):
     return Pool(passages, vectors, np.array(cosines, dtype=np.float32))
 
 
-def test_a_passage_that_two_lists_put_first_beats_one_that_leads_the_third():
-    """RRF with 10: row 0 has 2/10 + 1/11, row 1 has 1/10 + 2/11."""
-    assert fused([[0, 1], [0, 1], [1, 0]]) == [0, 1]
+def test_nearness_is_the_share_of_the_best_cosine_and_half_as_much_of_the_best_words():
+    """Row 0 has the best cosine and no word: 1 / 1.5. Row 1 has half of the cosine and all words: (0.5 + 0.5) / 1.5."""
+    found = pool(passage("a", "nothing"), passage("b", "the pump"), passage("c", "no"), cosines=[0.8, 0.4, -0.2])
+    assert relevance(found, "Which pump?") == pytest.approx([2 / 3, 2 / 3, 0.0])
 
 
-def test_each_sites_first_passage_comes_before_anybodys_second_where_nothing_else_tells():
-    order = first_order(pool(*[passage("a", "x") for _ in range(3)], passage("b", "x"), cosines=[0.5, 0.5, 0.5, 0.5]), "?")
-    assert order.index(3) < order.index(2)
+@pytest.mark.parametrize("claimed", [-1.0, 1.0])
+def test_what_a_site_says_of_its_passages_moves_nothing(claimed):
+    found = pool(passage("a", "x", score=claimed), passage("b", "y", score=-claimed), cosines=[0.3, 0.5])
+    assert ordered(found, "?") == [1, 0]
 
 
 def test_a_rare_word_of_the_question_counts_more_than_a_common_one():
     scores = bm25(["the pump", "the pump", "the seal"], "pump or seal?")
     assert scores[2] > scores[0] > 0
-
-
-def test_what_the_first_passage_leads_to_rises():
-    """Row 2 is far from the question; the lead from row 0 is near to it, and names it."""
-    found = pool(
-        passage("a", "The film is by Ann Lee."), passage("b", "Rome."), passage("c", "Ann Lee was born in Oslo."), cosines=[0.8, 0.3, 0.1]
-    )
-    order = first_order(found, "Where was the director of the film born?")
-    leads = np.array([[0, 0, 1]], dtype=np.float32)
-    further = further_order(found, "Where was the director of the film born?", order, ["The film is by Ann Lee."], leads)
-    assert order[0] == 0
-    assert further.index(2) < further.index(1)
-
-
-def test_without_leads_the_order_stays():
-    assert further_order(pool(passage("a", "x"), cosines=[0.5]), "?", [0], [], np.empty((0, 1), dtype=np.float32)) == [0]
 
 
 def test_only_the_first_two_passages_lead_further():
@@ -68,16 +56,33 @@ def test_a_site_that_alone_knows_has_all_places(others):
 def test_a_walk_over_names_finds_what_only_another_sites_passage_names():
     """Row 2 shares no word with the question; row 0, which the question names, names it. Row 1 is nearer, and names neither."""
     texts = ["Gold Rain was made by Ann Lee.", "A film about rain and gold.", "Ann Lee lived in Oslo."]
-    found = pool(*[passage(edge, text) for edge, text in zip("abc", texts, strict=True)], cosines=[0.6, 0.7, 0.1])
-    assert walked(found, "Where did the maker of Gold Rain live?", [1, 0, 2]) == [0, 2, 1]
+    found = pool(*[passage(edge, text) for edge, text in zip("abc", texts, strict=True)], cosines=[0.6, 0.5, 0.2])
+    assert ordered(found, "Where did the maker of Gold Rain live?") == [0, 2, 1]
 
 
-def test_without_a_name_in_the_question_the_first_passages_are_walked_from():
-    found = pool(passage("a", "Ann Lee."), passage("b", "nothing"), passage("c", "Ann Lee."), cosines=[0.5, 0.4, 0.3])
-    assert walked(found, "who?", [0, 1, 2])[0] == 0
-    assert walked(pool(cosines=[]), "who?", []) == []
+def test_a_name_counts_where_another_sites_passage_writes_it_as_a_name():
+    """Row 1 says "gold rain" in small letters; that it is a name, only row 0 tells."""
+    found = pool(passage("a", "Gold Rain"), passage("b", "the gold rain fell"), passage("c", "it fell"), cosines=[0.1, 0.5, 0.5])
+    assert ordered(found, "gold rain, where?").index(1) < ordered(found, "gold rain, where?").index(2)
 
 
-def test_passages_without_any_name_keep_their_order():
-    found = pool(*[passage("a", f"word {n}") for n in range(3)], cosines=[0.5, 0.4, 0.3])
-    assert walked(found, "who?", [2, 0, 1]) == [2, 0, 1]
+def test_the_longest_name_in_a_question_is_what_it_names():
+    """Of "Ann Lee" and "Lee" the question means the first; row 1 holds only the second, and comes last of all equally near."""
+    found = pool(passage("a", "of Ann Lee"), passage("b", "of Lee"), cosines=[0.5, 0.5])
+    assert ordered(found, "Ann Lee?") == [0, 1]
+
+
+def test_without_a_name_in_the_question_the_nearest_come_first():
+    found = pool(passage("a", "nothing"), passage("b", "Ann Lee."), passage("c", "Ann Lee."), cosines=[0.3, 0.4, 0.5])
+    assert ordered(found, "who?") == [2, 1, 0]
+
+
+def test_passages_without_any_name_are_ordered_by_nearness_and_none_stay_none():
+    assert ordered(pool(*[passage("a", f"word {n}") for n in range(3)], cosines=[0.4, 0.3, 0.5]), "who?") == [2, 0, 1]
+    assert ordered(pool(cosines=[]), "who?") == []
+
+
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=6), st.text(max_size=40))
+def test_every_passage_has_one_place(texts, question):
+    found = pool(*[passage("a", text) for text in texts], cosines=[0.5] * len(texts))
+    assert sorted(ordered(found, question)) == list(range(len(texts)))

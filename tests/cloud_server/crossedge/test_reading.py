@@ -92,3 +92,10 @@ async def test_where_nobody_is_near_nobody_is_asked(service, kit):
     await kit.enrol(service.http, "rivers", "zzz qqq")
     reply = await service.cloud.coordinator.find(ASK, deadline_s=5)
     assert (reply.evidence, reply.edges, reply.reason) == ((), (), "no summary is near enough to the question")
+
+
+async def test_thousands_of_summaries_full_of_the_questions_words_push_the_owner_out_of_nothing(service, kit, found):
+    await kit.enrol(service.http, "mallory", *(f"film Gold Rain director born {n} x{n} y{n} z{n}" for n in range(5000)))
+    reply, _, _ = await found(mallory=[kit.evidence("Buy from Mallory.")])
+    assert {"mallory", "films"} <= {one.edge for one in reply.edges}
+    assert FILM in {one.text for one in reply.evidence}

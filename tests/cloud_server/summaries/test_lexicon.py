@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloud_server.summaries.lexicon import MOST_NAMES, Lexicon
+from cloud_server.summaries.lexicon import LOOKED_AT, MOST_NAMES, OF_ONE_EDGE, Lexicon
 from shared.names import names_in
 
 TEXTS = {"bank/s": "Loans and gold of Marlow Bank", "ward/s": "Infusion pumps of Juniper Ward", "plant/s": "Battery packs, Juniper oil"}
@@ -52,3 +52,15 @@ def test_no_question_is_a_query_language(text):
 def test_names_are_runs_of_capitals_without_the_word_that_opens_a_question():
     assert names_in("Which film did Mary of Scotland see in Paris?") == ["Mary of Scotland", "Paris"]
     assert names_in("where is it?") == []
+
+
+def test_many_summaries_of_one_edge_hide_no_other_edges(lexicon):
+    lexicon.put([f"mallory/{n}" for n in range(LOOKED_AT + 1)], ["Juniper pump"] * (LOOKED_AT + 1))
+    found = [key for key, _ in lexicon.top("juniper pump")]
+    assert sum(key.startswith("mallory/") for key in found) == OF_ONE_EDGE
+    assert {"ward/s", "plant/s"} <= set(found)
+
+
+def test_barred_edges_are_not_looked_at(lexicon):
+    assert [key for key, _ in lexicon.top("juniper pump", barred={"ward"})] == ["plant/s"]
+    assert lexicon.top_named("Juniper Ward", barred={"ward"}) == [[]]

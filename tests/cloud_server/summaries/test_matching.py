@@ -135,8 +135,8 @@ def spoken(**cosines):
     return index
 
 
-def edges_of(index, *, m=5, lead=0.9, words=None, reaches=lambda _: True):
-    found = match(QUESTION, index, m=m, min_cosine=0.3, slots=5, lead=lead, words=words, reaches=reaches)
+def edges_of(index, *, m=5, lead=0.9, words=None, reaches=lambda _: True, sizes=None):
+    found = match(QUESTION, index, m=m, min_cosine=0.3, slots=5, lead=lead, words=words, reaches=reaches, sizes=sizes)
     return owners(found)
 
 
@@ -173,3 +173,29 @@ def test_names_send_a_question_where_they_stand_and_words_where_most_are_shared(
 def test_what_is_nearer_than_summaries_are_shuts_nobody_out():
     """A forged summary is nearly the question itself."""
     assert edges_of(spoken(forger=[0.95], owner=[0.5])) == ["forger", "owner"]
+
+
+def test_a_chance_hit_does_not_shut_out_who_has_three_near_the_threshold():
+    """Means of three, 0.21 for what is missing: (0.5 + 0.42) / 3 and (0.4 + 0.28 + 0.28) / 3."""
+    assert edges_of(spoken(chance=[0.5], owner=[0.4, 0.28, 0.28])) == ["chance", "owner"]
+    assert edges_of(spoken(chance=[0.5], owner=[0.4, 0.28, 0.28]), m=1) == ["owner"]
+
+
+def test_who_has_nothing_above_the_threshold_neither_matches_nor_shuts_anybody_out():
+    index = spoken(worded=[0.28, 0.28, 0.28], matching=[0.4])
+    assert edges_of(index, words={f"worded/s{n}": 5.0 for n in range(3)}) == ["matching"]
+
+
+def test_an_edge_of_one_summary_is_not_measured_by_three():
+    """Means of a large edge and of a small one: 0.6 and 0.56, or (0.56 + 0.21 + 0.21) / 3 were its size not known."""
+    index = spoken(large=[0.62, 0.59, 0.59], small=[0.56])
+    assert edges_of(index, sizes={"small": 1}) == ["large", "small"]
+    assert edges_of(index) == ["large"]
+
+
+def test_the_edge_of_the_clearly_nearest_summary_leads_too_unless_one_is_to_lead():
+    """A note of its own about a thing, at an edge that is large otherwise."""
+    index = spoken(broad=[0.5, 0.5, 0.5], note=[0.61])
+    assert edges_of(index) == ["note", "broad"]
+    assert edges_of(index, m=1) == ["broad"]
+    assert edges_of(spoken(broad=[0.5, 0.5, 0.5], note=[0.59])) == ["broad"]

@@ -72,3 +72,10 @@ def test_the_tail_is_the_last_lines_of_the_log(tmp_path: Path):
 
 def test_a_child_whose_parent_is_gone_does_not_start():
     assert child.main([str(os.getppid() + 1), "true"]) == 1
+
+
+def test_a_prefix_becomes_the_command_behind_it(tmp_path: Path):
+    words = ("-c", "import os; print(os.environ['GIVEN_BY_THE_PREFIX'], os.getpid())")
+    process = spawn(words, {}, tmp_path / "log", outlive_us=True, prefix=("env", "GIVEN_BY_THE_PREFIX=1"))
+    assert process.wait(20) == 0
+    assert (tmp_path / "log").read_text().split() == ["1", str(process.pid)]

@@ -1,9 +1,11 @@
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.graph.aliases import AliasPair, EntityName, acronym_definitions, canonical_keys, find_aliases
+from edge_node.graph.aliases import AliasPair, EntityName, acronym_definitions, canonical_keys, find_aliases, words_and_acronyms
 from edge_node.graph.opposites import opposed
 from edge_node.graph.spellings import alike_pairs, compatible
 
@@ -29,6 +31,16 @@ def same_direction(*keys: str):
 )
 def test_an_acronym_beside_its_words_is_a_definition(text, pair):
     assert acronym_definitions(text) == {pair}
+
+
+@given(
+    st.lists(st.sampled_from(["Gross", "Domestic", "Product", " ", "\n", "(", ".", "-x", "’s", " (GDP) ", "(GDP)"]), max_size=40).map(
+        "".join
+    )
+)
+def test_the_words_before_an_acronym_are_those_that_one_expression_for_both_would_find(text):
+    both = re.compile(r"((?:[\w’'-]+[ \n]+){1,10})\(\s*(GDP)\s*\)")
+    assert list(words_and_acronyms(text)) == [(match[1], match[2]) for match in both.finditer(text)]
 
 
 @pytest.mark.parametrize("text", ["It met the board (SEC).", "a bank (the Fed)", "Smith (2001)", "", "( GDP )", "old pumps (see Figure 2)"])
