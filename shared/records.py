@@ -149,6 +149,7 @@ class Evidence:
     text: str
     score: float  # cosine with the question, [-1, 1]
     quotable: bool = True  # False: a model may read it, but its words are not shown as a quote
+    title: str = ""  # of its document, where that has one
 
 
 @dataclass(frozen=True, slots=True)

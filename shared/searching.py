@@ -35,13 +35,13 @@ class FoundPassage(EvidenceBody):
     @classmethod
     def of(cls, evidence: Evidence) -> FoundPassage:
         """The body of a passage, without its words where they are not to be quoted."""
-        shown = replace(evidence, text=evidence.text if evidence.quotable else "")
+        shown = evidence if evidence.quotable else replace(evidence, text="", title="")
         return cls(**{name: getattr(shown, name) for name in cls.model_fields})
 
     def to_record(self) -> Evidence:
         """The record."""
         ids = DocumentId(self.document_id), self.document, ChunkId(self.chunk_id)
-        return Evidence(EdgeId(self.edge), *ids, self.span, self.text, self.score, self.quotable)
+        return Evidence(EdgeId(self.edge), *ids, self.span, self.text, self.score, self.quotable, self.title)
 
 
 class Found(Wire):

@@ -170,6 +170,7 @@ class EvidenceBody(Wire):
     text: Annotated[str, Field(min_length=1, max_length=MAX_EVIDENCE_CHARS)]
     score: Annotated[float, Field(ge=-1.01, le=1.01)]
     quotable: bool = True  # False: the cloud's model may read it, but no answer shows its words as a quote
+    title: Annotated[str, Field(max_length=MAX_NAME_CHARS)] = ""  # of the document: what all its passages are about
 
     @classmethod
     def from_record(cls, evidence: Evidence) -> EvidenceBody:
@@ -183,6 +184,7 @@ class EvidenceBody(Wire):
             text=evidence.text[:MAX_EVIDENCE_CHARS],
             score=evidence.score,
             quotable=evidence.quotable,
+            title=evidence.title[:MAX_NAME_CHARS],
         )
 
 

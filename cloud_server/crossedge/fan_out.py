@@ -159,7 +159,7 @@ def _outcome(asked: _Asked, *, started: float, ended: float) -> tuple[EdgeReport
 
 def _passage(edge: EdgeId, body: EvidenceBody) -> Evidence:
     document, chunk = DocumentId(body.document_id), ChunkId(body.chunk_id)
-    return Evidence(edge, document, body.document, chunk, body.span, body.text, body.score, body.quotable)
+    return Evidence(edge, document, body.document, chunk, body.span, body.text, body.score, body.quotable, body.title)
 
 
 def _steps(asked: _Asked) -> list[TraceStep]:

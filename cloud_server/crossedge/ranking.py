@@ -6,6 +6,7 @@ comes first is read for its sentence nearest the question; both together are wha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,7 @@ FLOOR, BASE = 0.1, 0.3  # what a passage counts that the walk does not reach, an
 DAMPING, ROUNDS = 0.8, 6  # of the walk: share of the mass that walks on, and steps
 START, START_SHARE = 20, 0.05  # passages that the walk starts from besides the question's names, and their share of it
 LONGEST = 12  # words of a name; titles of works are longer than most
+QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def relevance(pool: Pool, question: str) -> FloatArray:
 
 def _walk(pool: Pool, question: str, near: FloatArray) -> FloatArray:
     """(n,): the time spent at each passage. A name counts the more the fewer passages hold it, and the nearer one of them is."""
-    holds, named = _named([one.text for one in pool.passages], question)
+    holds, named = _named(pool.passages, question)
     nearest = np.max(holds * near[:, None], axis=0, initial=0.0)
     rarely = named * nearest**2 / np.maximum(holds.sum(axis=0), 1.0)
     first = np.zeros(len(near), dtype=np.float32)
@@ -113,17 +115,22 @@ def shared_places(ranked: Sequence[Evidence], *, k: int, share: float, near: flo
     return chosen
 
 
-def _named(texts: Sequence[str], question: str) -> tuple[FloatArray, FloatArray]:
-    """(n, m): 1 where a text holds a name word by word, of all names in the texts; (m,): 1 where the question does, not in a longer one."""
-    known = {_plain(name) for text in texts for name in names_in(text)}
+def _named(passages: Sequence[Evidence], question: str) -> tuple[FloatArray, FloatArray]:
+    """(n, m): 1 where a passage holds a name word by word, of the names in all; (m,): 1 where the question does, not in a longer one.
+
+    A title is a name, and stands in every passage of its document; without its qualifier too: "Orrin Mill (film)", "Orrin Mill".
+    """
+    titles = [f"{one.title}\n{QUALIFIER.sub('', one.title)}" for one in passages]
+    known = {_plain(name) for one, of_it in zip(passages, titles, strict=True) for name in (*names_in(one.text), *of_it.split("\n"))} - {""}
     lengths: dict[str, set[int]] = {}
     for name in known:
         first, *more = name.split(" ")
         if len(more) < LONGEST:
             lengths.setdefault(first, set()).add(1 + len(more))
-    held = [_found(_plain(text).split(" "), known, lengths) for text in texts]
+    told = [(*of_it.split("\n"), one.text) for one, of_it in zip(passages, titles, strict=True)]
+    held = [{name for text in texts for name in _found(_plain(text).split(" "), known, lengths)} for texts in told]
     names = sorted(set[str]().union(*held))
-    holds = np.array([[name in of_it for name in names] for of_it in held], dtype=np.float32).reshape(len(texts), len(names))
+    holds = np.array([[name in of_it for name in names] for of_it in held], dtype=np.float32).reshape(len(passages), len(names))
     asked = _found(_plain(question).split(" "), known, lengths)
     longest = {name for name in asked if not any(name != other and f" {name} " in f" {other} " for other in asked)}
     return holds, np.array([name in longest for name in names], dtype=np.float32)

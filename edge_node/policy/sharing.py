@@ -163,6 +163,7 @@ class Sharing:
             item,
             document_id=self.outside_ids.of(item.document_id),
             document=redactor.mask(item.document),
+            title=redactor.mask(item.title),
             chunk_id=self.outside_ids.of_chunk(item.chunk_id),
             text=text,
             span=(start, min(end, start + len(text))),

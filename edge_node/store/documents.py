@@ -148,18 +148,18 @@ class DocumentStore:
         chunks = self.database.row("SELECT count(*) AS chunks, coalesce(sum(tokens), 0) AS tokens FROM chunks")
         return dict(chunks or {}) | usage(self.database)
 
-    def chunks(self, chunk_ids: Sequence[str]) -> dict[str, tuple[Chunk, str]]:
-        """Chunks by id with the name of their document; unknown ids are left out, and so is what is damaged on disk."""
+    def chunks(self, chunk_ids: Sequence[str]) -> dict[str, tuple[Chunk, str, str]]:
+        """Chunks by id with name and title of their document; unknown ids are left out, and so is what is damaged on disk."""
         marks = ", ".join("?" * len(chunk_ids))
         rows = self.database.rows(
-            f"SELECT chunks.*, name, {WHOLE} AS whole FROM chunks JOIN documents USING (document_id) WHERE chunk_id IN ({marks})",
+            f"SELECT chunks.*, name, title, {WHOLE} AS whole FROM chunks JOIN documents USING (document_id) WHERE chunk_id IN ({marks})",
             list(chunk_ids),
         )
         found = {}
         for row in rows:
             chunk = chunk_of(row)
             if row["whole"] and chunk_crc(chunk) == row["crc"]:
-                found[row["chunk_id"]] = (chunk, str(row["name"]))
+                found[row["chunk_id"]] = (chunk, str(row["name"]), str(row["title"]))
             else:
                 log.error("chunk %s is damaged on disk and left out", row["chunk_id"])
         return found

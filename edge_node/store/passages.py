@@ -122,10 +122,11 @@ class Passages:
         for chunk_id, score in ranked:
             if chunk_id not in chunks:
                 continue  # deleted between search and read
-            chunk, document = chunks[chunk_id]
+            chunk, document, title = chunks[chunk_id]
             if evidence and used + chunk.tokens > budget_tokens:
                 continue
             used += chunk.tokens
             place = (chunk.start, chunk.end)
-            evidence.append(Evidence(self._edge, chunk.document_id, document, chunk.chunk_id, place, chunk.text, round(score, 4)))
+            at = (self._edge, chunk.document_id, document, chunk.chunk_id, place)
+            evidence.append(Evidence(*at, chunk.text, round(score, 4), title=title))
         return tuple(evidence)

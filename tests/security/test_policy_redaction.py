@@ -32,11 +32,15 @@ async def test_no_planted_identifier_is_in_summaries_or_evidence(tmp_path, kind)
         assert [secret for secret in secrets if any(secret in text for text in texts)] == []
 
 
-async def test_names_of_a_type_are_masked_in_summaries_passages_file_names_and_questions(tmp_path):
+async def test_names_of_a_type_are_masked_in_summaries_passages_file_names_titles_and_questions(tmp_path):
     async with Site.opened(tmp_path) as site:
         site.obey('[redact]\ntypes = ["concept"]')
         await site.bench.add(
-            "Ann Lee.md", ("Ann Lee", "Ward Nine"), related=[("Ann Lee", "Ward Nine")], text="Ann Lee and Dr Lee met at ward nine."
+            "Ann Lee.md",
+            ("Ann Lee", "Ward Nine"),
+            related=[("Ann Lee", "Ward Nine")],
+            text="Ann Lee and Dr Lee met at ward nine.",
+            title="Of Ann Lee",
         )
         await site.settle()
         sent = site.sync() + await site.reply("Who met Lee?") + site.sharing.departing("Who met Ann Lee?", "yes").text.encode()

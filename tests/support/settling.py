@@ -74,10 +74,10 @@ class Bench:
         finally:
             bench.database.close()
 
-    async def add(self, name, names, *, related=(), definitions=(), text="", labels=()):
+    async def add(self, name, names, *, related=(), definitions=(), text="", labels=(), title=""):
         """A document of one chunk that names entities and relates some of them; in place of a former one of this name."""
         text = text or f"{name}: {', '.join(names)}; {related}; {definitions}"
-        document_id = self.documents.accept(name, text.encode(), reader="a.md", labels=labels).document_id
+        document_id = self.documents.accept(name, text.encode(), reader="a.md", title=title, labels=labels).document_id
         chunk = Chunk(f"{document_id}:0", document_id, 0, text, 0, len(text), 3)
         self.told.said[chunk.chunk_id] = said_of(chunk, names, related, definitions)
         await self.strategy.add([chunk], silent)

@@ -7,8 +7,8 @@ from cloud_server.crossedge.ranking import Pool, bm25, ordered, relevance, sente
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 
 
-def passage(edge, text, *, score=0.0, chunk="d:0"):
-    return Evidence(EdgeId(edge), DocumentId("d"), "a.md", ChunkId(chunk), (0, len(text)), text, score)
+def passage(edge, text, *, score=0.0, chunk="d:0", title=""):
+    return Evidence(EdgeId(edge), DocumentId("d"), "a.md", ChunkId(chunk), (0, len(text)), text, score, title=title)
 
 
 def pool(*passages, cosines):
@@ -86,3 +86,14 @@ def test_passages_without_any_name_are_ordered_by_nearness_and_none_stay_none():
 def test_every_passage_has_one_place(texts, question):
     found = pool(*[passage("a", text) for text in texts], cosines=[0.5] * len(texts))
     assert sorted(ordered(found, question)) == list(range(len(texts)))
+
+
+def test_a_title_is_a_name_in_every_passage_of_its_document():
+    """As above, but the third passage says "he" only; its title says who, with a qualifier that no text has."""
+    texts = ["Gold Rain was made by ann lee.", "A film about rain and gold.", "He lived in Oslo."]
+    cosines = [0.6, 0.5, 0.2]
+    untitled = [passage(edge, text) for edge, text in zip("abc", texts, strict=True)]
+    titled = [*untitled[:2], passage("c", texts[2], title="Ann Lee (director)")]
+    question = "Where did the maker of Gold Rain live?"
+    assert ordered(pool(*untitled, cosines=cosines), question) == [0, 1, 2]
+    assert ordered(pool(*titled, cosines=cosines), question) == [0, 2, 1]

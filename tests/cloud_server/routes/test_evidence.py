@@ -2,7 +2,10 @@
 
 import asyncio
 
-from shared.searching import FindLine, Found, checked_found
+import pytest
+
+from shared.records import ChunkId, DocumentId, EdgeId, Evidence
+from shared.searching import FindLine, Found, FoundPassage, checked_found
 from shared.wire import NDJSON
 
 SEARCH = {"question": "When was the infusion pump P-204 replaced?"}
@@ -30,6 +33,14 @@ async def test_lines_say_that_the_cloud_lives_and_then_what_it_found(service, ki
     first, *_, last = [FindLine.model_validate_json(line) for line in response.text.splitlines()]
     assert (first.found, first.problem) == (None, None)
     assert last.found.evidence[0].text == PUMP
+
+
+@pytest.mark.parametrize(("quotable", "shown"), [(True, (PUMP, "Pumps")), (False, ("", ""))])
+def test_words_and_title_are_shown_where_they_may_be_quoted(quotable, shown):
+    passage = Evidence(EdgeId("ward"), DocumentId("d"), "doc.md", ChunkId("d:0"), (0, len(PUMP)), PUMP, 0.5, quotable, "Pumps")
+    told = FoundPassage.of(passage)
+    assert (told.text, told.title) == shown
+    assert told.to_record().title == shown[1]
 
 
 async def test_bounds_are_bounds(service):
