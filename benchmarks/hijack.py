@@ -24,6 +24,7 @@ from benchmarks.ten_edges import Amount, Federation, federation_of
 from cloud_server.crossedge.evidence import fill_budget, rescore
 from cloud_server.crossedge.standing import Standing
 from cloud_server.database import Database
+from cloud_server.settings import CloudSettings
 from cloud_server.summaries.lexicon import Lexicon
 from cloud_server.summaries.matching import match, owners, second_opinion, summary_key
 from cloud_server.summaries.screening import Sample, judged, spread
@@ -35,7 +36,9 @@ from shared.ports import Embedder, FloatArray, Tokenizer, VectorIndex
 from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence, SummaryId
 
 ATTACKER = EdgeId("mallory")
-M, K, SLOTS, LEAD, BUDGET_TOKENS = 5, 3, 3, 0.9, 400  # as CloudSettings has them
+DEFAULT = CloudSettings.model_construct()
+M, K, SLOTS, LEAD = DEFAULT.match_m, DEFAULT.edges_k, DEFAULT.slots_per_edge, DEFAULT.match_lead
+BUDGET_TOKENS = DEFAULT.evidence_budget_tokens
 COPIES, TOPICS_IN_HUB = 40, 60
 FORMS = ("{}", "{} explained", "{} details", "{} facts", "{} overview", "{} answered")  # of a forged summary
 Replies = Literal["poison", "junk"]
@@ -45,8 +48,8 @@ Replies = Literal["poison", "junk"]
 class Thresholds:
     """Cosines that suit an embedder."""
 
-    match: float = 0.35
-    evidence: float = 0.4
+    match: float = DEFAULT.match_threshold
+    evidence: float = DEFAULT.evidence_threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,9 @@ class Cloud:
         vector = await self._embedder.embed([question])
         slots = SLOTS if self._controlled else M
         words = dict(self._lexicon.top(question))
-        matched = owners(match(vector, self._index, m=M, min_cosine=self._thresholds.match, slots=slots, words=words, lead=LEAD))
+        sizes = {edge: len(sample) for edge, sample in self._samples.items()}
+        found = match(vector, self._index, m=M, min_cosine=self._thresholds.match, slots=slots, words=words, lead=LEAD, sizes=sizes)
+        matched = owners(found)
         asked = self._chosen(vector, matched) if self._controlled else matched[:K]
         texts = {edge: poison(question, replies) if edge == ATTACKER else federation.evidence[edge].get(question, ()) for edge in asked}
         passages = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -116,8 +117,9 @@ class Gatherer:
         return result
 
     async def read(self, result: FanOutResult, questions: FloatArray, *, budget_tokens: int, most: int = MAX_EVIDENCE) -> Pool:
-        """The passages that came, with the cloud's own vectors; of an edge that sends more than it was asked for, the first."""
-        passages = [one for sent in result.evidence.values() for one in within_request(sent[:most], budget_tokens=budget_tokens)]
+        """The passages that came and say something, with the cloud's own vectors; of an edge that sends more than asked for, the first."""
+        sent = [within_request(passages[:most], budget_tokens=budget_tokens) for passages in result.evidence.values()]
+        passages = [one for one in chain.from_iterable(sent) if one.text.strip()]
         if not passages:
             return Pool((), questions[:0], np.empty(0, dtype=np.float32))
         vectors = await self.embedder.embed([passage.text for passage in passages])
@@ -149,7 +151,7 @@ class Gatherer:
     async def _chosen(self, sought: Sought, questions: FloatArray, *, m: int) -> tuple[list[EdgeId], list[EdgeId], list[EdgeReport]]:
         """The edges whose summaries match, those to ask, and a report for each that is passed over.
 
-        The asking edge is asked too: its passages did not suffice alone, but may with another site's, or with a larger model.
+        The asking edge is one of the k: its passages did not suffice alone, but may with another site's, or with a larger model.
         Where fewer than two others match, a second opinion is asked, if m and k leave room for one; that it cannot be had is no loss
         to report, and what it says of its edge's summaries is nothing.
         """
@@ -159,12 +161,13 @@ class Gatherer:
             return edge != asking and self._fan_out.reaches(edge)
 
         matched = owners(await self._matches(sought.question, questions, m=m, min_cosine=reach.min_match))
-        asked, skipped = self._standing.chosen(matched, k=reach.k, online=self._fan_out.reaches, requester=requester)
-        if min(m, reach.k) > 1:
+        own = [asking] if asking and self.can_ask(asking) else []
+        room = max(1, reach.k - len(own))
+        asked, skipped = self._standing.chosen(
+            [edge for edge in matched if edge not in own], k=room, online=self._fan_out.reaches, requester=requester
+        )
+        if m > 1 and len(asked) < room:
             others = [edge for edge in matched if edge != asking] or matched
             further = await self._catalogue.second_opinion(questions, known=others, min_cosine=reach.min_match, reaches=is_other)
             asked += self._standing.chosen(further, k=1, online=is_other, requester=requester)[0]
-        known = [*asked, *(report.edge for report in skipped)]
-        if asking and asking not in known and self.can_ask(asking):
-            asked.append(asking)
-        return matched, asked, skipped
+        return matched, [*asked, *own], skipped

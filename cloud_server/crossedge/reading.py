@@ -46,7 +46,8 @@ class Reader:
         with trace.step("match"):
             questions = await gatherer.embedder.embed(questions_in(sought.question))
             own = [sought.asking] if sought.asking and gatherer.can_ask(sought.asking) else []
-            asked = [*own, *await gatherer.nearest(sought, [sought.question], questions, but=own, k=FIRST)]
+            first = min(FIRST, reach.k - len(own))
+            asked = [*own, *(await gatherer.nearest(sought, [sought.question], questions, but=own, k=first) if first else [])]
         if not asked:
             return Gathered((), (), (), "no summary is near enough to the question")
         results = [await gatherer.ask(asked, wanted, trace, until=until)]

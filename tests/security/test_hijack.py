@@ -9,7 +9,7 @@ from benchmarks.ten_edges import Federation
 from shared.models.fake import HashEmbedder, WordTokenizer
 
 EDGES, SUBJECTS, WORDS = 10, 12, 6  # subjects of an edge, words of a subject
-THRESHOLDS = Thresholds(match=0.35, evidence=0.4)
+THRESHOLDS = Thresholds()
 
 
 def subject(rng):

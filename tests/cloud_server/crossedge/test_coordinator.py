@@ -195,6 +195,18 @@ async def test_the_asking_edge_is_asked_too_though_no_summary_of_it_matches(serv
     assert {report.edge for report in answer.edges} == {"ward", "bank"}
 
 
+async def test_with_the_asking_edge_no_more_are_asked_than_k(tmp_path, kit):
+    """Three others match, of which the asking edge leaves two their place."""
+    async with kit.running(tmp_path, edges_k=3) as service:
+        for edge in ("ward", "bank", "plant", "office"):
+            await kit.enrol(service.http, edge, "infusion pump P-204 replaced" + (" never" if edge == "office" else ""))
+            await service.cloud.mailbox.poll(edge, wait_s=0)
+        answer = await service.cloud.coordinator.answer(ASK, deadline_s=1, asking="office")
+        edges = [report.edge for report in answer.edges]
+        assert len(edges) == 3
+        assert "office" in edges
+
+
 async def test_an_edge_that_failed_too_often_is_passed_over_and_named(tmp_path, kit):
     async with kit.running(tmp_path, breaker_failures=1) as service:
         await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")

@@ -70,6 +70,14 @@ async def test_the_asking_site_is_asked_first_and_counts(service, kit, found):
     assert len(reply.edges) <= service.cloud.settings.edges_k
 
 
+async def test_a_passage_without_words_is_left_out_and_harms_nobody(kit, found):
+    """It would be the first: its title is what is asked for."""
+    reply, _, _ = await found(films=[{**kit.evidence(" \n "), "title": "Gold Rain"}])
+    texts = {one.text for one in reply.evidence}
+    assert "The Oslo is no river." in texts
+    assert all(text.strip() for text in texts)
+
+
 async def test_a_refusal_is_named_and_the_others_still_answer(found):
     reply, _, _ = await found(films="policy")
     assert "films (refused)" in reply.reason
