@@ -16,6 +16,7 @@ from rich.console import Console
 
 from benchmarks import calibration
 from benchmarks.board import Board, headline
+from benchmarks.cluster import drop_settings_of_the_shell
 from benchmarks.config import RunConfig, load_config
 from benchmarks.errors import BenchmarkError
 from benchmarks.records import AnswerRow
@@ -121,6 +122,7 @@ def _answers(file: Path) -> list[AnswerRow]:
 
 def main() -> None:
     """The command; 1 with one line for what cannot be done, 130 when it was interrupted."""
+    drop_settings_of_the_shell()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app(prog_name="python -m benchmarks")

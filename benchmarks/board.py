@@ -81,7 +81,8 @@ def _systems(rows: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def _routing(row: Mapping[str, Any]) -> list[str]:
-    return [row["split"], str(row["subgraph_entities"]), str(row["m"]), _mean(row["hit"]), _mean(row["any_mismatch"])]
+    m = f"{row['m']}, by cosine alone" if row.get("plain") else str(row["m"])
+    return [row["split"], str(row["subgraph_entities"]), m, _mean(row["hit"]), _mean(row["any_mismatch"])]
 
 
 def _storage(row: Mapping[str, Any]) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
 import signal
 import sys
@@ -14,13 +13,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import httpx
 import orjson
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.link import CLOUD, LinkConfig, Links
+from benchmarks.machine import foreign
 from benchmarks.no_model import NO_MODEL, serve_no_model
 from deploy.cluster.free_ports import Ports
 from deploy.cluster.launch import is_url
@@ -28,12 +28,14 @@ from shared.loopback import is_loopback
 
 DGRAG = (sys.executable, "-P", "-m", "deploy.cli.main")
 CODE_ROOT = Path(__file__).parent.parent
-OURS = re.compile(r"^DGRAG_(EDGE|CLOUD)_")  # a run is what its config says: settings of the shell do not count
 FIRST_PORT, PORTS = 20_000, 12_000  # below the ports that the system hands out by itself
 ROOM = 128  # ports of one fleet
 POLL_S = 0.5
 READY_S = 300.0  # a model of 1 GB from a cold disk takes a minute
 OK = 200
+
+
+Carried: TypeAlias = Callable[[str, str, Mapping[str, int]], None]  # (state, edge, bytes "up" and "down") when a cluster has stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +50,20 @@ class Fleet:
     """Starts clusters on state folders below ``work``, one at a time, and stops what it has started."""
 
     def __init__(
-        self, work: Path, generator: str, http: httpx.AsyncClient, environment: Mapping[str, str], link: LinkConfig | None = None
+        self,
+        work: Path,
+        generator: str,
+        http: httpx.AsyncClient,
+        environment: Mapping[str, str],
+        link: LinkConfig | None = None,
+        carried: Carried = lambda *_: None,
     ) -> None:
-        """``environment``: settings of all services. ``link``: what there is to be between edges and cloud."""
+        """``environment``: settings of all services. ``link``: what there is to be between edges and cloud; ``carried``: is told of it."""
         self._work = work
         self._generator = generator
         self._http = http
         self._environment = environment
+        self._carried = carried
         self._model: asyncio.subprocess.Process | None = None
         self._stand_in: asyncio.Server | None = None
         self._running: Path | None = None
@@ -102,14 +111,9 @@ class Fleet:
             try:
                 await self._dgrag("down", "--state", str(self._running))
             finally:
-                self._note_carried(self._running.name)
+                for edge, passed in (self._links.close() if self._links else {}).items():
+                    self._carried(self._running.name, edge, passed)
             self._running = None
-
-    def _note_carried(self, state: str) -> None:
-        """Take the links away, and write down what passed over them."""
-        if self._links and (carried := self._links.close()):
-            with (self._work / "link.jsonl").open("ab") as file:
-                file.write(orjson.dumps({"state": state, "bytes": carried}) + b"\n")
 
     def _ports(self, edges: Sequence[str]) -> dict[str, int]:
         """Each service's own."""
@@ -191,17 +195,24 @@ class Fleet:
         return out
 
     def _env(self, more: Mapping[str, str]) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not OURS.match(name)}
+        strange = foreign(os.environ)
+        kept = {name: value for name, value in os.environ.items() if name not in strange}
         path = os.pathsep.join(filter(None, [str(CODE_ROOT), kept.get("PYTHONPATH", "")]))
         return {**kept, "PYTHONPATH": path, **self._environment, **more}
 
     # ------------------------------------------------------------ waiting
 
     async def _in_step(self, cluster: Cluster) -> None:
-        """Wait until every edge is settled and on line, and the cloud has its summaries."""
+        """Wait until every edge is settled and on line, and the cloud has its summaries. Raises BenchmarkError for one in safe mode."""
 
         async def ready() -> bool:
             told = {edge: await self.status(url) for edge, url in cluster.edges.items()}
+            for edge, status in told.items():
+                if "cloud" not in status:  # it serves nothing but its status, until its store is mended
+                    raise BenchmarkError(
+                        f"edge {edge} is in safe mode: {status.get('failed', '')}",
+                        next_step=f"delete {self._running} to index it anew, then run again: it goes on",
+                    )
             known = {row["edge"]: row for row in await self._get(f"{cluster.cloud}/v1/edges", "edges")}
             return all(
                 status["settled"] and status["cloud"]["connected"] and known.get(edge, {}).get("online") for edge, status in told.items()
@@ -223,6 +234,12 @@ class Fleet:
             return (await self._http.get(url, timeout=2.0)).status_code == OK
         except httpx.TransportError:
             return False
+
+
+def drop_settings_of_the_shell() -> None:
+    """Take them from this process too: tokenizer, embedder and judge read settings here."""
+    for name in foreign(os.environ):
+        del os.environ[name]
 
 
 def local_port(url: str) -> int:

@@ -37,6 +37,7 @@ class Measured(Part):
     systems: tuple[str, ...] = ()
     more: dict[str, Annotated[int, Field(ge=0)]] = {}  # of each domain and scenario, questions that one system gets beyond the others'
     routing: bool = False  # summary matching, all questions
+    routing_plain: bool = False  # the same once more, by cosine alone
     m: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 3, 5, 10)
     subgraph_entities: Annotated[tuple[Positive, ...], Field(min_length=1)] = (40,)  # the first is the one that answers
     storage: bool = False  # the cloud's bytes against one index of everything
@@ -136,6 +137,7 @@ class RunConfig(Part):
                 update={
                     "systems": (SIGNALS,),
                     "routing": True,
+                    "routing_plain": False,
                     "subgraph_entities": split.subgraph_entities[:1],
                     "storage": False,
                     "retrieval": (),

@@ -35,7 +35,8 @@ class Journal:
     """
 
     def __init__(self, file: Path, clock: Callable[[], float] = time.time) -> None:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        self.folder = file.parent
+        self.folder.mkdir(parents=True, exist_ok=True)
         self._clock = clock
         self._rows: dict[str, dict[str, dict[str, Any]]] = defaultdict(dict)
         self._tries: Counter[tuple[str, str]] = Counter()

@@ -85,10 +85,17 @@ class Place:
 
 
 def unable() -> str:
-    """Why no namespace can be made here; empty if it can."""
+    """Why no namespace can be made here; empty if it can, which is tried."""
     if shutil.which("ip") is None or not Path("/proc/self/ns/net").exists():
         return "network namespaces need Linux and `ip` of iproute2"
-    return "network namespaces can only be made by root" if os.geteuid() else ""
+    if os.geteuid():
+        return "network namespaces can only be made by root"
+    try:
+        for verb in ("add", "delete"):
+            _ip("netns", verb, f"dgrag-try-{os.getpid()}")
+    except BenchmarkError as error:  # root in a container need not have the right
+        return error.message
+    return ""
 
 
 class Links:

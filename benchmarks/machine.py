@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,19 @@ HASH_CHARS = 12
 PRODUCT = ("edge_node", "cloud_server", "shared", "deploy/cluster")
 # Only reads an index: with other code here the same state answers. What is not named here counts as writing it.
 READ_PATH = ("edge_node/answer", "edge_node/api", "cloud_server/crossedge", "cloud_server/routes")
-ASKING = (
-    "benchmarks/stages",
-    "benchmarks/datasets",
-    "benchmarks/peers",
-    "benchmarks/prompts",
-    *(f"benchmarks/{name}.py" for name in ("cluster", "judge", "link", "runner", "samples", "sharing", "systems")),
+ASKING = ("benchmarks",)
+# What is made from rows when they are there, and measurements that are no run's. What is not named here counts as asking.
+AFTERWARDS = (
+    *(f"benchmarks/{name}" for name in ("calibration", "configs", "report", "results", "README.md", "board.py")),
+    *(f"benchmarks/{name}.py" for name in ("comparing", "costs", "summary")),
+    *(f"benchmarks/metrics/{name}.py" for name in ("bertscore", "bootstrap", "retrieval", "routing", "wins")),
 )
+SINGLE = tuple(
+    f"benchmarks/{name}.py"
+    for name in ("hijack", "life", "membership", "pieces", "start_up", "support_price", "synthetic", "ten_edges", "under_load")
+)
+OURS = re.compile(r"DGRAG_(EDGE|CLOUD|MODEL)_")
+WEIGHTS = "DGRAG_MODEL_DIR"  # says where models lie, and nothing about which
 CODE = frozenset({".py", ".sql", ".md", ".toml", ".txt", ".json"})  # prompts and policies are code too
 
 
@@ -56,20 +63,28 @@ def prompts(root: Path = ROOT) -> dict[str, str]:
     return {file.relative_to(root).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()[:HASH_CHARS] for file in files}
 
 
+def foreign(names: Iterable[str]) -> list[str]:
+    """Those variables of a shell that would change what is measured: a run is what its config says.
+
+    >>> foreign(["PATH", "DGRAG_EDGE_SAMPLES", "DGRAG_MODEL_EMBEDDER", "DGRAG_MODEL_DIR"])
+    ['DGRAG_EDGE_SAMPLES', 'DGRAG_MODEL_EMBEDDER']
+    """
+    return [name for name in names if OURS.match(name) and name != WEIGHTS]
+
+
 def indexing_code(root: Path = ROOT) -> str:
     """A hash of all that can change what an indexed state holds: the services with their prompts and policies, less what only reads."""
-    reads = tuple(root / folder for folder in READ_PATH)
-    return _hash(root, [file for file in _files(root, PRODUCT) if not any(file.is_relative_to(folder) for folder in reads)])
+    return _hash(root, _files(root, PRODUCT, without=READ_PATH))
 
 
 def answering_code(root: Path = ROOT) -> str:
     """A hash of all that can change a row of a journal: the services whole, and how the benchmark asks them."""
-    return _hash(root, _files(root, (*PRODUCT, *ASKING)))
+    return _hash(root, _files(root, (*PRODUCT, *ASKING), without=(*AFTERWARDS, *SINGLE)))
 
 
-def _files(root: Path, places: Sequence[str]) -> list[Path]:
-    found = {file for place in places for file in (root / place, *(root / place).rglob("*")) if file.suffix in CODE and file.is_file()}
-    return sorted(found)
+def _files(root: Path, places: Sequence[str], *, without: Sequence[str]) -> list[Path]:
+    found = {file for place in places for file in (root / place).rglob("*") if file.suffix in CODE and file.is_file()}
+    return sorted(file for file in found if not any(file.is_relative_to(root / place) for place in without))
 
 
 def _hash(root: Path, files: Sequence[Path]) -> str:

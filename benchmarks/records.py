@@ -114,7 +114,10 @@ class RetrievalRow:
 
 @dataclass(frozen=True, slots=True)
 class RoutingRow:
-    """Summary matching of one question at one m (DGRAG §IV-E1): the edges of the m best summaries, best first."""
+    """Summary matching of one question at one m (DGRAG §IV-E1): the edges of the m best summaries, best first, without a threshold.
+
+    ``plain``: the m of the highest cosine, as the paper's; else as the cloud matches: also by words, of edges that lead, within slots.
+    """
 
     split: str
     subgraph_entities: int
@@ -124,6 +127,7 @@ class RoutingRow:
     edges: tuple[str, ...]
     scores: tuple[float, ...]
     seconds: float
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

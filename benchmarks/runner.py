@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import httpx
 import orjson
 
 from benchmarks.cluster import Fleet
-from benchmarks.config import RunConfig, SplitConfig, digest
+from benchmarks.config import RunConfig, SplitConfig
 from benchmarks.datasets import open_corpus, split_of, write_data
 from benchmarks.datasets.corpus import Corpus, lines_of
 from benchmarks.errors import BenchmarkError
@@ -29,17 +30,18 @@ from benchmarks.samples import apart, sampled
 from benchmarks.sharing import sharing_policy
 from benchmarks.stages import Progress, Task, Work
 from benchmarks.stages.answers import answers
-from benchmarks.stages.index import index
+from benchmarks.stages.index import index, seconds_before, state_name
 from benchmarks.stages.judging import judging
 from benchmarks.stages.retrieval import retrieval
 from benchmarks.stages.routing import routing
 from benchmarks.stages.storage import storage
 from benchmarks.summary import summarise, with_bertscore
-from benchmarks.systems import CENTRAL, SAME_FOR_ALL, Layout, Start, parsed_retrieval, system_named
+from benchmarks.systems import CENTRAL, PLAIN_MATCHING, SAME_FOR_ALL, Layout, Start, parsed_retrieval, system_named
 from shared.models.settings import ModelSettings
 
 HTTP_TIMEOUT = httpx.Timeout(120.0, connect=10.0)
 SIZE = "DGRAG_EDGE_SUBGRAPH_ENTITIES"
+STAGES = ("index", "storage", "routing", "answers", "retrieval", "judging", "link", "skipped")
 BARE = "naive"  # a copy of a state from which all that is derived is gone
 
 
@@ -69,7 +71,7 @@ class Runner:
             corpora = {split.name: open_corpus(split, config.data.root) for split in config.split}  # what is missing is said first
             gold = {name: {one.question_id: one.gold for one in corpus.questions()} for name, corpus in corpora.items()}
             asyncio.run(self._services(corpora, journal))
-            rows = {stage: journal.rows(stage) for stage in ("index", "storage", "routing", "answers", "retrieval", "judging", "skipped")}
+            rows = {stage: journal.rows(stage) for stage in STAGES}
             rows["peers"] = self._peers(journal, rows["skipped"])
             rows["answers"] = self._bertscored(rows)
             if answering_code() != self._code:
@@ -94,7 +96,14 @@ class Runner:
         config = self.config
         async with (
             httpx.AsyncClient(timeout=HTTP_TIMEOUT, trust_env=False) as http,
-            Fleet(self._work, config.models.generator, http, SAME_FOR_ALL | config.environment, self._link(journal)) as fleet,
+            Fleet(
+                self._work,
+                config.models.generator,
+                http,
+                SAME_FOR_ALL | config.environment,
+                self._link(journal),
+                partial(note_carried, journal),
+            ) as fleet,
         ):
             for measured in config.split:
                 corpus = corpora[measured.name]
@@ -123,14 +132,7 @@ class Runner:
 
     def _state_name(self, measured: SplitConfig, corpus: Corpus, split: Split, journal: Journal) -> str:
         """The indexed state of a split. Runs that agree on what it depends on share it."""
-        made_of = {
-            "documents": split.documents,
-            "chars": {document.document_id: document.chars for document in corpus.documents()},
-            "entities": measured.subgraph_entities[0],
-            "environment": self.config.environment,
-            "written by": indexing_code(),
-        }
-        name = f"{measured.name}-{digest(made_of)}"
+        name = state_name(self.config, measured, corpus, split, written_by=indexing_code())
         if not journal.done("state", measured.name):
             journal.add("state", measured.name, {"split": measured.name, "state": name})
         return name
@@ -165,7 +167,10 @@ class Runner:
         measured = work.measured
         if measured.routing:
             for place, size in enumerate(measured.subgraph_entities):
-                yield routing(work, Start() if place == 0 else Start.of("edges", {SIZE: str(size)}, copy=f"subgraphs-{size}"), size)
+                copy, sized = (f"subgraphs-{size}", {SIZE: str(size)}) if place else ("", {})
+                yield routing(work, Start.of("edges", sized, copy=copy), size)
+                if measured.routing_plain:
+                    yield routing(work, Start.of("edges", sized | PLAIN_MATCHING, copy=copy), size, plain=True)
         for name in measured.systems:
             askings = apart(work) if self.config.calibration else sampled(work, more=measured.more.get(name, 0))
             yield answers(work, system_named(name), askings)
@@ -233,7 +238,7 @@ class Runner:
         return with_bertscore(found, score)
 
     def _provenance(self, journal: Journal) -> dict[str, Any]:
-        sessions = journal.sessions()
+        sessions, link = journal.sessions(), self.config.link
         return {
             "name": self.config.name,
             "config": self.config.model_dump(mode="json", exclude={"data"}),
@@ -244,11 +249,18 @@ class Runner:
             "code": {"answers": self._code, "index": indexing_code()},
             "started": sessions[0].started,
             "seconds": round(sum(session.seconds for session in sessions), 1),
+            "index_seconds_before": seconds_before(journal.rows("index")),
             "sessions": [asdict(session) for session in sessions],
+            "link": None if link is None or journal.done("skipped", "link") else link.model_dump(),
             "machine": machine(),
             "models": {"generator": self.config.models.generator, "embedder": ModelSettings().embedder},
             "prompts": prompts(),
         }
+
+
+def note_carried(journal: Journal, state: str, edge: str, passed: Mapping[str, int]) -> None:
+    """Write down the bytes that an edge has sent to the cloud (``up``) and got from it during one start of a cluster."""
+    journal.add("link", str(len(journal.rows("link"))), {"state": state, "edge": edge, **passed})
 
 
 def note(journal: Journal, key: str, row: Mapping[str, Any]) -> None:

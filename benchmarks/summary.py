@@ -1,7 +1,7 @@
 """From what a run wrote down to its result: means with intervals by split, scenario and system. Figures only, no text of the data.
 
 An answer that failed counts as an empty one in the metrics of quality, and is left out of time, tokens and bytes. Systems are compared on
-the askings that all of them had; only the share that a gate escalates is that of all askings.
+the askings that all of them had; only the share that a gate escalates is that of all askings on which it has decided, failed ones too.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.calibration import calibrate, matching, signals_of
 from benchmarks.comparing import Groups, Row, by, common, grouped_answers, pairs
-from benchmarks.costs import by_component, costs
+from benchmarks.costs import LINK_MBIT, by_component, costs
 from benchmarks.metrics.bootstrap import bootstrap
 from benchmarks.metrics.retrieval import all_at, recall_at
 from benchmarks.metrics.routing import any_mismatch, hit, right_share
@@ -25,7 +25,7 @@ from benchmarks.records import AnswerRow, Estimate, Judgement, RoutingRow
 BertScore: TypeAlias = Callable[[Sequence[str], Sequence[str]], Sequence[float]]  # answers, references -> recall of each
 
 CLOUD_PAYS = frozenset({"centralized"})  # systems whose whole work is the cloud's
-PASSED_ON = ("index", "storage", "peers")  # stages whose rows are figures already
+PASSED_ON = ("index", "storage", "peers", "link")  # stages whose rows are figures already
 KS = 2, 5, 10
 COSINES = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6)  # thresholds of summary matching, beside each other
 CENTRAL = "centralized"  # the way to retrieve that has everything in one index
@@ -58,7 +58,7 @@ def summarise(
         "systems": [_system(place, group, grouped[place], seed) for place, group in asked.items()],
         "differences": _differences(grouped, seed),
         "tokens": _tokens(grouped, seed),
-        "components": _components(answers, seed),
+        "components": _components(answers, seed, link_mbit=(provenance.get("link") or {}).get("mbit", LINK_MBIT)),
         "wins": wins([Judgement(**row) for row in rows.get("judging", ())], seed=seed),
         "retrieval": [_retrieval(split, system, group, seed) for (split, system), group in by(found, "split", "system").items()],
         "retrieval_ratios": _ratios(found, seed),
@@ -99,7 +99,9 @@ def measured(answer: Row) -> dict[str, float]:
         }
     if (recall := answer.get("bertscore_recall")) is not None:
         quality["bertscore_recall"] = recall
-    return quality if answer["error"] else quality | costs(answer, cloud_pays=answer["system"] in CLOUD_PAYS)
+    if answer["error"]:  # a gate has decided before a call to the cloud fails
+        return quality | ({"escalated": float(answer["escalated"])} if answer["gate"] else {})
+    return quality | costs(answer, cloud_pays=answer["system"] in CLOUD_PAYS)
 
 
 def _system(place: tuple[Any, ...], asked: Sequence[Row], compared: Sequence[Row], seed: int) -> dict[str, Any]:
@@ -147,10 +149,10 @@ def _tokens(grouped: Groups, seed: int) -> list[dict[str, Any]]:
     return found
 
 
-def _components(answers: Sequence[Row], seed: int) -> list[dict[str, Any]]:
+def _components(answers: Sequence[Row], seed: int, *, link_mbit: float) -> list[dict[str, Any]]:
     found = []
     for (split, system, route), group in by([row for row in answers if not row["error"]], "split", "system", "route").items():
-        taken = [by_component(row) for row in group]
+        taken = [by_component(row, link_mbit=link_mbit) for row in group]
         for step in dict.fromkeys(step for one in taken for step in one):
             parts = [one[step] for one in taken if step in one]
             figures = {name: estimate([getattr(part, name) for part in parts], seed) for name in ("ms", "tokens_in", "bytes")}
@@ -171,13 +173,14 @@ def _calibration(answers: Sequence[Row]) -> dict[str, Any]:
 
 def _routing(rows: Sequence[Row], seed: int) -> list[dict[str, Any]]:
     found = []
-    for (split, size, m), group in by(rows, "split", "subgraph_entities", "m").items():
+    for (split, size, m, plain), group in by(rows, "split", "subgraph_entities", "m", "plain").items():
         asked = [(row["edges"], row["domain"], row["m"]) for row in group]
         found.append(
             {
                 "split": split,
                 "subgraph_entities": size,
                 "m": m,
+                "plain": plain,
                 "hit": estimate([hit(*one) for one in asked], seed),
                 "any_mismatch": estimate([any_mismatch(*one) for one in asked], seed),
                 "right_share": estimate([right_share(*one) for one in asked], seed),
@@ -190,7 +193,7 @@ def _routing(rows: Sequence[Row], seed: int) -> list[dict[str, Any]]:
 def _matching(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Hits and mismatches by m and threshold, of every other question and of the rest: chosen on the one half, checked on the other."""
     found = []
-    for (split,), group in by(rows, "split").items():
+    for (split,), group in by([row for row in rows if not row["plain"]], "split").items():
         first = [row for row in group if row["subgraph_entities"] == group[0]["subgraph_entities"]]  # the size that answers
         place = {question: number for number, question in enumerate(dict.fromkeys(row["question_id"] for row in first))}
         for half in (0, 1):

@@ -41,6 +41,8 @@ LIKE_THE_CLOUD = {
     "DGRAG_EDGE_CANDIDATE_TOKENS": str(POOLS * 1600),
     "DGRAG_EDGE_TOP_K": str(POOLS * 20),
 }
+# Summary matching as the paper's: no edge leads, and one may have all of the m matches.
+PLAIN_MATCHING = {"DGRAG_CLOUD_MATCH_LEAD": "0", "DGRAG_CLOUD_SLOTS_PER_EDGE": "1000"}
 # Of every system: answers may be equally long, whoever writes them. And one machine stands for all sites: a cloud that computes leaves
 # an edge without a sign of life for seconds, which on machines of their own would mean that it is away.
 SAME_FOR_ALL = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -88,6 +89,15 @@ def texts_of(row: dict[str, Any], field: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         raise DatasetError(f"`{field}` is no list of texts")
     return tuple(text for text in value if text.strip())
+
+
+def contents(corpus: Corpus) -> str:
+    """A hash of all documents as they are in their source; it takes a pass over the files."""
+    digest = sha256()
+    for document_id, line in corpus.rows({document.document_id for document in corpus.documents()}):
+        for part in (document_id.encode(), line.strip()):
+            digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
 
 
 def write_data(split: Split, corpus: Corpus, folder: Path) -> dict[str, Path]:

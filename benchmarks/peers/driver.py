@@ -22,17 +22,18 @@ from benchmarks.peers.wire import Wire
 
 WARM_UP = 3  # questions before those that are measured
 WHOLE_BUDGET = 0  # ask for as much context as the system gives by default
-ADAPTERS = {
-    "dgrag": "benchmarks.peers.edge",
-    "lightrag": "benchmarks.peers.lightrag",
-    "nano-graphrag": "benchmarks.peers.nano_graphrag",
+ADAPTERS = {  # module and class
+    "dgrag": ("benchmarks.peers.edge", "Adapter"),
+    "dgrag-spacy": ("benchmarks.peers.edge", "WithSpacy"),
+    "lightrag": ("benchmarks.peers.lightrag", "Adapter"),
+    "nano-graphrag": ("benchmarks.peers.nano_graphrag", "Adapter"),
 }
 
 Row = dict[str, Any]
 
 
 class System(Protocol):
-    """What each adapter's class ``Adapter(wire, step)`` offers."""
+    """What each adapter offers, made with (wire, step)."""
 
     async def open(self, folder: Path) -> None:
         """Start in an empty folder, or go on with what is there."""
@@ -45,6 +46,9 @@ class System(Protocol):
 
     async def ask(self, question: str, budget_tokens: int) -> str:
         """The context for an answer, within about ``budget_tokens``; WHOLE_BUDGET: as much as by default."""
+
+    async def ask_chunks(self, question: str, budget_tokens: int) -> str | None:
+        """The same from chunks alone, without a graph: a peer's naive mode; None where a system has none on the same index."""
 
     def counts(self) -> dict[str, int]:
         """Entities and relations that were built."""
@@ -113,11 +117,11 @@ async def use(system: System, wire: Wire, asked: argparse.Namespace) -> Row:
         with metered(wire, row, "add_later_"):
             await system.finish()
     await system.close()
-    return row
+    return row | system.counts()
 
 
 async def quality(system: System, wire: Wire, asked: argparse.Namespace) -> Row:
-    """Index all documents, then write the context of each question at each budget to ``--contexts``."""
+    """Index all documents, then write the contexts of each question at each budget to ``--contexts``."""
     row: Row = {}
     await system.open(asked.folder)
     with counted(wire, row):
@@ -126,8 +130,10 @@ async def quality(system: System, wire: Wire, asked: argparse.Namespace) -> Row:
     with asked.contexts.open("w", encoding="utf-8") as out:
         for budget in asked.budgets:
             for key, question in read(asked.questions, "id", "question"):
-                context = await system.ask(question, budget)
-                out.write(json.dumps({"id": key, "budget": budget, "context": context}) + "\n")
+                for chunks_alone, ask in ((False, system.ask), (True, system.ask_chunks)):
+                    if (context := await ask(question, budget)) is not None:
+                        line = {"id": key, "budget": budget, "chunks_alone": chunks_alone, "context": context}
+                        out.write(json.dumps(line) + "\n")
     await system.close()
     return row | system.counts()
 
@@ -170,7 +176,8 @@ def main() -> None:
     """Run one step."""
     asked = arguments()
     wire = Wire(asked.server)
-    system: System = import_module(ADAPTERS[asked.system]).Adapter(wire, asked.step)
+    module, name = ADAPTERS[asked.system]
+    system: System = getattr(import_module(module), name)(wire, asked.step)
     row = asyncio.run(STEPS[asked.step](system, wire, asked))
     wire.close()
     print(json.dumps(row), flush=True)

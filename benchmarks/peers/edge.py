@@ -1,7 +1,8 @@
 """Our edge behind the driver: its real store, write path, prompts and parsers, with the run's models in place of its own.
 
-Spacy's place is taken by the shared extraction, which the peers get from their model. In the steps that measure cost the model extracts
-every chunk and writes the summaries, as with the peers; in the one that measures quality neither, which is the product's default.
+Spacy's place is taken by the shared extraction, which the peers get from their model; ``WithSpacy`` has its own. In the steps that
+measure cost the model extracts every chunk and writes the summaries, as with the peers; in the one that measures quality neither, which
+is the product's default.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Adapter:
         settings = EdgeSettings(state_dir=folder, chunk_tokens=CHUNK_TOKENS, chunk_overlap=CHUNK_OVERLAP, keywords="model", **chosen)
         parts = Parts(WireGenerator(self._wire), WireEmbedder(self._wire), build_tokenizer(ModelSettings()), None)
         self._node = build_node(settings, parts)
-        strategy, tagger = dgrag_of(self._node), cast("SpacyExtractor", WireTagger(self._wire))
+        strategy, tagger = dgrag_of(self._node), self._tagger()
         model = ModelExtractor(RememberingGenerator(parts.generator, self._node.documents.database, parts.clock), tagger)
         strategy._extractor = Extractor(tagger, model, settings.extraction_share, parts.retries)  # only benchmarks replace it
         await self._open.enter_async_context(running(self._node))
@@ -67,6 +68,9 @@ class Adapter:
         found = await self._edge.strategy.retrieve(question, budget_tokens=budget_tokens or DEFAULT_TOTAL, top_k=TOP_K)
         return "\n".join([*found.facts, *(item.text for item in found.evidence)])
 
+    async def ask_chunks(self, question: str, budget_tokens: int) -> None:
+        """Its channels are set when it starts."""
+
     def counts(self) -> dict[str, int]:
         """As the protocol says, also after ``close``."""
         return self._counts
@@ -80,6 +84,16 @@ class Adapter:
     def _edge(self) -> EdgeNode:
         assert self._node is not None
         return self._node
+
+    def _tagger(self) -> SpacyExtractor:
+        return cast("SpacyExtractor", WireTagger(self._wire))
+
+
+class WithSpacy(Adapter):
+    """The same with the product's own spaCy, in this process: what an edge's indexing costs with the entities found."""
+
+    def _tagger(self) -> SpacyExtractor:
+        return SpacyExtractor()
 
 
 class WireGenerator:

@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
+from benchmarks.machine import foreign
 
 REQUIREMENTS = {"lightrag": "requirements-lightrag.txt", "nano-graphrag": "requirements-nano_graphrag.txt"}
 # tiktoken fetches o200k_base at first use; this package ships the same file, under the name that tiktoken's cache gives it
@@ -61,7 +62,8 @@ def vocabulary(work: Path) -> Path:
 
 def environment(system: str, work: Path) -> dict[str, str]:
     """Environment variables of a system's process: one BLAS thread, our package on the path, no way out for a peer that looks for one."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("DGRAG_EDGE_", "LIGHTRAG_"))}
+    strange = foreign(os.environ)
+    ours = {name: value for name, value in os.environ.items() if name not in strange and not name.startswith("LIGHTRAG_")}
     root = str(Path(__file__).parents[2])
     added = {"PYTHONPATH": root, "PYTHONHASHSEED": "0", **ONE_THREAD}
     if system in REQUIREMENTS:

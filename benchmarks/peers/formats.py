@@ -49,8 +49,8 @@ class Form:
 def names(sentence: str) -> list[str]:
     """Capitalised phrases without the stop words in front of them.
 
-    >>> names("The Orrin Mill was sold. In May Ann left.")
-    ['Orrin Mill', 'May Ann']
+    >>> names("The Orrin Mill was sold. In June Ann left.")
+    ['Orrin Mill', 'June Ann']
     """
     found = []
     for phrase in NAME.findall(sentence):

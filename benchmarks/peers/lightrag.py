@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from lightrag import LightRAG, QueryParam
 from lightrag.utils import EmbeddingFunc, logger
@@ -45,7 +45,14 @@ class Adapter:
 
     async def ask(self, question: str, budget_tokens: int) -> str:
         """Mode "mix", its default: graph and chunks."""
-        param = QueryParam(mode="mix", only_need_context=True, enable_rerank=False)
+        return await self._asked("mix", question, budget_tokens)
+
+    async def ask_chunks(self, question: str, budget_tokens: int) -> str:
+        """Mode "naive"."""
+        return await self._asked("naive", question, budget_tokens)
+
+    async def _asked(self, mode: Literal["mix", "naive"], question: str, budget_tokens: int) -> str:
+        param = QueryParam(mode=mode, only_need_context=True, enable_rerank=False)
         if budget_tokens:
             param.max_total_tokens = budget_tokens + PROMPT_TOKENS
             param.max_entity_tokens = budget_tokens * DEFAULT_ENTITIES // DEFAULT_TOTAL

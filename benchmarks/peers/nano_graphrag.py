@@ -23,15 +23,16 @@ class Adapter:
     """Implements System of ``driver``."""
 
     def __init__(self, wire: Wire, step: str) -> None:
-        del step  # it has one way to index
         self._wire = wire
+        self._chunks_too = step == "quality"  # vectors of chunks, which its own mode does without, are no part of what it costs
         self._rag: Any = None
 
     async def open(self, folder: Path) -> None:
         """As the protocol says."""
         embed = wrap_embedding_func_with_attrs(embedding_dim=DIMENSIONS, max_token_size=8192)(embed_function(self._wire))
         chat = chat_function(self._wire)
-        self._rag = GraphRAG(working_dir=str(folder), best_model_func=chat, cheap_model_func=chat, embedding_func=embed)
+        models = {"best_model_func": chat, "cheap_model_func": chat, "embedding_func": embed}
+        self._rag = GraphRAG(working_dir=str(folder), enable_naive_rag=self._chunks_too, **models)
 
     async def add(self, documents: Sequence[tuple[str, str]]) -> None:
         """As the protocol says; it names no documents."""
@@ -47,6 +48,13 @@ class Adapter:
             param.local_max_token_for_text_unit = budget_tokens * DEFAULT_TEXTS // DEFAULT_TOTAL
             param.local_max_token_for_local_context = budget_tokens * DEFAULT_GRAPH // DEFAULT_TOTAL
             param.local_max_token_for_community_report = budget_tokens * DEFAULT_REPORTS // DEFAULT_TOTAL
+        return str(await self._rag.aquery(question, param=param))
+
+    async def ask_chunks(self, question: str, budget_tokens: int) -> str:
+        """Mode "naive"."""
+        param = QueryParam(mode="naive", only_need_context=True)
+        if budget_tokens:
+            param.naive_max_token_for_text_unit = budget_tokens
         return str(await self._rag.aquery(question, param=param))
 
     def counts(self) -> dict[str, int]:

@@ -6,6 +6,7 @@ import logging
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from benchmarks.peers.corpus import CostInput, cost_input, lines, quality_input,
 from benchmarks.peers.driver import WARM_UP
 from benchmarks.peers.environments import environment, python_of
 from benchmarks.peers.goals import goal_rows
-from benchmarks.peers.scores import CHARS_A_TOKEN, means, score
+from benchmarks.peers.scores import CHARS_A_TOKEN, Score, means, score
 from shared.models.build import build_tokenizer
 from shared.models.settings import ModelSettings
 from shared.ports import Tokenizer
@@ -31,7 +32,10 @@ log = logging.getLogger("dgrag.benchmarks.peers")
 Row = dict[str, Any]
 Progress = Callable[[str, int, int], None]
 Models = Literal["instant", "real"]
+SystemName = Literal["dgrag", "dgrag-spacy", "lightrag", "nano-graphrag"]
+COST_ONLY = frozenset({"dgrag-spacy"})  # where quality is measured, the shared extraction is spaCy's: it would find the same
 STAGE = "peers"
+TRIES = 2
 METERS = ("", "later_", "open_", "add_", "add_later_")
 
 
@@ -41,7 +45,7 @@ class PeersConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     enabled: bool = False
-    systems: tuple[Literal["dgrag", "lightrag", "nano-graphrag"], ...] = ("dgrag", "lightrag", "nano-graphrag")
+    systems: tuple[SystemName, ...] = ("dgrag", "dgrag-spacy", "lightrag", "nano-graphrag")
     files: tuple[str, ...] = ("multihop_rag/corpus.jsonl", "podcast/corpus.jsonl")  # below the data folder; cost
     sizes: tuple[Annotated[int, Field(ge=1000)], ...] = (100_000, 200_000, 400_000)  # tokens; (): no cost
     questions: str = "multihop_rag/questions.jsonl"
@@ -75,21 +79,22 @@ class Unit:
 def units(config: PeersConfig) -> list[Unit]:
     """All of a run, in its order: what one system does at one size stands together, and sizes grow."""
     cost = [Unit(system, step, size) for size in config.sizes for system in config.systems for step in ("index", "use")]
-    return cost + [Unit(system, "quality", 0) for system in config.systems if config.quality]
+    return cost + [Unit(system, "quality", 0) for system in config.systems if config.quality and system not in COST_ONLY]
 
 
 def run_peers(config: PeersConfig, *, data: Path, work: Path, journal: Journal, progress: Progress) -> list[Row]:
     """Measure what the journal does not hold yet, and return all rows: {system, step, size, tokens, …}, last the goals.
 
-    A system that fails has a row with ``error`` and is not tried again; the others go on. ``progress`` is told (what, done, total).
-    Raises BenchmarkError when an environment, the data or the model server cannot be had.
+    A step that fails has a row with ``error``, and the others go on; the next start tries it once more, then its error counts. All that
+    this journal's steps leave lies in a folder of its own below ``work``, where environments and models' replies are shared.
+    ``progress`` is told (what, done, total). Raises BenchmarkError when an environment, the data or the model server cannot be had.
     """
-    work.mkdir(parents=True, exist_ok=True)
     work = work.resolve()
-    bench = _Bench(config, data, work, build_tokenizer(ModelSettings()))
+    bench = _Bench(config, data, work, work / journal.folder.name, build_tokenizer(ModelSettings()), journal)
+    bench.own.mkdir(parents=True, exist_ok=True)
     planned = units(config)
     for models in ("instant", "real"):
-        waiting = [unit for unit in planned if unit.models == models and not journal.done(STAGE, unit.key)]
+        waiting = [unit for unit in planned if unit.models == models and bench.is_left(unit)]
         if not waiting:
             continue
         with model_server(models, work) as url:
@@ -128,51 +133,64 @@ class _Bench:
 
     config: PeersConfig
     data: Path
-    work: Path
+    work: Path  # environments
+    own: Path  # of this journal: inputs, indexes, logs
     tokenizer: Tokenizer
+    journal: Journal
+
+    def is_left(self, unit: Unit) -> bool:
+        """Whether a unit has neither come nor failed as often as it may: each try may take half an hour."""
+        return not self.journal.done(STAGE, unit.key) and self.journal.tries(STAGE, unit.key) < TRIES
 
     def measure(self, unit: Unit, url: str) -> Row:
         """The row of one unit."""
         row: Row = {"system": unit.system, "step": unit.step, "size": unit.size}
+        if unit.step == "use" and self._index_failed(unit):
+            return row | {"error": "its index could not be made"}
         return row | (self._quality(unit, url) if unit.step == "quality" else self._cost(unit, url))
+
+    def _index_failed(self, unit: Unit) -> bool:
+        rows = self.journal.rows(STAGE)
+        return any("error" in row for row in rows if (row["system"], row["step"], row["size"]) == (unit.system, "index", unit.size))
 
     def _cost(self, unit: Unit, url: str) -> Row:
         given = self._cost_input(unit.size)
-        index = self.work / f"{unit.system}-{unit.size}"
+        index = self.own / f"{unit.system}-{unit.size}"
         row: Row = {"documents": given.count, "tokens": given.tokens, "new_tokens": given.new_tokens}
         if unit.step == "index":
             return row | self._drive(unit, url, _fresh(index), "--documents", given.documents)
-        questions = self.work / "asked.jsonl"
+        questions = self.own / "asked.jsonl"
         asked = list(lines(self.data / self.config.questions))[: WARM_UP + self.config.queries]
         if len(asked) <= WARM_UP:
             raise BenchmarkError(f"{self.config.questions} holds no more than {WARM_UP} questions", next_step="name a file with more")
         write(questions, asked)
-        used = _fresh(self.work / f"{unit.system}-used")
+        used = _fresh(self.own / f"{unit.system}-used")
         shutil.copytree(index, used, dirs_exist_ok=True)  # a document is added: the index itself stays as it was
         return row | self._drive(unit, url, used, "--questions", questions, "--new", given.new)
 
     def _cost_input(self, size: int) -> CostInput:
         files = [self.data / name for name in self.config.files]
-        return cost_input(files, tokens=size, new_tokens=self.config.new_tokens, tokenizer=self.tokenizer, folder=self.work)
+        return cost_input(files, tokens=size, new_tokens=self.config.new_tokens, tokenizer=self.tokenizer, folder=self.own)
 
     def _quality(self, unit: Unit, url: str) -> Row:
         config = self.config
-        documents, questions, asked, passages = quality_input(self.data / config.quality, limit=config.quality_questions, out=self.work)
-        contexts = self.work / f"{unit.system}-contexts.jsonl"
+        documents, questions, asked, passages = quality_input(self.data / config.quality, limit=config.quality_questions, out=self.own)
+        contexts = self.own / f"{unit.system}-contexts.jsonl"
         given = ["--documents", documents, "--questions", questions, "--contexts", contexts, "--budgets", *config.budgets]
         tokens = sum(self.tokenizer.count(text) for text in passages.values())
         row: Row = {"set": config.quality, "documents": len(passages), "tokens": tokens, "questions": len(asked)}
-        row |= self._drive(unit, url, _fresh(self.work / f"{unit.system}-quality"), *given)
+        row |= self._drive(unit, url, _fresh(self.own / f"{unit.system}-quality"), *given)
         if "error" in row:
             return row
         by_id = {question["id"]: question for question in asked}
-        shown: dict[int, list[Any]] = {budget: [] for budget in config.budgets}
+        shown: defaultdict[tuple[int, bool], list[Score]] = defaultdict(list)
         for line in lines(contexts):
             of = by_id[line["id"]]
             gold = [passages[key] for key in of["gold_doc_ids"]]
-            budget = line["budget"]
-            shown[budget].append(score(line["context"], answers=of["answers"], gold=gold, most_chars=budget * CHARS_A_TOKEN))
-        return row | {"quality": [{"budget": budget, **means(scores)} for budget, scores in shown.items()]}
+            budget, most = line["budget"], line["budget"] * CHARS_A_TOKEN
+            shown[budget, line["chunks_alone"]].append(score(line["context"], answers=of["answers"], gold=gold, most_chars=most))
+        scored = [{"budget": budget, "chunks_alone": alone, **means(scores)} for (budget, alone), scores in sorted(shown.items())]
+        return row | {"quality": scored}
 
     def _drive(self, unit: Unit, url: str, folder: Path, *given: object) -> Row:
         """What the driver says, or {"error"} where the system failed; its own words are in a log beside its index."""
@@ -189,7 +207,7 @@ class _Bench:
             "--folder",
             str(folder),
         ]
-        log_file = self.work / f"{unit.key.replace('/', '-')}.log"
+        log_file = self.own / f"{unit.key.replace('/', '-')}.log"
         with log_file.open("wb") as errors:
             try:
                 done = subprocess.run(  # noqa: S603 - our own words
@@ -197,7 +215,7 @@ class _Bench:
                     stdout=subprocess.PIPE,
                     stderr=errors,
                     env=environment(unit.system, self.work),
-                    cwd=self.work,  # LightRAG writes a log into the current folder
+                    cwd=self.own,  # LightRAG writes a log into the current folder
                     timeout=self.config.step_s,
                     check=False,
                 )

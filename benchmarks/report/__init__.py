@@ -102,6 +102,7 @@ def sections(result: Row, reference: Row) -> Iterator[Section]:
     yield prices.quality_over_price(result)
     yield prices.costs(result, reference)
     yield prices.components(result)
+    yield prices.links(result)
     yield prices.storage(result, reference)
     yield retrieval.routing(result)
     yield retrieval.thresholds(result)

@@ -59,8 +59,8 @@ def _answers(first: Row, second: Row, first_answers: Sequence[Row], second_answe
 
 def _means(first: Row, second: Row) -> Iterator[tuple[Cell, ...]]:
     for part, place, measures in (("retrieval", ("split", "system"), FOUND), ("routing", ("split", "subgraph_entities", "m"), ROUTED)):
-        known = {tuple(row[name] for name in place): row for row in second[part]}
-        for row in first[part]:
+        known = {tuple(row[name] for name in place): row for row in second[part] if not row.get("plain")}
+        for row in (row for row in first[part] if not row.get("plain")):
             other = known.get(tuple(row[name] for name in place), {})
             for measure in measures:
                 if measure in row and measure in other:

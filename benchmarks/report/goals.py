@@ -23,6 +23,7 @@ class Goal:
     wanted: float
     at_most: bool
     unit: str = ""
+    is_small: bool = False  # measured at a smaller scale than the goal's: it can be missed there, and not met
 
     @property
     def measured(self) -> tuple[str, str]:
@@ -40,6 +41,8 @@ class Goal:
         """
         mean, low, high = (self.ours.mean, self.ours.low, self.ours.high) if isinstance(self.ours, Estimate) else (self.ours,) * 3
         met = mean <= self.wanted if self.at_most else mean >= self.wanted
+        if met and self.is_small:
+            return "below the goal's scale"
         open_ = low < self.wanted < high
         return ("met" if met else "missed") + (", not clearly" if open_ else "")
 
@@ -63,7 +66,9 @@ def goals(result: Row, wanted: Row) -> Iterator[Goal]:
     yield from _retrieval(result, wanted)
     for row in result["peers"]:
         if row["step"] == "goal":  # with its own wanted value
-            yield Goal(f"{row['goal']}: {row['what']}", row["measured"], row["most"], at_most=True)
+            small = bool(row.get("below_scale"))
+            what = f"{row['goal']}: {row['what']}" + (f", {row['entities']:,} entities" if small else "")
+            yield Goal(what, row["measured"], row["most"], at_most=True, is_small=small)
 
 
 def _escalated(result: Row, wanted: Row) -> Iterator[Goal]:
@@ -77,7 +82,7 @@ def _escalated(result: Row, wanted: Row) -> Iterator[Goal]:
 
 def _routing(result: Row, wanted: Row) -> Iterator[Goal]:
     for row in result["routing"]:
-        if row["m"] in {1, 5}:  # the paper's m: one edge in the domain split, five in the mixed one
+        if row["m"] in {1, 5} and not row.get("plain"):  # the paper's m: one edge in the domain split, five in the mixed one
             what = f"hit rate at m = {row['m']}, {row['subgraph_entities']} entities a subgraph, split {row['split']}"
             yield Goal(what, Estimate(**row["hit"]), wanted["hit_at_least"], at_most=False, unit="%")
 
@@ -85,7 +90,7 @@ def _routing(result: Row, wanted: Row) -> Iterator[Goal]:
 def _cloud(result: Row, wanted: Row) -> Iterator[Goal]:
     for row in result["storage"]:
         yield Goal(
-            f"cloud storage below centralised, split {row['split']}",
+            f"cloud storage below centralised, {row['subgraph_entities']} entities a subgraph, split {row['split']}",
             row["ratio"],
             wanted["storage_ratio_at_least"],
             at_most=False,

@@ -75,7 +75,10 @@ def _provenance(run: Row) -> str:
 def facts(run: Row) -> Iterator[tuple[str, str]]:
     """Yield what a reader needs to trust or repeat a run; what it does not say is left out."""
     if "started" in run:
-        yield "started", f"{run['started']}, took {number(run.get('seconds', 0) / 60)} min" + _sessions(run.get("sessions", ()))
+        yield (
+            "started",
+            f"{run['started']}, took {number(run.get('seconds', 0) / 60)} min" + _index(run) + _sessions(run.get("sessions", ())),
+        )
     if "commit" in run:
         yield (
             "commit",
@@ -88,6 +91,16 @@ def facts(run: Row) -> Iterator[tuple[str, str]]:
     yield "seed", str(run.get("seed", "?")) + (f", at most {run['limit']} questions" if run.get("limit") else "")
     if prompts := run.get("prompts"):
         yield "prompts", ", ".join(f"{name} {digest}" for name, digest in prompts.items())
+
+
+def _index(run: Row) -> str:
+    """Return what the indexes took that an earlier run has made.
+
+    >>> _index({"index_seconds_before": 1200.0}), _index({})
+    (' + 20 min for an index that an earlier run has made', '')
+    """
+    seconds = run.get("index_seconds_before", 0)
+    return f" + {number(seconds / 60)} min for an index that an earlier run has made" if seconds else ""
 
 
 def _sessions(sessions: Sequence[Row]) -> str:

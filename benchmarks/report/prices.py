@@ -15,6 +15,7 @@ COSTS = {
     "bytes_up": Column("bytes to the cloud"),
     "bytes_down": Column("bytes back"),
 }
+WITHIN_RETRIEVAL = ("request send", "knowledge send")  # transfers that the time of global retrieval has in it where there was a link
 MB = 1e6
 GATED = "dgrag"
 
@@ -115,10 +116,37 @@ def components(result: Row) -> Section:
     cells = tuple(
         (row["split"], row["route"], row["step"], *(estimate(row[name]) for name in ("ms", "tokens_in", "bytes"))) for row in rows
     )
-    text = f"Transfers are bytes at {LINK_MBIT:g} Mbit/s, the paper's link, computed and not timed. The paper's figure carries no numbers."
+    text = f"{_transfers(result['run'].get('link'))} The paper's figure carries no numbers."
     tables = (Table("components", "Components of dgrag", columns, cells, "Means over the answers that had the component."),) if rows else ()
-    figures = tuple(_components([row for row in rows if row["split"] == split], split) for split in names(rows, "split"))
+    timed = WITHIN_RETRIEVAL if result["run"].get("link") else ()
+    drawn = [row for row in rows if row["step"] not in timed]
+    figures = tuple(_components([row for row in drawn if row["split"] == split], split) for split in names(drawn, "split"))
     return Section("Time by component (DGRAG Fig. 9)", text if rows else "", figures, tables)
+
+
+def _transfers(link: Row | None) -> str:
+    """Say what a transfer's time is.
+
+    >>> _transfers(None)
+    "A transfer's time is its bytes at 50 Mbit/s, the paper's link: computed, not measured."
+    """
+    if link is None:
+        return f"A transfer's time is its bytes at {LINK_MBIT:g} Mbit/s, the paper's link: computed, not measured."
+    return (
+        f"Edges and cloud spoke over links of {link['mbit']:g} Mbit/s with {link['delay_ms']:g} ms each way: the time of global retrieval "
+        "is measured with its transfers (request and knowledge, not drawn on top). The rows of transfers are bytes at that rate, computed."
+    )
+
+
+def links(result: Row) -> Section:
+    """What passed between each edge and the cloud, all of it: answers, summaries, signs of life."""
+    rows, link = result.get("link", ()), result["run"].get("link") or {}
+    cells = tuple((row["state"], row["edge"], row["up"], row["down"]) for row in rows)
+    columns = (Column("state"), Column("edge"), Column("bytes to the cloud"), Column("bytes back"))
+    note = "Counted on the streams, one row an edge and start of the services: payload of TCP, without the headers of packets."
+    table = Table("links", "Carried over the links", columns, cells, note)
+    text = f"Links of {link['mbit']:g} Mbit/s with {link['delay_ms']:g} ms each way." if link else ""
+    return Section("Links between edges and cloud", text, (), (table,) if cells else ())
 
 
 def _components(rows: list[Row], split: str) -> Figure:

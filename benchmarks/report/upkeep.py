@@ -21,20 +21,32 @@ INDEX = {
     "wall_seconds": Column("wall seconds of all", "s"),
     "model_tokens": Column("model tokens"),
     "disk_bytes": Column("bytes on disk"),
+    "made": Column("made"),
 }
 
 
 def index(result: Row) -> Section:
     """What each edge indexed, and what that took."""
-    rows = result["index"]
+    rows = [{**row, "made": _made(row)} for row in result["index"]]
     shown = [name for name in INDEX if any(row.get(name) is not None for row in rows)]
     cells = tuple(tuple(row.get(name) for name in shown) for row in rows)
     note = (
         "Busy: seconds in which the edge worked on documents; edges of a layout share the machine's cores. "
-        "Wall: until all edges of the layout were indexed."
+        "Wall: until all edges of the layout were indexed. Where several starts made an index, both are those of the last one."
     )
     table = Table("index", "Indexing", tuple(INDEX[name] for name in shown), cells, note)
     return Section("Indexing", "", (), (table,) if rows else ())
+
+
+def _made(row: Row) -> str | None:
+    """Return by whom and in how many starts; None where a result of before does not say.
+
+    >>> _made({"reused": True, "resumed": True}), _made({"reused": False}), _made({})
+    ('by an earlier run, in several starts', 'by this run', None)
+    """
+    if "reused" not in row:
+        return None
+    return ("by an earlier run" if row["reused"] else "by this run") + (", in several starts" if row.get("resumed") else "")
 
 
 def calibration(result: Row) -> Section:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from benchmarks.cluster import Cluster
+from benchmarks.config import RunConfig, SplitConfig, digest
+from benchmarks.datasets.corpus import Corpus, contents
 from benchmarks.machine import code
+from benchmarks.records import Split
 from benchmarks.stages import Work
 from benchmarks.systems import CENTRAL, Layout
 
@@ -20,19 +23,60 @@ POLL_S = 1.0
 MARK = "indexed.json"  # in a state's folder: it is whole, and this is what it took
 
 
+def state_name(config: RunConfig, measured: SplitConfig, corpus: Corpus, split: Split, *, written_by: str) -> str:
+    """Names an indexed state by all that it depends on; ``written_by``: the code."""
+    made_of = {
+        "documents": split.documents,
+        "contents": contents(corpus),
+        "entities": measured.subgraph_entities[0],
+        "environment": config.environment,
+        "model": config.models.generator if writes_with_a_model(config.environment) else "",
+        "written by": written_by,
+    }
+    return f"{measured.name}-{digest(made_of)}"
+
+
+def writes_with_a_model(environment: Mapping[str, str]) -> bool:
+    """Whether an index made with these settings has a language model's words in it; by default it has none.
+
+    >>> writes_with_a_model({}), writes_with_a_model({"DGRAG_EDGE_SUMMARIES": "model"})
+    (False, True)
+    """
+    said = {name: environment.get(f"DGRAG_EDGE_{name}", "") for name in ("SUMMARIES", "DESCRIPTIONS", "EXTRACTION_SHARE")}
+    return "model" in said.values() or float(said["EXTRACTION_SHARE"] or 0) > 0
+
+
 async def index(work: Work, layout: Layout, environment: Mapping[str, str]) -> None:
-    """Index a layout unless that is done, and note what it took."""
-    name = work.states[layout]
+    """Index a layout unless that is done, and note what it took.
+
+    A row is ``reused`` where another run has made the index, and ``resumed`` where a start before had begun it and was killed: then the
+    seconds are those since it went on, and less than the whole.
+    """
+    name, begun = work.states[layout], f"{work.split.name}/{layout}"
     mark = work.fleet.state(name) / MARK
     if not mark.exists():
-        rows = await _indexed(work, layout, environment)
+        resumed = work.fleet.state(name).exists()
+        if not work.journal.done("indexing", begun):
+            work.journal.add("indexing", begun, {})
+        rows = [row | {"resumed": resumed} for row in await _indexed(work, layout, environment)]
         draft = mark.with_suffix(".tmp")
         draft.write_bytes(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
         draft.replace(mark)
+    reused = not work.journal.done("indexing", begun)
     for row in orjson.loads(mark.read_bytes()):
         key = f"{work.split.name}/{layout}/{row['edge']}"
         if not work.journal.done("index", key):
-            work.journal.add("index", key, {"split": work.split.name, "layout": layout, **row})
+            work.journal.add("index", key, {"split": work.split.name, "layout": layout, **row, "reused": reused})
+
+
+def seconds_before(rows: Iterable[Mapping[str, Any]]) -> float:
+    """Wall seconds of the indexes that earlier runs have made; each edge of a layout has those of all together.
+
+    >>> row = {"split": "s", "layout": "edges", "wall_seconds": 60.0, "reused": True}
+    >>> seconds_before([row, row, row | {"layout": "central", "reused": False}])
+    60.0
+    """
+    return sum({(row["split"], row["layout"]): float(row["wall_seconds"]) for row in rows if row["reused"]}.values())
 
 
 async def _indexed(work: Work, layout: Layout, environment: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import httpx
 
@@ -14,9 +14,12 @@ from benchmarks.stages import Task, Work
 from benchmarks.systems import Start, read
 
 
-def routing(work: Work, start: Start, subgraph_entities: int) -> Task:
-    """Match every question at every m where that is not done: who matches at m = 1 need not be the first of five."""
-    prefix = f"{work.split.name}/{subgraph_entities}"
+def routing(work: Work, start: Start, subgraph_entities: int, *, plain: bool = False) -> Task:
+    """Match every question at every m where that is not done: who matches at m = 1 need not be the first of five.
+
+    ``plain``: ``start`` has a cloud that matches by cosine alone.
+    """
+    prefix = f"{work.split.name}/{subgraph_entities}{'/plain' if plain else ''}"
     homes = work.homes()
     known = [question for question in work.questions() if question.gold]
     keys = {f"{prefix}/{m}/{question.question_id}": (question, m) for question in known for m in work.measured.m}
@@ -25,14 +28,15 @@ def routing(work: Work, start: Start, subgraph_entities: int) -> Task:
     async def make(cluster: Cluster) -> None:
         for done, (key, (question, m)) in enumerate(left.items(), start=1):
             row = await _matched(work, cluster, question, homes[question.gold[0]], m, subgraph_entities)
-            work.journal.add("routing", key, asdict(row))
+            work.journal.add("routing", key, asdict(replace(row, plain=plain)))
             work.progress.at(done)
 
-    return Task(start, f"{work.split.name}: routing, {subgraph_entities} entities a subgraph", len(left), make)
+    way = ", by cosine alone" if plain else ""
+    return Task(start, f"{work.split.name}: routing, {subgraph_entities} entities a subgraph{way}", len(left), make)
 
 
 async def _matched(work: Work, cluster: Cluster, question: Question, home: str, m: int, subgraph_entities: int) -> RoutingRow:
-    body = {"question": question.text, "m": m, "min_score": -1.0}  # the paper's measure: m summaries, whatever their cosine
+    body = {"question": question.text, "m": m, "min_score": -1.0}  # no threshold: m summaries, if the edges that match have so many
     started = time.perf_counter()
     try:
         said, error = read(await work.http.post(f"{cluster.cloud}/v1/match", json=body))

@@ -39,6 +39,7 @@ async def test_a_failed_verb_is_one_line_with_its_last_words(tmp_path, http, dgr
 async def test_settings_of_the_shell_do_not_reach_the_services_but_the_runs_own_do(tmp_path, http, dgrag, monkeypatch):
     monkeypatch.setenv("DGRAG_EDGE_SAMPLES", "8")
     monkeypatch.setenv("DGRAG_MODEL_DIR", "models")
+    monkeypatch.setenv("DGRAG_MODEL_EMBEDDER", "another")
     log = tmp_path / "seen"
     dgrag(f"open({str(log)!r}, 'w').write(repr({{k: v for k, v in os.environ.items() if k.startswith('DGRAG_')}})); sys.exit(1)")
     fleet = Fleet(tmp_path, "http://127.0.0.1:1/v1", http, {"DGRAG_EDGE_SEED": "3"})
@@ -49,6 +50,7 @@ async def test_settings_of_the_shell_do_not_reach_the_services_but_the_runs_own_
     assert "'DGRAG_EDGE_TOP_K': '5'" in seen
     assert "DGRAG_MODEL_DIR" in seen
     assert "DGRAG_EDGE_SAMPLES" not in seen
+    assert "DGRAG_MODEL_EMBEDDER" not in seen
 
 
 async def test_without_a_language_model_none_is_fetched_or_started_and_its_address_refuses(tmp_path, http, dgrag):
@@ -58,6 +60,19 @@ async def test_without_a_language_model_none_is_fetched_or_started_and_its_addre
         assert await fleet.model_name() == "none"
         assert (await http.post(f"{await fleet.model()}/chat/completions", json={})).status_code == 501
     assert log.read_text().splitlines() == ["model fetch minilm --json"]
+
+
+async def test_what_passed_over_the_links_is_told_when_a_cluster_stops(tmp_path, http, dgrag):
+    class Opened:
+        def close(self):
+            return {"a": {"up": 10, "down": 20}}
+
+    dgrag("pass")
+    told = []
+    fleet = Fleet(tmp_path, "none", http, {}, carried=lambda *said: told.append(said))
+    fleet._links, fleet._running = Opened(), fleet.state("domain-1")
+    await fleet.down()
+    assert told == [("domain-1", "a", {"up": 10, "down": 20})]
 
 
 async def test_a_cancelled_verb_is_asked_to_stop_and_waited_for(tmp_path, http, dgrag):
@@ -94,6 +109,18 @@ def test_a_copy_is_whole_or_not_there(tmp_path):
     fleet.copy("a", "b")
     assert sorted(path.name for path in fleet.state("b").rglob("*")) == ["edge.db", "edges"]
     assert not fleet.state("b.draft").exists()
+
+
+async def test_an_edge_in_safe_mode_is_told_at_once_with_its_reason(tmp_path):
+    reason = {"edge": "a", "failed": "edge.db is damaged – restore a backup", "settled": False, "documents": {}}
+
+    def answer(request):
+        return httpx.Response(200, json={"edges": []} if request.url.path == "/v1/edges" else reason)
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        with pytest.raises(BenchmarkError, match=r"edge a is in safe mode: edge\.db is damaged") as error:
+            await Fleet(tmp_path, "none", http, {})._in_step(cluster.Cluster("http://cloud", {"a": "http://a"}))
+    assert "index it anew" in error.value.next_step
 
 
 async def test_what_cannot_become_ready_is_not_waited_for():

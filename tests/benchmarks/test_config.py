@@ -71,7 +71,7 @@ def test_the_key_follows_what_is_asked_and_not_where_the_data_lies(tmp_path):
     assert config.key() != config.model_copy(update={"limit": 3}).key()
 
 
-@pytest.mark.parametrize("file", ["multihop", "subgraphs"])
+@pytest.mark.parametrize("file", ["multihop", "ketrag", "link", "subgraphs"])
 def test_a_run_without_answers_starts_no_language_model(file):
     config = load_config(shipped()[0].parent / f"{file}.toml")
     assert config.models.generator == "none"

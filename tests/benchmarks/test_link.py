@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 from benchmarks import link
 from benchmarks.errors import BenchmarkError
-from benchmarks.link import CLOUD, HOST, NAMESPACES, Lane, LinkConfig, Links, Place, inside, unable
+from benchmarks.link import CLOUD, HOST, NAMESPACES, Lane, Link, LinkConfig, Links, Place, inside, unable
 from deploy.cluster.free_ports import Ports
 
 needs_root = pytest.mark.skipif(bool(unable()), reason=unable() or "-")
 FAST = LinkConfig(mbit=10_000, delay_ms=0)
 LONG = b"evidence " * 40_000
+TIMES = 3  # so that what goes up is not what comes down
 
 
 @pytest.fixture
@@ -22,9 +23,9 @@ def ports():
 
 
 async def echo(reader, writer):
-    """Say all of it again once the other end has said everything."""
+    """Say all of it again, three times, once the other end has said everything."""
     said = await reader.read()
-    writer.write(said)
+    writer.write(said * TIMES)
     await writer.drain()
     writer.close()
 
@@ -76,14 +77,38 @@ def test_why_no_namespace_can_be_made_is_said(monkeypatch):
     assert unable() == "network namespaces need Linux and `ip` of iproute2"
 
 
+def test_root_without_the_right_to_make_one_is_told_what_the_system_says(monkeypatch):
+    tried = []
+
+    def refuse(*words):
+        tried.append(words[:2])
+        raise BenchmarkError("`ip netns add` failed: Operation not permitted")
+
+    monkeypatch.setattr(link.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(link.shutil, "which", lambda _: "/sbin/ip")
+    monkeypatch.setattr(link, "_ip", refuse)
+    assert unable() in {"`ip netns add` failed: Operation not permitted", "network namespaces need Linux and `ip` of iproute2"}
+    assert tried in ([("netns", "add")], [])
+
+
+async def test_a_relay_carries_each_direction_in_its_own_lane_also_where_no_namespace_can_be_made(ports):
+    links, up, down = Links("dgrag-test", FAST), Lane(1e9, 0.0), Lane(1e9, 0.0)
+    await links._carry(Place("", ports["a"]), Place("", ports[CLOUD]), Link(up, down))
+    cloud = await serve(Place("", ports[CLOUD]))
+    assert await said(Place("", ports["a"]), LONG) == LONG * TIMES
+    cloud.close()
+    links.close()
+    assert (up.carried, down.carried) == (len(LONG), len(LONG) * TIMES)
+
+
 @needs_root
 async def test_an_edge_reaches_the_cloud_over_its_link_and_each_byte_is_counted(ports):
     links = Links("dgrag-test", FAST)
     await links.open({CLOUD: ports[CLOUD], "a": ports["a"]}, model_port=ports["model"])
     cloud = await serve(Place("dgrag-test-cloud", ports[CLOUD]))
-    assert await said(Place("dgrag-test-a", ports[CLOUD]), LONG) == LONG
+    assert await said(Place("dgrag-test-a", ports[CLOUD]), LONG) == LONG * TIMES
     cloud.close()
-    assert links.close() == {"a": {"up": len(LONG), "down": len(LONG)}}
+    assert links.close() == {"a": {"up": len(LONG), "down": len(LONG) * TIMES}}
     assert not (NAMESPACES / "dgrag-test-a").exists()
 
 
@@ -92,8 +117,8 @@ async def test_we_reach_an_edge_and_it_reaches_the_model_and_that_is_not_on_its_
     links = Links("dgrag-test", FAST)
     await links.open({CLOUD: ports[CLOUD], "a": ports["a"]}, model_port=ports["model"])
     edge, model = await serve(Place("dgrag-test-a", ports["a"])), await serve(Place("", ports["model"]))
-    assert await said(Place("", ports["a"]), b"question") == b"question"
-    assert await said(Place("dgrag-test-a", ports["model"]), b"prompt") == b"prompt"
+    assert await said(Place("", ports["a"]), b"question") == b"question" * TIMES
+    assert await said(Place("dgrag-test-a", ports["model"]), b"prompt") == b"prompt" * TIMES
     edge.close()
     model.close()
     assert links.close() == {"a": {"up": 0, "down": 0}}

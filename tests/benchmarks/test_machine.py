@@ -1,6 +1,8 @@
+import ast
+
 import pytest
 
-from benchmarks.machine import ASKING, PRODUCT, READ_PATH, answering_code, code, indexing_code, machine, prompts
+from benchmarks.machine import AFTERWARDS, ASKING, PRODUCT, READ_PATH, SINGLE, answering_code, code, indexing_code, machine, prompts
 
 
 def test_the_commit_of_a_repository_is_told(root):
@@ -62,7 +64,17 @@ def test_an_index_belongs_to_all_that_can_change_it(tmp_path, place):
     assert answering_code(tmp_path) != rows
 
 
-@pytest.mark.parametrize("place", ["edge_node/answer/gate.py", "cloud_server/crossedge/reading.py", "benchmarks/systems.py"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "edge_node/answer/gate.py",
+        "cloud_server/crossedge/reading.py",
+        "benchmarks/systems.py",
+        "benchmarks/metrics/text.py",
+        "benchmarks/prompts/judge.md",
+        "benchmarks/of_tomorrow.py",
+    ],
+)
 def test_what_only_reads_makes_new_rows_on_the_same_index(tmp_path, place):
     written(tmp_path, place, "one")
     index, rows = indexing_code(tmp_path), answering_code(tmp_path)
@@ -71,7 +83,9 @@ def test_what_only_reads_makes_new_rows_on_the_same_index(tmp_path, place):
     assert answering_code(tmp_path) != rows
 
 
-@pytest.mark.parametrize("place", ["benchmarks/report/page.py", "docs/x.md", "edge_node/__pycache__/gate.pyc"])
+@pytest.mark.parametrize(
+    "place", ["benchmarks/report/page.py", "benchmarks/summary.py", "benchmarks/hijack.py", "docs/x.md", "edge_node/__pycache__/gate.pyc"]
+)
 def test_what_cannot_change_a_row_changes_no_hash(tmp_path, place):
     before = indexing_code(tmp_path), answering_code(tmp_path)
     written(tmp_path, place, "one")
@@ -86,4 +100,27 @@ def test_a_file_that_moves_is_other_code(tmp_path):
 
 
 def test_places_that_only_read_are_there(root):
-    assert all((root / place).exists() for place in (*PRODUCT, *READ_PATH, *ASKING))
+    assert all((root / place).exists() for place in (*PRODUCT, *READ_PATH, *ASKING, *AFTERWARDS, *SINGLE))
+
+
+def imported(root, place):
+    """Files of the benchmarks that a file imports."""
+    tree = ast.parse((root / place).read_text(encoding="utf-8"))
+    modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("benchmarks")]
+    found = {module.replace(".", "/") for module in modules}
+    return {f"{path}{end}" for path in found for end in (".py", "/__init__.py") if (root / f"{path}{end}").exists()}
+
+
+def test_nothing_that_makes_a_row_is_left_out_of_its_hash(root):
+    waiting = {
+        file.relative_to(root).as_posix()
+        for folder in ("stages", "peers", "datasets")
+        for file in (root / "benchmarks" / folder).glob("*.py")
+    }
+    seen = set[str]()
+    while waiting:
+        seen.add(place := waiting.pop())
+        waiting |= imported(root, place) - seen
+    left_out = [root / place for place in (*AFTERWARDS, *SINGLE)]
+    assert "benchmarks/metrics/text.py" in seen  # of a retrieval's row
+    assert [place for place in seen if any((root / place).is_relative_to(folder) for folder in left_out)] == []

@@ -1,4 +1,5 @@
 import json
+import os
 import sys
 
 import pytest
@@ -78,3 +79,11 @@ def test_a_result_with_answers_is_calibrated_from_the_file_beside_it(tmp_path, m
     (tmp_path / "paper.answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert ended(monkeypatch, "calibrate", tmp_path / "paper.json") == 0
     assert "AUC" in capsys.readouterr().out
+
+
+def test_settings_of_the_shell_are_dropped_before_anything_reads_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("DGRAG_MODEL_EMBEDDER", "another")
+    monkeypatch.setenv("DGRAG_MODEL_DIR", str(tmp_path))
+    assert ended(monkeypatch, "run", tmp_path / "none.toml") == 1
+    assert "DGRAG_MODEL_EMBEDDER" not in os.environ
+    assert os.environ["DGRAG_MODEL_DIR"] == str(tmp_path)

@@ -8,13 +8,13 @@ import pytest
 
 from benchmarks import runner
 from benchmarks.__main__ import main
-from benchmarks.config import JudgeConfig, MetricsConfig, RunConfig
+from benchmarks.config import JudgeConfig, MetricsConfig, ModelsConfig, RunConfig
 from benchmarks.errors import BenchmarkError
 from benchmarks.journal import Journal
 from benchmarks.link import LinkConfig
 from benchmarks.runner import Runner, locked
 from benchmarks.stages import spread
-from tests.benchmarks.fake_services import running_services
+from tests.benchmarks.fake_services import FakeFleet, running_services
 
 
 class Quiet:
@@ -135,6 +135,18 @@ def test_routing_is_measured_for_every_question_at_each_m(tmp_path, data, servic
     assert rows[2]["hit"]["mean"] == rows[2]["any_mismatch"]["mean"] == 1.0
     assert [body["m"] for path, body in services.asked] == [1, 2] * 8
     assert {body["min_score"] for path, body in services.asked} == {-1.0}  # whatever an answer's threshold is
+
+
+def test_matching_by_cosine_alone_is_asked_of_a_cloud_without_lead_and_slots(tmp_path, data, services):
+    figures = Runner(config(data, routing=True, routing_plain=True), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    assert [(row["m"], row["plain"], row["hit"]["n"]) for row in figures["routing"]] == [
+        (1, False, 8),
+        (2, False, 8),
+        (1, True, 8),
+        (2, True, 8),
+    ]
+    assert services.starts[-1][1]["DGRAG_CLOUD_MATCH_LEAD"] == "0"
+    assert "DGRAG_CLOUD_MATCH_LEAD" not in services.starts[-2][1]
 
 
 def test_storage_is_the_stopped_clouds_bytes_against_the_central_edges(tmp_path, data, services):
@@ -301,6 +313,54 @@ def test_another_run_on_the_same_split_uses_its_index_again(tmp_path, data, serv
     result = Runner(config(data, within=1, systems=["dgrag"]), tmp_path / "work", Quiet()).run(tmp_path / "out")
     assert len(services.added) == added == 2
     assert {row["edge"] for row in result.figures["index"]} == {"harbour", "orchard"}
+    assert {row["reused"] for row in result.figures["index"]} == {True}
+    assert result.figures["run"]["index_seconds_before"] == result.figures["index"][0]["wall_seconds"]
+
+
+def test_an_index_that_a_killed_start_has_begun_is_told_and_is_still_this_runs(tmp_path, data, services, monkeypatch):
+    add = FakeFleet.add
+
+    async def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FakeFleet, "add", killed)
+    with pytest.raises(KeyboardInterrupt):
+        Runner(config(data, routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    monkeypatch.setattr(FakeFleet, "add", add)
+    figures = Runner(config(data, routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    assert {(row["reused"], row["resumed"]) for row in figures["index"]} == {(False, True)}
+    assert figures["run"]["index_seconds_before"] == 0
+    whole = Runner(config(data, routing=True), tmp_path / "whole", Quiet()).run(tmp_path / "out").figures
+    assert {(row["reused"], row["resumed"]) for row in whole["index"]} == {(False, False)}
+
+
+def test_a_text_that_changes_and_keeps_its_length_is_indexed_anew(tmp_path, data, services):
+    Runner(config(data, routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    added = len(services.added)
+    file = data / "harbour.jsonl"
+    file.write_text(file.read_text().replace("Text of", "Talk of"))
+    Runner(config(data, routing=True).model_copy(update={"seed": 8}), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    assert len(services.added) == 2 * added
+
+
+def test_an_index_with_a_models_words_belongs_to_that_model(tmp_path, data, services):
+    def indexed(generator, summaries):
+        changes = {"models": ModelsConfig(generator=generator), "environment": {"DGRAG_EDGE_SUMMARIES": summaries}}
+        Runner(config(data, routing=True).model_copy(update=changes), tmp_path / "work", Quiet()).run(tmp_path / "out")
+        return len(services.added)
+
+    assert indexed("small", "extractive") == indexed("standard", "extractive")
+    assert indexed("small", "model") < indexed("standard", "model")
+
+
+def test_bytes_over_a_link_are_noted_for_each_edge_and_start(tmp_path):
+    with Journal(tmp_path / "journal.jsonl") as journal:
+        for passed in ({"up": 10, "down": 20}, {"up": 1, "down": 2}):
+            runner.note_carried(journal, "domain-1", "harbour", passed)
+        assert journal.rows("link") == [
+            {"state": "domain-1", "edge": "harbour", "up": 10, "down": 20},
+            {"state": "domain-1", "edge": "harbour", "up": 1, "down": 2},
+        ]
 
 
 def test_bertscore_is_in_the_figures_and_beside_each_answer_for_who_compares_runs(tmp_path, data, services, monkeypatch):

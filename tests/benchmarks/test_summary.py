@@ -39,6 +39,13 @@ def test_a_failed_question_is_an_empty_answer_and_has_no_costs():
     assert "seconds" not in found
 
 
+def test_a_gate_has_decided_before_the_call_to_the_cloud_failed():
+    failed = answer(error="the site answered alone") | {"gate": {"decision": "escalate"}, "escalated": True}
+    silent = answer(question="q2", error="504")  # no answer at all: what its gate said is not known
+    share = system(summary(answers=[failed, silent, answer(question="q3")]), "dgrag")["metrics"]["escalated"]
+    assert (share["mean"], share["n"]) == (0.5, 2)
+
+
 def test_failures_pull_quality_down_and_leave_the_time_as_it_is():
     row = system(summary(answers=[answer(), answer(question="q2", error="504")]), "dgrag")
     assert row["errors"] == 1
@@ -132,6 +139,21 @@ def test_components_are_means_over_the_answers_of_a_route():
     rows = {(row["route"], row["step"]): row for row in summary(answers=answers)["components"]}
     assert rows["cloud", "cloud generation"]["tokens_in"]["mean"] == 50
     assert ("local", "cloud generation") not in rows
+
+
+def test_a_transfer_takes_its_bytes_at_the_rate_of_the_runs_own_link():
+    """1,000 bytes take 0.16 ms at 50 Mbit/s, and 1.6 ms at the run's 5."""
+    asked = answer() | {"steps": [asdict(Step("cloud", 9.0, 0, 0, 0, 1000, 0))]}
+    for link, ms in ((None, 0.16), ({"mbit": 5.0, "delay_ms": 15.0}, 1.6)):
+        rows = summarise({"answers": [asked]}, RUN | {"link": link})["components"]
+        assert next(row["ms"]["mean"] for row in rows if row["step"] == "query send") == pytest.approx(ms)
+
+
+def test_matching_by_cosine_alone_has_rows_of_its_own_and_chooses_no_threshold():
+    row = RoutingRow("s", 40, 1, "q", "a", ("a",), (0.9,), 0.01)
+    result = summary(routing=[asdict(row), asdict(row) | {"edges": ("b",), "plain": True}])
+    assert {found["plain"]: found["hit"]["mean"] for found in result["routing"]} == {False: 1.0, True: 0.0}
+    assert {found["hit"] for found in result["matching"] if found["questions"]} == {1.0}
 
 
 def test_routing_is_read_at_each_m_that_was_recorded():

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import orjson
 import pytest
 
@@ -34,6 +36,11 @@ def test_what_one_system_does_at_one_size_stands_together():
     config = PeersConfig(systems=("dgrag", "lightrag"), sizes=(1000, 2000))
     assert [unit.key for unit in units(config)][:4] == ["dgrag/index/1000", "dgrag/use/1000", "lightrag/index/1000", "lightrag/use/1000"]
     assert [unit.key for unit in units(config)][-2:] == ["dgrag/quality/0", "lightrag/quality/0"]
+
+
+def test_our_edge_with_its_own_spacy_is_measured_for_cost_only():
+    keys = [unit.key for unit in units(PeersConfig(systems=("dgrag", "dgrag-spacy"), sizes=(1000,)))]
+    assert keys == ["dgrag/index/1000", "dgrag/use/1000", "dgrag-spacy/index/1000", "dgrag-spacy/use/1000", "dgrag/quality/0"]
 
 
 def test_the_clients_time_is_taken_from_every_meter():
@@ -80,7 +87,41 @@ def test_a_system_that_fails_has_a_row_that_says_so_and_the_others_go_on(data, t
     monkeypatch.setattr(run.subprocess, "run", lambda *_, **__: Failed)
     monkeypatch.setattr(run, "model_server", served)
     rows = peers(SMALL | {"systems": ["dgrag"]}, data, tmp_path)
-    assert [(row["step"], "status 1" in row["error"]) for row in rows] == [("index", True), ("use", True)]
+    assert [(row["step"], row["error"].partition(";")[0]) for row in rows] == [
+        ("index", "ended with status 1"),
+        ("use", "its index could not be made"),  # and one that an earlier run has left is not taken for it
+    ]
+    assert not list((tmp_path / "work").glob("*/dgrag-used"))
+
+
+def test_a_step_that_failed_is_tried_once_more_by_the_next_start(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "build_tokenizer", lambda _: run_tokenizer())
+    monkeypatch.setattr(run, "model_server", served)
+    tried = []
+
+    def measure(self, unit, url):
+        tried.append(unit.key)
+        return {"system": unit.system, "step": unit.step, "size": unit.size, "error": "took more than 1800 s"}
+
+    monkeypatch.setattr(run._Bench, "measure", measure)
+    for _ in range(4):
+        peers(SMALL | {"systems": ["dgrag"]}, data, tmp_path)
+    assert tried == ["dgrag/index/1000", "dgrag/use/1000"] * 2
+
+
+def test_each_journal_has_its_indexes_in_a_folder_of_its_own(data, tmp_path, monkeypatch):
+    class Failed:
+        returncode, stdout = 1, b""
+
+    monkeypatch.setattr(run, "build_tokenizer", lambda _: run_tokenizer())
+    monkeypatch.setattr(run.subprocess, "run", lambda *_, **__: Failed)
+    monkeypatch.setattr(run, "model_server", served)
+    for name in ("first", "second"):
+        with Journal(tmp_path / name / "journal.jsonl") as journal:
+            run_peers(
+                PeersConfig(**SMALL | {"systems": ["dgrag"]}), data=data, work=tmp_path / "work", journal=journal, progress=lambda *_: 0
+            )
+    assert sorted(folder.parent.name for folder in (tmp_path / "work").glob("*/dgrag-1000")) == ["first", "second"]
 
 
 def run_tokenizer():
@@ -98,6 +139,30 @@ class served:  # noqa: N801 - stands for a function
 
     def __exit__(self, *_):
         pass
+
+
+@pytest.mark.model
+def test_our_edge_with_its_own_spacy_finds_the_entities_in_its_own_process(data, tmp_path):
+    shared, own = (row for row in peers(SMALL | {"systems": ["dgrag", "dgrag-spacy"]}, data, tmp_path) if row["step"] == "index")
+    assert own["entities"] >= 3
+    assert own["own_cpu_s"] > shared["own_cpu_s"]  # a language is read there, and nothing is here
+
+
+def test_contexts_of_chunks_alone_are_judged_apart(data, tmp_path, monkeypatch):
+    class Done:
+        returncode, stdout = 0, b'{"entities": 1}\n'
+
+    def drive(command, **_):
+        contexts = Path(command[command.index("--contexts") + 1])
+        lines = [{"id": "q0", "budget": 500, "chunks_alone": alone, "context": text} for alone, text in ((False, "rye"), (True, "corn"))]
+        write(contexts, lines)
+        return Done
+
+    monkeypatch.setattr(run, "build_tokenizer", lambda _: run_tokenizer())
+    monkeypatch.setattr(run.subprocess, "run", drive)
+    monkeypatch.setattr(run, "model_server", served)
+    (row,) = peers(SMALL | {"systems": ["dgrag"], "sizes": [], "quality": "set", "budgets": [500]}, data, tmp_path)
+    assert [(one["chunks_alone"], one["coverage"]) for one in row["quality"]] == [(False, 0.0), (True, 1.0)]
 
 
 @pytest.mark.slow

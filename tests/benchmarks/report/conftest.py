@@ -21,6 +21,8 @@ PROVENANCE = {
     "dirty": False,
     "started": "2001-02-03T04:05:06+00:00",
     "seconds": 2040.0,
+    "index_seconds_before": 1200.0,
+    "link": {"mbit": 5.0, "delay_ms": 15.0, "required": True},
     "machine": {"cpu": "Abacus", "cores": 2, "memory_gb": 8.0, "python": "3.11.0"},
     "models": {"generator": "standard", "embedder": "minilm"},
     "prompts": {"answer.md": "aabbccddeeff"},
@@ -142,6 +144,9 @@ def journal():
         "subgraphs": 40,
         "summaries": 40,
         "seconds": 61.5,
+        "wall_seconds": 70.0,
+        "reused": True,
+        "resumed": False,
     }
     storage = {"split": "domain", "cloud_bytes": 210_000, "centralised_bytes": 25_000_000, "ratio": 119.0, "what": "cloud: its summaries"}
     return {
@@ -163,6 +168,12 @@ def journal():
             {"system": "lightrag", "step": "index", "size": 100_000, "tokens": 101_962, "own_cpu_s": 5.2, "disk_bytes": 11_900_000},
             {"system": "dgrag", "step": "use", "size": 100_000, "ask_own_cpu_p50_ms": 2.4, "add_own_cpu_s": 0.03},
             {"system": "dgrag", "step": "quality", "set": "hotpotqa", "quality": [{"budget": 1000, "coverage": 0.8}]},
+            {
+                "system": "lightrag",
+                "step": "quality",
+                "set": "hotpotqa",
+                "quality": [{"budget": 1000, "chunks_alone": True, "coverage": 0.7}],
+            },
             {"system": "nano-graphrag", "step": "index", "size": 100_000, "error": "took more than 600 s"},
             {
                 "system": "dgrag",
@@ -174,6 +185,7 @@ def journal():
                 "met": True,
             },
         ],
+        "link": [{"state": "domain-1", "edge": edge, "up": 4_000_000, "down": 9_000} for edge in EDGES],
         "skipped": [{"what": "BERTScore", "why": "the library is <not> there"}],
     }
 

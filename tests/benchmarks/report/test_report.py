@@ -83,13 +83,32 @@ def test_the_papers_figures_stand_beside_ours(sections):
 def test_calls_of_a_peer_are_added_up_and_one_that_failed_is_named(sections):
     tables = {table.name: table for section in sections for table in section.tables}
     assert tables["invented-peers-index"].rows[0][:5] == ("dgrag", 100_000, 101_962, 0.44, 99)
-    assert tables["invented-peers-quality"].rows == (("dgrag", "hotpotqa", 1000, 0.8),)
+    assert tables["invented-peers-quality"].rows == (("dgrag", "hotpotqa", 1000, 0.8), ("lightrag, chunks alone", "hotpotqa", 1000, 0.7))
     assert tables["invented-peers-failed"].rows == (("nano-graphrag", "index", 100_000, "took more than 600 s"),)
+
+
+def test_what_passed_over_a_link_is_counted_and_a_transfer_that_was_timed_is_not_drawn_twice(sections, result):
+    tables = {table.name: table for section in sections for table in section.tables}
+    assert ("domain-1", "harbour", 4_000_000, 9_000) in tables["invented-links"].rows
+    (found,) = [section for section in sections if section.title.startswith("Time by component")]
+    assert "5 Mbit/s with 15 ms each way" in found.text
+    assert "measured with its transfers" in found.text
+    without = result | {"run": {name: value for name, value in result["run"].items() if name != "link"}}
+    (computed,) = [section for section in chapter(without).sections if section.title.startswith("Time by component")]
+    assert "50 Mbit/s, the paper's link: computed, not measured" in computed.text
+    assert computed.figures[0].png != found.figures[0].png
+
+
+def test_an_index_of_an_earlier_run_is_told_and_its_time_stands_beside_the_runs(sections, written):
+    tables = {table.name: table for section in sections for table in section.tables}
+    assert {row[-1] for row in tables["invented-index"].rows} == {"by an earlier run"}
+    html = (written / "out" / "index.html").read_text(encoding="utf-8")
+    assert "took 34 min + 20 min for an index that an earlier run has made" in html
 
 
 def test_headlines_are_the_goals_of_the_run(result):
     found = {row[0]: row[-1] for row in headlines(result).rows}
-    assert found["cloud storage below centralised, split domain"] == "met"
+    assert found["cloud storage below centralised, 40 entities a subgraph, split domain"] == "met"
     assert found["F1: CPU s to index 100k tokens"] == "met"
 
 
