@@ -27,9 +27,10 @@ def test_our_edge_runs_in_our_own_environment(tmp_path):
 
 
 def test_settings_of_the_shell_do_not_reach_a_system_or_its_model_server(monkeypatch, tmp_path):
-    for name in ("DGRAG_EDGE_SAMPLES", "DGRAG_MODEL_EMBEDDER", "DGRAG_MODEL_DIR", "LIGHTRAG_X"):
+    names = {"DGRAG_EDGE_SAMPLES", "DGRAG_MODEL_EMBEDDER", "DGRAG_MODEL_DIR", "LIGHTRAG_X"}
+    for name in names:
         monkeypatch.setenv(name, "x")
-    assert [name for name in environment("dgrag", tmp_path) if name.startswith(("DGRAG_", "LIGHTRAG_"))] == ["DGRAG_MODEL_DIR"]
+    assert names & set(environment("dgrag", tmp_path)) == {"DGRAG_MODEL_DIR"}
 
 
 def test_without_an_index_the_error_says_what_to_do(monkeypatch, tmp_path):

@@ -91,7 +91,7 @@ def test_a_damaged_document_is_parked_and_its_good_chunks_are_still_served(path)
     assert documents(database) == {"pumps.md": ("parked", "damaged"), "plant.md": ("queued", ""), "recall.md": ("queued", "")}
     chunk_ids = [row["chunk_id"] for row in database.rows("SELECT chunk_id FROM chunks")]
     served = DocumentStore(database, SystemClock()).chunks(chunk_ids)
-    assert {chunk.text for chunk, name in served.values() if name == "pumps.md"} == {
+    assert {chunk.text for chunk, name, _ in served.values() if name == "pumps.md"} == {
         "Juniper Ward reported the failure of four infusion pumps in March."
     }
     database.close()
