@@ -192,12 +192,11 @@ async def _relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, the
         with inside(there.namespace):
             far = socket.socket()
         far.setblocking(False)
-        try:
+        with contextlib.ExitStack() as unless_connected:
+            unless_connected.callback(far.close)
             await asyncio.get_running_loop().sock_connect(far, (HOST, there.port))
-        except BaseException:
-            far.close()
-            raise
-        far_reader, far_writer = await asyncio.open_connection(sock=far)
+            far_reader, far_writer = await asyncio.open_connection(sock=far)
+            unless_connected.pop_all()
         lanes = (link.up, link.down) if link else (None, None)
         async with asyncio.TaskGroup() as ways:
             ways.create_task(_pass_on(reader, far_writer, lanes[0]))
