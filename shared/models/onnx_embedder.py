@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -24,18 +25,18 @@ class OnnxEmbedder(LocalEmbedder):
     def load(cls, folder: Path, *, threads: int = 2) -> Self:
         """Load ``model.onnx`` and ``tokenizer.json`` from ``folder``."""
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # other processes share the cores
+        options.intra_op_num_threads = 1  # a text on each core: two cores on one text take half as long again, and a fifth more of both
         session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)
-        return cls("all-MiniLM-L6-v2-int8", partial(_encode, session, tokenizer))
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="encoder")
+        return cls("all-MiniLM-L6-v2-int8", partial(_encode, session, tokenizer, pool))
 
 
-def _encode(session: onnxruntime.InferenceSession, tokenizer: Tokenizer, texts: Sequence[str]) -> FloatArray:
+def _encode(session: onnxruntime.InferenceSession, tokenizer: Tokenizer, pool: ThreadPoolExecutor, texts: Sequence[str]) -> FloatArray:
     """One run a text: without padding there is nothing to mask, and on two cores it is twice as fast as batches of 32."""
-    return np.stack([_mean_state(session, encoding.ids) for encoding in tokenizer.encode_batch(texts)])
+    return np.stack(list(pool.map(partial(_mean_state, session), [encoding.ids for encoding in tokenizer.encode_batch(texts)])))
 
 
 def _mean_state(session: onnxruntime.InferenceSession, token_ids: list[int]) -> FloatArray:

@@ -12,7 +12,7 @@ from shared.index import open_index
 from shared.ports import VectorIndex
 
 Told = dict[str, tuple[str, ...]]  # keys of entities by chunk id
-VECTOR_TEXT_CHARS = 240  # name, and as much of the description as tells what it is; longer texts only cost time
+VECTOR_TEXT_CHARS = 120  # name, and as much of the description as tells what it is; longer texts only cost time
 
 
 @dataclass(frozen=True, slots=True)
