@@ -64,7 +64,7 @@ def test_a_sound_store_has_no_damage(path):
         ("entity_mentions", "UPDATE entity_mentions SET name = 'x'", "index again"),
         ("relation_mentions", "UPDATE relation_mentions SET strength = 7", "index again"),
         ("vectors", "UPDATE vectors SET vector = zeroblob(8) WHERE kind = 'chunk'", "index again"),
-        ("vectors", "UPDATE vectors SET vector = zeroblob(8) WHERE kind = 'entity'", "settle again"),
+        ("vectors", "INSERT INTO vectors VALUES ('entity', 'a', 'h', zeroblob(8), 0)", "settle again"),
         ("subgraphs", "UPDATE subgraphs SET entities = '[]'", "settle again"),
         ("summaries", "UPDATE summaries SET text = 'forged'", "settle again"),
         ("summaries", "UPDATE summaries SET removed = 1", "settle again"),
@@ -113,7 +113,7 @@ def test_a_mention_that_does_not_know_its_chunk_has_all_documents_indexed_again(
 
 
 def test_lost_graph_parts_let_the_next_settle_look_at_everything(path):
-    damage(path, "DELETE FROM changes", "UPDATE vectors SET vector = zeroblob(8) WHERE kind = 'relation'")
+    damage(path, "DELETE FROM changes", "INSERT INTO vectors VALUES ('relation', 'a', 'h', zeroblob(8), 0)")
     database = mended(path)
     keys = database.row("SELECT count(DISTINCT key) FROM entity_mentions")[0]
     assert database.row("SELECT count(*) FROM changes WHERE target = ''")[0] == keys
