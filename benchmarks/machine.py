@@ -18,7 +18,7 @@ CPUINFO = Path("/proc/cpuinfo")
 HASH_CHARS = 12
 PRODUCT = ("edge_node", "cloud_server", "shared", "deploy/cluster")
 # Only reads an index: with other code here the same state answers. What is not named here counts as writing it.
-READ_PATH = ("edge_node/answer", "edge_node/api", "cloud_server/crossedge", "cloud_server/routes")
+READ_PATH = ("edge_node/answer", "edge_node/api", "cloud_server/crossedge", "cloud_server/prompts", "cloud_server/routes")
 ASKING = ("benchmarks",)
 # What is made from rows when they are there, and measurements that are no run's. What is not named here counts as asking.
 AFTERWARDS = (
