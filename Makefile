@@ -36,7 +36,7 @@ check: $(VENV)/.installed ## lint, format, types, import contracts, unsafe code;
 audit: $(VENV)/.installed ## known flaws of what is installed, by PyPI's advisories (needs the network and pip-audit)
 	$(BIN)/python -m pip_audit --requirement constraints.txt --no-deps --disable-pip --strict
 
-bench: install ## the paper's tables (needs the evaluation data; somewhat more than an hour): BENCH=tiny for a minute on data of our own
+bench: install ## the paper's tables (needs the evaluation data; somewhat less than an hour): BENCH=tiny for a minute on data of our own
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]' --constraint constraints.txt
 	$(BIN)/python -m benchmarks run benchmarks/configs/$(BENCH).toml
 	$(BIN)/python -m benchmarks report benchmarks/results/$(BENCH).json
