@@ -15,15 +15,16 @@ from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from edge_node.store.documents import document_id
 from edge_node.strategies.dgrag.strategy import DGRAG
+from edge_node.strategies.indexed import Indexed
 from shared.models.build import build_tokenizer
 from shared.models.settings import ModelSettings
 
 CHUNK_TOKENS, CHUNK_OVERLAP = 1200, 100  # as the other systems that are measured
 
 
-def dgrag_of(node: EdgeNode) -> DGRAG:
+def indexed_of(node: EdgeNode) -> Indexed:
     """The strategy, by its own type."""
-    assert isinstance(node.strategy, DGRAG)
+    assert isinstance(node.strategy, Indexed)
     return node.strategy
 
 
@@ -34,9 +35,11 @@ async def instant_edge(folder: Path, models: Models, **settings: Any) -> AsyncIt
     node = build_node(
         EdgeSettings(**chosen), Parts(InstantGenerator(models), InstantEmbedder(models), build_tokenizer(ModelSettings()), None)
     )
-    strategy = dgrag_of(node)
-    strategy._extractor = InstantExtractor(models)  # the composition root has no place for these two: only benchmarks replace them
-    strategy._keywords = InstantKeywords(models)
+    strategy = indexed_of(node)
+    strategy.knowledge.extractor = InstantExtractor(models)  # the composition root has no place for these two: only benchmarks replace them
+    for method in strategy.methods:
+        if isinstance(method, DGRAG):
+            method.keywords = InstantKeywords(models)
     async with running(node):
         yield node
 

@@ -31,8 +31,8 @@ from edge_node.store.mend import open_store
 from edge_node.store.receipts import ReceiptStore
 from edge_node.store.reembed import check_fingerprint
 from edge_node.store.replies import RememberingGenerator
-from edge_node.strategies import open_strategy
 from edge_node.strategies.base import Tools
+from edge_node.strategies.opening import open_strategy
 from shared.breaker import Breaker
 from shared.clock import SystemClock
 from shared.models.checked_embedder import CheckedEmbedder
@@ -72,8 +72,8 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     policy = PolicyFile(settings.policy_file or settings.state_dir / NAME, database, parts.clock)
     policy.open(named=settings.policy_file is not None)
     sharing = Sharing(policy, documents, graph, Meter(ledger, parts.clock))
-    tools = Tools(edge, documents, graph, embedder, remembering, sharing, settings.index, parts.retries)
-    strategy = open_strategy(settings.strategy, tools, settings)
+    tools = Tools(edge, documents, graph, embedder, remembering, sharing, parts.tokenizer, settings.index, parts.retries)
+    strategy = open_strategy(tools, settings)
     breaker = Breaker(settings.breaker_failures, settings.breaker_s, parts.clock)
     membership = Membership(settings.state_dir, parts.clock)
     client = None
@@ -108,7 +108,7 @@ def _link(
 
 
 def _pace(settings: EdgeSettings) -> Pace:
-    share = settings.extraction_share if settings.strategy == "dgrag" else 0.0
+    share = settings.extraction_share if "dgrag" in settings.methods else 0.0
     return Pace(settings.workers, settings.settle_every, share, settings.gleanings)
 
 

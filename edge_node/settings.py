@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from edge_node.strategies.mixing import parsed_mix
 from shared.wire import EDGE_ID_PATTERN, HEARTBEAT_S
 
 MAX_SAMPLES = 8  # a llama.cpp server draws at most as many samples in one request as it has slots; ours has eight
@@ -29,6 +30,8 @@ def channels_of(value: object) -> object:
 
 
 Channels = Annotated[frozenset[Channel], NoDecode, BeforeValidator(channels_of)]
+MethodName = Literal["dgrag", "naive"]
+Mix = Annotated[dict[MethodName, float], NoDecode, BeforeValidator(lambda value: parsed_mix(value) if isinstance(value, str) else value)]
 
 
 class EdgeSettings(BaseSettings):
@@ -64,7 +67,8 @@ class EdgeSettings(BaseSettings):
     policy_file: Path | None = None  # None: policy.toml in state_dir
 
     # write path: DGRAG §III-B
-    strategy: Literal["dgrag", "naive"] = "dgrag"
+    strategy: Literal[MethodName, "mix"] = "dgrag"
+    mix: Mix = {"dgrag": 0.5, "naive": 0.5}  # of the strategy mix: methods, each with its share of a question's budget; "a=0.5,b=0.5"
     index: Literal["numpy", "faiss", "nano"] = "numpy"
     chunk_tokens: Annotated[int, Field(ge=16, le=8192)] = 200  # a chunk fits the embedder's 256-token window whole
     chunk_overlap: Annotated[int, Field(ge=0, le=4096)] = 30
@@ -99,3 +103,8 @@ class EdgeSettings(BaseSettings):
     min_similarity: Share = 0.5  # ⑤ 2: mean of cosine, Jaccard and semantic consistency; 0: the answers are not compared
     answer_deadline_s: Annotated[float, Field(gt=0)] = 180.0  # whole question, escalation included
     cloud_deadline_s: Annotated[float, Field(gt=0)] = 150.0  # ⑥ at most this of it waits for the cloud
+
+    @property
+    def methods(self) -> dict[MethodName, float]:
+        """The methods of the strategy, each with its share of a question's budget."""
+        return self.mix if self.strategy == "mix" else {self.strategy: 1.0}

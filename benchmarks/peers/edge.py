@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from benchmarks.instant_edge import CHUNK_OVERLAP, CHUNK_TOKENS, add, dgrag_of, running
+from benchmarks.instant_edge import CHUNK_OVERLAP, CHUNK_TOKENS, add, indexed_of, running
 from benchmarks.peers.wire import Wire
 from benchmarks.stand_ins import DIMENSIONS, Said, chunk_entities, chunk_relations
 from edge_node.build import Parts, build_node
@@ -49,9 +49,9 @@ class Adapter:
         settings = EdgeSettings(state_dir=folder, chunk_tokens=CHUNK_TOKENS, chunk_overlap=CHUNK_OVERLAP, keywords="model", **chosen)
         parts = Parts(WireGenerator(self._wire), WireEmbedder(self._wire), build_tokenizer(ModelSettings()), None)
         self._node = build_node(settings, parts)
-        strategy, tagger = dgrag_of(self._node), self._tagger()
+        strategy, tagger = indexed_of(self._node), self._tagger()
         model = ModelExtractor(RememberingGenerator(parts.generator, self._node.documents.database, parts.clock), tagger)
-        strategy._extractor = Extractor(tagger, model, settings.extraction_share, parts.retries)  # only benchmarks replace it
+        strategy.knowledge.extractor = Extractor(tagger, model, settings.extraction_share, parts.retries)  # only benchmarks replace it
         await self._open.enter_async_context(running(self._node))
 
     async def add(self, documents: Sequence[tuple[str, str]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from edge_node.graph.aliases import EntityName
@@ -53,11 +53,12 @@ class MentionStore:
         relations: Iterable[RelationMention],
         definitions: Iterable[Definition],
         rows: VectorRows,
+        also: Sequence[Callable[[sqlite3.Connection], None]] = (),
     ) -> tuple[ChunkId, ...]:
         """Commit all chunks of their documents, their mentions and their vectors in one transaction, in place of any former ones.
 
-        Repeating it changes nothing. Returns the chunks of the versions that these documents replace. Raises NotFound when
-        their document was removed meanwhile.
+        ``also`` writes what else belongs to these chunks. Repeating it changes nothing. Returns the chunks of the versions that these
+        documents replace. Raises NotFound when their document was removed meanwhile.
         """
         replaced: list[ChunkId] = []
         with self._database.write() as tx:
@@ -71,6 +72,8 @@ class MentionStore:
             tx.executemany("INSERT INTO relation_mentions VALUES (?, ?, ?, ?, ?, ?, ?)", map(_relation_values, relations))
             tx.executemany("INSERT INTO definitions VALUES (?, ?, ?, ?)", map(_definition_values, definitions))
             insert_vectors(tx, "chunk", rows)
+            for write in also:
+                write(tx)
         return tuple(replaced)
 
     def entities(self, keys: Collection[str] | None = None) -> Iterator[EntityMention]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
+from typing import Protocol
 
 import numpy as np
 
@@ -23,6 +25,16 @@ EMBED_BATCH = 8  # a question waits for one batch at most: 0.3 s on two cores, a
 def text_hash(text: str) -> str:
     """Identity of an embedded text."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Draft(Protocol):
+    """What a strategy derives from chunks that are about to be committed."""
+
+    def write(self, tx: sqlite3.Connection) -> None:
+        """Write it, in the transaction that writes the chunks."""
+
+    def show(self, replaced: Sequence[ChunkId]) -> None:
+        """Let searches find it, in place of what was derived from ``replaced``: the chunks are committed."""
 
 
 def top_allowed(index: VectorIndex, vector: FloatArray, k: int, allowed: Callable[[str], bool]) -> list[tuple[str, float]]:
@@ -77,18 +89,21 @@ class Passages:
         relations: Iterable[RelationMention],
         definitions: Iterable[Definition],
         rows: VectorRows,
+        drafts: Sequence[Draft] = (),
     ) -> None:
         """Commit chunks with what they say, and show them to searches in place of what they replace. Raises as ``save_chunks``.
 
         Both in one call and under one lock: a search never misses what is committed, nor finds what was removed meanwhile.
         """
         with self._lock:
-            replaced = self._graph.mentions.save_chunks(chunks, entities, relations, definitions, rows)
+            replaced = self._graph.mentions.save_chunks(chunks, entities, relations, definitions, rows, also=[one.write for one in drafts])
             self._index.drop(replaced)
             self._index.put(rows.keys, rows.vectors)
             if self._words is not None:
                 self._words.drop(replaced)
                 self._words.put(self._documents.texts(rows.keys))
+            for draft in drafts:
+                draft.show(replaced)
 
     def drop(self, chunk_ids: Sequence[ChunkId]) -> None:
         """Hide removed chunks from searches."""

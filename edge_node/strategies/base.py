@@ -10,7 +10,7 @@ from edge_node.policy.sharing import Sharing
 from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import GraphStore
 from edge_node.store.replies import RememberingGenerator
-from shared.ports import Embedder
+from shared.ports import Embedder, Tokenizer
 from shared.records import Chunk, ChunkId, DocumentId, EdgeId, Evidence
 from shared.retry_budget import RetryBudget
 
@@ -63,6 +63,18 @@ class Progress(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Needs:
+    """What the common write path must keep for a method; chunks and their vectors are always there."""
+
+    words: bool = False  # an index of the chunks' words
+    mentions: bool = False  # spaCy reads every chunk, and the model its share
+    graph: bool = False  # mentions merged, embedded, partitioned and summarised for the cloud
+
+    def __or__(self, other: Needs) -> Needs:
+        return Needs(self.words or other.words, self.mentions or other.mentions, self.graph or other.graph)
+
+
+@dataclass(frozen=True, slots=True)
 class Tools:
     """What a strategy may use."""
 
@@ -72,6 +84,7 @@ class Tools:
     embedder: Embedder
     generator: RememberingGenerator
     sharing: Sharing
+    tokenizer: Tokenizer
     index: str = field(default="nano")  # name of the vector index
     retries: RetryBudget = field(default_factory=RetryBudget)
 

@@ -8,10 +8,10 @@ from edge_node.settings import EdgeSettings
 from edge_node.store.database import Database
 from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import GraphStore
-from edge_node.strategies import STRATEGIES, open_strategy
 from edge_node.strategies.base import Tools
+from edge_node.strategies.opening import METHODS, open_strategy
 from shared.clock import SystemClock
-from shared.models.fake import HashEmbedder, ScriptedGenerator
+from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from shared.records import Chunk
 from tests.support.sharing import sharing_of
 
@@ -30,8 +30,8 @@ class Bench:
         self.documents = DocumentStore(self.database, SystemClock())
         self.graph = GraphStore(self.database)
         generator, sharing = ScriptedGenerator(lambda prompt: ""), sharing_of(self.documents, self.graph)
-        tools = Tools("ward", self.documents, self.graph, HashEmbedder(), generator, sharing, "numpy")
-        self.strategy = open_strategy(name, tools, EdgeSettings(strategy=name, state_dir=folder))
+        tools = Tools("ward", self.documents, self.graph, HashEmbedder(), generator, sharing, WordTokenizer(), "numpy")
+        self.strategy = open_strategy(tools, EdgeSettings(strategy=name, state_dir=folder))
 
     async def add(self, name):
         text = TEXTS[name]
@@ -67,7 +67,7 @@ async def bench(folder, name):
         opened.database.close()
 
 
-@pytest.fixture(params=sorted(STRATEGIES))
+@pytest.fixture(params=[*sorted(METHODS), "mix"])
 def name(request):
     return request.param
 

@@ -14,8 +14,9 @@ from edge_node.link.cloud_client import CloudClient
 from edge_node.link.sync import LinkState, Sync
 from edge_node.policy.dry_run import next_sync
 from edge_node.policy.file import NAME
+from edge_node.settings import EdgeSettings
 from edge_node.store.ledger import Ledger
-from edge_node.strategies.naive.strategy import Naive
+from edge_node.strategies.opening import open_strategy
 from shared.breaker import Breaker
 from shared.clock import SystemClock
 from shared.errors import InputError
@@ -77,7 +78,7 @@ class Site:
     @contextlib.asynccontextmanager
     async def opened(cls, folder, *, naive=False, **settings):
         async with Bench.opened(folder, subgraph_entities=6, **settings) as bench:
-            strategy = Naive(bench.tools) if naive else bench.strategy
+            strategy = open_strategy(bench.tools, EdgeSettings(strategy="naive", state_dir=folder)) if naive else bench.strategy
             yield cls(bench, strategy)
 
     def obey(self, text):

@@ -12,9 +12,9 @@ from edge_node.store.graph import GraphStore
 from edge_node.store.mentions import Definition
 from edge_node.store.replies import RememberingGenerator
 from edge_node.strategies.base import Tools, silent
-from edge_node.strategies.dgrag.strategy import DGRAG, Options
+from edge_node.strategies.opening import open_strategy
 from shared.clock import SystemClock
-from shared.models.fake import HashEmbedder, ScriptedGenerator
+from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from shared.records import Chunk, EntityMention, RelationMention
 from tests.support.sharing import sharing_of
 
@@ -56,11 +56,17 @@ class Bench:
         self.told = Told()
         remembering = RememberingGenerator(self.model, self.database, SystemClock())
         self.tools = Tools(
-            "ward", self.documents, self.graph, embedder or HashEmbedder(), remembering, sharing_of(self.documents, self.graph), "numpy"
+            "ward",
+            self.documents,
+            self.graph,
+            embedder or HashEmbedder(),
+            remembering,
+            sharing_of(self.documents, self.graph),
+            WordTokenizer(),
+            "numpy",
         )
         knobs = EdgeSettings(**({"state_dir": folder, "subgraph_entities": 2} | settings))
-        options = Options(**{name: getattr(knobs, name) for name in Options.__dataclass_fields__})
-        self.strategy = DGRAG(self.tools, options, self.told)
+        self.strategy = open_strategy(self.tools, knobs, self.told)
         self.ids = {}
 
     @classmethod
@@ -95,29 +101,29 @@ class Bench:
         return await self.strategy.refine(silent)
 
     def graph_now(self):
-        return self.strategy._settler.view.graph
+        return self.strategy.knowledge.settler.view.graph
 
     def parts_now(self):
-        return self.strategy._settler.placer.parts
+        return self.strategy.knowledge.settler.placer.parts
 
     def adjacency_now(self):
-        return self.strategy._settler.view.adjacency
+        return self.strategy.knowledge.settler.view.adjacency
 
     def texts(self):
         return {summary.text for summary in self.graph.summaries()}
 
     def fingerprint(self):
         """The graph, and which chunks and vectors there are; all of it as the store has it and as questions see it."""
-        view, parts = self.strategy._settler.view, self.parts_now()
+        view, parts = self.strategy.knowledge.settler.view, self.parts_now()
         rows = {}
-        for kind, index in (("chunk", self.strategy._passages._index), ("entity", view.entities), ("relation", view.relations)):
+        for kind, index in (("chunk", self.strategy.knowledge.passages._index), ("entity", view.entities), ("relation", view.relations)):
             found = self.graph.vectors.load(kind, self.tools.embedder.dimensions)
             rows[kind] = sorted(zip(found.keys, found.text_hashes, found.vectors.tolist(), strict=True))
             assert len(index) == len(found.keys)
             for key, vector in zip(found.keys, found.vectors, strict=True):
                 assert index.scores(vector, [key])[0] == pytest.approx(1.0, abs=1e-5), f"the {kind} index has another vector of {key}"
         assert parts.members == self.graph.subgraphs()
-        assert self.strategy._settler._resolver.canonical == {pair.key: pair.canonical for pair in self.graph.aliases()}
+        assert self.strategy.knowledge.settler._resolver.canonical == {pair.key: pair.canonical for pair in self.graph.aliases()}
         return sorted(view.graph.entities.items()), sorted(view.graph.relations.items()), rows
 
     def everything_stored(self):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from heapq import nsmallest
 
 from edge_node.graph.knowledge_graph import Adjacency, Graph
-from shared.records import ChunkId, DocumentId, Entity, Relation, document_of
 
 NEIGHBOURS = 5  # one-hop relations per hit entity, strongest first
 
@@ -26,25 +25,6 @@ class Hits:
 
     entities: tuple[tuple[str, float], ...]
     relations: tuple[tuple[tuple[str, str], float], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What a question may see where some documents are withheld from who asks."""
-
-    withheld: frozenset[DocumentId]
-
-    def some(self, item: Entity | Relation | None) -> bool:
-        """Whether a document that is not withheld tells of it. What is gone from the graph counts, as its index follows soon."""
-        return item is None or not self.withheld or any(document_of(chunk_id) not in self.withheld for chunk_id in item.chunk_ids)
-
-    def visible(self, chunk_ids: Sequence[ChunkId]) -> Sequence[ChunkId]:
-        """Those of documents that are not withheld."""
-        return [chunk_id for chunk_id in chunk_ids if document_of(chunk_id) not in self.withheld] if self.withheld else chunk_ids
-
-    def chunks(self, support: Mapping[str, float]) -> dict[str, float]:
-        """Without the chunks of the withheld documents."""
-        return {chunk_id: score for chunk_id, score in support.items() if document_of(chunk_id) not in self.withheld}
 
 
 def pair(source: str, target: str) -> tuple[str, str]:
@@ -94,15 +74,3 @@ def chunk_support(hits: Hits, near: Iterable[tuple[tuple[str, str], float]], gra
 def rank_by(scores: Mapping[str, float], k: int) -> list[str]:
     """The k keys of highest score, ties by name."""
     return nsmallest(k, scores, key=lambda key: (-scores[key], key))
-
-
-def fact_lines(relations: Iterable[tuple[str, str]], graph: Graph, *, skip_chunks: frozenset[str]) -> list[str]:
-    """One line a relation, "A - keywords - B", left out where a shown passage already carries it."""
-    lines = []
-    for edge in relations:
-        relation = graph.relations.get(edge)
-        if relation is None or not skip_chunks.isdisjoint(relation.chunk_ids):
-            continue
-        source, target = graph.entities[relation.source].name, graph.entities[relation.target].name
-        lines.append(f"{source} - {', '.join(relation.keywords[:3]) or 'related to'} - {target}")
-    return lines

@@ -6,13 +6,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from edge_node.graph.knowledge_graph import Pair
+from edge_node.graph.linking import has_names, named_in
+from edge_node.graph.ranking import blended, relevance
+from edge_node.graph.walk import walk
+from edge_node.knowledge.shown import Shown
+from edge_node.knowledge.view import View, pair_of
 from edge_node.settings import Channel
 from edge_node.store.passages import Passages, top_allowed
-from edge_node.strategies.dgrag.dual_level import Hits, Shown, chunk_support, neighbours, rank_by
-from edge_node.strategies.dgrag.linking import has_names, named_in
-from edge_node.strategies.dgrag.ranking import blended, relevance
-from edge_node.strategies.dgrag.view import View, pair_of
-from edge_node.strategies.dgrag.walk import walk
+from edge_node.strategies.dgrag.dual_level import Hits, chunk_support, neighbours, rank_by
 from shared.ports import FloatArray
 
 START_CHUNKS = 20  # the most relevant ones, where the walk starts too …
@@ -22,7 +23,7 @@ LOOKED_AT = 64  # chunks of a named entity, to see whether it is what the questi
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Sought:
     """A question with its vector (d,), and those of its low-level and high-level keywords, for the channels that need them."""
 
     question: str
@@ -45,20 +46,20 @@ class Search:
 
     view: View
     passages: Passages
-    asked: Asked
+    sought: Sought
     shown: Shown
     channels: Collection[Channel]
     top_k: int
 
     def run(self) -> Found:
         """The ``top_k`` best chunks by nearness, words and graph, and the relations of what the question names."""
-        words = self.passages.matches(self.asked.question, self.shown.withheld) if "lexical" in self.channels else None
-        near = [key for key, _ in self.passages.top(self.asked.whole, max(self.top_k, START_CHUNKS), self.shown.withheld)]
+        words = self.passages.matches(self.sought.question, self.shown.withheld) if "lexical" in self.channels else None
+        near = [key for key, _ in self.passages.top(self.sought.whole, max(self.top_k, START_CHUNKS), self.shown.withheld)]
         shared = [key for key, _ in words.top(max(self.top_k, START_CHUNKS))] if words else []
         pool = dict.fromkeys([*near, *shared])
 
         def judged(more: Iterable[str]) -> tuple[dict[str, float], dict[str, float]]:
-            cosines = self.passages.scores(self.asked.whole, list(pool | dict.fromkeys(more)))
+            cosines = self.passages.scores(self.sought.whole, list(pool | dict.fromkeys(more)))
             return cosines, relevance(cosines, {key: words.of(key) for key in cosines} if words else {})
 
         hits = self._hits()
@@ -78,7 +79,7 @@ class Search:
     def _hits(self) -> Hits:
         """Dual level: entities nearest the low-level keywords, relations nearest the high-level ones."""
         entities, relations = self.view.graph.entities, self.view.graph.relations
-        low, high = self.asked.low, self.asked.high
+        low, high = self.sought.low, self.sought.high
         near = top_allowed(self.view.entities, low, self.top_k, lambda key: self.shown.some(entities.get(key))) if low is not None else []
         told = (
             top_allowed(self.view.relations, high, self.top_k, lambda key: self.shown.some(relations.get(pair_of(key))))
@@ -89,8 +90,8 @@ class Search:
 
     def _named(self) -> dict[str, float]:
         """The entities that the question names; 1 for a name, less for a common word. In a question without capitals, the graph knows."""
-        written = has_names(self.asked.question)
-        named = named_in(self.asked.question, self._find)
+        written = has_names(self.sought.question)
+        named = named_in(self.sought.question, self._find)
         entities = self.view.graph.entities
         return {key: 1.0 if (is_name if written else not entities[key].name.islower()) else COMMON for key, is_name in named.items()}
 

@@ -12,11 +12,11 @@ from shared.clock import SystemClock
 LIFE = """
 import asyncio, os, sys
 from pathlib import Path
-from edge_node.strategies.naive.strategy import Naive
+from edge_node.strategies.indexed import Indexed
 from tests.support.running_edge import running_edge
 
 folder, first = Path(sys.argv[1]), sys.argv[2] == "first"
-add, begun, both = Naive.add, [], asyncio.Event()
+add, begun, both = Indexed.add, [], asyncio.Event()
 
 async def deadly(self, chunks, progress):
     begun.append(chunks)
@@ -36,7 +36,7 @@ async def life():
             await edge.http.post("/v1/documents", json={"name": text, "text": text})
         await edge.settled()
 
-Naive.add = deadly
+Indexed.add = deadly
 asyncio.run(life())
 """
 

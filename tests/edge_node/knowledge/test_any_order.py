@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge_node.graph.repair import modularity
+from edge_node.knowledge.settle import Settler
 from edge_node.store.mentions import MentionStore
-from edge_node.strategies.dgrag.settle import Settler
 from shared.errors import DiskFull, ModelUnavailable
 from shared.models.fake import HashEmbedder
 from tests.support.hash_model import reply
@@ -114,7 +114,7 @@ def outcome(bench):
     assert max(map(len, parts.members.values()), default=0) <= 3
     assert bench.graph.summary_ids() == set(parts.members) == set(bench.graph.subgraphs())
     assert [*unlike_the_store(bench.strategy)] == []
-    assert "model" not in bench.strategy._options.summaries or [*misjudged_parts(bench.strategy)] == []
+    assert "model" not in bench.strategy.knowledge.settler._options.summaries or [*misjudged_parts(bench.strategy)] == []
     fingerprint = bench.fingerprint() if graph.entities else ([], [])
     return fingerprint, modularity(bench.adjacency_now(), parts.home), {row["key"]: row["canonical"] for row in aliases(bench)}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edge_node.strategies.dgrag.ranking import blended, relevance
+from edge_node.graph.ranking import blended, relevance
 
 
 def test_words_weigh_half_of_nearness():

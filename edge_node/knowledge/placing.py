@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from edge_node.graph.knowledge_graph import Graph
 from edge_node.graph.partition import Home, Method, partition
 from edge_node.graph.repair import Parts, PartsChange, applied, repair, replace_all, worth_replacing
+from edge_node.knowledge.merging import Merged
+from edge_node.knowledge.view import View
 from edge_node.store.graph import GraphStore
-from edge_node.strategies.dgrag.merging import Merged
-from edge_node.strategies.dgrag.view import View
 from shared.records import Subgraph
 
 DRIFT_CHECK = 0.03  # share of the graph that changes between two looks at what a full partition would be worth

@@ -1,6 +1,6 @@
 """Entities that a question names."""
 
-from edge_node.strategies.dgrag.linking import has_names, named_in
+from edge_node.graph.linking import has_names, named_in
 
 KNOWN = {"orrin mill", "mill", "film", "vale house orrin", "1984", "who", "orrin mill and sons of the long valley road in upper"}
 

@@ -10,8 +10,8 @@ from functools import partial
 
 from edge_node.graph.aliases import AliasPair, EntityName, find_aliases
 from edge_node.graph.spellings import SpellingIndex, alike_pairs
+from edge_node.knowledge.embedding import embed_texts
 from edge_node.store.mentions import MentionStore
-from edge_node.strategies.dgrag.embedding import embed_texts
 from shared.ports import Embedder, FloatArray
 
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from edge_node.graph.knowledge_graph import Graph, describe
 from edge_node.graph.model_summaries import Written, model_description, model_summary
 from edge_node.graph.summaries import extractive_summary
+from edge_node.knowledge.merging import descriptions_hash
+from edge_node.knowledge.settle import Settler
+from edge_node.knowledge.telling import facts_of, summary_hash
 from edge_node.store.graph import StoredSummary
 from edge_node.store.replies import RememberingGenerator
 from edge_node.strategies.base import Cost, Progress, Tools
-from edge_node.strategies.dgrag.merging import descriptions_hash
-from edge_node.strategies.dgrag.settle import Settler
-from edge_node.strategies.dgrag.telling import facts_of, summary_hash
 from shared.errors import ModelReplyError
 from shared.ports import Prompt, Reply
 from shared.records import Summary, SummaryId

@@ -3,11 +3,10 @@ import threading
 
 import pytest
 
+from edge_node.knowledge import view as view_module
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.base import silent
-from edge_node.strategies.dgrag import view as view_module
-from edge_node.strategies.dgrag.strategy import DGRAG
-from edge_node.strategies.naive.strategy import Naive
+from edge_node.strategies.opening import open_strategy
 from shared.errors import DiskFull, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.index import open_index
 from shared.models.fake import HashEmbedder
@@ -332,7 +331,7 @@ async def test_a_strategy_without_a_graph_forgets_that_of_another(tmp_path):
         await bench.add("1.md", ("Ward", "Zanzibar"), related=[("Ward", "Zanzibar")])
         await bench.settle()
         version = bench.graph.version()
-        naive = Naive(bench.tools)
+        naive = open_strategy(bench.tools, EdgeSettings(strategy="naive", state_dir=tmp_path))
         await naive.open()
         await naive.settle(silent)
         await bench.remove("1.md")
@@ -370,7 +369,7 @@ async def test_indexes_are_built_and_searched_beside_the_event_loop(bench, monke
 
     monkeypatch.setattr(view_module, "open_index", opened)
     await bench.add("1.md", ("Ward", "Pump"), related=[("Ward", "Pump")])
-    dgrag = DGRAG.from_settings(bench.tools, EdgeSettings(state_dir=bench.database.path.parent))
+    dgrag = open_strategy(bench.tools, EdgeSettings(state_dir=bench.database.path.parent))
     await dgrag.open()
     assert (await dgrag.retrieve("Which pump?", budget_tokens=99, top_k=5)).evidence
     assert threads

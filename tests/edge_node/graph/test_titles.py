@@ -1,6 +1,6 @@
 """A document's title as an entity of its passages."""
 
-from edge_node.strategies.dgrag.titles import title_mentions
+from edge_node.graph.titles import title_mentions
 from shared.records import Chunk, EntityMention
 
 

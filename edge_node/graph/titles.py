@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from edge_node.graph.knowledge_graph import TITLE
+from edge_node.graph.linking import LONGEST
 from edge_node.graph.names import MAX_WORDS, is_noise, normalise
 from edge_node.graph.nlp import shortened
-from edge_node.strategies.dgrag.linking import LONGEST
 from shared.records import Chunk, EntityMention
 from shared.sentences import sentences
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from edge_node.graph.knowledge_graph import Graph, Pair, merge, merge_entities, merge_relations, needs_summary
+from edge_node.knowledge.resolve import Resolved, Resolver
 from edge_node.store.graph import GraphStore
 from edge_node.store.mentions import Changes
 from edge_node.store.passages import text_hash
-from edge_node.strategies.dgrag.resolve import Resolved, Resolver
 from shared.records import Entity, EntityMention, Relation
 
 

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from edge_node.graph.knowledge_graph import Graph, merge_entities, merge_relations
 from edge_node.graph.spellings import alike_pairs
 from edge_node.graph.summaries import part_of
+from edge_node.knowledge.view import View
 from edge_node.policy.release import MergedAgain, SummaryRelease, released
 from edge_node.store.mentions import MentionStore
-from edge_node.strategies.dgrag.view import View
 from shared.records import document_of
 
 

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from edge_node.graph.knowledge_graph import Graph, changed_graph, difference
+from edge_node.knowledge.embedding import embed_texts
+from edge_node.knowledge.merging import Merged, Merger
+from edge_node.knowledge.placing import Placed, Placer
+from edge_node.knowledge.releasing import released_parts
+from edge_node.knowledge.resolve import Resolved, Resolver
+from edge_node.knowledge.telling import SummaryForm, Told, disobeying, fact_numbers, tell
+from edge_node.knowledge.view import View, changed_told, entity_text, pair_of, relation_key, relation_text
 from edge_node.policy.release import SummaryRelease
 from edge_node.store.graph import OBEYS, Settlement
 from edge_node.store.mentions import Changes
 from edge_node.store.passages import text_hash
 from edge_node.store.vectors import VectorKind, VectorRows
 from edge_node.strategies.base import Progress, Tools
-from edge_node.strategies.dgrag.embedding import embed_texts
-from edge_node.strategies.dgrag.merging import Merged, Merger
-from edge_node.strategies.dgrag.placing import Placed, Placer
-from edge_node.strategies.dgrag.releasing import released_parts
-from edge_node.strategies.dgrag.resolve import Resolved, Resolver
-from edge_node.strategies.dgrag.telling import SummaryForm, Told, disobeying, fact_numbers, tell
-from edge_node.strategies.dgrag.view import View, changed_told, entity_text, pair_of, relation_key, relation_text
 
 SUMMARISED_BY = "summarised_by"  # key in meta
 

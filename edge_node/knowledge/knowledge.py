@@ -1,0 +1,135 @@
+"""① The write path of every strategy: chunks read, embedded and committed at once; the graph merged from them, where one is needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Self
+
+from edge_node.graph.extractor import Extracted, Extractor, Extracts
+from edge_node.graph.model_extraction import ModelExtractor
+from edge_node.graph.nlp import SpacyExtractor
+from edge_node.graph.titles import title_mentions
+from edge_node.knowledge.refine import Limits, Refiner
+from edge_node.knowledge.settle import SettleOptions, Settler
+from edge_node.knowledge.view import View
+from edge_node.store.lexical import LexicalIndex
+from edge_node.store.passages import Draft, Passages
+from edge_node.store.vectors import VectorRows
+from edge_node.strategies.base import Added, Cost, Needs, Progress, Tools
+from shared.records import Chunk, ChunkId, EntityMention
+
+if TYPE_CHECKING:
+    from edge_node.settings import EdgeSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The knobs of the write path; see EdgeSettings."""
+
+    extraction_share: float
+    extraction_form: Literal["lines", "json"]
+    gleanings: int
+    model_deadline_s: float
+    descriptions: Literal["joined", "model"]
+    description_chars: int
+    subgraph_entities: int
+    leiden: Literal["igraph", "leidenalg"]
+    seed: int
+    summaries: Literal["extractive", "model"]
+    summary_staleness: float
+
+    @classmethod
+    def of(cls, settings: EdgeSettings) -> Self:
+        """Those of an edge's settings."""
+        return cls(**{name: getattr(settings, name) for name in cls.__dataclass_fields__})
+
+
+class Knowledge:
+    """Chunks and, as far as ``needs`` says, words, mentions, graph and told summaries. ``extractor`` takes the place of spaCy and model."""
+
+    def __init__(self, tools: Tools, options: Options, needs: Needs, extractor: Extracts | None = None) -> None:
+        self._tools = tools
+        self.needs = needs
+        self.tagger = SpacyExtractor()
+        words = LexicalIndex() if needs.words else None
+        self.passages = Passages(tools.edge, tools.documents, tools.graph, tools.embedder, tools.index, words)
+        model = ModelExtractor(
+            tools.generator, self.tagger, form=options.extraction_form, gleanings=options.gleanings, deadline_s=options.model_deadline_s
+        )
+        self.extractor = extractor or Extractor(self.tagger, model, options.extraction_share, tools.retries)
+        self.settler = Settler(tools, SettleOptions(**{name: getattr(options, name) for name in SettleOptions.__dataclass_fields__}))
+        self._refiner = Refiner(
+            tools, self.settler, Limits(options.summaries == "model", options.description_chars, options.model_deadline_s)
+        )
+
+    @property
+    def view(self) -> View:
+        """What questions see of the graph at this moment; empty where no graph is needed."""
+        return self.settler.view
+
+    async def open(self) -> None:
+        """Load models and caches; what a stop left between two steps is made good by the next settle."""
+        if self.needs.mentions:
+            await self.extractor.load()
+        await asyncio.to_thread(self.passages.load)
+        if self.needs.graph:
+            await self.settler.open()
+            await self._refiner.count()
+
+    # ------------------------------------------------------------ documents
+
+    async def read(self, chunks: Sequence[Chunk], progress: Progress) -> Extracted:
+        """① What the chunks of a document say of entities and relations, its title included. Raises NotFound where it was removed since."""
+        if not self.needs.mentions:
+            return Extracted((), (), ())
+        progress("extract", 0, len(chunks))
+        found = await self.extractor.extract(chunks, progress)
+        titled = await asyncio.to_thread(self._titled, chunks, found.entities)
+        return Extracted((*found.entities, *titled), found.relations, found.definitions, found.cost, found.shortfalls)
+
+    async def save(self, chunks: Sequence[Chunk], found: Extracted, rows: VectorRows, drafts: Sequence[Draft], progress: Progress) -> Added:
+        """Commit all of it at once, in place of the document's former version. Raises as ``Passages.save``."""
+        await asyncio.to_thread(self.passages.save, chunks, found.entities, found.relations, found.definitions, rows, drafts)
+        progress("embed", len(chunks), len(chunks))
+        return Added(found.cost, found.shortfalls)
+
+    def _titled(self, chunks: Sequence[Chunk], said: Sequence[EntityMention]) -> list[EntityMention]:
+        return list(title_mentions(chunks, self._tools.documents.get(chunks[0].document_id)["title"], said)) if chunks else []
+
+    async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Hide chunks from search at once; the graph follows with ``settle``."""
+        await asyncio.to_thread(self.passages.drop, chunk_ids)
+
+    # ------------------------------------------------------------ what is derived
+
+    async def settle(self, progress: Progress) -> None:
+        """①② Merge what changed, embed it, place it in the partition, summarise it plainly; then show it to questions.
+
+        Without a need of a graph, what another strategy derived in this store is forgotten, as nobody keeps it up to date.
+        """
+        if not self.needs.graph:
+            await asyncio.to_thread(self._tools.graph.drop_derived)
+            progress("settle", 1, 1)
+            return
+        await self.settler.settle(progress)
+        await self._refiner.count()
+
+    async def refine(self, progress: Progress) -> Cost:
+        """② Let the model write summaries and long descriptions, a few. Raises ModelError."""
+        return await self._refiner.refine(progress) if self.needs.graph else Cost()
+
+    @property
+    def stale(self) -> int:
+        """Summaries and descriptions that the model should write."""
+        return self._refiner.stale
+
+    def counts(self) -> dict[str, int]:
+        """What was built."""
+        return {
+            "entities": len(self.view.graph.entities),
+            "relations": len(self.view.graph.relations),
+            "subgraphs": len(self.settler.placer.parts.members),
+            "summaries": len(self._tools.graph.summary_ids()),
+        }

@@ -1,0 +1,1 @@
+"""EraRAG: passages grouped by stored hyperplanes, a summary a group, layer upon layer, for a corpus that grows."""

@@ -1,0 +1,110 @@
+"""How a layer's items are cut into segments of bounded size (EraRAG §III-C, Alg. 1 l. 7-11, Alg. 3 l. 3-8).
+
+The cut is a function of the items that are there and of nothing else: not of the order in which they came, nor of what was removed.
+So the paper's static build and its insertion are one piece of code, and what an insertion touches is what differs.
+It is local too: one item changes at most 2 + (s_max + 1) // s_min of the groups that ``merged`` makes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from edge_node.strategies.erarag.planes import POSITION_BITS, IntArray, Positions
+
+_ALL = np.uint64(2**POSITION_BITS - 1)
+_ONE = np.uint64(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """S_min and S_max of the paper: how many items a segment holds. A layer of fewer than s_min items is one segment.
+
+    Raises ValueError unless 2 <= s_min and 2 * s_min - 1 <= s_max: what is too large must fall into two that are large enough.
+    """
+
+    s_min: int
+    s_max: int
+
+    def __post_init__(self) -> None:
+        if self.s_min < 2 or self.s_max < 2 * self.s_min - 1:
+            raise ValueError(f"segments of {self.s_min} to {self.s_max} items cannot be; take 2 <= s_min and s_max >= 2 * s_min - 1")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buckets:
+    """Buckets in order: ``starts`` (m,), first rows; ``below`` (m,), the bits of a position that a bucket's prefix leaves open."""
+
+    starts: IntArray
+    below: Positions
+
+
+def segments(positions: Positions, bounds: Bounds) -> IntArray:
+    """Return the first row of each segment of the ascending positions (n,); a segment ends where the next begins.
+
+    >>> segments(np.array([0, 0, 1, 3, 6, 7, 7], dtype=np.uint64) << np.uint64(61), Bounds(2, 3))
+    array([0, 2, 4])
+    """
+    n = len(positions)
+    if n <= bounds.s_max:
+        return np.zeros(min(n, 1), dtype=np.int64)
+    return cut(merged(buckets(positions, bounds.s_max), positions, bounds.s_min), n, bounds.s_max)
+
+
+def buckets(positions: Positions, s_max: int) -> Buckets:
+    """Split by one more hyperplane whatever holds more than ``s_max`` items (Alg. 1 l. 8, Alg. 3 l. 5); positions (n,), n > s_max.
+
+    A bucket is the shortest prefix, in bits, that at most s_max items share; what shares all bits stays together whatever its size.
+    A prefix is too full where the two ends of some s_max + 1 neighbours have it in common. So an item's bucket is one bit longer than
+    the longest prefix that the ends of any such row of neighbours around it have in common; which is where their XOR is least.
+    """
+    ends = positions[s_max:] ^ positions[:-s_max]
+    edge = np.full(s_max, _ALL)
+    padded = np.concatenate([edge, ends, edge])
+    around = reduce(np.minimum, (padded[shift : shift + len(positions)] for shift in range(s_max + 1)))
+    below = _filled(around) >> _ONE
+    parted = positions[1:] ^ positions[:-1] > below[1:]
+    starts = np.flatnonzero(np.concatenate([[True], parted]))
+    return Buckets(starts, below[starts])
+
+
+def merged(found: Buckets, positions: Positions, s_min: int) -> IntArray:
+    """Merge small buckets with neighbours near in Hamming space (Alg. 1 l. 10, Alg. 3 l. 7); return each group's first row.
+
+    Between two buckets of at least ``s_min`` items, the small ones are parted at the widest gap: those before it join the left one,
+    the rest the right one. At the ends of the list all join the only one there is. So a group holds one large bucket. A gap is the
+    Hamming distance of the neighbours' codes over the shorter prefix; of equal ones, that where an earlier hyperplane parts; then the last.
+    There is a large bucket: of the deepest prefix that was split, 2 * s_min items or more fell to two sides.
+    """
+    large = np.flatnonzero(np.diff(found.starts, append=len(positions)) >= s_min)
+    first = positions[found.starts]
+    codes = first ^ first >> _ONE
+    seen = ~(found.below[1:] | found.below[:-1])
+    hamming = np.bitwise_count((codes[1:] ^ codes[:-1]) & seen).astype(np.int64)
+    earliness = np.bitwise_count(_filled(first[1:] ^ first[:-1]))
+    gaps = len(first) - 1
+    order = (hamming * (POSITION_BITS + 1) + earliness) * gaps + np.arange(gaps)
+    widest = np.maximum.reduceat(order[: large[-1]], large[:-1]) % gaps if len(large) > 1 else np.zeros(0, dtype=np.int64)
+    return found.starts[np.concatenate([[0], widest + 1])]
+
+
+def cut(starts: IntArray, n: int, s_max: int) -> IntArray:
+    """Cut each group of more than ``s_max`` rows into as few parts as can be, of sizes as equal as can be, the larger ones first.
+
+    >>> cut(np.array([0, 3]), 10, 3)
+    array([0, 3, 6, 8])
+    """
+    sizes = np.diff(starts, append=n)
+    parts = -(-sizes // s_max)
+    group = np.repeat(np.arange(len(starts)), parts)
+    part = np.arange(len(group)) - np.repeat(np.cumsum(parts) - parts, parts)
+    return starts[group] + part * (sizes // parts)[group] + np.minimum(part, (sizes % parts)[group])
+
+
+def _filled(values: Positions) -> Positions:
+    """All bits from the highest set one down."""
+    for shift in (1, 2, 4, 8, 16, 32):
+        values = values | values >> np.uint64(shift)
+    return values

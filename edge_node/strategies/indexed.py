@@ -1,0 +1,126 @@
+"""Every strategy of an edge: one write path, and one method or several that search what it keeps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from edge_node.graph.views import graphml, neighbourhood
+from edge_node.knowledge.knowledge import Knowledge
+from edge_node.knowledge.shown import Shown
+from edge_node.store.passages import Passages
+from edge_node.strategies.base import NOTHING_WITHHELD, Added, Cost, Progress, Retrieval, Tools
+from edge_node.strategies.method import Asked, Method
+from edge_node.strategies.mixing import fused
+from shared.errors import InputError
+from shared.records import Chunk, ChunkId, DocumentId, Evidence
+
+
+class Indexed:
+    """Implements IndexStrategy. ``methods``: each with its share of a question's budget; the shares add up to 1."""
+
+    def __init__(self, knowledge: Knowledge, methods: Mapping[Method, float], tools: Tools) -> None:
+        self.knowledge = knowledge
+        self.methods = methods
+        self._embedder = tools.embedder
+        self._tokenizer = tools.tokenizer
+        self._renewing = asyncio.Lock()
+
+    # ------------------------------------------------------------ write path
+
+    async def open(self) -> None:
+        """Load models and caches; what a stop left between two steps is made good by the next settle."""
+        await self.knowledge.open()
+        for method in self.methods:
+            await method.open()
+
+    async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Added:
+        """Read the chunks of a document, embed them, and commit all that is made of them at once, in place of its former version."""
+        found = await self.knowledge.read(chunks, progress)
+        rows = await self.knowledge.passages.embed(chunks, progress)
+        drafts = [draft for method in self.methods for draft in await method.drafts(chunks, rows, progress)]
+        return await self.knowledge.save(chunks, found, rows, drafts, progress)
+
+    async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Hide chunks from search at once; what was derived from them follows with ``settle``."""
+        await self.knowledge.forget(chunk_ids)
+        for method in self.methods:
+            await method.forget(chunk_ids)
+
+    async def settle(self, progress: Progress) -> None:
+        """Bring everything that is derived up to date with the chunks that are there."""
+        async with self._renewing:
+            await self.knowledge.settle(progress)
+            for method in self.methods:
+                await method.renew(progress)
+
+    async def refine(self, progress: Progress) -> Cost:
+        """Let the language model write what it should, a few texts of each method."""
+        cost = await self.knowledge.refine(progress)
+        for method in self.methods:
+            cost += await method.improve(progress)
+        return cost
+
+    @property
+    def stale(self) -> int:
+        """Texts that the model should write."""
+        return self.knowledge.stale + sum(method.stale for method in self.methods)
+
+    # ------------------------------------------------------------ read path
+
+    async def retrieve(
+        self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
+    ) -> Retrieval:
+        """What the methods find, each within its share of the budget; where none finds anything, the chunks nearest the question."""
+        vector = (await self._embedder.embed([question]))[0]
+        asked = Asked(question, vector, Shown(withheld), budget_tokens, top_k)
+        found = [
+            await method.search(Asked(question, vector, asked.shown, int(budget_tokens * share), top_k))
+            for method, share in self.methods.items()
+        ]
+        unknown = await asyncio.to_thread(self.knowledge.passages.unknown, question, withheld)
+        evidence = found[0].evidence if len(found) == 1 else await asyncio.to_thread(self._mixed, asked, found)
+        if not evidence:
+            evidence = await asyncio.to_thread(nearest, self.knowledge.passages, asked, budget_tokens)
+        return Retrieval(evidence, tuple(line for one in found for line in one.facts), unknown)
+
+    def _mixed(self, asked: Asked, found: Sequence[Retrieval]) -> tuple[Evidence, ...]:
+        """The passages of all methods in one order, each once; what they leave of the budget goes to the nearest of the others."""
+        passages = {item.chunk_id: item for one in found for item in one.evidence}
+        order = fused([[item.chunk_id for item in one.evidence] for one in found], list(self.methods.values()))
+        kept = [passages[ChunkId(key)] for key in order[: asked.top_k]]
+        count = self._tokenizer.count
+        left = asked.budget_tokens - sum(count(item.text) for item in kept) - sum(count(line) for one in found for line in one.facts)
+        others = [item for item in nearest(self.knowledge.passages, asked, asked.budget_tokens) if item.chunk_id not in passages]
+        for item in others[: asked.top_k - len(kept)]:
+            if (tokens := count(item.text)) <= left:
+                kept.append(item)
+                left -= tokens
+        return tuple(kept)
+
+    # ------------------------------------------------------------ views
+
+    def counts(self) -> dict[str, int]:
+        """What was built: entities, relations, subgraphs, summaries."""
+        built = self.knowledge.counts()
+        for method in self.methods:
+            for name, number in method.counts().items():
+                built[name] += number
+        return built
+
+    def neighbourhood(self, entity: str, *, hops: int, limit: int) -> dict[str, Any]:
+        """Entities within ``hops`` of one (by name or key), or those of highest degree; with the relations among them."""
+        view = self.knowledge.view
+        return neighbourhood(view.graph, view.adjacency, entity, hops=hops, limit=limit)
+
+    def graphml(self) -> str:
+        """The graph for other programs. Raises InputError where the strategy has none."""
+        if not self.knowledge.needs.graph:
+            raise InputError("the edge's strategy builds no graph", next_step="start the edge with the strategy dgrag")
+        return graphml(self.knowledge.view.graph)
+
+
+def nearest(passages: Passages, asked: Asked, budget_tokens: int) -> tuple[Evidence, ...]:
+    """The chunks nearest the question, within the budget; the first is always in."""
+    return passages.read(passages.top(asked.vector, asked.top_k, asked.shown.withheld), budget_tokens=budget_tokens)

@@ -1,0 +1,74 @@
+"""What one paper makes of an edge's chunks, and how it finds passages in it. Everything that methods have in common is ``Knowledge``'s."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, Self
+
+from edge_node.knowledge.shown import Shown
+from edge_node.store.passages import Draft
+from edge_node.store.vectors import VectorRows
+from edge_node.strategies.base import Cost, Needs, Progress, Retrieval, Tools
+from shared.ports import FloatArray
+from shared.records import Chunk, ChunkId
+
+if TYPE_CHECKING:
+    from edge_node.knowledge.knowledge import Knowledge
+    from edge_node.settings import EdgeSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with its vector (d,), what its asker may see, and how much may be found for it."""
+
+    question: str
+    vector: FloatArray
+    shown: Shown
+    budget_tokens: int
+    top_k: int
+
+
+class Method(Protocol):
+    """One folder a paper. The bodies below are for methods that derive nothing of their own from the chunks."""
+
+    @staticmethod
+    def needs(settings: EdgeSettings) -> Needs:
+        """What the common write path must keep, with these settings."""
+        del settings
+        return Needs()
+
+    @classmethod
+    def of(cls, tools: Tools, knowledge: Knowledge, settings: EdgeSettings) -> Self:
+        """With this method's knobs out of the settings."""
+
+    async def open(self) -> None:
+        """Build caches from the store; ``Knowledge`` is open by then."""
+
+    async def drafts(self, chunks: Sequence[Chunk], rows: VectorRows, progress: Progress) -> Sequence[Draft]:
+        """What is to be committed with the chunks of a document, whose vectors are ``rows``."""
+        del chunks, rows, progress
+        return ()
+
+    async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Hide what was derived from chunks that are gone from the store."""
+
+    async def renew(self, progress: Progress) -> None:
+        """Bring what is derived up to date with the chunks that are there, without a language model; ``Knowledge`` is settled by then."""
+
+    async def improve(self, progress: Progress) -> Cost:
+        """Let the language model do a few of the things that it should, each committed by itself. Raises ModelError."""
+        del progress
+        return Cost()
+
+    @property
+    def stale(self) -> int:
+        """How many things the language model should still do."""
+        return 0
+
+    def counts(self) -> dict[str, int]:
+        """What this method adds to ``Knowledge.counts``."""
+        return {}
+
+    async def search(self, asked: Asked) -> Retrieval:
+        """The passages that may answer, best first, and lines beside them, within the budget together; nothing of what is withheld."""

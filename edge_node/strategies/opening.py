@@ -1,0 +1,34 @@
+"""From settings to a strategy: which methods, over one write path that keeps what any of them needs."""
+
+from __future__ import annotations
+
+from functools import reduce
+from importlib import import_module
+from operator import or_
+
+from edge_node.graph.extractor import Extracts
+from edge_node.knowledge.knowledge import Knowledge, Options
+from edge_node.settings import EdgeSettings
+from edge_node.strategies.base import Tools
+from edge_node.strategies.indexed import Indexed
+from edge_node.strategies.method import Method
+
+METHODS = {
+    "naive": "edge_node.strategies.naive.strategy:Naive",
+    "dgrag": "edge_node.strategies.dgrag.strategy:DGRAG",
+}
+
+
+def open_strategy(tools: Tools, settings: EdgeSettings, extractor: Extracts | None = None) -> Indexed:
+    """The strategy that the settings name. ``extractor`` takes the place of spaCy and model."""
+    kinds = {_method(name): share for name, share in settings.methods.items()}
+    needs = reduce(or_, (kind.needs(settings) for kind in kinds))
+    knowledge = Knowledge(tools, Options.of(settings), needs, extractor)
+    return Indexed(knowledge, {kind.of(tools, knowledge, settings): share for kind, share in kinds.items()}, tools)
+
+
+def _method(name: str) -> type[Method]:
+    """The class of a method, imported on use. Raises KeyError for an unknown name."""
+    module, _, kind = METHODS[name].partition(":")
+    method: type[Method] = getattr(import_module(module), kind)
+    return method
