@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from edge_node.strategies.mixing import parsed_mix
@@ -30,7 +30,7 @@ def channels_of(value: object) -> object:
 
 
 Channels = Annotated[frozenset[Channel], NoDecode, BeforeValidator(channels_of)]
-MethodName = Literal["dgrag", "naive"]
+MethodName = Literal["dgrag", "erarag", "naive"]
 Mix = Annotated[dict[MethodName, float], NoDecode, BeforeValidator(lambda value: parsed_mix(value) if isinstance(value, str) else value)]
 
 
@@ -82,6 +82,16 @@ class EdgeSettings(BaseSettings):
     seed: int = 7
     summaries: Literal["extractive", "model"] = "extractive"
     summary_staleness: Share = 0.2  # share of a subgraph's facts that must differ before the model writes its summary again
+    # EraRAG §III: a tree of summaries; what changes its shape is for a new index (of `summaries` see above)
+    tree_bits: Annotated[int, Field(ge=8, le=62)] = 32  # n hyperplanes
+    tree_min: Annotated[int, Field(ge=2)] = 4  # S_min, members of a segment
+    tree_max: Annotated[int, Field(ge=3)] = 16  # S_max, at least 2·S_min - 1
+    tree_levels: Annotated[int, Field(ge=1, le=20)] = 5  # L
+    tree_text_tokens: Annotated[int, Field(ge=16, le=2000)] = 160  # of a summary
+    tree_staleness: Share = 0.2  # a model's summary stays while its segment has grown by a smaller share; 0: written again at each change
+    tree_search: Literal["collapsed", "detailed", "summarised"] = "collapsed"  # §III-D
+    tree_share: Share = 0.7  # p of detailed and summarised search
+
     model_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of one call of the write path
     workers: Annotated[int, Field(ge=1, le=16)] = 1  # documents that are indexed at the same time
     settle_every: Annotated[int, Field(ge=1)] = 64  # documents after which graph and summaries are renewed in a long queue
@@ -103,6 +113,12 @@ class EdgeSettings(BaseSettings):
     min_similarity: Share = 0.5  # ⑤ 2: mean of cosine, Jaccard and semantic consistency; 0: the answers are not compared
     answer_deadline_s: Annotated[float, Field(gt=0)] = 180.0  # whole question, escalation included
     cloud_deadline_s: Annotated[float, Field(gt=0)] = 150.0  # ⑥ at most this of it waits for the cloud
+
+    @model_validator(mode="after")
+    def _segments_can_be_cut(self) -> Self:
+        if self.tree_max < 2 * self.tree_min - 1:
+            raise ValueError(f"tree_max must be at least 2 * tree_min - 1 = {2 * self.tree_min - 1}, to cut what is too large in two")
+        return self
 
     @property
     def methods(self) -> dict[MethodName, float]:

@@ -22,7 +22,11 @@ LINES = {  # what SQLite says of single rows, by the kind of damage; anything el
     "order": re.compile(r"^row not in PRIMARY KEY order for "),
     "constraints": re.compile(r"^(NULL value in|NUMERIC value in|TEXT value in|CHECK constraint failed in) "),
 }
-NO_TEXT = frozenset({"ordinal", "start", "end", "strength", "raw", "vector"})  # columns of numbers and of bytes
+NO_TEXT = frozenset(  # columns of numbers and of bytes
+    {"ordinal", "start", "end", "strength", "raw", "vector", "splits", "vectors", "planes", "level", "by_model"}
+)
+    {"ordinal", "start", "end", "strength", "raw", "vector", "splits", "vectors", "planes", "level", "by_model"}
+)  # columns of numbers and of bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +109,10 @@ CHECKS = (  # a mended table may bring the rows of the next ones with it, so the
         f"NOT (removed = 1 AND text = '' AND crc = 0) AND (removed <> 0 OR {_mismatch('summary_id', 'text')})",
     ),
     Check("descriptions", "settle again", "key", _mismatch("key", "input_hash", "text")),
+    Check("chunk_parts", "forget", "chunk_id", _mismatch("chunk_id", "text_hash", "splits", "vectors")),
+    Check("core_readings", "forget", "chunk_id", _unreadable("chunk_id", "model")),
+    Check("tree_planes", "forget", "one", _mismatch("planes")),
+    Check("tree_nodes", "forget", "node_id", _mismatch("node_id", "level", "members", "made_of", "by_model", "text", "vector")),
     Check("llm_results", "forget", "input_hash", _mismatch("input_hash", "model", "reply")),
 )
 

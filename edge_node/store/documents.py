@@ -173,6 +173,17 @@ class DocumentStore:
             rows = self.database.stream(f"{query} WHERE chunk_id IN (SELECT value FROM json_each(?))", (json.dumps(list(chunk_ids)),))
         return ((chunk_id, text) for chunk_id, text in rows)
 
+    def texts_of(self, chunk_ids: Collection[str]) -> dict[str, str]:
+        """The texts of some chunks; without those that are gone or damaged."""
+        query = "SELECT * FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))"
+        chunks = {row["chunk_id"]: (chunk_of(row), row["crc"]) for row in self.database.rows(query, (json.dumps(list(chunk_ids)),))}
+        return {chunk_id: chunk.text for chunk_id, (chunk, checksum) in chunks.items() if chunk_crc(chunk) == checksum}
+
+    def tokens_of(self, chunk_ids: Collection[str]) -> dict[str, int]:
+        """The tokens of some chunks; without those that are gone."""
+        query = "SELECT chunk_id, tokens FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))"
+        return {row["chunk_id"]: row["tokens"] for row in self.database.rows(query, (json.dumps(list(chunk_ids)),))}
+
     # ------------------------------------------------------------ what the sharing policy asks
 
     def label_sets(self) -> set[tuple[str, ...] | None]:

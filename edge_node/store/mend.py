@@ -16,9 +16,12 @@ from shared.ports import Clock
 from shared.records import DocumentId
 
 log = logging.getLogger("dgrag.edge.store")
-UNORDERED = frozenset(
-    {"vectors", "aliases", "subgraphs", "summaries", "descriptions", "llm_results", "receipts"}
-)  # trees by key, and nothing hangs on them
+UNORDERED = frozenset(  # trees by key, and nothing hangs on them
+    {
+        "vectors", "aliases", "subgraphs", "summaries", "descriptions", "chunk_parts", "core_readings", "tree_nodes", "llm_results",
+        "receipts",
+    }
+)  # fmt: skip
 
 
 def open_store(path: Path, clock: Clock) -> Database:

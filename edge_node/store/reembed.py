@@ -53,7 +53,8 @@ async def reembed(database: Database, embedder: Embedder, progress: Callable[[in
 
 def _begin(database: Database, target: str) -> None:
     with database.write() as tx:
-        tx.execute("DELETE FROM vectors")
+        for table in ("vectors", "chunk_parts", "tree_planes", "tree_nodes"):
+            tx.execute(f"DELETE FROM {table}")
         tx.execute("DELETE FROM aliases")  # whether two names mean one thing was judged by vectors too
         resettle(tx)
         tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?), (?, '')", (UNDER_WAY, target, LAST))

@@ -56,6 +56,22 @@ class VectorStore:
             log.error("%d damaged %s vectors are left out", damaged, kind)
         return VectorRows(tuple(keys), tuple(hashes), matrix[:filled].astype(np.float32, copy=False))
 
+    def some(self, kind: VectorKind, keys: Collection[str], dimensions: int) -> VectorRows:
+        """Those of the keys that have an undamaged vector of these dimensions, by key."""
+        query = "SELECT key, text_hash, vector, crc FROM vectors WHERE kind = ? AND key IN (SELECT value FROM json_each(?)) ORDER BY key"
+        rows = [
+            row
+            for row in self._database.rows(query, (kind, json.dumps(list(keys))))
+            if crc(row["key"], row["vector"]) == row["crc"] and len(row["vector"]) == 4 * dimensions
+        ]
+        blob = b"".join(row["vector"] for row in rows)
+        vectors = np.frombuffer(blob, dtype="<f4").reshape(len(rows), dimensions).astype(np.float32)
+        return VectorRows(tuple(row["key"] for row in rows), tuple(row["text_hash"] for row in rows), vectors)
+
+    def all_hashes(self, kind: VectorKind) -> dict[str, str]:
+        """The text hash of every key of a kind."""
+        return {row["key"]: row["text_hash"] for row in self._database.stream("SELECT key, text_hash FROM vectors WHERE kind = ?", (kind,))}
+
     def hashes(self, kind: VectorKind, keys: Collection[str]) -> dict[str, str]:
         """The text hash of each of the keys that has a vector."""
         query = "SELECT key, text_hash FROM vectors WHERE kind = ? AND key IN (SELECT value FROM json_each(?))"

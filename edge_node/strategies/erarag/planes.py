@@ -14,6 +14,7 @@ IntArray = NDArray[np.int64]
 Positions = NDArray[np.uint64]
 
 POSITION_BITS = 64
+GRID = 4096  # steps of 1
 MOST_BITS = 62  # hyperplanes: a code is stored as a signed integer
 
 
@@ -41,8 +42,14 @@ def hash_codes(vectors: FloatArray, hyperplanes: FloatArray) -> IntArray:
     """
     if vectors.shape[1] != hyperplanes.shape[1]:
         raise ValueError(f"vectors of {vectors.shape[1]} dimensions do not fit hyperplanes of {hyperplanes.shape[1]}: draw them anew")
-    above = vectors @ hyperplanes.T > 0
+    above = _on_grid(vectors) @ _on_grid(hyperplanes).T > 0
     return above @ (np.int64(1) << np.arange(len(hyperplanes), dtype=np.int64))
+
+
+def _on_grid(matrix: FloatArray) -> NDArray[np.float64]:
+    """Whole numbers, whose sums of products are exact: one vector has the same code alone and among others, on any machine."""
+    whole: NDArray[np.float64] = np.rint(matrix * np.float32(GRID)).astype(np.float64)
+    return whole
 
 
 def ranks_of(codes: IntArray, *, bits: int) -> Positions:
@@ -53,10 +60,10 @@ def ranks_of(codes: IntArray, *, bits: int) -> Positions:
     >>> ranks_of(np.array([0, 1, 2, 3]), bits=2)  # so the order is 0, 2, 3, 1
     array([0, 3, 1, 2], dtype=uint64)
     """
-    codes = codes.astype(np.uint64)
-    rank = bit = np.zeros(len(codes), dtype=np.uint64)
+    rank: Positions = np.zeros(len(codes), dtype=np.uint64)
+    bit = rank
     for plane in range(bits):
-        bit = bit ^ (codes >> np.uint64(plane) & np.uint64(1))
+        bit = bit ^ (codes >> plane & 1).astype(np.uint64)
         rank = rank << np.uint64(1) | bit
     return rank
 

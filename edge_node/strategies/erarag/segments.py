@@ -2,7 +2,7 @@
 
 The cut is a function of the items that are there and of nothing else: not of the order in which they came, nor of what was removed.
 So the paper's static build and its insertion are one piece of code, and what an insertion touches is what differs.
-It is local too: one item changes at most 2 + (s_max + 1) // s_min of the groups that ``merged`` makes.
+It is local too: one item more makes at most max(3, (s_max + 1) // s_min) other groups of at most two, one item less the reverse.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def segments(positions: Positions, bounds: Bounds) -> IntArray:
 
 
 def buckets(positions: Positions, s_max: int) -> Buckets:
-    """Split by one more hyperplane whatever holds more than ``s_max`` items (Alg. 1 l. 8, Alg. 3 l. 5); positions (n,), n > s_max.
+    """Split by one more hyperplane whatever holds more than ``s_max`` items (Alg. 1 l. 9, Alg. 3 l. 5); positions (n,), n > s_max.
 
     A bucket is the shortest prefix, in bits, that at most s_max items share; what shares all bits stays together whatever its size.
     A prefix is too full where the two ends of some s_max + 1 neighbours have it in common. So an item's bucket is one bit longer than
@@ -71,23 +71,20 @@ def buckets(positions: Positions, s_max: int) -> Buckets:
 
 
 def merged(found: Buckets, positions: Positions, s_min: int) -> IntArray:
-    """Merge small buckets with neighbours near in Hamming space (Alg. 1 l. 10, Alg. 3 l. 7); return each group's first row.
+    """Merge each bucket of fewer than ``s_min`` items with what is nearest in Hamming space (Alg. 1 l. 11, Alg. 3 l. 7).
 
-    Between two buckets of at least ``s_min`` items, the small ones are parted at the widest gap: those before it join the left one,
-    the rest the right one. At the ends of the list all join the only one there is. So a group holds one large bucket. A gap is the
-    Hamming distance of the neighbours' codes over the shorter prefix; of equal ones, that where an earlier hyperplane parts; then the last.
-    There is a large bucket: of the deepest prefix that was split, 2 * s_min items or more fell to two sides.
+    A small bucket's prefix was split off one that holds more than 2 * s_min - 1 items, so a large bucket stands on the other side of
+    its last bit; over its length the codes of the two sides differ in that bit only, and there it belongs. In the list: the small
+    buckets between two large ones are parted where the earliest hyperplane parts them; those before it join the left one, the rest the
+    right one. At an end of the list all join the only one there is. So a group holds one large bucket. Returns each group's first row.
     """
     large = np.flatnonzero(np.diff(found.starts, append=len(positions)) >= s_min)
     first = positions[found.starts]
-    codes = first ^ first >> _ONE
-    seen = ~(found.below[1:] | found.below[:-1])
-    hamming = np.bitwise_count((codes[1:] ^ codes[:-1]) & seen).astype(np.int64)
-    earliness = np.bitwise_count(_filled(first[1:] ^ first[:-1]))
-    gaps = len(first) - 1
-    order = (hamming * (POSITION_BITS + 1) + earliness) * gaps + np.arange(gaps)
-    widest = np.maximum.reduceat(order[: large[-1]], large[:-1]) % gaps if len(large) > 1 else np.zeros(0, dtype=np.int64)
-    return found.starts[np.concatenate([[0], widest + 1])]
+    borders = len(first) - 1
+    order = np.bitwise_count(_filled(first[1:] ^ first[:-1])).astype(np.int64) * borders + np.arange(borders)
+    earliest = np.maximum.reduceat(order[: large[-1]], large[:-1]) % max(borders, 1)
+    opening: IntArray = np.concatenate([[0], earliest + 1])
+    return found.starts.take(opening)
 
 
 def cut(starts: IntArray, n: int, s_max: int) -> IntArray:
@@ -100,7 +97,8 @@ def cut(starts: IntArray, n: int, s_max: int) -> IntArray:
     parts = -(-sizes // s_max)
     group = np.repeat(np.arange(len(starts)), parts)
     part = np.arange(len(group)) - np.repeat(np.cumsum(parts) - parts, parts)
-    return starts[group] + part * (sizes // parts)[group] + np.minimum(part, (sizes % parts)[group])
+    rows: IntArray = starts[group] + part * (sizes // parts)[group] + np.minimum(part, (sizes % parts)[group])
+    return rows
 
 
 def _filled(values: Positions) -> Positions:

@@ -1,0 +1,80 @@
+"""One flat search over passages and nodes of all levels, under a token budget (EraRAG §III-D, Alg. 2 l. 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage, or a node with the passage that is cited for it, as near to the question as ``score`` (cosine) says."""
+
+    score: float
+    passage: str  # key of a passage; of a node's, the one nearest the question
+    passage_tokens: int
+    node: str = ""  # key; empty where the hit is a passage, or its node's text must not be shown
+    node_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What goes into the context: keys of passages and of nodes, each once, in the order in which they were chosen."""
+
+    passages: tuple[str, ...]
+    nodes: tuple[str, ...]
+    tokens: int  # of both together
+
+
+def collapsed(leaves: Iterable[Hit], nodes: Iterable[Hit], *, k: int, budget_tokens: int) -> Chosen:
+    """The k nearest of all levels together, as far as they fit (Alg. 2 l. 2).
+
+    Nothing is cut: what does not fit is passed over, but the first is always in. A passage is paid for once, whatever cites it.
+
+    >>> leaf, node = Hit(0.5, "d:0", 100), Hit(0.9, "d:0", 100, "n", 60)
+    >>> collapsed([leaf], [node], k=5, budget_tokens=200)
+    Chosen(passages=('d:0',), nodes=('n',), tokens=160)
+    """
+    return _chosen([([*leaves, *nodes], k)], k=k, budget_tokens=budget_tokens)
+
+
+def detailed(leaves: Sequence[Hit], nodes: Sequence[Hit], *, k: int, budget_tokens: int, share: float) -> Chosen:
+    """First the ⌈share·k⌉ nearest passages, then nodes up to k in all; what either leaves is the other's (§III-D, "detailed search")."""
+    return _shared_out(leaves, nodes, k=k, budget_tokens=budget_tokens, share=share)
+
+
+def summarised(leaves: Sequence[Hit], nodes: Sequence[Hit], *, k: int, budget_tokens: int, share: float) -> Chosen:
+    """First the ⌈share·k⌉ nearest nodes, then passages up to k in all; what either leaves is the other's (§III-D, "summarized search")."""
+    return _shared_out(nodes, leaves, k=k, budget_tokens=budget_tokens, share=share)
+
+
+def _shared_out(first: Sequence[Hit], second: Sequence[Hit], *, k: int, budget_tokens: int, share: float) -> Chosen:
+    quota = ceil(round(share * k, 9))  # rounded: 0.7 * 10 is a little more than 7
+    return _chosen([(first, quota), (second, k - quota), ([*first, *second], k)], k=k, budget_tokens=budget_tokens)
+
+
+def _chosen(turns: Iterable[tuple[Iterable[Hit], int]], *, k: int, budget_tokens: int) -> Chosen:
+    """Each turn adds its nearest hits, at most so many; all turns together at most k."""
+    passages: dict[str, None] = {}
+    nodes: dict[str, None] = {}
+    used = taken = 0
+    for hits, most in turns:
+        end = min(k, taken + most)
+        for hit in sorted(hits, key=_nearest):
+            if taken == end:
+                break
+            cost = hit.passage_tokens * (hit.passage not in passages) + hit.node_tokens * (hit.node not in nodes)
+            known = hit.passage in passages and (not hit.node or hit.node in nodes)
+            if known or (taken and used + cost > budget_tokens):
+                continue
+            passages[hit.passage] = None
+            if hit.node:
+                nodes[hit.node] = None
+            used += cost
+            taken += 1
+    return Chosen(tuple(passages), tuple(nodes), used)
+
+
+def _nearest(hit: Hit) -> tuple[float, str, str]:
+    return -hit.score, hit.node, hit.passage

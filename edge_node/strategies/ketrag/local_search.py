@@ -1,0 +1,76 @@
+"""Local search on the skeleton (KET-RAG §3.2, Alg. 2): lines of seed entities and their relations, then the pieces that they link to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+
+from edge_node.strategies.ketrag.context import Context, fitting, part_of
+from shared.records import Entity, Relation
+
+SEEDS = 10  # entities nearest the question (Alg. 2 l. 1)
+LINE_SHARE = 0.5  # of the limit, for lines (Alg. 2 l. 2)
+MOST_RELATIONS = 200  # are looked at: an entity may have thousands, of which a few dozen fit
+MOST_KEYWORDS = 3  # of a relation, in its line
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """What the search asks of the graph of core chunks, all of it as the asker may see it."""
+
+    pieces_of: Callable[[Entity | Relation], Iterable[str]]  # that an element links to (``pieces_naming``)
+    name_of: Callable[[str], str]  # of an entity, by key
+    tokens_of: Callable[[str], int]  # of a piece
+    cosines_of: Callable[[Sequence[str]], Mapping[str, float]]  # of pieces with the question; pieces that are gone are left out
+    count: Callable[[str], int]  # tokens of a line
+
+
+def local_search(
+    seeds: Sequence[Entity], relations: Iterable[Relation], skeleton: Skeleton, *, limit_tokens: int, line_share: float = LINE_SHARE
+) -> Context:
+    """Alg. 2 l. 2-4 in at most ``limit_tokens``.
+
+    seeds: the entities nearest the question, best first (l. 1). relations: those of any of them; others are left out.
+    Lines take at most ``line_share`` of the limit (0 where a line may tell what the asker must not see), and relations with a
+    line count as linking (l. 2). Pieces, those with the most links first, then the nearer ones, take all that is left (l. 3).
+    """
+    told = {relation_line(relation, skeleton.name_of): relation for relation in _ordered(relations, {seed.key for seed in seeds})}
+    lines = fitting([*map(entity_line, seeds), *told], skeleton.count, part_of(limit_tokens, line_share))
+    linking = [*seeds, *(told[line] for line in lines if line in told)]
+    links = Counter(piece for element in linking for piece in set(skeleton.pieces_of(element)))
+    cosines = skeleton.cosines_of(list(links))
+    nearest = sorted(cosines, key=lambda piece: (-links[piece], -cosines[piece], piece))
+    used = sum(lines.values())
+    pieces = fitting(nearest, skeleton.tokens_of, limit_tokens - used)
+    return Context(tuple(lines), tuple(pieces), used + sum(pieces.values()))
+
+
+def entity_line(entity: Entity) -> str:
+    """An entity in a context.
+
+    >>> entity_line(Entity("mill", "Mill", "place", "It grinds.", (), 1))
+    'Mill: It grinds.'
+    """
+    return f"{entity.name}: {entity.description}"
+
+
+def relation_line(relation: Relation, name_of: Callable[[str], str]) -> str:
+    """A relation in a context.
+
+    >>> relation_line(Relation("ann", "mill", "Ann built it.", ("built",), 1.0, ()), str.title)
+    'Ann - built - Mill: Ann built it.'
+    """
+    words = ", ".join(relation.keywords[:MOST_KEYWORDS]) or "related to"
+    return f"{name_of(relation.source)} - {words} - {name_of(relation.target)}: {relation.description}"
+
+
+def _ordered(relations: Iterable[Relation], seeds: Collection[str]) -> list[Relation]:
+    """Those with a seed end: first those that join two seeds, then by weight, then by name (Alg. 2 l. 2)."""
+
+    def seed_ends(one: Relation) -> int:
+        return (one.source in seeds) + (one.target in seeds)
+
+    near = (one for one in relations if seed_ends(one))
+    return nsmallest(MOST_RELATIONS, near, key=lambda one: (-seed_ends(one), -one.weight, one.source, one.target))
