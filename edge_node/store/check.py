@@ -25,8 +25,6 @@ LINES = {  # what SQLite says of single rows, by the kind of damage; anything el
 NO_TEXT = frozenset(  # columns of numbers and of bytes
     {"ordinal", "start", "end", "strength", "raw", "vector", "splits", "vectors", "planes", "level", "by_model"}
 )
-    {"ordinal", "start", "end", "strength", "raw", "vector", "splits", "vectors", "planes", "level", "by_model"}
-)  # columns of numbers and of bytes
 
 
 @dataclass(frozen=True, slots=True)
