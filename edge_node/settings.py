@@ -30,7 +30,7 @@ def channels_of(value: object) -> object:
 
 
 Channels = Annotated[frozenset[Channel], NoDecode, BeforeValidator(channels_of)]
-MethodName = Literal["dgrag", "erarag", "naive"]
+MethodName = Literal["dgrag", "erarag", "ketrag", "naive"]
 Mix = Annotated[dict[MethodName, float], NoDecode, BeforeValidator(lambda value: parsed_mix(value) if isinstance(value, str) else value)]
 
 
@@ -82,6 +82,17 @@ class EdgeSettings(BaseSettings):
     seed: int = 7
     summaries: Literal["extractive", "model"] = "extractive"
     summary_staleness: Share = 0.2  # share of a subgraph's facts that must differ before the model writes its summary again
+    # KET-RAG §5; of the index: neighbours, core and splits
+    ket_variant: Literal["text", "knng", "keyword", "skeleton", "ket-u", "ket-p"] = "ket-p"  # §6.1
+    ket_neighbours: Annotated[int, Field(ge=2, le=20, multiple_of=2)] = 2  # K: half by shared words, half by meaning
+    ket_core_share: Annotated[float, Field(gt=0, le=1)] = 0.8  # beta: of the chunks, whose entities make the skeleton
+    ket_splits: Annotated[int, Field(ge=0, le=4)] = 0  # tau: a chunk is 2^tau pieces; ours are small already
+    ket_entity_share: Share = 0.4  # theta: of the tokens, for the skeleton's channel
+    ket_seeds: Literal["nearest", "question"] = "nearest"  # keywords by meaning (the paper), or the question's own first
+    ket_weights: Literal["plain", "idf"] = "plain"  # of keywords; "plain": the paper's
+    ket_order: Literal["cosine", "fused"] = "cosine"  # of pieces; "cosine": the paper's, "fused": with words
+    ket_fill: bool = True  # tokens that both channels leave go to the nearest other pieces
+
     # EraRAG §III: a tree of summaries; what changes its shape is for a new index (of `summaries` see above)
     tree_bits: Annotated[int, Field(ge=8, le=62)] = 32  # n hyperplanes
     tree_min: Annotated[int, Field(ge=2)] = 4  # S_min, members of a segment

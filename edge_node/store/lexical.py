@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from array import array
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
 
-from edge_node.graph.names import singular
-from edge_node.graph.words import STOP_WORDS
+from edge_node.graph.terms import terms_of
 from shared.ports import FloatArray
 from shared.records import DocumentId, document_of
 from shared.vectors import top_rows
@@ -21,15 +19,6 @@ K1, B = 1.2, 0.75  # saturation of a word's count, and weight of a text's length
 MOST_GAPS = 0.25  # of the rows
 COUNT_BITS = 8
 MOST = 2**COUNT_BITS - 1  # a higher count of a word is taken for this: BM25 hardly tells them apart
-WORD = re.compile(r"[^\W_]+")
-
-
-class _Terms(dict[str, str]):
-    """Word to term, each worked out once; "" for a word that carries no meaning."""
-
-    def __missing__(self, word: str) -> str:
-        term = self[word] = "" if word in STOP_WORDS else singular(word)
-        return term
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +49,6 @@ class LexicalIndex:
     """
 
     def __init__(self) -> None:
-        self._terms = _Terms()
         self._postings: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))  # row and count of each chunk with the term, in one
         self._keys: list[str] = []
         self._rows: dict[str, int] = {}
@@ -92,7 +80,7 @@ class LexicalIndex:
             lengths = np.array(self._lengths, dtype=np.float32)
             for document_id in withheld:
                 lengths[self._of_document.get(document_id, [])] = 0
-            return Matches(self._keys, self._rows, self._scores(lengths, self._counted(question)))
+            return Matches(self._keys, self._rows, self._scores(lengths, terms_of(question)))
 
     def unknown(self, question: str, withheld: Collection[DocumentId] = ()) -> float:
         """The share of a question's words that stand in no chunk, [0, 1], as if the withheld documents were not there.
@@ -105,7 +93,7 @@ class LexicalIndex:
         (0.3333333333333333, 0.0)
         """
         with self._lock:
-            asked = [term for term in self._counted(question) if term.upper() != term or term.isdigit()]
+            asked = [term for term in terms_of(question) if term.upper() != term or term.isdigit()]
             hidden = {row for document_id in withheld for row in self._of_document.get(document_id, ())}
             known = sum(
                 any(self._lengths[row] and row not in hidden for row in (number >> COUNT_BITS for number in self._postings[term]))
@@ -129,14 +117,9 @@ class LexicalIndex:
                 scores[rows] += (weight * (K1 + 1) * counts / (counts + damping[rows])).astype(np.float32)
         return scores
 
-    def _counted(self, text: str) -> Counter[str]:
-        counts = Counter(map(self._terms.__getitem__, WORD.findall(text.casefold())))
-        del counts[""]
-        return counts
-
     def _add(self, key: str, text: str) -> None:
         row = self._rows[key] = len(self._keys)
-        counts = self._counted(text)
+        counts = terms_of(text)
         self._keys.append(key)
         self._lengths.append(counts.total() or 1)  # 0 would be a gap
         self._of_document[document_of(key)].append(row)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from threading import Lock
 from typing import Protocol
 
@@ -131,17 +131,24 @@ class Passages:
 
     def read(self, ranked: Sequence[tuple[str, float]], *, budget_tokens: int) -> tuple[Evidence, ...]:
         """Passages of ranked (chunk id, cosine), best first, as long as they fit the budget; the first is always in."""
-        chunks = self._documents.chunks([chunk_id for chunk_id, _ in ranked])
-        evidence: list[Evidence] = []
+        kept: list[Evidence] = []
         used = 0
-        for chunk_id, score in ranked:
-            if chunk_id not in chunks:
-                continue  # deleted between search and read
-            chunk, document, title = chunks[chunk_id]
-            if evidence and used + chunk.tokens > budget_tokens:
+        for passage, tokens in self._read(ranked):
+            if kept and used + tokens > budget_tokens:
                 continue
-            used += chunk.tokens
-            place = (chunk.start, chunk.end)
-            at = (self._edge, chunk.document_id, document, chunk.chunk_id, place)
-            evidence.append(Evidence(*at, chunk.text, round(score, 4), title=title))
-        return tuple(evidence)
+            used += tokens
+            kept.append(passage)
+        return tuple(kept)
+
+    def all_of(self, ranked: Sequence[tuple[str, float]]) -> tuple[Evidence, ...]:
+        """All passages of ranked (chunk id, cosine): what they cost was counted before."""
+        return tuple(passage for passage, _ in self._read(ranked))
+
+    def _read(self, ranked: Sequence[tuple[str, float]]) -> Iterator[tuple[Evidence, int]]:
+        """Passages with their tokens; without those that were deleted between search and read."""
+        chunks = self._documents.chunks([chunk_id for chunk_id, _ in ranked])
+        for chunk_id, score in ranked:
+            if chunk_id in chunks:
+                chunk, document, title = chunks[chunk_id]
+                at = (self._edge, chunk.document_id, document, chunk.chunk_id, (chunk.start, chunk.end))
+                yield Evidence(*at, chunk.text, round(score, 4), title=title), chunk.tokens

@@ -15,6 +15,7 @@ from edge_node.strategies.method import Method
 
 METHODS = {
     "naive": "edge_node.strategies.naive.strategy:Naive",
+    "ketrag": "edge_node.strategies.ketrag.strategy:KETRAG",
     "erarag": "edge_node.strategies.erarag.strategy:EraRAG",
     "dgrag": "edge_node.strategies.dgrag.strategy:DGRAG",
 }

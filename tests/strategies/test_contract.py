@@ -15,6 +15,18 @@ from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from shared.records import Chunk
 from tests.support.sharing import sharing_of
 
+VARIANTS = ("text", "knng", "keyword", "skeleton", "ket-u", "ket-p")
+STRATEGIES = {
+    "naive": {"strategy": "naive"},
+    "dgrag": {"strategy": "dgrag"},
+    **{f"ketrag {variant}": {"strategy": "ketrag", "ket_variant": variant} for variant in VARIANTS},
+    "ketrag in pieces": {"strategy": "ketrag", "ket_splits": 2, "ket_seeds": "question", "ket_weights": "idf", "ket_order": "fused"},
+    "erarag": {"strategy": "erarag", "tree_min": 2, "tree_max": 3},
+    "erarag summarised": {"strategy": "erarag", "tree_min": 2, "tree_max": 3, "tree_search": "summarised"},
+    "mix of dgrag and naive": {"strategy": "mix", "mix": "dgrag=0.5,naive=0.5"},
+    "mix of ketrag and erarag": {"strategy": "mix", "mix": "ketrag=0.6,erarag=0.4"},
+}
+WITHOUT_SUMMARIES = {"naive"}
 TEXTS = {
     "ward.md": "Juniper Ward bought the Fenlow Ventilator in March. The Fenlow Ventilator has an air filter.",
     "pump.md": "The Maristow Pump uses the CX-40 battery pack. Brackwell Works makes the Maristow Pump.",
@@ -31,7 +43,7 @@ class Bench:
         self.graph = GraphStore(self.database)
         generator, sharing = ScriptedGenerator(lambda prompt: ""), sharing_of(self.documents, self.graph)
         tools = Tools("ward", self.documents, self.graph, HashEmbedder(), generator, sharing, WordTokenizer(), "numpy")
-        self.strategy = open_strategy(tools, EdgeSettings(strategy=name, state_dir=folder))
+        self.strategy = open_strategy(tools, EdgeSettings(**STRATEGIES[name], state_dir=folder))
 
     async def add(self, name):
         text = TEXTS[name]
@@ -67,7 +79,7 @@ async def bench(folder, name):
         opened.database.close()
 
 
-@pytest.fixture(params=[*sorted(METHODS), "mix"])
+@pytest.fixture(params=STRATEGIES)
 def name(request):
     return request.param
 
@@ -85,14 +97,14 @@ async def test_the_passage_that_answers_is_first_and_knows_its_place(tmp_path, n
             await filled.add(text)
         await filled.settle()
         best = (await filled.found()).evidence[0]
-        assert (best.edge, best.document, best.span) == ("ward", "pump.md", (0, len(TEXTS["pump.md"])))
+        assert (best.edge, best.document, best.text) == ("ward", "pump.md", TEXTS["pump.md"][slice(*best.span)])
         assert -1 <= best.score <= 1
 
 
 async def test_passages_are_found_before_the_graph_is_settled(tmp_path, name):
     async with bench(tmp_path, name) as unsettled:
         await unsettled.add("pump.md")
-        assert [item.document for item in (await unsettled.found()).evidence] == ["pump.md"]
+        assert {item.document for item in (await unsettled.found()).evidence} == {"pump.md"}
 
 
 async def test_adding_twice_equals_adding_once(tmp_path, name):
@@ -162,3 +174,66 @@ async def test_settling_without_news_changes_nothing_for_the_cloud(tmp_path, nam
         version = settled.graph.version()
         await settled.settle()
         assert settled.graph.version() == version
+
+
+def test_every_method_is_in_the_suite():
+    named = {method for settings in STRATEGIES.values() for method in METHODS if method in {settings["strategy"], settings.get("mix")}}
+    assert named == set(METHODS)
+
+
+async def test_a_withheld_document_is_neither_shown_nor_told_of(tmp_path, name):
+    async with bench(tmp_path, name) as filled:
+        ids = {text: await filled.add(text) for text in TEXTS}
+        await filled.settle()
+        found = await filled.strategy.retrieve(
+            "Which battery pack does the Maristow Pump use?", budget_tokens=200, top_k=10, withheld=frozenset({ids["pump.md"]})
+        )
+        assert "pump.md" not in {item.document for item in found.evidence}
+        assert "Maristow" not in " ".join([*found.facts, *(item.text for item in found.evidence)])
+
+
+@pytest.mark.parametrize("budget_tokens", [1, 12, 30, 60])
+async def test_passages_and_lines_stay_within_the_budget_but_for_a_first_passage(tmp_path, name, budget_tokens):
+    async with bench(tmp_path, name) as filled:
+        for text in TEXTS:
+            await filled.add(text)
+        await filled.settle()
+        found = await filled.strategy.retrieve("Who makes the Maristow Pump?", budget_tokens=budget_tokens, top_k=10)
+        sizes = [len(item.text.split()) for item in found.evidence]
+        assert found.evidence
+        assert sum(sizes[1:]) + (sizes[0] if len(sizes) > 1 else 0) <= budget_tokens
+
+
+async def test_no_word_of_a_removed_document_stays_in_the_store(tmp_path, name):
+    async with bench(tmp_path, name) as filled:
+        ids = {text: await filled.add(text) for text in TEXTS}
+        await filled.settle()
+        await filled.remove(ids["gate.md"])
+        await filled.settle()
+        filled.database.erase()
+        tables = [row["name"] for row in filled.database.rows("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        stored = " ".join(str(tuple(row)) for table in tables for row in filled.database.rows(f"SELECT * FROM {table}"))
+        assert "Thornby" not in stored
+        assert "Maristow" in stored
+
+
+async def test_summaries_reach_the_cloud_by_the_ordinary_delta(tmp_path, name):
+    async with bench(tmp_path, name) as filled:
+        for text in TEXTS:
+            await filled.add(text)
+        await filled.settle()
+        told = filled.graph.delta(epoch="", version=-1)
+        assert bool(told.upserts) == (name not in WITHOUT_SUMMARIES)
+
+
+async def test_another_strategy_and_back_is_as_if_nothing_had_been(tmp_path, name):
+    async with bench(tmp_path, name) as first:
+        for text in TEXTS:
+            await first.add(text)
+        await first.settle()
+        found = await first.found()
+    async with bench(tmp_path, "naive") as between:
+        await between.settle()
+    async with bench(tmp_path, name) as again:
+        await again.settle()
+        assert (await again.found()).evidence == found.evidence

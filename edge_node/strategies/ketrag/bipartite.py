@@ -83,6 +83,10 @@ class Bipartite:
         """Number of pieces."""
         return len(self._piece_rows)
 
+    def __contains__(self, piece_id: str) -> bool:
+        """Whether a piece is there."""
+        return piece_id in self._piece_rows
+
     def put(self, chunks: Iterable[ChunkTerms]) -> None:
         """Insert or replace. Raises ValueError where sentences and vectors do not match."""
         distinct = list({chunk.chunk_id: chunk for chunk in chunks}.values())

@@ -1,0 +1,32 @@
+"""The words of a text that carry meaning, each as one term whatever its number: what BM25 counts, and KET-RAG's keywords (§5.1)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+
+from edge_node.graph.names import singular
+from edge_node.graph.words import STOP_WORDS
+
+WORD = re.compile(r"[^\W_]+")
+
+
+MOST_WORDS = 2**18  # that are remembered
+
+
+@lru_cache(maxsize=MOST_WORDS)
+def _term(word: str) -> str:
+    """Empty for a word that carries no meaning."""
+    return "" if word in STOP_WORDS else singular(word)
+
+
+def terms_of(text: str) -> Counter[str]:
+    """The terms of a text with their counts.
+
+    >>> sorted(terms_of("The pumps of a ward: a pump leaks.").items())
+    [('leak', 1), ('pump', 2), ('ward', 1)]
+    """
+    counts = Counter(map(_term, WORD.findall(text.casefold())))
+    del counts[""]
+    return counts

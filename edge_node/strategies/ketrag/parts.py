@@ -1,0 +1,63 @@
+"""A chunk as KET-RAG sees it: its pieces, its sentences, and the terms of both (Alg. 3 l. 9-11)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edge_node.graph.terms import terms_of
+from edge_node.strategies.ketrag.bipartite import ChunkTerms, Piece
+from edge_node.strategies.ketrag.pieces import pieces_of
+from edge_node.strategies.ketrag.quantised import Ints
+from shared.ports import Tokenizer
+from shared.records import Chunk
+from shared.sentences import sentences
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a chunk is cut: spans [start, end) of its pieces, and of those sentences that say something."""
+
+    chunk: Chunk
+    title: str
+    pieces: tuple[Span, ...]
+    sentences: tuple[Span, ...]
+
+    def texts(self) -> list[str]:
+        """What is embedded: the sentences, and the pieces where there are several."""
+        spans = (*self.sentences, *(self.pieces if len(self.pieces) > 1 else ()))
+        return [self.chunk.text[start:end] for start, end in spans]
+
+    def piece_ids(self) -> list[str]:
+        """A chunk's own id where it is one piece, or the id with each piece's number."""
+        return [self.chunk.chunk_id] if len(self.pieces) == 1 else [f"{self.chunk.chunk_id}.{number}" for number in range(len(self.pieces))]
+
+
+def cut_of(chunk: Chunk, title: str, *, splits: int) -> Cut:
+    """Cut a chunk into at most 2^splits pieces, and into sentences.
+
+    >>> from shared.records import ChunkId, DocumentId
+    >>> cut = cut_of(Chunk(ChunkId("d:0"), DocumentId("d"), 0, "One pump. Two!", 0, 14, 5), "", splits=1)
+    >>> cut.texts(), cut.piece_ids()
+    (['One pump. ', 'Two!', 'One pump. ', 'Two!'], ['d:0.0', 'd:0.1'])
+    """
+    spans = tuple(span for span in sentences(chunk.text) if chunk.text[slice(*span)].strip())
+    return Cut(chunk, title, tuple(pieces_of(chunk.text, splits)) if chunk.text else ((0, 0),), spans)
+
+
+def terms_of_cut(cut: Cut, vectors: Ints, tokenizer: Tokenizer) -> ChunkTerms:
+    """What the bipartite graph holds of a chunk; ``vectors`` (m, d) of its sentences. A document's title counts in all of its pieces."""
+    text, titled = cut.chunk.text, set(terms_of(cut.title))
+    sizes = [cut.chunk.tokens] if len(cut.pieces) == 1 else [tokenizer.count(text[start:end]) for start, end in cut.pieces]
+    pieces = [
+        Piece(piece_id, tokens, titled | set(terms_of(text[start:end])))
+        for piece_id, tokens, (start, end) in zip(cut.piece_ids(), sizes, cut.pieces, strict=True)
+    ]
+    return ChunkTerms(cut.chunk.chunk_id, pieces, [set(terms_of(text[start:end])) for start, end in cut.sentences], vectors)
+
+
+def chunk_terms(cuts: Sequence[Cut]) -> list[set[str]]:
+    """The distinct terms of whole chunks, by which they are neighbours (Alg. 3 l. 3)."""
+    return [set(terms_of(f"{cut.title}\n{cut.chunk.text}")) for cut in cuts]

@@ -1,0 +1,76 @@
+"""KET-RAG as a method: a skeleton of core chunks and a graph of keywords, each searched with its share of the tokens (§5, Alg. 3 and 4)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Self
+
+from edge_node.knowledge.knowledge import Knowledge
+from edge_node.store.passages import Draft
+from edge_node.store.vectors import VectorRows
+from edge_node.strategies.base import Needs, Progress, Retrieval, Tools
+from edge_node.strategies.ketrag.index import Graphs, PartsDraft, Shape
+from edge_node.strategies.ketrag.search import Options, Search
+from edge_node.strategies.method import Asked, Method
+from shared.records import Chunk, ChunkId
+
+if TYPE_CHECKING:
+    from edge_node.settings import EdgeSettings
+
+
+class KETRAG(Method):
+    """Every variant of the paper reads one index."""
+
+    def __init__(self, tools: Tools, knowledge: Knowledge, shape: Shape, options: Options) -> None:
+        self._tools = tools
+        self._knowledge = knowledge
+        self._options = options
+        self._graphs = Graphs(tools, shape)
+
+    @staticmethod
+    def needs(settings: EdgeSettings) -> Needs:
+        """Words for the gate; the graph for the skeleton, which is the part of it that core chunks tell, and for what the cloud is told."""
+        del settings
+        return Needs(words=True, mentions=True, graph=True)
+
+    @classmethod
+    def of(cls, tools: Tools, knowledge: Knowledge, settings: EdgeSettings) -> Self:
+        """Take this method's knobs out of the settings."""
+        uniform = settings.ket_variant == "ket-u"
+        shape = Shape(settings.ket_neighbours, settings.ket_core_share, uniform, settings.ket_splits, settings.seed)
+        options = Options(
+            variant=settings.ket_variant,
+            theta=settings.ket_entity_share,
+            seeds=settings.ket_seeds,
+            weights=settings.ket_weights,
+            order=settings.ket_order,
+            fill=settings.ket_fill,
+        )
+        return cls(tools, knowledge, shape, options)
+
+    async def open(self) -> None:
+        """Read both graphs."""
+        await self._graphs.open()
+
+    async def drafts(self, chunks: Sequence[Chunk], rows: VectorRows, progress: Progress) -> Sequence[Draft]:
+        """Sentences and pieces of the chunks, embedded. Raises NotFound where their document was removed meanwhile."""
+        del rows
+        titles = {chunk.document_id: "" for chunk in chunks}
+        for document_id in titles:
+            titles[document_id] = (await asyncio.to_thread(self._tools.documents.get, document_id))["title"]
+        return [PartsDraft(self._graphs, await self._graphs.seen([(chunk, titles[chunk.document_id]) for chunk in chunks], progress))]
+
+    async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Hide them at once."""
+        await asyncio.to_thread(self._graphs.drop, chunk_ids)
+
+    async def renew(self, progress: Progress) -> None:
+        """The KNN graph, PageRank and core of the chunks that are there."""
+        await self._graphs.renew(progress)
+
+    async def search(self, asked: Asked) -> Retrieval:
+        """As the variant says, in exactly the tokens that there are."""
+        search = Search(self._knowledge.view, self._knowledge.passages, self._graphs, self._tools, self._options, asked)
+        return await asyncio.to_thread(partial(search.run))
