@@ -110,6 +110,7 @@ class RetrievalRow:
     asked_edges: tuple[str, ...]
     error: str = ""
     tries: int = 1  # this one included; the ones before failed
+    facts_tokens: int = 0  # of the context: lines of a graph or a tree
 
 
 @dataclass(frozen=True, slots=True)

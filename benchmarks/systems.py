@@ -122,6 +122,22 @@ def system_named(name: str) -> System:
     return replace(system, name=name, start=start)
 
 
+# What a retrieval may change behind its colon, as in "centralized:strategy=ketrag,variant=keyword"; none of it needs another index.
+RETRIEVAL_KNOBS = {
+    "strategy": "DGRAG_EDGE_STRATEGY",
+    "mix": "DGRAG_EDGE_MIX",
+    "channels": "DGRAG_EDGE_RETRIEVAL",
+    "variant": "DGRAG_EDGE_KET_VARIANT",
+    "theta": "DGRAG_EDGE_KET_ENTITY_SHARE",
+    "beta": "DGRAG_EDGE_KET_CORE_SHARE",
+    "k": "DGRAG_EDGE_KET_NEIGHBOURS",
+    "seeds": "DGRAG_EDGE_KET_SEEDS",
+    "weights": "DGRAG_EDGE_KET_WEIGHTS",
+    "order": "DGRAG_EDGE_KET_ORDER",
+    "fill": "DGRAG_EDGE_KET_FILL",
+    "search": "DGRAG_EDGE_TREE_SEARCH",
+    "p": "DGRAG_EDGE_TREE_SHARE",
+}
 OPERATORS = "federated-operator"
 PLACES: Mapping[str, Literal["local", "cloud"]] = {"centralized": "local", "local": "local", "federated": "cloud", OPERATORS: "cloud"}
 
@@ -129,15 +145,24 @@ PLACES: Mapping[str, Literal["local", "cloud"]] = {"centralized": "local", "loca
 def parsed_retrieval(name: str) -> Retriever:
     """``centralized``, ``local``, ``federated`` (asked at the question's home) or ``federated-operator`` (asked at the cloud).
 
-    Behind a colon stand the channels, where not all are meant. Raises ValueError.
+    Behind a colon stand the channels, where not all are meant, or settings of a strategy. Raises ValueError.
 
     >>> parsed_retrieval("centralized:dense+lexical").start.environment
     (('DGRAG_EDGE_RETRIEVAL', 'dense,lexical'),)
+    >>> parsed_retrieval("centralized:strategy=ketrag,theta=0.2").start.environment
+    (('DGRAG_EDGE_KET_ENTITY_SHARE', '0.2'), ('DGRAG_EDGE_STRATEGY', 'ketrag'))
     """
-    place, _, channels = name.partition(":")
+    place, _, settings = name.partition(":")
     if place not in PLACES:
         raise ValueError(f"there is no retrieval {name!r}; there are {', '.join(PLACES)}, as in centralized:dense+lexical")
-    environment = {"DGRAG_EDGE_RETRIEVAL": channels.replace("+", ",")} if channels else {}
+    if "=" not in settings:
+        settings = f"channels={settings}" if settings else ""
+    environment = {}
+    for setting in settings.split(",") if settings else ():
+        knob, _, value = setting.partition("=")
+        if knob not in RETRIEVAL_KNOBS or not value:
+            raise ValueError(f"{name!r} changes nothing that is known; behind the colon may stand {'=, '.join(RETRIEVAL_KNOBS)}=")
+        environment[RETRIEVAL_KNOBS[knob]] = value.replace("+", ",").replace("/", "=")
     layout: Layout = "central" if place == "centralized" else "edges"
     return Retriever(name, Start.of(layout, environment), PLACES[place], "operator" if place == OPERATORS else "home")
 

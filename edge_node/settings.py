@@ -86,6 +86,7 @@ class EdgeSettings(BaseSettings):
     ket_variant: Literal["text", "knng", "keyword", "skeleton", "ket-u", "ket-p"] = "ket-p"  # §6.1
     ket_neighbours: Annotated[int, Field(ge=2, le=20, multiple_of=2)] = 2  # K: half by shared words, half by meaning
     ket_core_share: Annotated[float, Field(gt=0, le=1)] = 0.8  # beta: of the chunks, whose entities make the skeleton
+    ket_core_reader: Literal["nlp", "model"] = "nlp"  # who finds the relations of core chunks
     ket_splits: Annotated[int, Field(ge=0, le=4)] = 0  # tau: a chunk is 2^tau pieces; ours are small already
     ket_entity_share: Share = 0.4  # theta: of the tokens, for the skeleton's channel
     ket_seeds: Literal["nearest", "question"] = "nearest"  # keywords by meaning (the paper), or the question's own first

@@ -51,7 +51,8 @@ async def _retrieved(
     said, error = await _found(work, retriever, cluster, asking)
     seconds = time.perf_counter() - started
     evidence = said.get("evidence", ())
-    context, question = "\n".join(item["text"] for item in evidence), asking.question
+    facts, question = "\n".join(said.get("facts", ())), asking.question
+    context = "\n".join([facts, *(item["text"] for item in evidence)])
     return RetrievalRow(
         split=work.split.name,
         system=retriever.name,
@@ -60,6 +61,7 @@ async def _retrieved(
         found=tuple(dict.fromkeys(item["document"] for item in evidence)),
         covered=covered(context, question.references),
         context_tokens=tokenizer.count(context),
+        facts_tokens=tokenizer.count(facts),
         seconds=seconds,
         asked_edges=asked_edges(said),
         error=error,

@@ -20,6 +20,7 @@ from shared.records import Chunk, ChunkId, EntityMention, RelationMention, docum
 log = logging.getLogger("dgrag.edge.store")
 Pair = tuple[str, str]  # the ends of a relation, the lesser first
 KEYS = "(SELECT value FROM json_each(?))"
+ENTITIES = "SELECT chunk_id, key, name, type, description, crc FROM entity_mentions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +77,29 @@ class MentionStore:
                 write(tx)
         return tuple(replaced)
 
+    def of_chunk(self, chunk_id: str) -> tuple[tuple[EntityMention, ...], tuple[RelationMention, ...]]:
+        """What a chunk says, as far as it is undamaged."""
+        entities = self._database.stream(f"{ENTITIES} WHERE chunk_id = ?", (chunk_id,))
+        relations = self._database.stream("SELECT * FROM relation_mentions WHERE chunk_id = ?", (chunk_id,))
+        return tuple(_entities(entities)), tuple(_relations(relations))
+
+    def save_reading(self, chunk_id: str, entities: Sequence[EntityMention], relations: Sequence[RelationMention], *, model: str) -> None:
+        """Commit what a model has said of a chunk: further entities, and relations in the place of all that it had; not if it is gone."""
+        with self._database.write() as tx:
+            if tx.execute("SELECT 1 FROM chunks WHERE chunk_id = ?", (chunk_id,)).fetchone() is None:
+                return
+            tx.execute("DELETE FROM relation_mentions WHERE chunk_id = ?", (chunk_id,))
+            tx.executemany("INSERT INTO entity_mentions VALUES (?, ?, ?, ?, ?, ?)", map(_entity_values, entities))
+            tx.executemany("INSERT INTO relation_mentions VALUES (?, ?, ?, ?, ?, ?, ?)", map(_relation_values, relations))
+            tx.execute("INSERT OR REPLACE INTO core_readings VALUES (?, ?)", (chunk_id, model))
+
+    def readings(self) -> frozenset[str]:
+        """The chunks that a model has read as part of the core."""
+        return frozenset(row["chunk_id"] for row in self._database.stream("SELECT chunk_id FROM core_readings"))
+
     def entities(self, keys: Collection[str] | None = None) -> Iterator[EntityMention]:
         """The mentions of some keys, or all, in no order. A damaged row is left out: ``store.check`` has it extracted again."""
-        query = "SELECT chunk_id, key, name, type, description, crc FROM entity_mentions"
-        for row in self._stream(query, "key", keys):
-            *fields, checksum = row
-            if crc(*fields) == checksum:
-                chunk_id, key, name, kind, description = fields
-                yield EntityMention(key, name, kind, description, chunk_id)
-            else:
-                log.error("a damaged entity mention is left out")
+        yield from _entities(self._stream(ENTITIES, "key", keys))
 
     def relations(self, pairs: Collection[Pair] | None = None) -> Iterator[RelationMention]:
         """The mentions of some pairs of keys, in either direction, or all; in no order. Damaged rows are left out."""
@@ -98,13 +112,7 @@ class MentionStore:
                 " ON r.source = json_extract(p.value, '$[0]') AND r.target = json_extract(p.value, '$[1]')"
             )
             rows = self._database.stream(query, (both,))
-        for row in rows:
-            *fields, checksum = row
-            if crc(*fields) == checksum:
-                chunk_id, source, target, description, keywords, strength = fields
-                yield RelationMention(source, target, description, tuple(json.loads(keywords)), strength, chunk_id)
-            else:
-                log.error("a damaged relation mention is left out")
+        yield from _relations(rows)
 
     def pairs_with(self, keys: Collection[str]) -> set[Pair]:
         """The pairs of keys that are related, with one of ``keys`` among them."""
@@ -189,6 +197,26 @@ class MentionStore:
         if keys is None:
             return self._database.stream(query)
         return self._database.stream(f"{query} WHERE {column} IN {KEYS}", (json.dumps(list(keys)),))
+
+
+def _entities(rows: Iterable[sqlite3.Row]) -> Iterator[EntityMention]:
+    for row in rows:
+        *fields, checksum = row
+        if crc(*fields) == checksum:
+            chunk_id, key, name, kind, description = fields
+            yield EntityMention(key, name, kind, description, chunk_id)
+        else:
+            log.error("a damaged entity mention is left out")
+
+
+def _relations(rows: Iterable[sqlite3.Row]) -> Iterator[RelationMention]:
+    for row in rows:
+        *fields, checksum = row
+        if crc(*fields) == checksum:
+            chunk_id, source, target, description, keywords, strength = fields
+            yield RelationMention(source, target, description, tuple(json.loads(keywords)), strength, chunk_id)
+        else:
+            log.error("a damaged relation mention is left out")
 
 
 def _entity_values(mention: EntityMention) -> tuple[str | int, ...]:

@@ -186,7 +186,8 @@ class Bipartite:
 
     def _sum(self, held: Sequence[_Held], sign: float) -> Rows:
         """Add the sentences of some chunks to the vectors of their terms, or take them back; the rows of those terms."""
-        self._sums, self._counts, self._norms = (grown(rows, len(self._terms)) for rows in (self._sums, self._counts, self._norms))
+        n = len(self._terms)
+        self._sums, self._counts, self._norms = grown(self._sums, n), grown(self._counts, n), grown(self._norms, n)
         starts = np.cumsum([0, *(len(one.vectors) for one in held)])
         sentences = np.concatenate([one.sentences + start for one, start in zip(held, starts[:-1], strict=True)])
         vectors = np.concatenate([one.vectors for one in held]).astype(np.float32)
@@ -227,4 +228,5 @@ class Bipartite:
     def _summed_anew(self, row: int) -> NDArray[np.int64]:
         """The sum for a term of whose sentences there were too many, out of those that are left."""
         parts = [one.vectors[one.sentences[one.terms == row]].sum(axis=0, dtype=np.int64) for one in self._held.values()]
-        return np.sum(parts, axis=0, dtype=np.int64) if parts else np.zeros(self._sums.shape[1], dtype=np.int64)
+        total: NDArray[np.int64] = np.sum([np.zeros(self._sums.shape[1], dtype=np.int64), *parts], axis=0)
+        return total

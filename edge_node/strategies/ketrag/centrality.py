@@ -33,26 +33,26 @@ def pagerank(edges: NDArray[np.int64], n: int, *, alpha: float = ALPHA) -> NDArr
     isolated = degrees == 0
     scores = np.full(n, 1.0 / max(n, 1))
     for _ in range(MOST_ROUNDS):
-        newer = alpha / max(n, 1) + (1 - alpha) * (moved @ scores + scores[isolated].sum() / max(n, 1))
+        newer: NDArray[np.float64] = alpha / max(n, 1) + (1 - alpha) * (moved @ scores + scores[isolated].sum() / max(n, 1))
         if np.abs(newer - scores).sum() < TOLERANCE:
             return newer
         scores = newer
     return scores
 
 
-def core(keys: Sequence[str], scores: NDArray[np.float64], *, share: float) -> frozenset[str]:
-    """The ceil(share * n) keys of highest score; ``scores[i]`` is that of ``keys[i]`` (Alg. 3 l. 8, KET-RAG-P).
+def core(keys: Sequence[str], scores: NDArray[np.float64], *, share: float) -> tuple[str, ...]:
+    """The ceil(share * n) keys of highest score, best first; ``scores[i]`` is that of ``keys[i]`` (Alg. 3 l. 8, KET-RAG-P).
 
     Scores that differ by less than about 1e-6 of their mean are equal: an even graph has equal nodes, whose sums differ in the last bit.
 
     >>> core(["a", "b", "c"], np.array([0.2, 0.6, 0.2]), share=0.3)
-    frozenset({'b'})
+    ('b',)
     """
     rounded = {key: round(float(score) * len(keys), 6) for key, score in zip(keys, scores, strict=True)}
     return _first(keys, share, lambda key: (-rounded[key], tie_of(key)))
 
 
-def core_uniform(keys: Sequence[str], *, share: float, seed: int) -> frozenset[str]:
+def core_uniform(keys: Sequence[str], *, share: float, seed: int) -> tuple[str, ...]:
     """Ceil(share * n) keys as if drawn (§6.1, KET-RAG-U): those of smallest hash, so one more key moves at most one other.
 
     >>> len(core_uniform(["a", "b", "c"], share=0.5, seed=1))
@@ -61,6 +61,6 @@ def core_uniform(keys: Sequence[str], *, share: float, seed: int) -> frozenset[s
     return _first(keys, share, lambda key: tie_of(key, seed=seed))
 
 
-def _first(keys: Sequence[str], share: float, place: Callable[[str], Any]) -> frozenset[str]:
+def _first(keys: Sequence[str], share: float, place: Callable[[str], Any]) -> tuple[str, ...]:
     count = ceil(round(share * len(keys), 9))  # 0.1 * 30 is a little more than 3
-    return frozenset(nsmallest(count, keys, key=place))
+    return tuple(nsmallest(count, keys, key=place))

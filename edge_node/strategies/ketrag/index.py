@@ -62,6 +62,7 @@ class Graphs:
         self.bipartite = Bipartite(self._dimensions)
         self.spans: dict[str, dict[str, Span]] = {}  # place of each piece in its chunk, by chunk id; only where there are several
         self.pieces = open_index(tools.index, self._dimensions)  # their vectors
+        self.ranked: tuple[str, ...] = ()  # the core, most central first
         self.core: frozenset[str] = frozenset()
         self.neighbours: dict[str, list[str]] = {}
 
@@ -147,7 +148,8 @@ class Graphs:
         went = [chunk_id for chunk_id in self._listed if chunk_id not in stay]
         if came or went:
             nodes = await asyncio.to_thread(self._nodes, came)
-            self.core, self.neighbours = await asyncio.to_thread(self._chosen, nodes, went)
+            self.ranked, self.neighbours = await asyncio.to_thread(self._chosen, nodes, went)
+            self.core = frozenset(self.ranked)
             self._listed = stay | {node.chunk_id: there[node.chunk_id] for node in nodes}
 
     async def _make_up(self, there: dict[str, str], progress: Progress) -> None:
@@ -171,7 +173,7 @@ class Graphs:
                 nodes.append(Node(cut.chunk.chunk_id, terms, to_ints(vectors[cut.chunk.chunk_id])))
         return nodes
 
-    def _chosen(self, nodes: Sequence[Node], went: Sequence[str]) -> tuple[frozenset[str], dict[str, list[str]]]:
+    def _chosen(self, nodes: Sequence[Node], went: Sequence[str]) -> tuple[tuple[str, ...], dict[str, list[str]]]:
         self._knn.renew(nodes, went)
         graph = self._knn.graph()
         if self._shape.uniform:

@@ -212,7 +212,7 @@ class Neighbours:
 
     def _shared_terms(self, row: int) -> Rows:
         joining = [np.frombuffer(self._postings[term], dtype=np.int64) for term in self._terms[row] if term not in self._common]
-        counts = np.bincount(np.concatenate(joining) if joining else np.zeros(0, dtype=np.int64), minlength=len(self._keys))
+        counts: Rows = np.bincount(np.concatenate(joining) if joining else np.zeros(0, dtype=np.int64), minlength=len(self._keys))
         counts[row] = 0
         return counts
 

@@ -38,7 +38,7 @@ def local_search(
     """
     told = {relation_line(relation, skeleton.name_of): relation for relation in _ordered(relations, {seed.key for seed in seeds})}
     lines = fitting([*map(entity_line, seeds), *told], skeleton.count, part_of(limit_tokens, line_share))
-    linking = [*seeds, *(told[line] for line in lines if line in told)]
+    linking: list[Entity | Relation] = [*seeds, *(told[line] for line in lines if line in told)]
     links = Counter(piece for element in linking for piece in set(skeleton.pieces_of(element)))
     cosines = skeleton.cosines_of(list(links))
     nearest = sorted(cosines, key=lambda piece: (-links[piece], -cosines[piece], piece))

@@ -41,7 +41,7 @@ def cut_of(chunk: Chunk, title: str, *, splits: int) -> Cut:
     >>> from shared.records import ChunkId, DocumentId
     >>> cut = cut_of(Chunk(ChunkId("d:0"), DocumentId("d"), 0, "One pump. Two!", 0, 14, 5), "", splits=1)
     >>> cut.texts(), cut.piece_ids()
-    (['One pump. ', 'Two!', 'One pump. ', 'Two!'], ['d:0.0', 'd:0.1'])
+    (['One pump. ', 'Two!', 'One ', 'pump. Two!'], ['d:0.0', 'd:0.1'])
     """
     spans = tuple(span for span in sentences(chunk.text) if chunk.text[slice(*span)].strip())
     return Cut(chunk, title, tuple(pieces_of(chunk.text, splits)) if chunk.text else ((0, 0),), spans)

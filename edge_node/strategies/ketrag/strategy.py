@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
+from edge_node.graph.model_extraction import ModelExtractor
 from edge_node.knowledge.knowledge import Knowledge
 from edge_node.store.passages import Draft
 from edge_node.store.vectors import VectorRows
-from edge_node.strategies.base import Needs, Progress, Retrieval, Tools
+from edge_node.strategies.base import Cost, Needs, Progress, Retrieval, Tools
+from edge_node.strategies.ketrag.core_reader import CoreReader
 from edge_node.strategies.ketrag.index import Graphs, PartsDraft, Shape
 from edge_node.strategies.ketrag.search import Options, Search
 from edge_node.strategies.method import Asked, Method
@@ -21,13 +23,14 @@ if TYPE_CHECKING:
 
 
 class KETRAG(Method):
-    """Every variant of the paper reads one index."""
+    """Every variant of the paper reads one index. Without a ``reader`` the skeleton is what spaCy found in the core."""
 
-    def __init__(self, tools: Tools, knowledge: Knowledge, shape: Shape, options: Options) -> None:
+    def __init__(self, tools: Tools, knowledge: Knowledge, shape: Shape, options: Options, reader: CoreReader | None) -> None:
         self._tools = tools
         self._knowledge = knowledge
         self._options = options
         self._graphs = Graphs(tools, shape)
+        self._reader = reader
 
     @staticmethod
     def needs(settings: EdgeSettings) -> Needs:
@@ -48,11 +51,23 @@ class KETRAG(Method):
             order=settings.ket_order,
             fill=settings.ket_fill,
         )
-        return cls(tools, knowledge, shape, options)
+        model = ModelExtractor(
+            tools.generator,
+            knowledge.tagger,
+            form=settings.extraction_form,
+            gleanings=settings.gleanings,
+            deadline_s=settings.model_deadline_s,
+        )
+        return cls(tools, knowledge, shape, options, CoreReader(tools, model) if settings.ket_core_reader == "model" else None)
 
     async def open(self) -> None:
         """Read both graphs."""
         await self._graphs.open()
+        await self._look()
+
+    async def _look(self) -> None:
+        if self._reader is not None:
+            await self._reader.look(self._graphs.ranked)
 
     async def drafts(self, chunks: Sequence[Chunk], rows: VectorRows, progress: Progress) -> Sequence[Draft]:
         """Sentences and pieces of the chunks, embedded. Raises NotFound where their document was removed meanwhile."""
@@ -69,6 +84,20 @@ class KETRAG(Method):
     async def renew(self, progress: Progress) -> None:
         """The KNN graph, PageRank and core of the chunks that are there."""
         await self._graphs.renew(progress)
+        await self._look()
+
+    async def improve(self, progress: Progress) -> Cost:
+        """Let the model read a few core chunks, and settle what it said. Raises ModelError."""
+        if self._reader is None or not self._reader.unread:
+            return Cost()
+        cost = await self._reader.read(progress)
+        await self._knowledge.settle(progress)
+        return cost
+
+    @property
+    def stale(self) -> int:
+        """Core chunks that the model has not read."""
+        return len(self._reader.unread) if self._reader is not None else 0
 
     async def search(self, asked: Asked) -> Retrieval:
         """As the variant says, in exactly the tokens that there are."""

@@ -22,7 +22,7 @@ def test_the_centre_of_a_star_of_four_has_nearly_half():
 
 def test_a_quarter_of_a_star_is_its_centre_and_a_little_more_is_two_chunks():
     keys = ["a", "b", "c", "d"]
-    assert core(keys, pagerank(STAR, 4), share=0.25) == {"a"}
+    assert core(keys, pagerank(STAR, 4), share=0.25) == ("a",)
     assert len(core(keys, pagerank(STAR, 4), share=0.3)) == 2
 
 
@@ -34,7 +34,7 @@ def test_nothing_and_a_lone_chunk_have_a_pagerank():
     none = np.zeros((0, 2), dtype=np.int64)
     assert pagerank(none, 0).tolist() == []
     assert pagerank(none, 1) == pytest.approx([1.0])
-    assert core([], pagerank(none, 0), share=0.8) == frozenset()
+    assert core([], pagerank(none, 0), share=0.8) == ()
 
 
 @st.composite
@@ -67,12 +67,12 @@ def test_core_chunks_are_the_same_in_any_order_and_as_many_as_asked(values, shar
     random.shuffle(keys)
     assert core(keys, np.array([scores[key] for key in keys]), share=share) == chosen
     assert len(chosen) == ceil(round(share * len(keys), 9))
-    assert min((scores[key] for key in chosen), default=9) >= max((scores[key] for key in set(keys) - chosen), default=0)
+    assert min((scores[key] for key in chosen), default=9) >= max((scores[key] for key in set(keys) - set(chosen)), default=0)
 
 
 def test_a_uniform_core_is_a_matter_of_the_seed_and_another_chunk_moves_at_most_one():
     keys = [f"c{place}" for place in range(100)]
     before, after = core_uniform(keys, share=0.5, seed=1), core_uniform([*keys, "new"], share=0.5, seed=1)
     assert len(before) == 50
-    assert len(before - after) <= 1
+    assert len(set(before) - set(after)) <= 1
     assert before != core_uniform(keys, share=0.5, seed=2)
