@@ -28,7 +28,6 @@ from benchmarks.metrics.retrieval import recall_at
 from edge_node.build import Parts, build_node
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
-from edge_node.strategies.base import silent
 from shared.models.build import build_embedder, build_tokenizer
 from shared.models.settings import ModelSettings
 from shared.ports import Tokenizer
@@ -82,13 +81,12 @@ class Growing:
         return {row["node_id"] for row in self.node.documents.database.rows("SELECT node_id FROM tree_nodes")}
 
     async def add(self, documents: Sequence[tuple[str, str]]) -> Cost:
-        """Index documents, settle, and let the model write what it should."""
+        """Index documents, settle, and wait until the worker has let the model write what it should."""
         before, calls, tokens = self._nodes(), self._models.calls, (self._models.tokens_in, self._models.tokens_out)
         embedded, spent, began = self._embedder.embedded, self._models.seconds + self._embedder.seconds, time.perf_counter()
         await add(self.node, documents)
         await self.node.worker.settle()
-        while self.node.strategy.stale:
-            await self.node.strategy.refine(silent)
+        await self.node.worker.news.until(lambda: self.node.worker.idle and not self.node.strategy.stale)
         seconds = time.perf_counter() - began - (self._models.seconds + self._embedder.seconds - spent)
         after = self._nodes()
         return Cost(

@@ -112,7 +112,7 @@ def ketrag(n: int, rng: np.random.Generator) -> dict[str, Any]:
 
 def asked(graph: Bipartite, question: FloatArray, matrix: FloatArray, ids: list[str]) -> Context:
     """Keyword retrieval without embedding (Alg. 4 l. 2-5)."""
-    around = neighbourhood((term for term, _ in graph.nearest(question)), graph.pieces_of, graph.tokens_of, limit_tokens=LIMIT)
+    around = neighbourhood((term for term, _ in graph.nearest(question)), graph.pieces_with, graph.tokens_of, limit_tokens=LIMIT)
     cosines = dict(zip(ids, (matrix @ question).tolist(), strict=True))
     return extended(Context((), (), 0), by_score(around, cosines), graph.tokens_of, limit_tokens=LIMIT)
 

@@ -108,8 +108,7 @@ def _link(
 
 
 def _pace(settings: EdgeSettings) -> Pace:
-    share = settings.extraction_share if "dgrag" in settings.methods else 0.0
-    return Pace(settings.workers, settings.settle_every, share, settings.gleanings)
+    return Pace(settings.workers, settings.settle_every, settings.model_share, settings.gleanings)
 
 
 def _read_limits(settings: EdgeSettings) -> ReadLimits:

@@ -31,7 +31,7 @@ def channels_of(value: object) -> object:
 
 Channels = Annotated[frozenset[Channel], NoDecode, BeforeValidator(channels_of)]
 MethodName = Literal["dgrag", "erarag", "ketrag", "naive"]
-Mix = Annotated[dict[MethodName, float], NoDecode, BeforeValidator(lambda value: parsed_mix(value) if isinstance(value, str) else value)]
+Mix = Annotated[dict[MethodName, float], NoDecode, BeforeValidator(parsed_mix)]
 
 
 class EdgeSettings(BaseSettings):
@@ -68,7 +68,7 @@ class EdgeSettings(BaseSettings):
 
     # write path: DGRAG §III-B
     strategy: Literal[MethodName, "mix"] = "dgrag"
-    mix: Mix = {"dgrag": 0.5, "naive": 0.5}  # of the strategy mix: methods, each with its share of a question's budget; "a=0.5,b=0.5"
+    mix: Mix | None = None  # of the strategy mix: methods, each with its share of a question's budget, as in "ketrag=0.5,erarag=0.5"
     index: Literal["numpy", "faiss", "nano"] = "numpy"
     chunk_tokens: Annotated[int, Field(ge=16, le=8192)] = 200  # a chunk fits the embedder's 256-token window whole
     chunk_overlap: Annotated[int, Field(ge=0, le=4096)] = 30
@@ -127,12 +127,19 @@ class EdgeSettings(BaseSettings):
     cloud_deadline_s: Annotated[float, Field(gt=0)] = 150.0  # ⑥ at most this of it waits for the cloud
 
     @model_validator(mode="after")
-    def _segments_can_be_cut(self) -> Self:
+    def _belongs_together(self) -> Self:
+        if self.strategy == "mix" and self.mix is None:
+            raise ValueError("the strategy mix needs the setting mix: methods and their shares, as in ketrag=0.5,erarag=0.5")
         if self.tree_max < 2 * self.tree_min - 1:
             raise ValueError(f"tree_max must be at least 2 * tree_min - 1 = {2 * self.tree_min - 1}, to cut what is too large in two")
         return self
 
     @property
+    def model_share(self) -> float:
+        """The share of a document's chunks that the model reads when it is added: other methods than dgrag choose theirs later, or none."""
+        return self.extraction_share if "dgrag" in self.methods else 0.0
+
+    @property
     def methods(self) -> dict[MethodName, float]:
         """The methods of the strategy, each with its share of a question's budget."""
-        return self.mix if self.strategy == "mix" else {self.strategy: 1.0}
+        return {self.strategy: 1.0} if self.strategy != "mix" else self.mix or {}

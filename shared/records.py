@@ -58,6 +58,16 @@ def document_of(chunk_id: str) -> DocumentId:
     return DocumentId(chunk_id.rpartition(":")[0])
 
 
+def whole_of(chunk_id: str) -> ChunkId:
+    """The chunk that a passage is a piece of, by the passage's id; a whole chunk's own.
+
+    >>> whole_of("5e1f:12.3"), whole_of("5e1f:12")
+    ('5e1f:12', '5e1f:12')
+    """
+    document, colon, place = chunk_id.rpartition(":")
+    return ChunkId(f"{document}{colon}{place.partition('.')[0]}")
+
+
 @dataclass(frozen=True, slots=True)
 class EntityMention:
     """One chunk says something about one entity (DGRAG §III-B ①). ``name`` is as written; ``key`` is its normal form."""

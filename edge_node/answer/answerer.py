@@ -12,6 +12,7 @@ from typing import Literal
 from edge_node.answer.focus import Focus
 from edge_node.answer.gate import Gate, Question
 from edge_node.answer.samples import Sampling, answer_prompt, draw, sufficiency_prompt
+from edge_node.graph.facts import lines_within
 from edge_node.link.cloud_client import CloudClient
 from edge_node.policy.rules import DENIED, Escalation
 from edge_node.policy.sharing import Requester, Served, Sharing
@@ -148,7 +149,8 @@ class Answerer:
         passages = {passage.chunk_id: passage for retrieval in found for passage in retrieval.evidence}
         with trace.step("narrow"):
             evidence = await self._focus.narrow(question, list(passages.values()), budget_tokens=budget_tokens)
-        return Retrieval(evidence, found[0].facts, found[0].unknown)
+        lines = lines_within(found[0].facts, budget_tokens, self._focus.count)  # as much again as the passages, at most
+        return Retrieval(evidence, lines, found[0].unknown)
 
     async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> Tried:
         """④⑤ Samples over what is here, and the gate's verdict. Unless the question stays, a failed model only makes it escalate."""

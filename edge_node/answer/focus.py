@@ -96,6 +96,10 @@ class Focus:
         self._embedder = embedder
         self._tokenizer = tokenizer
 
+    def count(self, text: str) -> int:
+        """Tokens of a text."""
+        return self._tokenizer.count(text)
+
     async def narrow(self, question: str, passages: Sequence[Evidence], *, budget_tokens: int) -> tuple[Evidence, ...]:
         """The sentences of ``passages`` that matter most, within the budget, as passages with exact spans."""
         found = units(passages)

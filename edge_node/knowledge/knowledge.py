@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class Options:
     """The knobs of the write path; see EdgeSettings."""
 
-    extraction_share: float
+    model_share: float
     extraction_form: Literal["lines", "json"]
     gleanings: int
     model_deadline_s: float
@@ -43,7 +43,7 @@ class Options:
     @classmethod
     def of(cls, settings: EdgeSettings) -> Self:
         """Those of an edge's settings."""
-        return cls(**{name: getattr(settings, name) for name in cls.__dataclass_fields__})
+        return cls(settings.model_share, **{name: getattr(settings, name) for name in cls.__dataclass_fields__ if name != "model_share"})
 
 
 class Knowledge:
@@ -58,7 +58,7 @@ class Knowledge:
         model = ModelExtractor(
             tools.generator, self.tagger, form=options.extraction_form, gleanings=options.gleanings, deadline_s=options.model_deadline_s
         )
-        self.extractor = extractor or Extractor(self.tagger, model, options.extraction_share, tools.retries)
+        self.extractor = extractor or Extractor(self.tagger, model, options.model_share, tools.retries)
         self.settler = Settler(tools, SettleOptions(**{name: getattr(options, name) for name in SettleOptions.__dataclass_fields__}))
         self._refiner = Refiner(
             tools, self.settler, Limits(options.summaries == "model", options.description_chars, options.model_deadline_s)

@@ -65,6 +65,12 @@ class TreeStore:
             found.append(TreeNode(node_id, level, tuple(json.loads(members)), tuple(json.loads(made_of)), bool(by_model), text, vector))
         return found
 
+    def clear(self) -> None:
+        """Delete all nodes, which say sentences of passages. The hyperplanes stay, so that the same passages give the same tree again."""
+        if self._database.row("SELECT 1 FROM tree_nodes LIMIT 1") is not None:
+            with self._database.write() as tx:
+                tx.execute("DELETE FROM tree_nodes")
+
     def commit(self, nodes: Sequence[TreeNode], gone: Collection[str]) -> None:
         """Write new nodes, and delete those that are no more, at once."""
         if nodes or gone:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from edge_node.graph.views import graphml, neighbourhood
@@ -14,23 +15,30 @@ from edge_node.strategies.base import NOTHING_WITHHELD, Added, Cost, Progress, R
 from edge_node.strategies.method import Asked, Method
 from edge_node.strategies.mixing import fused
 from shared.errors import InputError
-from shared.records import Chunk, ChunkId, DocumentId, Evidence
+from shared.records import Chunk, ChunkId, DocumentId, Evidence, whole_of
 
 
 class Indexed:
     """Implements IndexStrategy. ``methods``: each with its share of a question's budget; the shares add up to 1."""
 
-    def __init__(self, knowledge: Knowledge, methods: Mapping[Method, float], tools: Tools) -> None:
+    def __init__(
+        self, knowledge: Knowledge, methods: Mapping[Method, float], tools: Tools, unused: Sequence[Callable[[], None]] = ()
+    ) -> None:
+        """``unused``: delete what methods that are not among these have left in the store, as nobody keeps it up to date."""
         self.knowledge = knowledge
         self.methods = methods
+        self._unused = unused
         self._embedder = tools.embedder
         self._tokenizer = tools.tokenizer
         self._renewing = asyncio.Lock()
+        self._refining = asyncio.Lock()
 
     # ------------------------------------------------------------ write path
 
     async def open(self) -> None:
         """Load models and caches; what a stop left between two steps is made good by the next settle."""
+        for clear in self._unused:
+            await asyncio.to_thread(clear)
         await self.knowledge.open()
         for method in self.methods:
             await method.open()
@@ -56,11 +64,12 @@ class Indexed:
                 await method.renew(progress)
 
     async def refine(self, progress: Progress) -> Cost:
-        """Let the language model write what it should, a few texts of each method."""
-        cost = await self.knowledge.refine(progress)
-        for method in self.methods:
-            cost += await method.improve(progress)
-        return cost
+        """Let the language model write what it should: a few texts of the first part that has any."""
+        async with self._refining:
+            for part in (self.knowledge.refine, *(method.improve for method in self.methods)):
+                if (cost := await part(progress)).calls:
+                    return cost
+        return Cost()
 
     @property
     def stale(self) -> int:
@@ -72,32 +81,31 @@ class Indexed:
     async def retrieve(
         self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
     ) -> Retrieval:
-        """What the methods find, each within its share of the budget; where none finds anything, the chunks nearest the question."""
+        """What the methods find, each within its share of the budget; where none finds a passage, the chunks nearest the question."""
         vector = (await self._embedder.embed([question]))[0]
         asked = Asked(question, vector, Shown(withheld), budget_tokens, top_k)
-        found = [
-            await method.search(Asked(question, vector, asked.shown, int(budget_tokens * share), top_k))
-            for method, share in self.methods.items()
-        ]
-        unknown = await asyncio.to_thread(self.knowledge.passages.unknown, question, withheld)
-        evidence = found[0].evidence if len(found) == 1 else await asyncio.to_thread(self._mixed, asked, found)
-        if not evidence:
-            evidence = await asyncio.to_thread(nearest, self.knowledge.passages, asked, budget_tokens)
-        return Retrieval(evidence, tuple(line for one in found for line in one.facts), unknown)
+        found = [await method.search(replace(asked, budget_tokens=int(budget_tokens * share))) for method, share in self.methods.items()]
+        return await asyncio.to_thread(self._joined, asked, found)
 
-    def _mixed(self, asked: Asked, found: Sequence[Retrieval]) -> tuple[Evidence, ...]:
-        """The passages of all methods in one order, each once; what they leave of the budget goes to the nearest of the others."""
-        passages = {item.chunk_id: item for one in found for item in one.evidence}
-        order = fused([[item.chunk_id for item in one.evidence] for one in found], list(self.methods.values()))
-        kept = [passages[ChunkId(key)] for key in order[: asked.top_k]]
-        count = self._tokenizer.count
-        left = asked.budget_tokens - sum(count(item.text) for item in kept) - sum(count(line) for one in found for line in one.facts)
-        others = [item for item in nearest(self.knowledge.passages, asked, asked.budget_tokens) if item.chunk_id not in passages]
-        for item in others[: asked.top_k - len(kept)]:
-            if (tokens := count(item.text)) <= left:
+    def _joined(self, asked: Asked, found: Sequence[Retrieval]) -> Retrieval:
+        """The passages of all methods in one order, each once, and their lines; what is left of the budget goes to the nearest others."""
+        lines = tuple(dict.fromkeys(line for one in found for line in one.facts))
+        unknown = self.knowledge.passages.unknown(asked.question, asked.shown.withheld)
+        if len(found) == 1 and found[0].evidence:
+            return Retrieval(found[0].evidence, lines, unknown)
+        count, passages = self._tokenizer.count, dict[str, Evidence]()
+        for item in (item for one in found for item in one.evidence):
+            known = passages.get(whole_of(item.chunk_id))
+            if known is None or len(known.text) < len(item.text):  # a chunk swallows its pieces
+                passages[whole_of(item.chunk_id)] = item
+        order = fused([list(dict.fromkeys(whole_of(item.chunk_id) for item in one.evidence)) for one in found], list(self.methods.values()))
+        near = [item for item in nearest(self.knowledge.passages, asked) if item.chunk_id not in passages]
+        kept, left = list[Evidence](), asked.budget_tokens - sum(map(count, lines))
+        for item in [*(passages[key] for key in order), *near]:
+            if len(kept) < asked.top_k and ((tokens := count(item.text)) <= left or not kept):  # the first is always in
                 kept.append(item)
                 left -= tokens
-        return tuple(kept)
+        return Retrieval(tuple(kept), lines, unknown)
 
     # ------------------------------------------------------------ views
 
@@ -117,10 +125,10 @@ class Indexed:
     def graphml(self) -> str:
         """The graph for other programs. Raises InputError where the strategy has none."""
         if not self.knowledge.needs.graph:
-            raise InputError("the edge's strategy builds no graph", next_step="start the edge with the strategy dgrag")
+            raise InputError("the edge's strategy builds no graph", next_step="start the edge with the strategy dgrag, ketrag or erarag")
         return graphml(self.knowledge.view.graph)
 
 
-def nearest(passages: Passages, asked: Asked, budget_tokens: int) -> tuple[Evidence, ...]:
-    """The chunks nearest the question, within the budget; the first is always in."""
-    return passages.read(passages.top(asked.vector, asked.top_k, asked.shown.withheld), budget_tokens=budget_tokens)
+def nearest(passages: Passages, asked: Asked) -> tuple[Evidence, ...]:
+    """The chunks nearest the question, within its budget; the first is always in."""
+    return passages.read(passages.top(asked.vector, asked.top_k, asked.shown.withheld), budget_tokens=asked.budget_tokens)

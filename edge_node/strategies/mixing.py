@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 
 DAMPING = 60  # of reciprocal-rank fusion (Cormack et al. 2009)
+ROUNDING = 1e-6  # of a sum of shares
 
 
 def fused(orders: Sequence[Sequence[str]], shares: Sequence[float]) -> list[str]:
@@ -23,12 +24,21 @@ def fused(orders: Sequence[Sequence[str]], shares: Sequence[float]) -> list[str]
     return sorted(scores, key=lambda key: (-scores[key], key))
 
 
-def parsed_mix(text: str) -> Mapping[str, float]:
-    """Methods and their shares of the budget, as in "ketrag=0.5,erarag=0.5". Raises ValueError that says what is wrong.
+def parsed_mix(value: object) -> Mapping[str, float]:
+    """Methods and their shares of the budget, as in "ketrag=0.5,erarag=0.5", or as a mapping. Raises ValueError that says what is wrong.
 
     >>> dict(parsed_mix("ketrag=0.5, erarag=0.5"))
     {'ketrag': 0.5, 'erarag': 0.5}
     """
+    shares = _parsed(value) if isinstance(value, str) else value
+    if not isinstance(shares, Mapping) or not all(isinstance(share, float | int) for share in shares.values()):
+        raise ValueError(f"{value!r} must name methods with their shares, as in ketrag=0.5,erarag=0.5")
+    if len(shares) < 2 or not all(0 < share <= 1 for share in shares.values()) or abs(sum(shares.values()) - 1) > ROUNDING:
+        raise ValueError(f"{value!r} must name two methods at least, with shares above 0 that add up to 1")
+    return shares
+
+
+def _parsed(text: str) -> dict[str, float]:
     shares: dict[str, float] = {}
     for part in text.split(","):
         name, _, share = (word.strip() for word in part.partition("="))
@@ -38,6 +48,4 @@ def parsed_mix(text: str) -> Mapping[str, float]:
             shares[name] = float(share)
         except ValueError:
             raise ValueError(f"the share of {name!r} must be a number, as in ketrag=0.5,erarag=0.5") from None
-    if len(shares) < 2 or not all(0 < share <= 1 for share in shares.values()) or abs(sum(shares.values()) - 1) > 1e-6:
-        raise ValueError(f"{text!r} must name two methods at least, with shares above 0 that add up to 1")
     return shares

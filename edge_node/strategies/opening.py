@@ -9,6 +9,7 @@ from operator import or_
 from edge_node.graph.extractor import Extracts
 from edge_node.knowledge.knowledge import Knowledge, Options
 from edge_node.settings import EdgeSettings
+from edge_node.store.tree import TreeStore
 from edge_node.strategies.base import Tools
 from edge_node.strategies.indexed import Indexed
 from edge_node.strategies.method import Method
@@ -26,7 +27,8 @@ def open_strategy(tools: Tools, settings: EdgeSettings, extractor: Extracts | No
     kinds = {_method(name): share for name, share in settings.methods.items()}
     needs = reduce(or_, (kind.needs(settings) for kind in kinds))
     knowledge = Knowledge(tools, Options.of(settings), needs, extractor)
-    return Indexed(knowledge, {kind.of(tools, knowledge, settings): share for kind, share in kinds.items()}, tools)
+    unused = [] if "erarag" in settings.methods else [TreeStore(tools.graph.database).clear]  # sentences of documents that may be deleted
+    return Indexed(knowledge, {kind.of(tools, knowledge, settings): share for kind, share in kinds.items()}, tools, unused)
 
 
 def _method(name: str) -> type[Method]:

@@ -42,7 +42,8 @@ async def federation(folder, *, cloud_answer, edge_answers, **settings):
         for name, (text, answer) in edge_answers.items():
             lines[name] = SwitchableTransport(app)
             http = httpx.AsyncClient(transport=lines[name], base_url="http://127.0.0.1")
-            started = running_edge(folder / name, id=name, strategy="dgrag", generator=scripted(answer), cloud=http, **settings)
+            chosen = {"strategy": "dgrag"} | settings
+            started = running_edge(folder / name, id=name, generator=scripted(answer), cloud=http, **chosen)
             edges[name] = await stack.enter_async_context(started)
             await edges[name].add("report.md", text)
             await until(lambda link=edges[name].node.link: link.in_sync)

@@ -1,15 +1,16 @@
--- What KET-RAG and EraRAG keep beside the chunks. All of it is made again from chunks and vectors where it is missing or damaged.
+-- What KET-RAG and EraRAG keep beside the chunks. It is made again from chunks and vectors where it is missing or damaged; what a model
+-- has said is asked for again.
 -- Matrices are little-endian, rows one after the other; crc(field, …) is shared.checksum.crc.
 
 CREATE TABLE chunk_parts (              -- KET-RAG: vectors of a chunk's sentences, and of its pieces where it is cut into several
     chunk_id    TEXT PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
     text_hash   TEXT NOT NULL,          -- of the chunk's text
     splits      INTEGER NOT NULL,       -- tau: the chunk is cut into 2^tau pieces
-    vectors     BLOB NOT NULL,          -- int16, 1/4096 each: the sentences, then, for splits > 0, the pieces
+    vectors     BLOB NOT NULL,          -- int16, 1/4000 each: the sentences, then, for splits > 0, the pieces
     crc         INTEGER NOT NULL        -- of chunk_id, text_hash, splits, vectors
 ) WITHOUT ROWID;
 
-CREATE TABLE core_readings (            -- KET-RAG: what the model has said of a core chunk, in place of spaCy
+CREATE TABLE core_readings (            -- KET-RAG: core chunks that a model has read; what it said stands among their mentions
     chunk_id    TEXT PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
     model       TEXT NOT NULL
 ) WITHOUT ROWID;

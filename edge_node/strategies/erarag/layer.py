@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,10 +34,6 @@ class Layer:
         """The keys of a segment's items."""
         end = self.starts[number + 1] if number + 1 < len(self.starts) else len(self.keys)
         return tuple(self.keys[self.starts[number] : end].tolist())
-
-    def segments(self) -> Iterator[Segment]:
-        """All segments, in order."""
-        return map(self.segment, range(len(self.starts)))
 
 
 EMPTY = Layer(np.zeros(0, dtype=np.object_), np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64))

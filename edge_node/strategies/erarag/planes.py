@@ -15,7 +15,7 @@ Positions = NDArray[np.uint64]
 
 POSITION_BITS = 64
 GRID = 4096  # steps of 1
-MOST_BITS = 62  # hyperplanes: a code is stored as a signed integer
+MOST_BITS = 62  # hyperplanes: a code is a signed integer, and a position keeps bits for a key's hash
 
 
 def draw_hyperplanes(b: int, d: int, rng: np.random.Generator) -> FloatArray:
@@ -72,7 +72,8 @@ def positions_of(keys: Sequence[str], codes: IntArray, *, bits: int) -> Position
     """Return each item's place in its layer (n,): the rank of its code, and below it bits of its key's hash.
 
     The hash is what more hyperplanes would be for items that the drawn ones do not tell apart: copies of one passage fall into
-    buckets of their own too, so that one more copy changes a segment or two, and not all that hold copies.
+    buckets of their own too, so that one more copy changes a segment or two, and not all that hold copies. There are 64 - ``bits``
+    bits of it: 32 by default, which is enough; with 62 hyperplanes the copies share four buckets, and one more moves the cuts in its own.
 
     >>> [hex(place)[:6] for place in positions_of(["a", "b"], np.array([1, 2]), bits=16)]
     ['0xffff', '0x7fff']

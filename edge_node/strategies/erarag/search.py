@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 
@@ -14,7 +14,7 @@ class Hit:
     score: float
     passage: str  # key of a passage; of a node's, the one nearest the question
     passage_tokens: int
-    node: str = ""  # key; empty where the hit is a passage, or its node's text must not be shown
+    node: str = ""  # key; empty where the hit is a passage
     node_tokens: int = 0
 
 
@@ -24,17 +24,16 @@ class Chosen:
 
     passages: tuple[str, ...]
     nodes: tuple[str, ...]
-    tokens: int  # of both together
 
 
 def collapsed(leaves: Iterable[Hit], nodes: Iterable[Hit], *, k: int, budget_tokens: int) -> Chosen:
     """The k nearest of all levels together, as far as they fit (Alg. 2 l. 2).
 
-    Nothing is cut: what does not fit is passed over, but the first is always in. A passage is paid for once, whatever cites it.
+    Nothing is cut: what does not fit is passed over, but the first passage is always in. A passage is paid for once, whatever cites it.
 
     >>> leaf, node = Hit(0.5, "d:0", 100), Hit(0.9, "d:0", 100, "n", 60)
     >>> collapsed([leaf], [node], k=5, budget_tokens=200)
-    Chosen(passages=('d:0',), nodes=('n',), tokens=160)
+    Chosen(passages=('d:0',), nodes=('n',))
     """
     return _chosen([([*leaves, *nodes], k)], k=k, budget_tokens=budget_tokens)
 
@@ -64,6 +63,8 @@ def _chosen(turns: Iterable[tuple[Iterable[Hit], int]], *, k: int, budget_tokens
         for hit in sorted(hits, key=_nearest):
             if taken == end:
                 break
+            if not taken and hit.passage_tokens + hit.node_tokens > budget_tokens:
+                hit = replace(hit, node="", node_tokens=0)
             cost = hit.passage_tokens * (hit.passage not in passages) + hit.node_tokens * (hit.node not in nodes)
             known = hit.passage in passages and (not hit.node or hit.node in nodes)
             if known or (taken and used + cost > budget_tokens):
@@ -73,7 +74,7 @@ def _chosen(turns: Iterable[tuple[Iterable[Hit], int]], *, k: int, budget_tokens
                 nodes[hit.node] = None
             used += cost
             taken += 1
-    return Chosen(tuple(passages), tuple(nodes), used)
+    return Chosen(tuple(passages), tuple(nodes))
 
 
 def _nearest(hit: Hit) -> tuple[float, str, str]:

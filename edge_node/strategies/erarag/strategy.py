@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
@@ -12,15 +13,21 @@ from typing import TYPE_CHECKING, Literal, Self
 from edge_node.graph.summaries import usable, whole_sentences
 from edge_node.knowledge.knowledge import Knowledge
 from edge_node.knowledge.refine import Unkept
+from edge_node.store.passages import top_allowed
 from edge_node.store.tree import TreeNode
 from edge_node.strategies.base import Cost, Needs, Progress, Retrieval, Tools
 from edge_node.strategies.erarag.growing import Grower, Shape
+from edge_node.strategies.erarag.nodes import PASSAGES, chunk_of
 from edge_node.strategies.erarag.search import Chosen, Hit, collapsed, detailed, summarised
 from edge_node.strategies.erarag.segments import Bounds
 from edge_node.strategies.erarag.texts import node_text, segment_prompt
+from edge_node.strategies.erarag.view import TreeView
 from edge_node.strategies.method import Asked, Method
-from shared.errors import ModelReplyError
-from shared.fence import one_line
+from shared.errors import ModelError, ModelReplyError
+from shared.fence import FENCE_BYTES, Fence, one_line
+from shared.inert import inert
+from shared.ports import FloatArray, Prompt, Reply
+from shared.records import ChunkId, document_of
 from shared.sentences import content_words
 
 if TYPE_CHECKING:
@@ -77,33 +84,45 @@ class EraRAG(Method):
         """Read the tree; what passages have come or gone since is seen by the first settle."""
         await self._grower.open()
 
+    async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Hide the nodes above chunks that are gone: they may say their sentences."""
+        await asyncio.to_thread(self._grower.forget, chunk_ids)
+
     async def renew(self, progress: Progress) -> None:
         """Insert and delete (Alg. 3); the new nodes say sentences of their members until a model writes better ones."""
         await self._grower.renew(progress)
 
     async def improve(self, progress: Progress) -> Cost:
         """Let the model write a few nodes of one level; an upper one waits until nothing below it does (Alg. 1 l. 13)."""
-        stale = self._grower.stale()
-        chosen = [node for node in stale if node.level == stale[0].level][:AT_ONCE]
-        texts, cost = dict[str, str](), Cost()
+        chosen = self._grower.unwritten(AT_ONCE)
+        texts, cost, failed = dict[str, str](), Cost(), None
         for done, (node, members) in enumerate(zip(chosen, await self._grower.members_of(chosen), strict=True)):
             progress("write the tree's summaries", done, len(chosen))
-            texts[node.node_id], spent = await self._written(members)
+            try:
+                texts[node.node_id], spent = await self._written(members)
+            except ModelError as error:  # what was paid for is kept all the same
+                failed = error
+                break
             cost += spent
         if texts:
             await self._grower.rewrite(chosen[0].level, texts, progress)
+        if failed is not None:
+            raise failed
         return cost
 
     async def _written(self, members: Sequence[str]) -> tuple[str, Cost]:
-        """A model's summary; sentences of the members where its reply is of no use."""
-        prompt = segment_prompt(members, max_tokens=self._shape.text_tokens, max_chars=PROMPT_CHARS)
-        try:
-            reply = await self._model.generate(prompt, deadline_s=self._options.model_deadline_s)
-        except ModelReplyError as error:
-            log.warning("the model did not summarise a segment: %s", error.code)
-            text, cost = "", Cost(calls=1)
-        else:
-            text, cost = whole_sentences(reply.texts[0]) if reply.texts else "", Cost(1, reply.tokens_in, reply.tokens_out)
+        """A model's summary; sentences of the members where its reply is of no use, or there is nothing to ask about."""
+        text, cost = "", Cost()
+        if any(member.strip() for member in members):
+            fence = Fence(secrets.token_hex(FENCE_BYTES))
+            prompt = segment_prompt(members, fence, max_tokens=self._shape.text_tokens, max_chars=PROMPT_CHARS)
+            try:
+                reply = await self._model.generate(prompt, deadline_s=self._options.model_deadline_s)
+            except ModelReplyError as error:
+                log.warning("the model did not summarise a segment: %s", error.code)
+                cost = Cost(calls=1)
+            else:
+                text, cost = _said(reply, prompt, fence), Cost(1, reply.tokens_in, reply.tokens_out)
         if not usable(text):
             text = node_text(members, max_tokens=self._shape.text_tokens, count=self._tools.tokenizer.count, terms=content_words)
         return text, cost
@@ -111,7 +130,7 @@ class EraRAG(Method):
     @property
     def stale(self) -> int:
         """Nodes that the model should write."""
-        return len(self._grower.stale())
+        return self._grower.stale
 
     # ------------------------------------------------------------ read path
 
@@ -130,40 +149,53 @@ class EraRAG(Method):
         return self._read(asked, chosen)
 
     def _hits(self, asked: Asked) -> tuple[list[Hit], list[Hit]]:
-        """The k nearest passages and the k nearest nodes. With documents withheld a node's text is not shown: it may be theirs."""
+        """The k nearest passages, and the k nearest nodes with the passage that is cited for each."""
         near = self._passages.top(asked.vector, asked.top_k, asked.shown.withheld)
         cited = self._cited(asked, [key for key, _ in near])
         tokens = self._tools.documents.tokens_of({*(key for key, _ in near), *(key for _, _, key in cited)})
+        count = self._tools.tokenizer.count
         leaves = [Hit(score, key, tokens[key]) for key, score in near if key in tokens]
-        count, shown = self._tools.tokenizer.count, not asked.shown.withheld
-        nodes = [
-            Hit(score, key, tokens[key], node.node_id, count(one_line(node.text))) if shown else Hit(score, key, tokens[key])
-            for node, score, key in cited
-            if key in tokens
-        ]
+        nodes = [Hit(score, key, tokens[key], node.node_id, count(one_line(node.text))) for node, score, key in cited if key in tokens]
         return leaves, nodes
 
     def _cited(self, asked: Asked, near: Sequence[str]) -> list[tuple[TreeNode, float, str]]:
-        """The k nearest nodes, each with its cosine and the nearest passage below it; ``near``: the nearest of all that may be shown."""
-        nearest = dict[str, str]()
-        for chunk_id in near:
-            for node_id in self._grower.above(chunk_id):
-                nearest.setdefault(node_id, chunk_id)
+        """The k nearest nodes, each with its cosine and the nearest passage below it; ``near``: the nearest of all that may be shown.
+
+        A node above a withheld passage is as if it were not there: its text may say what the passage says.
+        """
+        view = self._grower.view
+        withheld = asked.shown.withheld
+        barred = {key for key, _ in view.above(member for member in view.parents if document_of(member) in withheld)} if withheld else ()
+        nearest = dict(view.above(near))
         found = []
-        for node_id, score in self._grower.index.top(asked.vector, asked.top_k):
-            if (node := self._grower.nodes.get(node_id)) is None:
-                continue  # replaced a moment ago
-            if node_id not in nearest:
-                cosines = self._passages.scores(asked.vector, asked.shown.visible(self._grower.chunks_under(node_id)))
-                if not cosines:
-                    continue
-                nearest[node_id] = min(cosines, key=lambda key: (-cosines[key], key))
-            found.append((node, score, nearest[node_id]))
+        for key, score in top_allowed(self._grower.index, asked.vector, asked.top_k, lambda key: key in view.nodes and key not in barred):
+            if passage := nearest.get(key) or self._near_below(view, key, asked.vector):
+                found.append((view.nodes[key], score, passage))
         return found
 
+    def _near_below(self, view: TreeView, key: str, vector: FloatArray) -> str | None:
+        """A passage below a node: on each level down the member nearest the question; None where it is gone meanwhile."""
+        while (node := view.nodes[key]).level > PASSAGES:
+            scores = self._grower.index.scores(vector, node.members)
+            if (best := _best({member: score for member, score in zip(node.members, scores, strict=True) if score is not None})) is None:
+                return None
+            key = best
+        return _best(self._passages.scores(vector, [chunk_of(member) for member in node.members]))
+
     def _read(self, asked: Asked, chosen: Chosen) -> Retrieval:
-        """Passages by their own nearness; a node that was replaced a moment ago has no line."""
+        """Passages by their own nearness; a node that was replaced or hidden a moment ago has no line."""
         cosines = self._passages.scores(asked.vector, chosen.passages)
         ranked = sorted(cosines.items(), key=lambda item: (-item[1], item[0]))
-        lines = [one_line(node.text) for key in chosen.nodes if (node := self._grower.nodes.get(key)) is not None]
+        shown = self._grower.view.nodes
+        lines = [one_line(shown[key].text) for key in chosen.nodes if key in shown]
         return Retrieval(self._passages.read(ranked, budget_tokens=asked.budget_tokens), tuple(lines))
+
+
+def _best(cosines: Mapping[str, float]) -> str | None:
+    return min(cosines, key=lambda key: (-cosines[key], key), default=None)
+
+
+def _said(reply: Reply, prompt: Prompt, fence: Fence) -> str:
+    """A reply's summary, inert; "" where it says nothing, or gives the prompt away."""
+    text = whole_sentences(inert(reply.texts[0])) if reply.texts else ""
+    return "" if fence.is_given_away(text, prompt.messages) else text

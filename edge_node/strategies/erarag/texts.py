@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from shared.fence import one_line
+from shared.fence import Fence, one_line
 from shared.ports import Prompt
 from shared.prompts import load_prompt
 from shared.sentences import sentences
@@ -50,10 +50,13 @@ def node_text(children: Sequence[str], *, max_tokens: int, count: Count, terms: 
     return _cut(heaviest.text, max_tokens, count) if heaviest else ""
 
 
-def segment_prompt(children: Sequence[str], *, max_tokens: int, max_chars: int) -> Prompt:
-    """Ask a model for a summary of at most ``max_tokens``; every child may take an equal part of ``max_chars`` (Alg. 1 l. 13)."""
+def segment_prompt(children: Sequence[str], fence: Fence, *, max_tokens: int, max_chars: int) -> Prompt:
+    """Ask a model for a summary of at most ``max_tokens``; every child may take an equal part of ``max_chars`` (Alg. 1 l. 13).
+
+    The children are foreign text, of several authors: they stand in the frame, each on one line.
+    """
     room = max_chars // max(1, len(children))
-    passages = "\n".join(f"- {one_line(child)[:room]}" for child in children)
+    passages = fence.around("\n".join(f"- {one_line(child)[:room]}" for child in children))
     return Prompt(load_prompt("edge_node.strategies.erarag", "summarise_segment").render(passages=passages), max_tokens=max_tokens)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,14 +45,6 @@ class Tree:
         return {node.key for level in self.nodes for node in level}
 
 
-@dataclass(frozen=True, slots=True)
-class Updated:
-    """A tree as it has become, and the keys of the nodes that are no more."""
-
-    tree: Tree
-    gone: frozenset[str]
-
-
 def node_key(level: int, members: Segment, text: str) -> str:
     """Name a node by all that it is made of: another member, or another text of one, makes another node (Alg. 3 l. 12).
 
@@ -63,7 +56,7 @@ def node_key(level: int, members: Segment, text: str) -> str:
     return blake2b(json.dumps([level, members, text]).encode(), digest_size=KEY_BYTES).hexdigest()
 
 
-async def updated(tree: Tree, added: Iterable[Item], removed: Collection[str], make: Make) -> Updated:
+async def updated(tree: Tree, added: Iterable[Item], removed: Collection[str], make: Make) -> Tree:
     """Put passages in and take passages out, and make anew, level by level, the nodes of the segments that changed (Alg. 3).
 
     On an empty tree this is the static build (Alg. 1), and opening a saved tree is a build whose ``make`` finds the nodes it has saved.
@@ -72,7 +65,7 @@ async def updated(tree: Tree, added: Iterable[Item], removed: Collection[str], m
     return await _climb(tree, 0, added, removed, make)
 
 
-async def rewritten(tree: Tree, level: int, texts: Mapping[str, Item], make: Make) -> Updated:
+async def rewritten(tree: Tree, level: int, texts: Mapping[str, Item], make: Make) -> Tree:
     """Replace nodes of a level by others that have new texts, given by the old keys, and make anew what lies above them (Alg. 3 l. 12).
 
     Keys that are not there are passed over: their nodes are gone since. Raises what ``make`` raises.
@@ -81,29 +74,27 @@ async def rewritten(tree: Tree, level: int, texts: Mapping[str, Item], make: Mak
     base = replace(tree, nodes=(*tree.nodes[: level - 1], tuple(there.values()), *tree.nodes[level:]))
     new = {key: item for key, item in there.items() if item.key != key}
     if level == len(tree.layers):
-        return Updated(base, frozenset(new))
-    above = await _climb(base, level, new.values(), new, make)
-    return Updated(above.tree, above.gone.union(new))
+        return base
+    return await _climb(base, level, new.values(), new, make)
 
 
-async def _climb(tree: Tree, level: int, added: Iterable[Item], removed: Collection[str], make: Make) -> Updated:
-    layers, nodes, gone = [*tree.layers[:level]], [*tree.nodes[:level]], set[str]()
+async def _climb(tree: Tree, level: int, added: Iterable[Item], removed: Collection[str], make: Make) -> Tree:
+    layers, nodes = [*tree.layers[:level]], [*tree.nodes[:level]]
     while True:
         known = level < len(tree.layers)
-        change = changed(tree.layers[level] if known else EMPTY, added, removed, bounds=tree.bounds)
+        layer = tree.layers[level] if known else EMPTY
+        change = await asyncio.to_thread(changed, layer, added, removed, bounds=tree.bounds)
         old = tree.nodes[level] if known else ()
         removed = [old[number].key for number in change.gone.tolist()]
         added = await make(level + 1, change.new, removed)
         layers.append(change.layer)
         nodes.append(_filled(change, old, added))
-        gone.update(removed)
         level += 1
         if level == tree.most_levels or len(nodes[-1]) <= tree.bounds.s_max:
             break
         if level >= len(tree.layers):  # a new layer takes in all nodes below it, not only the new ones
             added, removed = nodes[-1], ()
-    gone.update(node.key for above in tree.nodes[level:] for node in above)
-    return Updated(replace(tree, layers=tuple(layers), nodes=tuple(nodes)), frozenset(gone))
+    return replace(tree, layers=tuple(layers), nodes=tuple(nodes))
 
 
 def _filled(change: Changed, old: Sequence[Item], made: Iterable[Item]) -> tuple[Item, ...]:

@@ -59,7 +59,7 @@ class Bipartite:
     >>> pump = ChunkTerms("c1", [Piece("c1", 4, {"pump"})], [{"pump"}], to_ints(np.array([[1.0, 0.0]], dtype=np.float32)))
     >>> graph = Bipartite(2)
     >>> graph.put([pump])
-    >>> list(graph.nearest(np.array([0.6, 0.8], dtype=np.float32))), graph.pieces_of("pump")
+    >>> list(graph.nearest(np.array([0.6, 0.8], dtype=np.float32))), graph.pieces_with("pump")
     ([('pump', 0.6)], ['c1'])
     """
 
@@ -69,6 +69,7 @@ class Bipartite:
         self._crowded: set[int] = set()  # term rows with more of them than a sum can hold exactly
         self._norms: NDArray[np.float64] = np.zeros(0)
         self._postings: list[array[int]] = []  # rows of the pieces that hold each term
+        self._frequencies: Rows = np.zeros(0, dtype=np.int64)  # how many these are
         self._terms: list[str] = []
         self._term_rows: dict[str, int] = {}
         self._free_terms: list[int] = []
@@ -98,6 +99,7 @@ class Bipartite:
             held = {chunk.chunk_id: self._hold(chunk) for chunk in distinct[start : start + TOGETHER]}
             self._held |= held
             self._renew_norms(self._sum(list(held.values()), 1.0))
+            self._recount({term for one in held.values() for piece in one.pieces for term in self._held_terms[piece]})
 
     def drop(self, chunk_ids: Iterable[str]) -> None:
         """Remove; unknown ids are ignored."""
@@ -113,7 +115,7 @@ class Bipartite:
         """
         asked = to_ints(query).astype(np.float64)
         n = len(self._terms)
-        frequencies = np.fromiter(map(len, self._postings), dtype=np.int64, count=n)
+        frequencies = self._frequencies[:n]
         weighed = self._norms[:n] * np.linalg.norm(asked)
         usable = (weighed > 0) & (self._counts[:n] <= MOST_SUMMED) & (frequencies > 0)
         if weights == "idf":
@@ -130,15 +132,10 @@ class Bipartite:
             yield from ((term, -score) for score, term in ordered[done:])
             look, done = 4 * look, len(ordered)
 
-    def pieces_of(self, term: str) -> list[str]:
+    def pieces_with(self, term: str) -> list[str]:
         """The pieces that hold a term, in no order; none for an unknown one."""
         row = self._term_rows.get(term)
         return [] if row is None else [self._pieces[piece] for piece in self._postings[row]]
-
-    def terms_of(self, piece_id: str) -> list[str]:
-        """The terms of a piece, in no order; none for an unknown one."""
-        row = self._piece_rows.get(piece_id)
-        return [] if row is None else [self._terms[term] for term in self._held_terms[row]]
 
     def tokens_of(self, piece_id: str) -> int:
         """The size of a piece. Raises KeyError for an unknown one."""
@@ -147,7 +144,7 @@ class Bipartite:
     def frequency(self, term: str) -> int:
         """How many pieces hold a term."""
         row = self._term_rows.get(term)
-        return 0 if row is None else len(self._postings[row])
+        return 0 if row is None else int(self._frequencies[row])
 
     def _hold(self, chunk: ChunkTerms) -> _Held:
         pieces = tuple(map(self._piece_row, chunk.pieces))
@@ -188,6 +185,7 @@ class Bipartite:
         """Add the sentences of some chunks to the vectors of their terms, or take them back; the rows of those terms."""
         n = len(self._terms)
         self._sums, self._counts, self._norms = grown(self._sums, n), grown(self._counts, n), grown(self._norms, n)
+        self._frequencies = grown(self._frequencies, n)
         starts = np.cumsum([0, *(len(one.vectors) for one in held)])
         sentences = np.concatenate([one.sentences + start for one, start in zip(held, starts[:-1], strict=True)])
         vectors = np.concatenate([one.vectors for one in held]).astype(np.float32)
@@ -202,6 +200,9 @@ class Bipartite:
         rows = self._sums[touched]
         self._norms[touched] = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
 
+    def _recount(self, terms: Collection[int]) -> None:
+        self._frequencies[list(terms)] = [len(self._postings[term]) for term in terms]
+
     def _take_back(self, held: Sequence[_Held]) -> None:
         touched = self._sum(held, -1.0)
         for row in [row for row in self._crowded if self._counts[row] <= MOST_SUMMED]:
@@ -215,6 +216,7 @@ class Bipartite:
         for term in terms:
             postings = np.frombuffer(self._postings[term], dtype=np.uintc)
             self._postings[term] = array("I", postings[~gone[postings]].tobytes())
+        self._recount(terms)
         for piece in pieces:
             del self._piece_rows[self._pieces[piece]]
             self._pieces[piece], self._held_terms[piece] = "", array("I")

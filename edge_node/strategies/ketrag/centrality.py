@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from heapq import nsmallest
 from math import ceil
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,13 +42,14 @@ def pagerank(edges: NDArray[np.int64], n: int, *, alpha: float = ALPHA) -> NDArr
 def core(keys: Sequence[str], scores: NDArray[np.float64], *, share: float) -> tuple[str, ...]:
     """The ceil(share * n) keys of highest score, best first; ``scores[i]`` is that of ``keys[i]`` (Alg. 3 l. 8, KET-RAG-P).
 
-    Scores that differ by less than about 1e-6 of their mean are equal: an even graph has equal nodes, whose sums differ in the last bit.
+    Of equals the earlier key comes first, so ``keys`` come in an order that is no matter of history: by ``tie_of``. Scores that differ
+    by less than about 1e-6 of their mean are equal: an even graph has equal nodes, whose sums differ in the last bit.
 
     >>> core(["a", "b", "c"], np.array([0.2, 0.6, 0.2]), share=0.3)
     ('b',)
     """
-    rounded = {key: round(float(score) * len(keys), 6) for key, score in zip(keys, scores, strict=True)}
-    return _first(keys, share, lambda key: (-rounded[key], tie_of(key)))
+    order = np.argsort(-np.round(scores * len(keys), 6), kind="stable")
+    return tuple(keys[place] for place in order[: _count(keys, share)])
 
 
 def core_uniform(keys: Sequence[str], *, share: float, seed: int) -> tuple[str, ...]:
@@ -58,9 +58,8 @@ def core_uniform(keys: Sequence[str], *, share: float, seed: int) -> tuple[str, 
     >>> len(core_uniform(["a", "b", "c"], share=0.5, seed=1))
     2
     """
-    return _first(keys, share, lambda key: tie_of(key, seed=seed))
+    return tuple(nsmallest(_count(keys, share), keys, key=lambda key: tie_of(key, seed=seed)))
 
 
-def _first(keys: Sequence[str], share: float, place: Callable[[str], Any]) -> tuple[str, ...]:
-    count = ceil(round(share * len(keys), 9))  # 0.1 * 30 is a little more than 3
-    return tuple(nsmallest(count, keys, key=place))
+def _count(keys: Sequence[str], share: float) -> int:
+    return ceil(round(share * len(keys), 9))  # 0.1 * 30 is a little more than 3

@@ -19,16 +19,16 @@ def limits(limit_tokens: int, theta: float) -> tuple[int, int]:
 
 
 def neighbourhood(
-    terms: Iterable[str], pieces_of: Callable[[str], Iterable[str]], tokens_of: Callable[[str], int], *, limit_tokens: int
+    terms: Iterable[str], pieces_with: Callable[[str], Iterable[str]], tokens_of: Callable[[str], int], *, limit_tokens: int
 ) -> list[str]:
     """The pieces of the first terms, each with all of its, until they hold twice the channel's limit; sorted (Alg. 4 l. 2).
 
-    terms: seeds, best first; read no further than needed. pieces_of: those that the asker may see.
+    terms: seeds, best first; read no further than needed. pieces_with: those that the asker may see.
     """
     found: set[str] = set()
     missing = NEIGHBOURHOOD * limit_tokens
     for term in terms if missing > 0 else ():
-        newer = set(pieces_of(term)) - found
+        newer = set(pieces_with(term)) - found
         found |= newer
         missing -= sum(map(tokens_of, newer))
         if missing <= 0:
@@ -66,8 +66,8 @@ def asked_first(asked: Iterable[str], frequency: Callable[[str], int], nearest: 
     >>> list(asked_first({"pump", "ward", "zeppelin"}, {"pump": 9, "ward": 2, "zeppelin": 0}.__getitem__, ["gate", "pump"]))
     ['ward', 'pump', 'gate']
     """
-    known = {term for term in asked if frequency(term)}
-    yield from sorted(known, key=lambda term: (frequency(term), term))
+    known = {term: count for term in asked if (count := frequency(term))}
+    yield from sorted(known, key=lambda term: (known[term], term))
     yield from (term for term in nearest if term not in known)
 
 

@@ -23,13 +23,12 @@ class CoreReader:
         self._documents = tools.documents
         self._mentions = tools.graph.mentions
         self._model = model
-        self._read: frozenset[str] = frozenset()
         self.unread: tuple[str, ...] = ()
 
     async def look(self, core: Sequence[str]) -> None:
         """See which chunks of the core, most central first, the model has not read."""
-        self._read = await asyncio.to_thread(self._mentions.readings)
-        self.unread = tuple(chunk_id for chunk_id in core if chunk_id not in self._read)
+        read = await asyncio.to_thread(self._mentions.readings)
+        self.unread = tuple(chunk_id for chunk_id in core if chunk_id not in read)
 
     async def read(self, progress: Progress) -> Cost:
         """Read a few, each committed by itself. Raises ModelTimeout and ModelUnavailable."""
@@ -39,7 +38,7 @@ class CoreReader:
             progress("read the core", done, len(chosen))
             if chunk_id in chunks:
                 cost += await self._ask(chunks[chunk_id][0])
-        self.unread = self.unread[len(chosen) :]
+            self.unread = tuple(key for key in self.unread if key != chunk_id)  # another list, where a settle came between
         return cost
 
     async def _ask(self, chunk: Chunk) -> Cost:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
 
+from edge_node.graph.terms import terms_of
 from edge_node.store.chunk_parts import ChunkParts, ChunkPartStore, insert_parts
 from edge_node.store.passages import text_hash
 from edge_node.strategies.base import Progress, Tools
 from edge_node.strategies.ketrag.bipartite import Bipartite, ChunkTerms
 from edge_node.strategies.ketrag.centrality import core, core_uniform, pagerank
 from edge_node.strategies.ketrag.knn import Neighbours, Node
-from edge_node.strategies.ketrag.parts import Cut, Span, chunk_terms, cut_of, terms_of_cut
+from edge_node.strategies.ketrag.parts import Cut, Span, cut_of, terms_of_cut
 from edge_node.strategies.ketrag.quantised import ONE, Ints, to_ints
 from shared.index import open_index
-from shared.ports import FloatArray
 from shared.records import Chunk, ChunkId
 
 BATCH = 32  # texts that are embedded at a time
@@ -51,13 +51,14 @@ class Graphs:
 
     def __init__(self, tools: Tools, shape: Shape) -> None:
         self._tools = tools
-        self._shape = shape
+        self.shape = shape
         self._dimensions = tools.embedder.dimensions
         self._store = ChunkPartStore(tools.graph.database, self._dimensions)
         self._knn = Neighbours(self._dimensions, k=shape.neighbours)
         self._listed: dict[str, str] = {}  # hash of its text by chunk id, of the chunks in the KNN graph
         self._seen: dict[str, str] = {}  # the same, of those in the bipartite graph
-        self._renewing = asyncio.Lock()
+        self._joining = Lock()  # of the thread that changes the KNN graph: it goes on where its settle was cancelled
+        self._midway = False  # that thread has begun, and not come to its end
         self.lock = Lock()
         self.bipartite = Bipartite(self._dimensions)
         self.spans: dict[str, dict[str, Span]] = {}  # place of each piece in its chunk, by chunk id; only where there are several
@@ -70,7 +71,7 @@ class Graphs:
 
     async def seen(self, chunks: Sequence[tuple[Chunk, str]], progress: Progress) -> list[Seen]:
         """Cut chunks, each with its document's title, and embed their sentences and pieces."""
-        cuts = [cut_of(chunk, title, splits=self._shape.splits) for chunk, title in chunks]
+        cuts = [cut_of(chunk, title, splits=self.shape.splits) for chunk, title in chunks]
         texts = [text for cut in cuts for text in cut.texts()]
         vectors = np.zeros((len(texts), self._dimensions), dtype=np.int16)
         for start in range(0, len(texts), BATCH):
@@ -82,7 +83,7 @@ class Graphs:
         return [self._seen_of(cut, own) for cut, own in zip(cuts, rows, strict=True)]
 
     def _seen_of(self, cut: Cut, vectors: Ints) -> Seen:
-        parts = ChunkParts(cut.chunk.chunk_id, text_hash(cut.chunk.text), self._shape.splits, vectors)
+        parts = ChunkParts(cut.chunk.chunk_id, text_hash(cut.chunk.text), self.shape.splits, vectors)
         return Seen(cut, terms_of_cut(cut, vectors[: len(cut.sentences)], self._tools.tokenizer), parts)
 
     def put(self, seen: Sequence[Seen]) -> None:
@@ -104,31 +105,34 @@ class Graphs:
                 self._seen.pop(chunk_id, None)
                 self.pieces.drop(list(self.spans.pop(chunk_id, ())))
 
+    def seen_all(self, chunk_ids: Collection[str]) -> bool:
+        """Whether all of these chunks are shown to searches."""
+        return all(chunk_id in self._seen for chunk_id in chunk_ids)
+
     # ------------------------------------------------------------ from the store
 
     async def open(self) -> None:
         """Read what the store has of each chunk, and join them; what it lacks is made by the next renewal."""
-        there = await asyncio.to_thread(self._load)
-        await self._join(there)
+        await asyncio.to_thread(self._load)
+        await asyncio.to_thread(self._join)
 
-    def _load(self) -> dict[str, str]:
-        there = self._tools.graph.vectors.all_hashes("chunk")
+    def _load(self) -> None:
+        there = self._hashes()
         waiting: list[ChunkParts] = []
         for parts in self._store.all():
-            if there.get(parts.chunk_id) == parts.text_hash and parts.splits == self._shape.splits:
+            if there.get(parts.chunk_id) == parts.text_hash and parts.splits == self.shape.splits:
                 waiting.append(parts)
             if len(waiting) == TOGETHER:
                 self.put(list(self._cut_again(waiting)))
                 waiting = []
         self.put(list(self._cut_again(waiting)))
-        return there
 
     def _cut_again(self, stored: Sequence[ChunkParts]) -> Iterator[Seen]:
         chunks = self._tools.documents.chunks([parts.chunk_id for parts in stored])
         for parts in stored:
             if parts.chunk_id in chunks:
                 chunk, _, title = chunks[parts.chunk_id]
-                cut = cut_of(chunk, title, splits=self._shape.splits)
+                cut = cut_of(chunk, title, splits=self.shape.splits)
                 if len(parts.vectors) == len(cut.texts()):
                     yield Seen(cut, terms_of_cut(cut, parts.vectors[: len(cut.sentences)], self._tools.tokenizer), parts)
 
@@ -136,51 +140,68 @@ class Graphs:
 
     async def renew(self, progress: Progress) -> None:
         """Bring both graphs up to the chunks that are there, and choose the core anew (Alg. 3 l. 2-8)."""
-        async with self._renewing:
-            there = await asyncio.to_thread(self._tools.graph.vectors.all_hashes, "chunk")
-            await self._make_up(there, progress)
-            progress("neighbours", 0, 1)
-            await self._join(there)
-
-    async def _join(self, there: dict[str, str]) -> None:
-        stay = {chunk_id: known for chunk_id, known in self._listed.items() if there.get(chunk_id) == known}
-        came = [chunk_id for chunk_id in there if chunk_id not in stay]
-        went = [chunk_id for chunk_id in self._listed if chunk_id not in stay]
-        if came or went:
-            nodes = await asyncio.to_thread(self._nodes, came)
-            self.ranked, self.neighbours = await asyncio.to_thread(self._chosen, nodes, went)
-            self.core = frozenset(self.ranked)
-            self._listed = stay | {node.chunk_id: there[node.chunk_id] for node in nodes}
-
-    async def _make_up(self, there: dict[str, str], progress: Progress) -> None:
-        """What is missing beside chunks: another strategy has indexed them, other knobs cut them, or a row was damaged."""
-        self.drop([ChunkId(chunk_id) for chunk_id in self._seen if chunk_id not in there])
-        lacking = [chunk_id for chunk_id, known in there.items() if self._seen.get(chunk_id) != known]
+        lacking = await asyncio.to_thread(self._lacking)
         for start in range(0, len(lacking), TOGETHER):
             chunks = await asyncio.to_thread(self._tools.documents.chunks, lacking[start : start + TOGETHER])
             seen = await self.seen([(chunk, title) for chunk, _, title in chunks.values()], progress)
-            await asyncio.to_thread(self._store.save, [one.parts for one in seen])
-            await asyncio.to_thread(self.put, seen)
+            await asyncio.to_thread(self._make_up, seen)
+        progress("neighbours", 0, 1)
+        await asyncio.to_thread(self._join)
+
+    def _lacking(self) -> list[str]:
+        """What is missing beside chunks: another strategy has indexed them, other knobs cut them, or a row was damaged."""
+        with self.lock:
+            seen = list(self._seen)  # before the store is read: what came after that is not gone
+        there = self._hashes()
+        self.drop([ChunkId(chunk_id) for chunk_id in seen if chunk_id not in there])
+        return [chunk_id for chunk_id, known in there.items() if self._seen.get(chunk_id) != known]
+
+    def _make_up(self, seen: Sequence[Seen]) -> None:
+        self._store.save([one.parts for one in seen])
+        self.put(seen)
+        there = self._tools.graph.vectors.hashes("chunk", [one.parts.chunk_id for one in seen])
+        self.drop([ChunkId(one.parts.chunk_id) for one in seen if there.get(one.parts.chunk_id) != one.parts.text_hash])
+
+    def _hashes(self) -> dict[str, str]:
+        return self._tools.graph.vectors.all_hashes("chunk")
+
+    def _join(self) -> None:
+        with self._joining:
+            if self._midway:  # it failed: nobody knows how far it came
+                self._knn, self._listed = Neighbours(self._dimensions, k=self.shape.neighbours), {}
+            there = self._hashes()
+            came = [chunk_id for chunk_id, known in there.items() if self._listed.get(chunk_id) != known]
+            went = [chunk_id for chunk_id, known in self._listed.items() if there.get(chunk_id) != known]
+            if came or went or self._midway:
+                nodes = self._nodes(came)
+                self._midway = True
+                changed = self._knn.renew(nodes, went)
+                self._choose(changed)
+                for chunk_id in went:
+                    del self._listed[chunk_id]
+                self._listed |= {node.chunk_id: there[node.chunk_id] for node in nodes}
+            self._midway = False
 
     def _nodes(self, chunk_ids: Sequence[str]) -> list[Node]:
-        rows = self._tools.graph.vectors.some("chunk", chunk_ids, self._dimensions)
-        vectors: dict[str, FloatArray] = dict(zip(rows.keys, rows.vectors, strict=True))
         nodes = []
-        for start in range(0, len(rows.keys), TOGETHER):
-            found = self._tools.documents.chunks(rows.keys[start : start + TOGETHER])
-            cuts = [cut_of(chunk, title, splits=0) for chunk, _, title in found.values()]
-            for cut, terms in zip(cuts, chunk_terms(cuts), strict=True):
-                nodes.append(Node(cut.chunk.chunk_id, terms, to_ints(vectors[cut.chunk.chunk_id])))
+        for start in range(0, len(chunk_ids), TOGETHER):
+            rows = self._tools.graph.vectors.some("chunk", chunk_ids[start : start + TOGETHER], self._dimensions)
+            texts = self._tools.documents.texts_of(rows.keys)
+            nodes += [
+                Node(key, set(terms_of(texts[key])), vector)  # without its title, which may change while the text stays
+                for key, vector in zip(rows.keys, to_ints(rows.vectors), strict=True)
+                if key in texts
+            ]
         return nodes
 
-    def _chosen(self, nodes: Sequence[Node], went: Sequence[str]) -> tuple[tuple[str, ...], dict[str, list[str]]]:
-        self._knn.renew(nodes, went)
+    def _choose(self, changed: Collection[str]) -> None:
         graph = self._knn.graph()
-        if self._shape.uniform:
-            chosen = core_uniform(graph.keys, share=self._shape.core_share, seed=self._shape.seed)
+        if self.shape.uniform:
+            self.ranked = core_uniform(graph.keys, share=self.shape.core_share, seed=self.shape.seed)
         else:
-            chosen = core(graph.keys, pagerank(graph.edges, len(graph.keys)), share=self._shape.core_share)
-        return chosen, {key: self._knn.neighbours_of(key) for key in graph.keys}
+            self.ranked = core(graph.keys, pagerank(graph.edges, len(graph.keys)), share=self.shape.core_share)
+        self.core = frozenset(self.ranked)
+        self.neighbours = {key: self._knn.neighbours_of(key) if key in changed else self.neighbours[key] for key in graph.keys}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,16 +31,11 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """Chunk ids, best first: K/2 by shared terms, and K by cosine, of which those that are not among the former become neighbours."""
-
-    lexical: tuple[str, ...]
-    semantic: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class KnnGraph:
-    """An undirected simple graph: edges (e, 2) are places in ``keys``. Equal for equal chunks, whatever came and went before."""
+    """An undirected simple graph: edges (e, 2) are places in ``keys``, which come in the order of ``tie_of``.
+
+    Equal for equal chunks, whatever came and went before.
+    """
 
     keys: tuple[str, ...]
     edges: Rows
@@ -72,57 +67,30 @@ class Neighbours:
         self._postings: dict[str, array[int]] = {}
         self._common: set[str] = set()
 
-    def __len__(self) -> int:
-        """Number of chunks."""
-        return len(self._rows)
-
-    @property
-    def common(self) -> frozenset[str]:
-        """The terms of too many chunks to join them; to be kept beside the candidates."""
-        return frozenset(self._common)
-
     def renew(self, added: Iterable[Node], dropped: Iterable[str] = ()) -> frozenset[str]:
-        """Take chunks out and in (a known id is replaced); those whose candidates are new or changed, among those that are there."""
+        """Take chunks out and in (a known id is replaced); those whose neighbours may be others now, among those that are there."""
         nodes = {node.chunk_id: node for node in added}
-        common = self.common
+        common = self._common.copy()
         gone = np.array([self._rows[key] for key in dict.fromkeys([*dropped, *nodes]) if key in self._rows], dtype=np.int64)
         lexical, semantic = self._lexical.naming(gone), self._semantic.naming(gone)  # as a new chunk may take a row that is listed
         self._take_out(gone)
         new = {self._put_in(node) for node in nodes.values()}
-        changed = self._list(new, lexical | self._holding(common ^ self.common), semantic)
-        return self._named(changed | lexical | semantic)
-
-    def restore(self, nodes: Iterable[Node], candidates: Mapping[str, Candidates], common: frozenset[str]) -> frozenset[str]:
-        """Start an empty graph from what was kept with the same K; those whose candidates are new or changed.
-
-        Leave out the candidates of chunks that changed since, and those that name such a chunk: like those that name a chunk
-        that is gone, they are found anew.
-        """
-        new = {self._put_in(node) for node in nodes}
-        self._reserve()
-        for row in list(new):
-            kept = candidates.get(self._keys[row])
-            if kept is not None and all(key in self._rows for key in (*kept.lexical, *kept.semantic)):
-                self._relist(row, kept)
-                new.remove(row)
-        return self._named(self._list(new, self._holding(common ^ self.common), set()))
-
-    def candidates_of(self, chunk_id: str) -> Candidates:
-        """To be kept. Raises KeyError for an unknown chunk."""
-        row = self._rows[chunk_id]
-        lexical, semantic = (tuple(self._keys[other] for other in lists.listed(row)) for lists in (self._lexical, self._semantic))
-        return Candidates(lexical, semantic)
+        changed = self._list(new, lexical | self._holding(common ^ self._common), semantic)
+        return frozenset(self._keys[row] for row in changed | lexical | semantic if self._there[row])
 
     def neighbours_of(self, chunk_id: str) -> list[str]:
         """S1, then S2 (Alg. 3 l. 4-5); none for an unknown chunk."""
-        if chunk_id not in self._rows:
+        row = self._rows.get(chunk_id)
+        if row is None:
             return []
-        kept = self.candidates_of(chunk_id)
-        return [*kept.lexical, *[key for key in kept.semantic if key not in kept.lexical][: self._half]]
+        lexical = self._lexical.listed(row)
+        semantic = [other for other in self._semantic.listed(row) if other not in lexical]
+        return [self._keys[other] for other in (*lexical, *semantic[: self._half])]
 
     def graph(self) -> KnnGraph:
         """All edges (Alg. 3 l. 6-7), each once."""
-        order = sorted(self._rows.values(), key=self._ties.__getitem__)
+        there = np.flatnonzero(self._there)
+        order = there[np.argsort(self._ties[there])]
         places = np.zeros(len(self._keys), dtype=np.int64)
         places[order] = np.arange(len(order))
         lexical, semantic = self._lexical.rows[order], self._semantic.rows[order]
@@ -187,23 +155,13 @@ class Neighbours:
             again = new | {row for row in unsure if self._there[row]}
             among = self._there[:n].copy()
             among[list(again)] = False
+            others = among.any()  # none in a first build
             for row, values in values_of(sorted(again)):
-                if row in new:
+                if others and row in new:
                     changed.update(lists.offer(row, values, self._ties, among))
                 if lists.put(row, best(values, self._ties, lists.width, lists.floor)):
                     changed.add(row)
         return changed
-
-    def _named(self, rows: Iterable[int]) -> frozenset[str]:
-        return frozenset(self._keys[row] for row in rows if self._there[row])
-
-    def _relist(self, row: int, kept: Candidates) -> None:
-        """Candidates that were kept, with their values."""
-        joining = set(self._terms[row]) - self._common
-        self._lexical.put(row, [(other := self._rows[key], len(joining.intersection(self._terms[other]))) for key in kept.lexical])
-        others = [self._rows[key] for key in kept.semantic]
-        cosines = self._vectors[others] @ self._vectors[row]
-        self._semantic.put(row, list(zip(others, cosines.tolist(), strict=True)))
 
     def _shared(self, rows: Sequence[int]) -> Iterator[tuple[int, Rows]]:
         """co-occ of each row with all (n,), 0 with itself: rows of a sparse product, chunks by terms with its transpose (Alg. 3 l. 4)."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from heapq import nsmallest
 
 from edge_node.strategies.ketrag.context import Context, fitting, part_of
+from shared.fence import one_line
 from shared.records import Entity, Relation
 
 SEEDS = 10  # entities nearest the question (Alg. 2 l. 1)
@@ -20,26 +21,26 @@ MOST_KEYWORDS = 3  # of a relation, in its line
 class Skeleton:
     """What the search asks of the graph of core chunks, all of it as the asker may see it."""
 
-    pieces_of: Callable[[Entity | Relation], Iterable[str]]  # that an element links to (``pieces_naming``)
+    linked_pieces: Callable[[Entity | Relation], Iterable[str]]  # of an element (``pieces_naming``)
+    tells: Callable[[Entity | Relation], bool]  # whether its line may be shown
     name_of: Callable[[str], str]  # of an entity, by key
     tokens_of: Callable[[str], int]  # of a piece
     cosines_of: Callable[[Sequence[str]], Mapping[str, float]]  # of pieces with the question; pieces that are gone are left out
     count: Callable[[str], int]  # tokens of a line
 
 
-def local_search(
-    seeds: Sequence[Entity], relations: Iterable[Relation], skeleton: Skeleton, *, limit_tokens: int, line_share: float = LINE_SHARE
-) -> Context:
+def local_search(seeds: Sequence[Entity], relations: Iterable[Relation], skeleton: Skeleton, *, limit_tokens: int) -> Context:
     """Alg. 2 l. 2-4 in at most ``limit_tokens``.
 
     seeds: the entities nearest the question, best first (l. 1). relations: those of any of them; others are left out.
-    Lines take at most ``line_share`` of the limit (0 where a line may tell what the asker must not see), and relations with a
-    line count as linking (l. 2). Pieces, those with the most links first, then the nearer ones, take all that is left (l. 3).
+    Lines take at most half of the limit, and relations with a line count as linking (l. 2). Pieces, those with the most links
+    first, then the nearer ones, take all that is left (l. 3).
     """
-    told = {relation_line(relation, skeleton.name_of): relation for relation in _ordered(relations, {seed.key for seed in seeds})}
-    lines = fitting([*map(entity_line, seeds), *told], skeleton.count, part_of(limit_tokens, line_share))
+    near = filter(skeleton.tells, _ordered(relations, {seed.key for seed in seeds}))
+    told = {relation_line(relation, skeleton.name_of): relation for relation in near}
+    lines = fitting([*map(entity_line, filter(skeleton.tells, seeds)), *told], skeleton.count, part_of(limit_tokens, LINE_SHARE))
     linking: list[Entity | Relation] = [*seeds, *(told[line] for line in lines if line in told)]
-    links = Counter(piece for element in linking for piece in set(skeleton.pieces_of(element)))
+    links = Counter(piece for element in linking for piece in set(skeleton.linked_pieces(element)))
     cosines = skeleton.cosines_of(list(links))
     nearest = sorted(cosines, key=lambda piece: (-links[piece], -cosines[piece], piece))
     used = sum(lines.values())
@@ -53,7 +54,7 @@ def entity_line(entity: Entity) -> str:
     >>> entity_line(Entity("mill", "Mill", "place", "It grinds.", (), 1))
     'Mill: It grinds.'
     """
-    return f"{entity.name}: {entity.description}"
+    return one_line(f"{entity.name}: {entity.description}")
 
 
 def relation_line(relation: Relation, name_of: Callable[[str], str]) -> str:
@@ -63,7 +64,7 @@ def relation_line(relation: Relation, name_of: Callable[[str], str]) -> str:
     'Ann - built - Mill: Ann built it.'
     """
     words = ", ".join(relation.keywords[:MOST_KEYWORDS]) or "related to"
-    return f"{name_of(relation.source)} - {words} - {name_of(relation.target)}: {relation.description}"
+    return one_line(f"{name_of(relation.source)} - {words} - {name_of(relation.target)}: {relation.description}")
 
 
 def _ordered(relations: Iterable[Relation], seeds: Collection[str]) -> list[Relation]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge_node.graph.terms import terms_of
@@ -56,8 +55,3 @@ def terms_of_cut(cut: Cut, vectors: Ints, tokenizer: Tokenizer) -> ChunkTerms:
         for piece_id, tokens, (start, end) in zip(cut.piece_ids(), sizes, cut.pieces, strict=True)
     ]
     return ChunkTerms(cut.chunk.chunk_id, pieces, [set(terms_of(text[start:end])) for start, end in cut.sentences], vectors)
-
-
-def chunk_terms(cuts: Sequence[Cut]) -> list[set[str]]:
-    """The distinct terms of whole chunks, by which they are neighbours (Alg. 3 l. 3)."""
-    return [set(terms_of(f"{cut.title}\n{cut.chunk.text}")) for cut in cuts]

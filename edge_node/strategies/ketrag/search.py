@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from edge_node.graph.knowledge_graph import Pair
@@ -17,10 +16,10 @@ from edge_node.strategies.ketrag.bipartite import Weights
 from edge_node.strategies.ketrag.channels import asked_first, by_score, extended, limits, neighbourhood, seeds_and_neighbours
 from edge_node.strategies.ketrag.context import Context
 from edge_node.strategies.ketrag.index import Graphs
-from edge_node.strategies.ketrag.local_search import LINE_SHARE, SEEDS, Skeleton, local_search
+from edge_node.strategies.ketrag.local_search import SEEDS, Skeleton, local_search
 from edge_node.strategies.ketrag.pieces import pieces_naming
 from edge_node.strategies.method import Asked
-from shared.records import ChunkId, Entity, Evidence, Relation
+from shared.records import ChunkId, Entity, Evidence, Relation, whole_of
 
 Variant = Literal["text", "knng", "keyword", "skeleton", "ket-u", "ket-p"]
 THETA: Mapping[Variant, float] = {"keyword": 0.0, "skeleton": 1.0}  # others: the setting
@@ -43,7 +42,7 @@ EMPTY = Context((), (), 0)
 
 @dataclass(frozen=True)
 class Search:
-    """A search in one view; ``run`` holds the graphs' lock, so nothing comes or goes meanwhile."""
+    """A search in one view. Pieces come and go meanwhile: those that the bipartite graph has when they are met count (``_there``)."""
 
     view: View
     passages: Passages
@@ -51,46 +50,58 @@ class Search:
     tools: Tools
     options: Options
     asked: Asked
+    _sizes: dict[str, int] = field(default_factory=dict, init=False)  # tokens of the pieces that were met
 
     def run(self) -> Retrieval:
         """The pieces and lines of the variant, pieces best first."""
-        with self.graphs.lock:
-            limit = self.asked.budget_tokens
-            if self.options.variant in {"text", "knng"}:
-                order = self._dense() if self.options.variant == "text" else seeds_and_neighbours(self._dense(), self._near)
-                found = extended(EMPTY, order, self._tokens_of, limit_tokens=limit)
-                return Retrieval(self._read(found.pieces))
-            found = self._two_channels(limit)
-            if self.options.fill:
-                found = extended(found, self._dense(), self._tokens_of, limit_tokens=limit - found.tokens)
-            return Retrieval(self._read(by_score(found.pieces, self._scores(found.pieces))), found.lines)
+        limit = self.asked.budget_tokens
+        if self.options.variant in {"text", "knng"}:
+            order = self._dense() if self.options.variant == "text" else seeds_and_neighbours(self._dense(), self._near)
+            found = extended(EMPTY, order, self._tokens_of, limit_tokens=limit)
+            return Retrieval(self._read(found.pieces))
+        found = self._two_channels(limit)
+        if self.options.fill:
+            found = extended(found, self._dense(), self._tokens_of, limit_tokens=limit - found.tokens)
+        return Retrieval(self._read(by_score(found.pieces, self._scores(found.pieces))), found.lines)
 
     def _two_channels(self, limit: int) -> Context:
         """Alg. 4: local search on the skeleton, then the pieces around the keywords."""
         skeleton_limit, keyword_limit = limits(limit, THETA.get(self.options.variant, self.options.theta))
         found = self._skeleton(skeleton_limit) if skeleton_limit else EMPTY
         if keyword_limit:
-            around = neighbourhood(self._seed_terms(), self._pieces_of, self._tokens_of, limit_tokens=keyword_limit)
+            with self.graphs.lock:
+                tokens_of = self.graphs.bipartite.tokens_of
+                around = neighbourhood(self._seed_terms(), self._pieces_with, tokens_of, limit_tokens=keyword_limit)
+            around = self._there(around)
             found = extended(found, by_score(around, self._scores(around)), self._tokens_of, limit_tokens=keyword_limit)
         return found
 
     # ------------------------------------------------------------ the skeleton
 
     def _skeleton(self, limit: int) -> Context:
+        """Alg. 2 on the elements that a core chunk tells of.
+
+        The paper's skeleton is made of core chunks alone (Alg. 3 l. 8-9). Here an element's name, description, keywords, weight and
+        vector are merged from all chunks that tell of it: beta chooses which elements there are, and not what they say.
+        """
         entities = self.view.graph.entities
         near = top_allowed(self.view.entities, self.asked.vector, SEEDS, lambda key: key in entities and bool(self._chunks(entities[key])))
         seeds = [entities[key] for key, _ in near]
         pairs = {(min(one.key, other), max(one.key, other)) for one in seeds for other in self.view.adjacency.get(one.key, ())}
         relations = [relation for pair in sorted(pairs) if (relation := self._relation(pair)) is not None]
         skeleton = Skeleton(
-            pieces_of=self._linked,
+            linked_pieces=self._linked,
+            tells=self._tells,
             name_of=lambda key: entities[key].name,
             tokens_of=self._tokens_of,
             cosines_of=self._cosines,
             count=self.tools.tokenizer.count,
         )
-        share = 0.0 if self.asked.shown.withheld else LINE_SHARE  # a line may be of a withheld document
-        return local_search(seeds, relations, skeleton, limit_tokens=limit, line_share=share)
+        return local_search(seeds, relations, skeleton, limit_tokens=limit)
+
+    def _tells(self, element: Entity | Relation) -> bool:
+        """Whether its line may be shown: it may be of a withheld document, or, until the next settle, of one that is gone."""
+        return not self.asked.shown.withheld and self.graphs.seen_all(element.chunk_ids)
 
     def _relation(self, pair: Pair) -> Relation | None:
         relation = self.view.graph.relations.get(pair)
@@ -98,63 +109,69 @@ class Search:
 
     def _chunks(self, element: Entity | Relation) -> list[ChunkId]:
         """The core chunks that tell of it and may be shown."""
-        return [chunk_id for chunk_id in self.asked.shown.visible(element.chunk_ids) if chunk_id in self.graphs.core]
+        visible = self.asked.shown.visible(element.chunk_ids)
+        return [chunk_id for chunk_id in visible if chunk_id in self.graphs.core]
 
-    def _linked(self, element: Entity | Relation) -> Iterator[str]:
+    def _linked(self, element: Entity | Relation) -> list[str]:
         """The pieces that stand in the place of those chunks (§5.1, last lines)."""
         ends = [element.key] if isinstance(element, Entity) else [element.source, element.target]
         names = [self.view.graph.entities[key].name for key in ends]
-        whole = [chunk_id for chunk_id in self._chunks(element) if chunk_id not in self.graphs.spans]
-        yield from whole
-        cut = [chunk_id for chunk_id in self._chunks(element) if chunk_id in self.graphs.spans]
-        texts = self.tools.documents.texts_of(cut)
-        for chunk_id in cut:
-            if chunk_id in texts:
-                spans = self.graphs.spans[chunk_id]
-                yield from pieces_naming(names, {piece: texts[chunk_id][start:end] for piece, (start, end) in spans.items()})
+        spans = {chunk_id: self.graphs.spans.get(chunk_id) for chunk_id in self._chunks(element)}
+        linked: list[str] = [chunk_id for chunk_id, cut in spans.items() if cut is None]
+        texts = self.tools.documents.texts_of([chunk_id for chunk_id, cut in spans.items() if cut is not None])
+        for chunk_id, text in texts.items():
+            linked += pieces_naming(names, {piece: text[start:end] for piece, (start, end) in (spans[ChunkId(chunk_id)] or {}).items()})
+        return self._there(linked)
 
     # ------------------------------------------------------------ keywords
 
     def _seed_terms(self) -> Iterable[str]:
+        asked = terms_of(self.asked.question)
+        if self.asked.shown.withheld:  # a term's vector, and how many pieces hold it, may tell of withheld ones
+            return asked_first(asked, lambda term: len(self._pieces_with(term)), ())
         nearest = (term for term, _ in self.graphs.bipartite.nearest(self.asked.vector, weights=self.options.weights))
-        if self.options.seeds == "question" or self.asked.shown.withheld:  # a term's vector may be of withheld sentences
-            return asked_first(terms_of(self.asked.question), self.graphs.bipartite.frequency, nearest)
-        return nearest
+        return asked_first(asked, self.graphs.bipartite.frequency, nearest) if self.options.seeds == "question" else nearest
 
-    def _pieces_of(self, term: str) -> Iterable[str]:
-        withheld = self.asked.shown.withheld
-        pieces = self.graphs.bipartite.pieces_of(term)
-        return [piece for piece in pieces if self.asked.shown.visible([ChunkId(piece)])] if withheld else pieces
+    def _pieces_with(self, term: str) -> Sequence[str]:
+        return self._visible(self.graphs.bipartite.pieces_with(term))
+
+    def _visible(self, pieces: Sequence[str]) -> Sequence[str]:
+        return self.asked.shown.visible([ChunkId(piece) for piece in pieces]) if self.asked.shown.withheld else pieces
 
     def _near(self, piece: str) -> Sequence[str]:
         """Neighbours of a piece: those of its chunk."""
-        near = self.graphs.neighbours.get(chunk_of(piece), ())
-        return [other for chunk_id in self.asked.shown.visible([ChunkId(key) for key in near]) for other in self._whole(chunk_id)]
-
-    def _whole(self, chunk_id: str) -> Sequence[str]:
-        return tuple(self.graphs.spans.get(chunk_id, ())) or (chunk_id,)
+        near = self._visible(self.graphs.neighbours.get(whole_of(piece), ()))
+        return self._there([other for chunk_id in near for other in self.graphs.spans.get(chunk_id, (chunk_id,))])
 
     # ------------------------------------------------------------ pieces
 
+    def _there(self, pieces: Iterable[str]) -> list[str]:
+        """Those that the bipartite graph has: a chunk may be gone since it was linked, or not have been cut yet."""
+        bipartite = self.graphs.bipartite
+        with self.graphs.lock:
+            there = {piece: bipartite.tokens_of(piece) for piece in pieces if piece in bipartite}
+        self._sizes.update(there)
+        return list(there)
+
     def _tokens_of(self, piece: str) -> int:
-        return self.graphs.bipartite.tokens_of(piece)
+        return self._sizes[piece]
 
     def _dense(self) -> list[str]:
         """All pieces that may fit, nearest first."""
-        k, shown = self._most, self.asked.shown
-        whole = [key for key, _ in self.passages.top(self.asked.vector, k, shown.withheld) if key not in self.graphs.spans]
-        there = [key for key in whole if key in self.graphs.bipartite]
-        cut = top_allowed(self.graphs.pieces, self.asked.vector, k, lambda key: bool(shown.visible([ChunkId(key)])))
-        return by_score([*there, *(key for key, _ in cut)], self._cosines([*there, *(key for key, _ in cut)]))
+        k = max(4 * self._most, 64)  # more than fit
+        whole = self.passages.top(self.asked.vector, k, self.asked.shown.withheld)
+        cut = top_allowed(self.graphs.pieces, self.asked.vector, k, lambda key: bool(self._visible([key])))
+        there = self._there(key for key, _ in (*whole, *cut))
+        return by_score(there, self._cosines(there))
 
-    @cached_property
+    @property
     def _most(self) -> int:
-        """Pieces that are looked at: more than fit."""
-        return max(4 * self.asked.top_k, 64)
+        """Pieces that are found, as many as ``top_k`` chunks may have."""
+        return self.asked.top_k << self.graphs.shape.splits
 
     def _cosines(self, pieces: Sequence[str]) -> dict[str, float]:
-        whole = [piece for piece in pieces if chunk_of(piece) not in self.graphs.spans]
-        cut = [piece for piece in pieces if chunk_of(piece) in self.graphs.spans]
+        whole = [piece for piece in pieces if piece == whole_of(piece)]
+        cut = [piece for piece in pieces if piece != whole_of(piece)]
         near = self.graphs.pieces.scores(self.asked.vector, cut) if cut else []
         return self.passages.scores(self.asked.vector, whole) | {
             key: score for key, score in zip(cut, near, strict=True) if score is not None
@@ -166,29 +183,19 @@ class Search:
         if self.options.order == "cosine":
             return cosines
         words = self.passages.matches(self.asked.question, self.asked.shown.withheld)
-        return relevance(cosines, {key: words.of(chunk_of(key)) for key in cosines})
+        return relevance(cosines, {key: words.of(whole_of(key)) for key in cosines})
 
     def _read(self, pieces: Sequence[str]) -> tuple[Evidence, ...]:
         """Passages of pieces, best first; a piece is its part of the chunk's text."""
-        chosen = list(pieces)[: self.asked.top_k]
+        chosen = pieces[: self._most]
         cosines = self._cosines(chosen)
-        chunks = list(dict.fromkeys(map(chunk_of, chosen)))
-        whole = {one.chunk_id: one for one in self.passages.all_of([(key, 0.0) for key in chunks])}
-        return tuple(
-            self._part(whole[ChunkId(chunk_of(piece))], piece, cosines.get(piece, 0.0)) for piece in chosen if chunk_of(piece) in whole
-        )
+        whole = {one.chunk_id: one for one in self.passages.all_of([(key, 0.0) for key in dict.fromkeys(map(whole_of, chosen))])}
+        parts = (self._part(whole[whole_of(piece)], piece, cosines.get(piece, 0.0)) for piece in chosen if whole_of(piece) in whole)
+        return tuple(part for part in parts if part.text)
 
     def _part(self, chunk: Evidence, piece: str, cosine: float) -> Evidence:
-        start, end = self.graphs.spans.get(chunk.chunk_id, {}).get(piece, (0, len(chunk.text)))
+        """A piece as a passage; an empty one where its chunk has gone since it was chosen."""
+        spans = self.graphs.spans.get(chunk.chunk_id, {})
+        start, end = (0, len(chunk.text)) if piece == chunk.chunk_id else spans.get(piece, (0, 0))
         span = (chunk.span[0] + start, chunk.span[0] + end)
         return replace(chunk, chunk_id=ChunkId(piece), text=chunk.text[start:end], span=span, score=round(cosine, 4))
-
-
-def chunk_of(piece: str) -> str:
-    """The chunk of a piece; a chunk that is one piece is its own.
-
-    >>> chunk_of("d:3.1"), chunk_of("d:3")
-    ('d:3', 'd:3')
-    """
-    document, colon, place = piece.rpartition(":")
-    return f"{document}{colon}{place.partition('.')[0]}"

@@ -90,9 +90,10 @@ class KETRAG(Method):
         """Let the model read a few core chunks, and settle what it said. Raises ModelError."""
         if self._reader is None or not self._reader.unread:
             return Cost()
-        cost = await self._reader.read(progress)
-        await self._knowledge.settle(progress)
-        return cost
+        try:
+            return await self._reader.read(progress)
+        finally:  # what was read before a failure counts too
+            await self._knowledge.settle(progress)
 
     @property
     def stale(self) -> int:

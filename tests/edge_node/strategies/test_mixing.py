@@ -50,6 +50,16 @@ def test_a_mix_of_a_method_that_is_not_there_is_refused(tmp_path):
         EdgeSettings(strategy="mix", mix="dgrag=0.5,magic=0.5", state_dir=tmp_path)
 
 
+def test_shares_that_are_no_shares_are_refused_in_a_mapping_too(tmp_path):
+    with pytest.raises(ValidationError, match="add up to 1"):
+        EdgeSettings(strategy="mix", mix={"dgrag": 0.9, "naive": 0.9}, state_dir=tmp_path)
+
+
+def test_a_mix_without_methods_is_refused(tmp_path):
+    with pytest.raises(ValidationError, match="needs the setting mix"):
+        EdgeSettings(strategy="mix", state_dir=tmp_path)
+
+
 def test_one_method_has_all_of_the_budget(tmp_path):
     assert EdgeSettings(state_dir=tmp_path).methods == {"dgrag": 1.0}
     assert EdgeSettings(strategy="mix", mix="dgrag=0.25,naive=0.75", state_dir=tmp_path).methods == {"dgrag": 0.25, "naive": 0.75}

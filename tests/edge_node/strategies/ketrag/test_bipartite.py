@@ -35,8 +35,9 @@ def state(graph: Bipartite, query=(0.6, 0.8)) -> dict[str, Any]:
     terms = sorted(graph._term_rows)
     return {
         "sums": {term: graph._sums[graph._term_rows[term]].tolist() for term in terms if graph._counts[graph._term_rows[term]]},
-        "pieces": {term: sorted(graph.pieces_of(term)) for term in terms},
-        "terms": {piece: (sorted(graph.terms_of(piece)), graph.tokens_of(piece)) for piece in sorted(graph._piece_rows)},
+        "pieces": {term: sorted(graph.pieces_with(term)) for term in terms},
+        "frequencies": {term: graph.frequency(term) for term in terms},
+        "tokens": {piece: graph.tokens_of(piece) for piece in sorted(graph._piece_rows)},
         "nearest": [list(graph.nearest(np.array(query, dtype=np.float32), weights=weights)) for weights in ("plain", "idf")],
     }
 
@@ -61,15 +62,14 @@ def test_without_the_other_chunk_the_term_points_exactly_as_before():
 
 def test_terms_and_pieces_know_each_other():
     graph = made_of(FIRST, SECOND)
-    assert (sorted(graph.pieces_of("pump")), graph.pieces_of("gate")) == (["c1", "c2"], [])
-    assert (sorted(graph.terms_of("c1")), graph.terms_of("c3")) == (["filter", "pump"], [])
+    assert (sorted(graph.pieces_with("pump")), graph.pieces_with("gate")) == (["c1", "c2"], [])
     assert (graph.frequency("pump"), graph.frequency("gate"), graph.tokens_of("c1"), len(graph)) == (2, 0, 10, 2)
 
 
 def test_a_chunk_of_several_pieces_goes_as_one():
     parts = [Piece("c.0", 4, {"pump"}), Piece("c.1", 6, {"filter", "pump"})]
     graph = made_of(SECOND, ChunkTerms("c", parts, [{"pump"}, {"pump", "filter"}], to_ints(np.array([EAST, EAST]))))
-    assert sorted(graph.pieces_of("pump")) == ["c.0", "c.1", "c2"]
+    assert sorted(graph.pieces_with("pump")) == ["c.0", "c.1", "c2"]
     graph.drop(["c"])
     assert state(graph) == state(made_of(SECOND))
 
@@ -90,10 +90,10 @@ def test_rare_terms_come_first_when_they_are_weighed():
 def test_a_term_that_no_sentence_holds_can_be_asked_for_but_is_near_nothing():
     title = ChunkTerms("c", [Piece("c", 5, {"orrin mill"})], [], np.zeros((0, 2), dtype=np.int16))
     graph = made_of(title)
-    assert graph.pieces_of("orrin mill") == ["c"]
+    assert graph.pieces_with("orrin mill") == ["c"]
     assert list(graph.nearest(EAST)) == []
     graph.drop(["c"])
-    assert graph.pieces_of("orrin mill") == []
+    assert graph.pieces_with("orrin mill") == []
 
 
 def test_a_term_whose_sentences_cancel_out_points_nowhere():
