@@ -154,7 +154,7 @@ def summed(steps: Sequence[Mapping[str, Any]], single: Cost) -> dict[str, Any]:
         "tokens_rebuilt_each_time": all_rebuilt if len(rebuilds) == len(steps) else None,
         "tokens_saved": round(1 - inserted / all_rebuilt, 4) if len(rebuilds) == len(steps) else None,
         "single_tokens": single.tokens_in + single.tokens_out,
-        "rebuild_over_single": round(last / max(1, single.tokens_in + single.tokens_out), 1),
+        "rebuild_over_single": round(last / spent, 1) if (spent := single.tokens_in + single.tokens_out) else None,  # None: it cost none
         "recall_final": steps[-1]["recall"],
         "recall_rebuilt": rebuilds[-1]["recall"],
     }
