@@ -32,18 +32,13 @@ class Options:
     extraction_form: Literal["lines", "json"]
     gleanings: int
     model_deadline_s: float
-    descriptions: Literal["joined", "model"]
-    description_chars: int
-    subgraph_entities: int
-    leiden: Literal["igraph", "leidenalg"]
-    seed: int
-    summaries: Literal["extractive", "model"]
-    summary_staleness: float
+    settle: SettleOptions
 
     @classmethod
     def of(cls, settings: EdgeSettings) -> Self:
         """Those of an edge's settings."""
-        return cls(settings.model_share, **{name: getattr(settings, name) for name in cls.__dataclass_fields__ if name != "model_share"})
+        form, deadline_s = settings.extraction_form, settings.model_deadline_s
+        return cls(settings.model_share, form, settings.gleanings, deadline_s, SettleOptions.of(settings))
 
 
 class Knowledge:
@@ -59,10 +54,9 @@ class Knowledge:
             tools.generator, self.tagger, form=options.extraction_form, gleanings=options.gleanings, deadline_s=options.model_deadline_s
         )
         self.extractor = extractor or Extractor(self.tagger, model, options.model_share, tools.retries)
-        self.settler = Settler(tools, SettleOptions(**{name: getattr(options, name) for name in SettleOptions.__dataclass_fields__}))
-        self._refiner = Refiner(
-            tools, self.settler, Limits(options.summaries == "model", options.description_chars, options.model_deadline_s)
-        )
+        self.settler = Settler(tools, options.settle)
+        limits = Limits(options.settle.summaries == "model", options.settle.description_chars, options.model_deadline_s)
+        self._refiner = Refiner(tools, self.settler, limits)
 
     @property
     def view(self) -> View:

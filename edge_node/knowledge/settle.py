@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from edge_node.graph.knowledge_graph import Graph, changed_graph, difference
 from edge_node.knowledge.embedding import embed_texts
@@ -27,6 +27,9 @@ from edge_node.store.passages import text_hash
 from edge_node.store.vectors import VectorKind, VectorRows
 from edge_node.strategies.base import Progress, Tools
 
+if TYPE_CHECKING:
+    from edge_node.settings import EdgeSettings
+
 SUMMARISED_BY = "summarised_by"  # key in meta
 
 
@@ -41,6 +44,11 @@ class SettleOptions:
     seed: int
     summaries: Literal["extractive", "model"]
     summary_staleness: float
+
+    @classmethod
+    def of(cls, settings: EdgeSettings) -> Self:
+        """Those of an edge's settings."""
+        return cls(**{name: getattr(settings, name) for name in cls.__dataclass_fields__})
 
 
 @dataclass(frozen=True, slots=True)
