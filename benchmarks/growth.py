@@ -28,6 +28,7 @@ from benchmarks.metrics.retrieval import recall_at
 from edge_node.build import Parts, build_node
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
+from edge_node.strategies.erarag.segments import Bounds
 from shared.models.build import build_embedder, build_tokenizer
 from shared.models.settings import ModelSettings
 from shared.ports import Tokenizer
@@ -160,6 +161,20 @@ def summed(steps: Sequence[Mapping[str, Any]], single: Cost) -> dict[str, Any]:
     }
 
 
+def tree_of(bounds: str, staleness: float) -> dict[str, Any]:
+    """The settings of a tree. Raises BadParameter.
+
+    >>> tree_of("4,16", 0.2)
+    {'tree_min': 4, 'tree_max': 16, 'tree_staleness': 0.2}
+    """
+    try:
+        least, most = (int(number) for number in bounds.split(","))
+        Bounds(least, most)
+    except ValueError as error:
+        raise typer.BadParameter(f"{bounds!r}: {error}; give S_min,S_max as in 4,16", param_hint="--bounds") from error
+    return {"tree_min": least, "tree_max": most, "tree_staleness": staleness}
+
+
 def main(
     folder: Annotated[
         Path, typer.Argument(metavar="SET", exists=True, file_okay=False, help="A folder with corpus.jsonl and questions.jsonl.")
@@ -172,9 +187,11 @@ def main(
     out: Annotated[Path | None, typer.Option(help="Where the JSON goes; printed in any case.")] = None,
 ) -> None:
     """Grow an edge's tree step by step, and say what each step costs."""
-    least, most = (int(number) for number in bounds.split(","))
-    tree = {"tree_min": least, "tree_max": most, "tree_staleness": staleness}
-    corpus = Corpus.read(folder, documents)
+    tree = tree_of(bounds, staleness)
+    try:
+        corpus = Corpus.read(folder, documents)
+    except (OSError, ValueError, KeyError) as error:
+        raise typer.BadParameter(f"{folder} holds no set that can be read ({type(error).__name__}: {error})", param_hint="SET") from error
     with tempfile.TemporaryDirectory(prefix="dgrag-growth-") as work:
         result = asyncio.run(grown(corpus, Path(work), initial, tree, rebuild_each=rebuild_each))
     result = {

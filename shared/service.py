@@ -140,7 +140,8 @@ def run(serve: Callable[[], None]) -> int:
     try:
         serve()
     except ValidationError as error:
-        log.critical("the settings cannot be used: %s", "; ".join(f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors()))
+        faults = (": ".join([*map(str, fault["loc"][:1]), fault["msg"]]) for fault in error.errors())  # of several together: no place
+        log.critical("the settings cannot be used: %s", "; ".join(faults))
         return 1
     except DgragError as error:
         log.critical("%s – %s", error.message, error.next_step)

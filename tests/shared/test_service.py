@@ -6,6 +6,7 @@ import pytest
 from fastapi import FastAPI
 
 from cloud_server.settings import CloudSettings
+from edge_node.settings import EdgeSettings
 from shared.errors import SettingsError
 from shared.keyring import KeyRing
 from shared.service import Server, doorkeeper, run, server_config
@@ -35,6 +36,13 @@ def test_a_wrong_setting_ends_with_one_line_and_status_1(monkeypatch, caplog):
     assert run(CloudSettings) == 1
     assert len(caplog.messages) == 1
     assert "port" in caplog.messages[0]
+
+
+def test_settings_that_do_not_belong_together_end_with_one_line_and_status_1(monkeypatch, caplog):
+    monkeypatch.setenv("DGRAG_EDGE_STRATEGY", "mix")
+    assert run(EdgeSettings) == 1
+    assert len(caplog.messages) == 1
+    assert "needs the setting mix" in caplog.messages[0]
 
 
 def test_ctrl_c_ends_a_service_with_its_status_and_no_traceback():
