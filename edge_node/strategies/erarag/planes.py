@@ -14,7 +14,9 @@ IntArray = NDArray[np.int64]
 Positions = NDArray[np.uint64]
 
 POSITION_BITS = 64
-GRID = 4096  # steps of 1
+GRID = 2048  # steps of 1 in a unit vector
+PLANE_GRID = 64  # and in a hyperplane's normal: 2048 * 64 * sqrt(d) is below 2**24, up to which float32 counts, for d < 16,000
+TOGETHER = 2048  # vectors whose rounded copy stays in a processor's cache
 MOST_BITS = 62  # hyperplanes: a code is a signed integer, and a position keeps bits for a key's hash
 
 
@@ -42,14 +44,19 @@ def hash_codes(vectors: FloatArray, hyperplanes: FloatArray) -> IntArray:
     """
     if vectors.shape[1] != hyperplanes.shape[1]:
         raise ValueError(f"vectors of {vectors.shape[1]} dimensions do not fit hyperplanes of {hyperplanes.shape[1]}: draw them anew")
-    above = _on_grid(vectors) @ _on_grid(hyperplanes).T > 0
-    return above @ (np.int64(1) << np.arange(len(hyperplanes), dtype=np.int64))
+    normals, bits = _whole(hyperplanes, PLANE_GRID).T, np.int64(1) << np.arange(len(hyperplanes), dtype=np.int64)
+    codes: IntArray = np.zeros(len(vectors), dtype=np.int64)
+    for start in range(0, len(vectors), TOGETHER):
+        above = _whole(vectors[start : start + TOGETHER], GRID) @ normals > 0
+        codes[start : start + TOGETHER] = above @ bits
+    return codes
 
 
-def _on_grid(matrix: FloatArray) -> NDArray[np.float64]:
+def _whole(matrix: FloatArray, steps: int) -> FloatArray:
     """Whole numbers, whose sums of products are exact: one vector has the same code alone and among others, on any machine."""
-    whole: NDArray[np.float64] = np.rint(matrix * np.float32(GRID)).astype(np.float64)
-    return whole
+    scaled: FloatArray = matrix * np.float32(steps)
+    np.rint(scaled, out=scaled)
+    return scaled
 
 
 def ranks_of(codes: IntArray, *, bits: int) -> Positions:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.strategies.erarag.planes import draw_hyperplanes, hash_codes, positions_of, ranks_of
+from edge_node.strategies.erarag import planes
+from edge_node.strategies.erarag.planes import GRID, PLANE_GRID, draw_hyperplanes, hash_codes, positions_of, ranks_of
 from shared.vectors import unit
 
 CODES = st.integers(1, 12).flatmap(lambda bits: st.tuples(st.just(bits), st.lists(st.integers(0, 2**bits - 1), max_size=30)))
@@ -79,3 +80,21 @@ def test_a_position_begins_with_the_rank_and_ends_with_the_keys_hash():
     assert [place >> 61, other >> 61, moved >> 61] == [rank, rank, moved_rank]
     assert place != other
     assert place % 2**61 == moved % 2**61
+
+
+def test_no_sum_of_products_leaves_what_float32_counts_exactly():
+    """The worst case: a vector along a hyperplane's normal, as many dimensions as embedders have."""
+    dimensions = 4096
+    normals = draw_hyperplanes(8, dimensions, np.random.default_rng(3))
+    along = (normals / np.linalg.norm(normals, axis=1, keepdims=True)).astype(np.float32)
+    products = np.rint(along * GRID).astype(np.float64) @ np.rint(normals * PLANE_GRID).astype(np.float64).T
+    assert np.abs(products).max() < 2**24
+
+
+def test_codes_do_not_depend_on_how_many_are_hashed_together(monkeypatch):
+    rng = np.random.default_rng(5)
+    vectors = unit(rng.standard_normal((50, 24)).astype(np.float32))
+    normals = draw_hyperplanes(16, 24, rng)
+    whole = hash_codes(vectors, normals)
+    monkeypatch.setattr(planes, "TOGETHER", 7)
+    assert np.array_equal(hash_codes(vectors, normals), whole)
