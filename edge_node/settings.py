@@ -89,9 +89,9 @@ class EdgeSettings(BaseSettings):
     ket_core_reader: Literal["nlp", "model"] = "nlp"  # who finds the relations of core chunks
     ket_splits: Annotated[int, Field(ge=0, le=4)] = 0  # tau: a chunk is 2^tau pieces; ours are small already
     ket_entity_share: Share = 0.4  # theta: of the tokens, for the skeleton's channel
-    ket_seeds: Literal["nearest", "question"] = "nearest"  # keywords by meaning (the paper), or the question's own first
-    ket_weights: Literal["plain", "idf"] = "plain"  # of keywords; "plain": the paper's
-    ket_order: Literal["cosine", "fused"] = "cosine"  # of pieces; "cosine": the paper's, "fused": with words
+    ket_keywords: Literal["words", "names"] = "names"  # "words": the paper's; "names": pairs of words out of names too
+    ket_weights: Literal["plain", "idf"] = "idf"  # of keywords; "plain": the paper's, "idf": rare ones count more
+    ket_order: Literal["cosine", "fused"] = "fused"  # of pieces; "cosine": the paper's, "fused": by meaning and words
     ket_fill: bool = True  # tokens that both channels leave go to the nearest other pieces
 
     # EraRAG §III: a tree of summaries; what changes its shape is for a new index (of `summaries` see above)

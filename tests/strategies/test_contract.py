@@ -20,7 +20,7 @@ STRATEGIES = {
     "naive": {"strategy": "naive"},
     "dgrag": {"strategy": "dgrag"},
     **{f"ketrag {variant}": {"strategy": "ketrag", "ket_variant": variant} for variant in VARIANTS},
-    "ketrag in pieces": {"strategy": "ketrag", "ket_splits": 2, "ket_seeds": "question", "ket_weights": "idf", "ket_order": "fused"},
+    "ketrag in pieces": {"strategy": "ketrag", "ket_splits": 2, "ket_keywords": "words", "ket_weights": "plain", "ket_order": "cosine"},
     "erarag": {"strategy": "erarag", "tree_min": 2, "tree_max": 3},
     "erarag summarised": {"strategy": "erarag", "tree_min": 2, "tree_max": 3, "tree_search": "summarised"},
     "mix of dgrag and naive": {"strategy": "mix", "mix": "dgrag=0.5,naive=0.5"},

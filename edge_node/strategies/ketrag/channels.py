@@ -58,19 +58,6 @@ def extended(context: Context, ranked: Iterable[str], tokens_of: Callable[[str],
     return Context(context.lines, (*context.pieces, *added), context.tokens + sum(added.values()))
 
 
-def asked_first(asked: Iterable[str], frequency: Callable[[str], int], nearest: Iterable[str]) -> Iterator[str]:
-    """Beyond the paper: the question's own terms, rarest first, and then those nearest to it; each once.
-
-    frequency: pieces that hold a term; a term without any is left out.
-
-    >>> list(asked_first({"pump", "ward", "zeppelin"}, {"pump": 9, "ward": 2, "zeppelin": 0}.__getitem__, ["gate", "pump"]))
-    ['ward', 'pump', 'gate']
-    """
-    known = {term: count for term in asked if (count := frequency(term))}
-    yield from sorted(known, key=lambda term: (known[term], term))
-    yield from (term for term in nearest if term not in known)
-
-
 def seeds_and_neighbours(seeds: Iterable[str], neighbours_of: Callable[[str], Sequence[str]]) -> Iterator[str]:
     """KNNG-RAG's order: the piece nearest the question, its neighbours in the KNN graph, the next nearest …; each once (§6.1).
 

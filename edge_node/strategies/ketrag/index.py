@@ -17,7 +17,7 @@ from edge_node.strategies.base import Progress, Tools
 from edge_node.strategies.ketrag.bipartite import Bipartite, ChunkTerms
 from edge_node.strategies.ketrag.centrality import core, core_uniform, pagerank
 from edge_node.strategies.ketrag.knn import Neighbours, Node
-from edge_node.strategies.ketrag.parts import Cut, Span, cut_of, terms_of_cut
+from edge_node.strategies.ketrag.parts import Cut, Keywords, Span, cut_of, terms_of_cut
 from edge_node.strategies.ketrag.quantised import ONE, Ints, to_ints
 from shared.index import open_index
 from shared.records import Chunk, ChunkId
@@ -34,6 +34,7 @@ class Shape:
     core_share: float  # beta
     uniform: bool  # the core is drawn, and not of highest PageRank (KET-RAG-U)
     splits: int  # tau
+    keywords: Keywords
     seed: int
 
 
@@ -84,7 +85,10 @@ class Graphs:
 
     def _seen_of(self, cut: Cut, vectors: Ints) -> Seen:
         parts = ChunkParts(cut.chunk.chunk_id, text_hash(cut.chunk.text), self.shape.splits, vectors)
-        return Seen(cut, terms_of_cut(cut, vectors[: len(cut.sentences)], self._tools.tokenizer), parts)
+        return Seen(cut, self._terms(cut, vectors), parts)
+
+    def _terms(self, cut: Cut, vectors: Ints) -> ChunkTerms:
+        return terms_of_cut(cut, vectors[: len(cut.sentences)], self._tools.tokenizer, self.shape.keywords)
 
     def put(self, seen: Sequence[Seen]) -> None:
         """Show chunks to searches."""
@@ -134,7 +138,7 @@ class Graphs:
                 chunk, _, title = chunks[parts.chunk_id]
                 cut = cut_of(chunk, title, splits=self.shape.splits)
                 if len(parts.vectors) == len(cut.texts()):
-                    yield Seen(cut, terms_of_cut(cut, parts.vectors[: len(cut.sentences)], self._tools.tokenizer), parts)
+                    yield Seen(cut, self._terms(cut, parts.vectors), parts)
 
     # ------------------------------------------------------------ with every settle
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from edge_node.graph.terms import terms_of
+from edge_node.graph.terms import name_pairs_of, terms_of
 from edge_node.strategies.ketrag.bipartite import ChunkTerms, Piece
 from edge_node.strategies.ketrag.pieces import pieces_of
 from edge_node.strategies.ketrag.quantised import Ints
@@ -13,6 +14,7 @@ from shared.records import Chunk
 from shared.sentences import sentences
 
 Span = tuple[int, int]
+Keywords = Literal["words", "names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,21 @@ def cut_of(chunk: Chunk, title: str, *, splits: int) -> Cut:
     return Cut(chunk, title, tuple(pieces_of(chunk.text, splits)) if chunk.text else ((0, 0),), spans)
 
 
-def terms_of_cut(cut: Cut, vectors: Ints, tokenizer: Tokenizer) -> ChunkTerms:
+def keywords_of(text: str, keywords: Keywords) -> set[str]:
+    """The keywords of a text: its words (§5.1); with ``names``, beyond the paper, pairs of words out of names too.
+
+    >>> sorted(keywords_of("the pumps of Ward 3", "names"))
+    ['3', 'pump', 'ward', 'ward 3']
+    """
+    return {*terms_of(text), *(name_pairs_of(text) if keywords == "names" else ())}
+
+
+def terms_of_cut(cut: Cut, vectors: Ints, tokenizer: Tokenizer, keywords: Keywords) -> ChunkTerms:
     """What the bipartite graph holds of a chunk; ``vectors`` (m, d) of its sentences. A document's title counts in all of its pieces."""
-    text, titled = cut.chunk.text, set(terms_of(cut.title))
+    text, titled = cut.chunk.text, keywords_of(cut.title, keywords)
     sizes = [cut.chunk.tokens] if len(cut.pieces) == 1 else [tokenizer.count(text[start:end]) for start, end in cut.pieces]
     pieces = [
-        Piece(piece_id, tokens, titled | set(terms_of(text[start:end])))
+        Piece(piece_id, tokens, titled | keywords_of(text[start:end], keywords))
         for piece_id, tokens, (start, end) in zip(cut.piece_ids(), sizes, cut.pieces, strict=True)
     ]
-    return ChunkTerms(cut.chunk.chunk_id, pieces, [set(terms_of(text[start:end])) for start, end in cut.sentences], vectors)
+    return ChunkTerms(cut.chunk.chunk_id, pieces, [keywords_of(text[start:end], keywords) for start, end in cut.sentences], vectors)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 from edge_node.graph.knowledge_graph import Pair
 from edge_node.graph.ranking import relevance
-from edge_node.graph.terms import terms_of
 from edge_node.knowledge.view import View
+from edge_node.store.lexical import Matches
 from edge_node.store.passages import Passages, top_allowed
 from edge_node.strategies.base import Retrieval, Tools
 from edge_node.strategies.ketrag.bipartite import Weights
-from edge_node.strategies.ketrag.channels import asked_first, by_score, extended, limits, neighbourhood, seeds_and_neighbours
+from edge_node.strategies.ketrag.channels import by_score, extended, limits, neighbourhood, seeds_and_neighbours
 from edge_node.strategies.ketrag.context import Context
 from edge_node.strategies.ketrag.index import Graphs
 from edge_node.strategies.ketrag.local_search import SEEDS, Skeleton, local_search
@@ -31,7 +32,6 @@ class Options:
 
     variant: Variant
     theta: float
-    seeds: Literal["nearest", "question"]
     weights: Weights
     order: Literal["cosine", "fused"]
     fill: bool
@@ -42,7 +42,11 @@ EMPTY = Context((), (), 0)
 
 @dataclass(frozen=True)
 class Search:
-    """A search in one view. Pieces come and go meanwhile: those that the bipartite graph has when they are met count (``_there``)."""
+    """A search in one view. Pieces come and go meanwhile: those that the bipartite graph has when they are met count (``_there``).
+
+    Who may not see all documents is answered as by Text-RAG: keywords' vectors, their rarity, descriptions and neighbours are made of
+    many documents at once, and choosing by them would tell of those that are withheld.
+    """
 
     view: View
     passages: Passages
@@ -55,8 +59,9 @@ class Search:
     def run(self) -> Retrieval:
         """The pieces and lines of the variant, pieces best first."""
         limit = self.asked.budget_tokens
-        if self.options.variant in {"text", "knng"}:
-            order = self._dense() if self.options.variant == "text" else seeds_and_neighbours(self._dense(), self._near)
+        variant: Variant = "text" if self.asked.shown.withheld else self.options.variant
+        if variant in {"text", "knng"}:
+            order = self._dense() if variant == "text" else seeds_and_neighbours(self._dense(), self._near)
             found = extended(EMPTY, order, self._tokens_of, limit_tokens=limit)
             return Retrieval(self._read(found.pieces))
         found = self._two_channels(limit)
@@ -71,7 +76,7 @@ class Search:
         if keyword_limit:
             with self.graphs.lock:
                 tokens_of = self.graphs.bipartite.tokens_of
-                around = neighbourhood(self._seed_terms(), self._pieces_with, tokens_of, limit_tokens=keyword_limit)
+                around = neighbourhood(self._seed_terms(), self.graphs.bipartite.pieces_with, tokens_of, limit_tokens=keyword_limit)
             around = self._there(around)
             found = extended(found, by_score(around, self._scores(around)), self._tokens_of, limit_tokens=keyword_limit)
         return found
@@ -100,17 +105,16 @@ class Search:
         return local_search(seeds, relations, skeleton, limit_tokens=limit)
 
     def _tells(self, element: Entity | Relation) -> bool:
-        """Whether its line may be shown: it may be of a withheld document, or, until the next settle, of one that is gone."""
-        return not self.asked.shown.withheld and self.graphs.seen_all(element.chunk_ids)
+        """Whether its line may be shown: until the next settle it may be of a document that is gone."""
+        return self.graphs.seen_all(element.chunk_ids)
 
     def _relation(self, pair: Pair) -> Relation | None:
         relation = self.view.graph.relations.get(pair)
         return relation if relation is not None and self._chunks(relation) else None
 
     def _chunks(self, element: Entity | Relation) -> list[ChunkId]:
-        """The core chunks that tell of it and may be shown."""
-        visible = self.asked.shown.visible(element.chunk_ids)
-        return [chunk_id for chunk_id in visible if chunk_id in self.graphs.core]
+        """The core chunks that tell of it."""
+        return [chunk_id for chunk_id in element.chunk_ids if chunk_id in self.graphs.core]
 
     def _linked(self, element: Entity | Relation) -> list[str]:
         """The pieces that stand in the place of those chunks (§5.1, last lines)."""
@@ -126,22 +130,12 @@ class Search:
     # ------------------------------------------------------------ keywords
 
     def _seed_terms(self) -> Iterable[str]:
-        asked = terms_of(self.asked.question)
-        if self.asked.shown.withheld:  # a term's vector, and how many pieces hold it, may tell of withheld ones
-            return asked_first(asked, lambda term: len(self._pieces_with(term)), ())
-        nearest = (term for term, _ in self.graphs.bipartite.nearest(self.asked.vector, weights=self.options.weights))
-        return asked_first(asked, self.graphs.bipartite.frequency, nearest) if self.options.seeds == "question" else nearest
-
-    def _pieces_with(self, term: str) -> Sequence[str]:
-        return self._visible(self.graphs.bipartite.pieces_with(term))
-
-    def _visible(self, pieces: Sequence[str]) -> Sequence[str]:
-        return self.asked.shown.visible([ChunkId(piece) for piece in pieces]) if self.asked.shown.withheld else pieces
+        return (term for term, _ in self.graphs.bipartite.nearest(self.asked.vector, weights=self.options.weights))
 
     def _near(self, piece: str) -> Sequence[str]:
         """Neighbours of a piece: those of its chunk."""
-        near = self._visible(self.graphs.neighbours.get(whole_of(piece), ()))
-        return self._there([other for chunk_id in near for other in self.graphs.spans.get(chunk_id, (chunk_id,))])
+        near = self.graphs.neighbours.get(whole_of(piece), ())
+        return self._there(self._pieces_of(near))
 
     # ------------------------------------------------------------ pieces
 
@@ -157,12 +151,16 @@ class Search:
         return self._sizes[piece]
 
     def _dense(self) -> list[str]:
-        """All pieces that may fit, nearest first."""
-        k = max(4 * self._most, 64)  # more than fit
-        whole = self.passages.top(self.asked.vector, k, self.asked.shown.withheld)
-        cut = top_allowed(self.graphs.pieces, self.asked.vector, k, lambda key: bool(self._visible([key])))
-        there = self._there(key for key, _ in (*whole, *cut))
-        return by_score(there, self._cosines(there))
+        """All pieces that may fit, best first."""
+        k, shown = max(4 * self._most, 64), self.asked.shown  # more than fit
+        whole = self.passages.top(self.asked.vector, k, shown.withheld)
+        cut = top_allowed(self.graphs.pieces, self.asked.vector, k, lambda key: bool(shown.visible([ChunkId(key)])))
+        said = self._pieces_of(key for key, _ in self._words.top(k)) if self.options.order == "fused" else ()
+        there = self._there(dict.fromkeys([*(key for key, _ in (*whole, *cut)), *said]))
+        return by_score(there, self._scores(there))
+
+    def _pieces_of(self, chunk_ids: Iterable[str]) -> list[str]:
+        return [piece for chunk_id in chunk_ids for piece in self.graphs.spans.get(chunk_id, (chunk_id,))]
 
     @property
     def _most(self) -> int:
@@ -182,8 +180,11 @@ class Search:
         cosines = self._cosines(pieces)
         if self.options.order == "cosine":
             return cosines
-        words = self.passages.matches(self.asked.question, self.asked.shown.withheld)
-        return relevance(cosines, {key: words.of(whole_of(key)) for key in cosines})
+        return relevance(cosines, {key: self._words.of(whole_of(key)) for key in cosines})
+
+    @cached_property
+    def _words(self) -> Matches:
+        return self.passages.matches(self.asked.question, self.asked.shown.withheld)
 
     def _read(self, pieces: Sequence[str]) -> tuple[Evidence, ...]:
         """Passages of pieces, best first; a piece is its part of the chunk's text."""

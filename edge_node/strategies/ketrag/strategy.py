@@ -42,11 +42,10 @@ class KETRAG(Method):
     def of(cls, tools: Tools, knowledge: Knowledge, settings: EdgeSettings) -> Self:
         """Take this method's knobs out of the settings."""
         uniform = settings.ket_variant == "ket-u"
-        shape = Shape(settings.ket_neighbours, settings.ket_core_share, uniform, settings.ket_splits, settings.seed)
+        shape = Shape(settings.ket_neighbours, settings.ket_core_share, uniform, settings.ket_splits, settings.ket_keywords, settings.seed)
         options = Options(
             variant=settings.ket_variant,
             theta=settings.ket_entity_share,
-            seeds=settings.ket_seeds,
             weights=settings.ket_weights,
             order=settings.ket_order,
             fill=settings.ket_fill,

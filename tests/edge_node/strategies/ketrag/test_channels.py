@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.strategies.ketrag.channels import asked_first, by_score, extended, limits, neighbourhood, seeds_and_neighbours
+from edge_node.strategies.ketrag.channels import by_score, extended, limits, neighbourhood, seeds_and_neighbours
 from edge_node.strategies.ketrag.context import Context
 
 PIECES = {"k1": ["p01", "p02", "p03", "p04", "p05"], "k2": ["p04", "p05", "p06", "p07", "p08", "p09"], "k3": ["p10", "p11", "p12", "p13"]}
@@ -50,17 +50,6 @@ def test_a_channel_without_tokens_reads_no_term():
     terms = iter(["k1"])
     assert neighbourhood(terms, PIECES.__getitem__, hundred, limit_tokens=0) == []
     assert list(terms) == ["k1"]
-
-
-def test_the_questions_own_terms_come_rarest_first_and_once():
-    frequency = {"pump": 9, "filter": 2, "ward": 2, "new": 0}
-    assert list(asked_first(["pump", "ward", "new", "filter"], frequency.__getitem__, ["gate", "ward", "lock"])) == [
-        "filter",
-        "ward",
-        "pump",
-        "gate",
-        "lock",
-    ]
 
 
 def test_a_seed_is_followed_by_its_neighbours_and_nothing_comes_twice():

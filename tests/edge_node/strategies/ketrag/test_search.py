@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from edge_node.knowledge.shown import Shown
+from edge_node.strategies.ketrag.search import Search
+from edge_node.strategies.method import Asked
 from tests.support.settling import Bench
 
 VARIANTS = ("text", "knng", "keyword", "skeleton", "ket-u", "ket-p")
@@ -59,30 +62,49 @@ async def test_what_was_removed_is_neither_shown_nor_told_of_before_the_next_set
         assert "unit2" in found
 
 
-async def test_who_may_not_see_a_document_finds_what_would_be_found_without_it(tmp_path):
-    """beta stands in one document that is shown, so its piece is taken first; with the withheld ones it would be the more common term."""
-    shown = {"a.md": "alpha sings", "b.md": "beta", "c.md": "alpha dances"}
-    withheld = {f"{number}.md": f"beta number{number}" for number in range(5)}
+@pytest.mark.parametrize("splits", [0, 1])
+async def test_who_may_not_see_a_document_finds_what_would_be_found_without_it(tmp_path, variant, splits):
+    """The withheld ones speak of the same names, so they change rarity, keywords' vectors, neighbours, descriptions and core."""
     found = []
-    for folder, documents in (("with", shown | withheld), ("without", shown)):
-        async with Bench.opened(tmp_path / folder, **settings_of("keyword", ket_fill=False, ket_seeds="question")) as bench:
+    for folder, numbers in (("with", range(8)), ("without", range(3))):
+        async with Bench.opened(tmp_path / folder, **settings_of(variant, ket_splits=splits)) as bench:
+            for number in numbers:
+                await add(bench, number)
+            await bench.settle()
+            hidden = frozenset(bench.ids.get(f"{number}.md", "elsewhere") for number in range(3, 8))
+            found.append(await asked(bench, budget_tokens=30, withheld=hidden))
+    assert found[0] == found[1]
+    assert "unit2" in said(found[0])
+
+
+async def test_a_name_of_two_words_is_found_where_each_word_alone_is_everywhere(tmp_path):
+    """Two passages fit; by its words alone the question is as near to every one that has both."""
+    documents = {"a.md": "Ann Lee walks.", "b.md": "Lee met Ann here.", "c.md": "Ann saw Lee today.", "d.md": "Lee told Ann so."}
+    seeds = {}
+    for keywords in ("words", "names"):
+        async with Bench.opened(tmp_path / keywords, **settings_of("keyword", ket_keywords=keywords)) as bench:
             for name, text in documents.items():
                 await bench.add(name, (), text=text)
-            hidden = frozenset(bench.ids.get(name, "elsewhere") for name in withheld)
-            found.append((await bench.strategy.retrieve("alpha beta beta", budget_tokens=3, top_k=5, withheld=hidden)).evidence)
-    assert [item.text for item in found[0]] == ["beta"]
-    assert found[0] == found[1]
+            [method] = bench.strategy.methods
+            seeds[keywords] = method._graphs.bipartite.pieces_with("ann lee")
+    assert not seeds["words"]
+    assert len(seeds["names"]) == 1
 
 
-async def test_terms_near_the_question_are_no_seeds_where_documents_are_withheld(tmp_path):
-    """No document has a word of the question, so no keyword is left and the passages nearest it are found in their place."""
-    async with Bench.opened(tmp_path, **settings_of("keyword", ket_fill=False)) as bench:
-        for number in range(3):
-            await add(bench, number)
+@pytest.mark.parametrize(("order", "is_looked_at"), [("cosine", False), ("fused", True)])
+async def test_passages_with_the_questions_words_are_looked_at_however_far_they_are(tmp_path, order, is_looked_at):
+    """The 64 nearest passages are looked at: those with “mill”. The embedder takes “zeppelins” for another word than “zeppelin”."""
+    async with Bench.opened(tmp_path, **settings_of("text", ket_order=order)) as bench:
+        for number in range(70):
+            await bench.add(f"{number}.md", (), text="The mill")
+        far = await bench.add("z.md", (), text="A zeppelin")
         [method] = bench.strategy.methods
-        method._graphs.bipartite.nearest = None  # not to be called
-        found = await bench.strategy.retrieve("zeppelins", budget_tokens=50, top_k=2, withheld=frozenset({bench.ids["0.md"]}))
-        assert len(found.evidence) == 2
+        question = "The mill of zeppelins"
+        asked = Asked(question, (await bench.tools.embedder.embed([question]))[0], Shown(frozenset()), 400, 10)
+        search = Search(
+            bench.strategy.knowledge.view, bench.strategy.knowledge.passages, method._graphs, bench.tools, method._options, asked
+        )
+        assert (f"{far}:0" in search._dense()) is is_looked_at
 
 
 async def test_as_many_pieces_are_found_as_that_many_chunks_have(tmp_path):
