@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -21,6 +22,7 @@ from benchmarks.config import RunConfig, load_config
 from benchmarks.errors import BenchmarkError
 from benchmarks.records import AnswerRow
 from benchmarks.runner import Result, Runner
+from benchmarks.summary import calibrations
 from shared.errors import DgragError
 
 INTERRUPTED = 130
@@ -28,7 +30,7 @@ TABLE_WIDTH = 200  # characters, where no terminal says how wide it is
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 Config = Annotated[Path, typer.Argument(help="A run: a TOML file; the shipped ones are in benchmarks/configs.")]
 Limit = Annotated[int | None, typer.Option(min=0, help="At most so many questions of each split and scenario.")]
-Seed = Annotated[int | None, typer.Option(help="Of splits, samples and intervals.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Of splits, samples and intervals.")]
 Work = Annotated[Path, typer.Option(help="Where states and journals are kept; a killed run goes on from here.")]
 Out = Annotated[Path, typer.Option(help="Folder of the result.")]
 Data = Annotated[Path | None, typer.Option(help="Root of the data, instead of the config's.")]
@@ -80,15 +82,21 @@ def calibrate(
         source = _made(_asked(source, limit, seed, data).calibrating(), work, out).file
     for table in _swept_matching(source):
         typer.echo(table)
-    rows = _answers(source.with_suffix(".answers.jsonl"))
-    gated = [signals for row in rows if (signals := calibration.signals_of(row)) is not None]
-    if not gated:
-        raise BenchmarkError(f"{source} has no answers that a gate has judged", next_step="run dgrag within and out of domain first")
-    typer.echo(calibration.render(calibration.calibrate(gated)))
+    found = list(calibrations([asdict(row) for row in _answers(source.with_suffix(".answers.jsonl"))]))
+    if not found:
+        raise BenchmarkError(
+            f"{source} has no split with answers that a gate has judged, within and out of domain",
+            next_step="run dgrag with within and out",
+        )
+    for split, chosen in found:
+        typer.echo(f"The gate by threshold, split {split}:")
+        typer.echo(calibration.render(chosen))
 
 
 def _swept_matching(result: Path) -> Iterator[str]:
-    found = orjson.loads(result.read_bytes()).get("matching", [])
+    from benchmarks.report import load  # with its plots: see above
+
+    found = load(result).get("matching", [])
     halves = {0: "every other question, to choose on", 1: "the other half, to check on"}
     for split, half in dict.fromkeys((row["split"], row["half"]) for row in found):
         rows = [row for row in found if (row["split"], row["half"]) == (split, half)]

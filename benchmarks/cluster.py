@@ -236,6 +236,14 @@ class Fleet:
             return False
 
 
+async def served(fleet: Fleet, generator: str) -> dict[str, str]:
+    """What the server at a URL calls its model, as ``served``; nothing of a model of the catalogue, or where the server does not say."""
+    try:
+        return {"served": await fleet.model_name()} if is_url(generator) else {}
+    except httpx.HTTPError:
+        return {}
+
+
 def drop_settings_of_the_shell() -> None:
     """Take them from this process too: tokenizer, embedder and judge read settings here."""
     for name in foreign(os.environ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 Row: TypeAlias = Mapping[str, Any]
@@ -47,10 +48,29 @@ def common(groups: Groups) -> dict[tuple[Any, ...], list[Row]]:
     return {place: [row for row in group if asking(row) in shared[place[:2]]] for place, group in groups.items()}
 
 
-def pairs(ours: Iterable[Row], theirs: Iterable[Row], metric: str) -> list[tuple[float, float]]:
-    """A metric's values of two systems for each asking that both had and for which both have the metric."""
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """A metric's values of two systems for the same askings, each with its question."""
+
+    ours: tuple[float, ...]
+    theirs: tuple[float, ...]
+    of: tuple[str, ...]
+
+    @property
+    def differences(self) -> list[float]:
+        """Ours less theirs."""
+        return [our - their for our, their in zip(self.ours, self.theirs, strict=True)]
+
+
+def pairs(ours: Iterable[Row], theirs: Iterable[Row], metric: str) -> Pairs:
+    """The askings that both systems had and for which both have the metric."""
     known = {asking(row): row["values"][metric] for row in theirs if metric in row["values"]}
-    return [(row["values"][metric], known[asking(row)]) for row in ours if metric in row["values"] and asking(row) in known]
+    both = [row for row in ours if metric in row["values"] and asking(row) in known]
+    return Pairs(
+        tuple(row["values"][metric] for row in both),
+        tuple(known[asking(row)] for row in both),
+        tuple(row["question_id"] for row in both),
+    )
 
 
 def asking(row: Row) -> tuple[Any, ...]:

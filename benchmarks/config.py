@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from benchmarks.checks import distinct, given_to, settings_that_start
 from benchmarks.errors import BenchmarkError
 from benchmarks.link import LinkConfig
 from benchmarks.no_model import NO_MODEL
 from benchmarks.peers.run import PeersConfig
-from benchmarks.systems import SIGNALS, parsed_retrieval, system_named
+from benchmarks.systems import SAME_FOR_ALL, SIGNALS, parsed_retrieval, system_named
+from shared.models.settings import ModelSettings
 
+JUDGED = "dgrag"  # whose answers are one of each pair
 KEY_CHARS = 12  # of a hash in a folder's name
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")]
 Amount = Annotated[int, Field(ge=-1)]  # -1: all
 Positive = Annotated[int, Field(ge=1)]
+Names = Annotated[tuple[str, ...], AfterValidator(distinct)]
+Numbers = Annotated[tuple[Positive, ...], Field(min_length=1), AfterValidator(distinct)]
+SIZE = "DGRAG_EDGE_SUBGRAPH_ENTITIES"
 
 
 class Part(BaseModel):
@@ -34,14 +41,14 @@ class Measured(Part):
     name: Name
     within: Amount = 0  # questions of each domain that are asked at home with model answers
     out: Amount = 0  # the same questions, asked at another edge
-    systems: tuple[str, ...] = ()
+    systems: Names = ()
     more: dict[str, Annotated[int, Field(ge=0)]] = {}  # of each domain and scenario, questions that one system gets beyond the others'
     routing: bool = False  # summary matching, all questions
     routing_plain: bool = False  # the same once more, by cosine alone
-    m: Annotated[tuple[Positive, ...], Field(min_length=1)] = (1, 2, 3, 5, 10)
-    subgraph_entities: Annotated[tuple[Positive, ...], Field(min_length=1)] = (40,)  # the first is the one that answers
+    m: Numbers = (1, 2, 3, 5, 10)
+    subgraph_entities: Numbers = (40,)  # the first is the one that answers
     storage: bool = False  # the cloud's bytes against one index of everything
-    retrieval: tuple[str, ...] = ()  # no language model: "centralized", "local", "federated", "centralized:dense+lexical", …
+    retrieval: Names = ()  # no language model: "centralized", "local", "federated", "centralized:dense+lexical", …
 
     @model_validator(mode="after")
     def _known(self) -> Measured:
@@ -49,9 +56,26 @@ class Measured(Part):
             system_named(name)
         if strangers := set(self.more) - set(self.systems):
             raise ValueError(f"more questions are meant for {', '.join(sorted(strangers))}, which the split does not measure")
+        if self.systems and not (self.within or self.out or self.more):
+            raise ValueError("the systems are asked nothing: say with within or out how many questions of each domain")
         for name in self.retrieval:
             parsed_retrieval(name)
         return self
+
+    @property
+    def starts(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """What starts services, and the settings that are its own."""
+        for name in self.systems:
+            yield name, dict(system_named(name).start.environment)
+        for name in self.retrieval:
+            yield name, dict(parsed_retrieval(name).start.environment)
+        for size in self.subgraph_entities:
+            yield f"{size} entities a subgraph", {SIZE: str(size)}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is measured on it."""
+        return not (self.systems or self.routing or self.storage or self.retrieval)
 
 
 class DomainSplit(Measured):
@@ -67,7 +91,7 @@ class MixedSplit(Measured):
     kind: Literal["mixed"]
     files: Annotated[tuple[str, ...], Field(min_length=1)]
     edges: Annotated[int, Field(ge=2, le=100)] = 10
-    alpha: Annotated[float, Field(gt=0)] = 10.0
+    alpha: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 10.0
 
 
 class FederatedSplit(Measured):
@@ -109,7 +133,7 @@ class RunConfig(Part):
     """A whole run."""
 
     name: Name
-    seed: int = 7
+    seed: Annotated[int, Field(ge=0)] = 7
     limit: Annotated[int, Field(ge=0)] = 0  # at most so many askings of each split and scenario, and questions of a split; 0: no limit
     data: DataConfig = DataConfig()
     split: tuple[SplitConfig, ...] = ()
@@ -128,6 +152,16 @@ class RunConfig(Part):
             raise ValueError(f"two splits have one name: {', '.join(names)}")
         if self.models.generator == NO_MODEL and (self.judge.pairs or any(split.systems for split in self.split)):
             raise ValueError('systems and judge need a language model: name one in [models], generator = "none" starts none')
+        if not self.peers.enabled and all(split.is_empty for split in self.split):
+            raise ValueError("nothing is measured: a [[split]] needs systems, routing, storage or retrieval, or [peers] enabled = true")
+        if self.judge.pairs and not any(JUDGED in split.systems and len(split.systems) > 1 for split in self.split):
+            raise ValueError(f"[judge] has no pairs: a split needs {JUDGED} and another system")
+        for split in self.split:
+            for what, own in split.starts:
+                try:
+                    settings_that_start(SAME_FOR_ALL | self.environment | own)
+                except ValueError as error:
+                    raise ValueError(f"split {split.name!r}, {what}: {error}") from error
         return self
 
     def calibrating(self) -> RunConfig:
@@ -147,6 +181,10 @@ class RunConfig(Part):
         ]
         off = {"judge": JudgeConfig(), "peers": PeersConfig(), "metrics": MetricsConfig()}
         return self.model_copy(update={"name": f"{self.name}-calibration", "split": tuple(splits), "calibration": True, **off})
+
+    def model_settings(self) -> ModelSettings:
+        """The models that all services of this run have, unless a start says otherwise."""
+        return ModelSettings.model_validate(given_to("DGRAG_MODEL_", self.environment))
 
     def key(self) -> str:
         """Names what was asked for: another config, seed or limit is another run. The data's place is no part of it."""

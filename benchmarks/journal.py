@@ -68,6 +68,8 @@ class Journal:
         return whole
 
     def _take(self, unit: Mapping[str, Any]) -> None:
+        if not isinstance(unit["row"], dict):
+            raise TypeError("a row is an object")
         self._rows[unit["stage"]][unit["key"]] = unit["row"]
         self._tries[unit["stage"], unit["key"]] += 1
         self._marks.append((unit["stage"], unit["at"]))

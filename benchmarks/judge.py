@@ -56,8 +56,8 @@ def preference(reply: Reply) -> float:
 async def judge(generator: Generator, pair: Pair, criterion: str, *, ours_first: bool, deadline_s: float) -> Judgement:
     """Judge a pair on one criterion in one order. Equal answers are a tie, and no call. Raises ModelError: the unit is to be skipped."""
     first, second = (pair.ours, pair.theirs) if ours_first else (pair.theirs, pair.ours)
-    p_first = 0.5
-    if first.answer.split() != second.answer.split():
+    p_first, tied = 0.5, first.answer.split() == second.answer.split()
+    if not tied:
         prompt = judge_prompt(first.question, first.answer, second.answer, criterion)
         p_first = preference(await generator.generate(prompt, deadline_s=deadline_s))
     return Judgement(
@@ -70,4 +70,5 @@ async def judge(generator: Generator, pair: Pair, criterion: str, *, ours_first:
         criterion=criterion,
         first=first.system,
         p_first=p_first,
+        tied=tied,
     )

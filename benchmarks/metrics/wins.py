@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
-from statistics import fmean
 from typing import Any
 
-from benchmarks.metrics.bootstrap import bootstrap
+from benchmarks.metrics.bootstrap import bootstrap, wilson
 from benchmarks.records import Judgement
 
 
@@ -16,30 +15,33 @@ def wins(judgements: Sequence[Judgement], *, seed: int) -> list[dict[str, Any]]:
     """One row for each (split, scenario, system, against, criterion), in order of first appearance.
 
     A pair counts when it was judged in both orders, which are averaged: above 1/2 the system wins (1), below it loses (0), at 1/2 it
-    ties (0.5). ``win`` is the mean over pairs with its interval, ``position_bias`` how much more than 1/2 the judge gave to the answer
-    shown first, in [-0.5, 0.5], ``flips`` the share of pairs whose verdict changed with the order.
+    ties (0.5). ``win`` is the mean over pairs with its interval. Of the pairs that the judge was asked about, ``position_bias`` is how much
+    more than 1/2 it gave to the answer shown first, in [-0.5, 0.5], and ``flips`` the share whose verdict changed with the order; None
+    where it was asked about none. ``equal`` counts the others, whose two answers are one.
     """
-    groups: dict[tuple[str, ...], list[dict[bool, float]]] = defaultdict(list)
+    groups: dict[tuple[str, ...], list[dict[bool, Judgement]]] = defaultdict(list)
     for pair, orders in _pairs(judgements).items():
         if len(orders) == 2:
             groups[pair[:5]].append(orders)
     return [_row(group, pairs, seed) for group, pairs in groups.items()]
 
 
-def _pairs(judgements: Sequence[Judgement]) -> dict[tuple[str, ...], dict[bool, float]]:
-    """Each pair's ``p_first`` by whether the system's answer was the first."""
-    pairs: dict[tuple[str, ...], dict[bool, float]] = defaultdict(dict)
+def _pairs(judgements: Sequence[Judgement]) -> dict[tuple[str, ...], dict[bool, Judgement]]:
+    """Each pair's judgements by whether the system's answer was the first."""
+    pairs: dict[tuple[str, ...], dict[bool, Judgement]] = defaultdict(dict)
     for one in judgements:
         key = (one.split, one.scenario, one.system, one.against, one.criterion, one.question_id, one.edge)
-        pairs[key][one.first == one.system] = one.p_first
+        pairs[key][one.first == one.system] = one
     return pairs
 
 
-def _row(group: tuple[str, ...], pairs: Sequence[dict[bool, float]], seed: int) -> dict[str, Any]:
-    margins = [orders[True] - orders[False] for orders in pairs]  # P(system) is 1/2 + margin / 2
+def _row(group: tuple[str, ...], pairs: Sequence[dict[bool, Judgement]], seed: int) -> dict[str, Any]:
+    margins = [orders[True].p_first - orders[False].p_first for orders in pairs]  # P(system) is 1/2 + margin / 2
+    asked = [(orders[True].p_first - 0.5, orders[False].p_first - 0.5) for orders in pairs if not orders[True].tied]
     return {
         **dict(zip(("split", "scenario", "system", "against", "criterion"), group, strict=True)),
         "win": asdict(bootstrap([1.0 if margin > 0 else 0.0 if margin < 0 else 0.5 for margin in margins], seed=seed)),
-        "position_bias": fmean(p - 0.5 for orders in pairs for p in orders.values()),
-        "flips": fmean((orders[True] - 0.5) * (orders[False] - 0.5) > 0 for orders in pairs),  # the same place won twice
+        "position_bias": asdict(bootstrap([(one + other) / 2 for one, other in asked], seed=seed)) if asked else None,
+        "flips": asdict(wilson([float(one * other > 0) for one, other in asked])) if asked else None,  # the same place won twice
+        "equal": len(pairs) - len(asked),
     }

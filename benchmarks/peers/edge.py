@@ -64,7 +64,7 @@ class Adapter:
         await self._edge.worker.news.until(lambda: not strategy.stale)
 
     async def ask(self, question: str, budget_tokens: int) -> str:
-        """Dual-level retrieval, keywords by the model."""
+        """As the product retrieves by default: by vectors, words and a walk over the graph; no model is asked for keywords."""
         found = await self._edge.strategy.retrieve(question, budget_tokens=budget_tokens or DEFAULT_TOTAL, top_k=TOP_K)
         return "\n".join([*found.facts, *(item.text for item in found.evidence)])
 

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from benchmarks.checks import distinct
 from benchmarks.errors import BenchmarkError
 from benchmarks.journal import Journal
 from benchmarks.meters import percentile_ms
@@ -45,16 +46,20 @@ class PeersConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     enabled: bool = False
-    systems: tuple[SystemName, ...] = ("dgrag", "dgrag-spacy", "lightrag", "nano-graphrag")
+    systems: Annotated[tuple[SystemName, ...], AfterValidator(distinct)] = ("dgrag", "dgrag-spacy", "lightrag", "nano-graphrag")
     files: tuple[str, ...] = ("multihop_rag/corpus.jsonl", "podcast/corpus.jsonl")  # below the data folder; cost
-    sizes: tuple[Annotated[int, Field(ge=1000)], ...] = (100_000, 200_000, 400_000)  # tokens; (): no cost
+    sizes: Annotated[tuple[Annotated[int, Field(ge=1000)], ...], AfterValidator(distinct)] = (
+        100_000,
+        200_000,
+        400_000,
+    )  # tokens; (): no cost
     questions: str = "multihop_rag/questions.jsonl"
     queries: Annotated[int, Field(ge=1)] = 50  # whose retrieval is timed
     new_tokens: Annotated[int, Field(ge=100)] = 3_000  # of the document that is added last
     quality: str = "multihop/hotpotqa"  # folder of a multi-hop set; "": no quality
     quality_questions: Annotated[int, Field(ge=0)] = 0  # the first ones, over the passages given with them; 0: all
     budgets: tuple[Annotated[int, Field(ge=100)], ...] = (2_000, 8_000)  # tokens of a context, by each system's own count
-    step_s: Annotated[float, Field(gt=0)] = 1800.0  # the longest that one step of one system may take
+    step_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1800.0  # the longest that one step of one system may take
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ def run_peers(config: PeersConfig, *, data: Path, work: Path, journal: Journal, 
 
     A step that fails has a row with ``error``, and the others go on; the next start tries it once more, then its error counts. All that
     this journal's steps leave lies in a folder of its own below ``work``, where environments and models' replies are shared.
-    ``progress`` is told (what, done, total). Raises BenchmarkError when an environment, the data or the model server cannot be had.
+    ``progress`` is told (what, done, total). Raises BenchmarkError when the data or the model server cannot be had.
     """
     work = work.resolve()
     bench = _Bench(config, data, work, work / journal.folder.name, build_tokenizer(ModelSettings()), journal)
@@ -102,7 +107,12 @@ def run_peers(config: PeersConfig, *, data: Path, work: Path, journal: Journal, 
                 progress(unit.key, planned.index(unit), len(planned))
                 journal.add(STAGE, unit.key, bench.measure(unit, url))
     progress("peers", len(planned), len(planned))
-    rows = [row for row in journal.rows(STAGE) if row["step"] != "goal"]
+    return rows_of(journal)
+
+
+def rows_of(journal: Journal) -> list[Row]:
+    """All that a journal holds of the comparison, and the goals that it can judge."""
+    rows = journal.rows(STAGE)
     return rows + goal_rows(row for row in rows if "error" not in row)
 
 
@@ -194,19 +204,12 @@ class _Bench:
 
     def _drive(self, unit: Unit, url: str, folder: Path, *given: object) -> Row:
         """What the driver says, or {"error"} where the system failed; its own words are in a log beside its index."""
-        python = python_of(unit.system, self.work)
-        command = [
-            str(python),
-            "-m",
-            "benchmarks.peers.driver",
-            unit.step,
-            "--system",
-            unit.system,
-            "--server",
-            url,
-            "--folder",
-            str(folder),
-        ]
+        try:
+            python, variables = python_of(unit.system, self.work), environment(unit.system, self.work)
+        except BenchmarkError as error:
+            return {"error": f"{error.message}: {error.next_step}"}
+        command = [str(python), "-m", "benchmarks.peers.driver", unit.step]
+        command += ["--system", unit.system, "--server", url, "--folder", str(folder)]
         log_file = self.own / f"{unit.key.replace('/', '-')}.log"
         with log_file.open("wb") as errors:
             try:
@@ -214,7 +217,7 @@ class _Bench:
                     [*command, *map(str, given)],
                     stdout=subprocess.PIPE,
                     stderr=errors,
-                    env=environment(unit.system, self.work),
+                    env=variables,
                     cwd=self.own,  # LightRAG writes a log into the current folder
                     timeout=self.config.step_s,
                     check=False,

@@ -15,7 +15,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.report import answers, goals, peers, prices, retrieval, upkeep
 from benchmarks.report.compare import side_by_side
 from benchmarks.report.csvs import as_csv, as_text
-from benchmarks.report.page import Chapter, page
+from benchmarks.report.page import Chapter, page, stem
 from benchmarks.report.tables import Row, Section, Table
 
 PARTS = ("run", "index", "storage", "routing", "systems", "differences", "tokens", "components", "wins", "retrieval", "peers")
@@ -28,7 +28,7 @@ def report(results: Sequence[Path], out: Path) -> Path:
     Raises BenchmarkError where a file is no result, or two results have one name.
     """
     loaded = [load(path) for path in results]
-    named = [result["run"]["name"] for result in loaded]
+    named = [stem(result["run"]["name"]) for result in loaded]
     if twice := sorted({name for name in named if named.count(name) > 1}):
         raise BenchmarkError(f"two results are named {twice[0]!r}", next_step="give one of them, or compare the two")
     chapters = [chapter(result) for result in loaded]
@@ -66,6 +66,8 @@ def load(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict) or (missing := [part for part in PARTS if part not in found]):
         what = f"it lacks {', '.join(missing)}" if isinstance(found, dict) else "it is no object"
         raise BenchmarkError(f"{path} is no result of a run: {what}", next_step=NEXT)
+    if not isinstance(found["run"], dict) or not isinstance(found["run"].get("name"), str):
+        raise BenchmarkError(f"{path} is no result of a run: its run has no name", next_step=NEXT)
     return found
 
 
@@ -115,8 +117,8 @@ def sections(result: Row, reference: Row) -> Iterator[Section]:
 
 
 def _named(section: Section, run: str) -> Section:
-    figures = tuple(replace(figure, name=f"{run}-{figure.name}") for figure in section.figures)
-    tables = tuple(replace(table, name=f"{run}-{table.name}") for table in section.tables)
+    figures = tuple(replace(figure, name=stem(f"{run}-{figure.name}")) for figure in section.figures)
+    tables = tuple(replace(table, name=stem(f"{run}-{table.name}")) for table in section.tables)
     return replace(section, figures=figures, tables=tables)
 
 

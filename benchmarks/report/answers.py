@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.metrics.bootstrap import ENOUGH
 from benchmarks.records import Estimate
 from benchmarks.report import plots
 from benchmarks.report.tables import FAILURES, SCENARIOS, Column, Figure, Row, Section, Table, estimate, failures, kind_of, names, sizes
@@ -11,6 +12,7 @@ REFERENCE_BASED = ("rouge_l_recall", "bertscore_recall")
 CRITERIA = ("comprehensiveness", "diversity", "empowerment", "overall")
 PAPER = " (paper)"
 GATED = "dgrag"
+OF_THE_JUDGE = (Column("position bias", "%"), Column("flips", "%"), Column("equal"))
 
 
 def against_references(result: Row) -> Section:
@@ -18,7 +20,12 @@ def against_references(result: Row) -> Section:
     splits = names(result["systems"], "split")
     tables = [table for split in splits for table in (quality(result, split), differences(result, split)) if table.rows]
     text = "The paper shows its recalls as bars without numbers, so none stand beside ours." if splits else ""
-    return Section("Answers against references (DGRAG Fig. 5 and 7)", text, tuple(_bars(result, split) for split in splits), tuple(tables))
+    return Section(
+        "Answers against references (DGRAG Fig. 5 and 7)",
+        text,
+        tuple(figure for split in splits if (figure := _bars(result, split))),
+        tuple(tables),
+    )
 
 
 def quality(result: Row, split: str) -> Table:
@@ -36,7 +43,7 @@ def quality(result: Row, split: str) -> Table:
     )
     cells = [
         (
-            SCENARIOS[row["scenario"]],
+            SCENARIOS[row["scenario"]] + (f", {row['compared']} askings" if row["scenario"] == "all" and "compared" in row else ""),
             row["system"],
             *(estimate(row["metrics"].get(name)) for name in ("answered", *shown)),
             *failures(row),
@@ -50,7 +57,7 @@ def quality(result: Row, split: str) -> Table:
     return Table(f"quality-{split}", f"Answers against references, split {split}", columns, tuple(cells), note)
 
 
-def _bars(result: Row, split: str) -> Figure:
+def _bars(result: Row, split: str) -> Figure | None:
     rows = [row for row in result["systems"] if row["split"] == split and row["scenario"] != "all"]
     panels, known = [], list[Estimate]()
     for scenario in names(rows, "scenario"):
@@ -59,6 +66,8 @@ def _bars(result: Row, split: str) -> Figure:
             if values := {system: value for system, value in found.items() if value}:
                 panels.append(plots.Panel(f"{QUALITY[metric]}, asked {SCENARIOS[scenario]}", "", {"": values}, share=True, scale=metric))
                 known += values.values()
+    if not panels:
+        return None  # no question has a reference
     caption = f"Recall of the reference answers, split {split}; bars are 95 % bootstrap intervals ({sizes(known)})."
     return Figure(f"quality-{split}", caption, plots.bars(panels))
 
@@ -71,16 +80,18 @@ def differences(result: Row, split: str) -> Table:
         (SCENARIOS[row["scenario"]], QUALITY[row["metric"]], row["against"], estimate(row["difference"]), sign(row["difference"]))
         for row in rows
     ]
-    note = "Points of a paired bootstrap over the same questions; “better” and “worse” only where the interval excludes 0."
+    note = "Points of a paired bootstrap over the same questions; “better” and “worse” only where it excludes 0 and n ≥ 10."
     return Table(f"differences-{split}", f"dgrag against each system, split {split}", columns, tuple(cells), note)
 
 
 def sign(difference: Row) -> str:
-    """Say whether an interval excludes 0.
+    """Say whether an interval of enough questions excludes 0.
 
-    >>> sign({"low": 0.1, "high": 0.2}), sign({"low": -0.1, "high": 0.2}), sign({"low": -0.2, "high": -0.1})
-    ('better', 'not clear', 'worse')
+    >>> [sign({"low": low, "high": low + 0.1, "n": n}) for low, n in ((0.1, 10), (-0.05, 10), (-0.2, 10), (0.1, 9))]
+    ['better', 'not clear', 'worse', 'not clear']
     """
+    if difference["n"] < ENOUGH:
+        return "not clear"
     return "better" if difference["low"] > 0 else "worse" if difference["high"] < 0 else "not clear"
 
 
@@ -91,6 +102,7 @@ def judged(result: Row, reference: Row) -> Section:
     parts = [found for one in asked if (found := [row for row in rows if (row["split"], row["scenario"]) == one])]
     text = (
         "Each pair was judged in both orders. Position bias: how much more than one half the judge gave to the answer shown first. "
+        "Flips: pairs whose verdict changed with the order. Equal: pairs with one answer, about which the judge was not asked. "
         "The paper's judge is Qwen-Max, ours the run's own model: read the order of the systems, not the height."
     )
     figures = tuple(_win_dots(part, result, reference["paper"]) for part in parts)
@@ -117,13 +129,19 @@ def _wins(rows: list[Row], result: Row, paper: Row) -> Table:
             row["criterion"],
             estimate(row["win"]),
             paper_wins(row, result, paper),
-            row["position_bias"],
+            estimate(row["position_bias"]),
+            estimate(row["flips"]),
+            row["equal"],
         )
         for row in rows
     ]
-    columns = (Column("pair"), Column("criterion"), Column("wins", "%"), Column("paper", "%"), Column("position bias", "%"))
+    columns = (Column("pair"), Column("criterion"), Column("wins", "%"), Column("paper", "%"), *OF_THE_JUDGE)
     return Table(
-        f"wins-{split}-{scenario}", f"Wins, split {split}, asked {SCENARIOS[scenario]}", columns, tuple(cells), "Share of judged pairs."
+        f"wins-{split}-{scenario}",
+        f"Wins, split {split}, asked {SCENARIOS[scenario]}",
+        columns,
+        tuple(cells),
+        "Share of pairs; equal answers are a tie.",
     )
 
 

@@ -1,11 +1,11 @@
-"""Two results side by side. A difference is called clear only where a paired bootstrap over the same questions excludes 0."""
+"""Two results side by side. A difference is called clear only where a paired bootstrap over ten questions or more excludes 0."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from benchmarks.comparing import Groups, common, grouped_answers, pairs
-from benchmarks.metrics.bootstrap import bootstrap
+from benchmarks.comparing import Groups, Pairs, common, grouped_answers, pairs
+from benchmarks.metrics.bootstrap import ENOUGH, bootstrap
 from benchmarks.report.tables import SCENARIOS, Cell, Column, Row, Table, estimate, interval, number
 from benchmarks.summary import ON_ALL, scored
 
@@ -65,17 +65,17 @@ def _means(first: Row, second: Row) -> Iterator[tuple[Cell, ...]]:
             for measure in measures:
                 if measure in row and measure in other:
                     title = f"{part}, " + ", ".join(str(row[name]) for name in place)
-                    yield _line(title, measure, row[measure]["mean"], other[measure]["mean"], ())
+                    yield _line(title, measure, row[measure]["mean"], other[measure]["mean"], Pairs((), (), ()))
 
 
-def _line(title: str, measure: str, one: float, other: float, both: Sequence[tuple[float, float]]) -> tuple[Cell, ...]:
-    """One measure of both results; of ``both`` (second, first) where questions can be paired, as the means then are of these alone."""
+def _line(title: str, measure: str, one: float, other: float, both: Pairs) -> tuple[Cell, ...]:
+    """One measure of both results; of ``both`` (ours: the second's) where questions can be paired, as the means then are of these alone."""
     unit = "" if measure in {"edges_asked", "calls", "seconds"} or measure.endswith("tokens_in") else "%"
-    if not both:
+    if not both.of:
         return title, measure, number(one, unit), number(other, unit), number(other - one, unit), "no answers beside both", "not known"
-    other, one = (sum(values) / len(both) for values in zip(*both, strict=True))
-    difference = bootstrap([our - their for our, their in both], seed=0)
-    clear = "yes" if difference.low > 0 or difference.high < 0 else "no"
+    other, one = (sum(values) / len(values) for values in (both.ours, both.theirs))
+    difference = bootstrap(both.differences, seed=0, of=both.of)
+    clear = "yes" if difference.n >= ENOUGH and (difference.low > 0 or difference.high < 0) else "no"
     return title, measure, number(one, unit), number(other, unit), number(difference.mean, unit), interval(difference, unit), clear
 
 

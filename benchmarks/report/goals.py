@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from benchmarks.metrics.bootstrap import ENOUGH
 from benchmarks.records import Estimate
 from benchmarks.report.retrieval import asker
 from benchmarks.report.tables import Cell, Column, Row, Section, Table, interval, number, set_of
@@ -34,16 +35,17 @@ class Goal:
 
     @property
     def verdict(self) -> str:
-        """Say whether the mean meets the goal, and whether the interval leaves that open.
+        """Say whether the mean meets the goal, and whether the interval, or a sample of few questions, leaves that open.
 
         >>> Goal("hit", Estimate(0.96, 0.94, 0.98, 241), 0.95, at_most=False).verdict
         'met, not clearly'
         """
-        mean, low, high = (self.ours.mean, self.ours.low, self.ours.high) if isinstance(self.ours, Estimate) else (self.ours,) * 3
+        sample = self.ours if isinstance(self.ours, Estimate) else None
+        mean = self.ours.mean if isinstance(self.ours, Estimate) else self.ours
         met = mean <= self.wanted if self.at_most else mean >= self.wanted
         if met and self.is_small:
             return "below the goal's scale"
-        open_ = low < self.wanted < high
+        open_ = sample is not None and (sample.low < self.wanted < sample.high or sample.n < ENOUGH)
         return ("met" if met else "missed") + (", not clearly" if open_ else "")
 
 
@@ -54,7 +56,7 @@ def section(result: Row, reference: Row) -> Section:
         for goal in goals(result, reference["goals"])
     ]
     columns = (Column("goal"), Column("measured"), Column("95 % interval, sample"), Column("wanted"), Column("verdict"))
-    note = "“Not clearly”: the 95 % interval holds the goal itself, so a larger sample may say otherwise."
+    note = "“Not clearly”: the 95 % interval holds the goal itself, or n is below ten, so a larger sample may say otherwise. "
     return Section("Goals", "", (), (Table("goals", "Goals", columns, tuple(cells), note),) if cells else ())
 
 

@@ -13,7 +13,8 @@ from benchmarks.records import Estimate
 from benchmarks.report.tables import Cell, Column, Figure, Row, Section, Table, interval, number
 
 LEAD = (
-    "Small figures below a mean are its 95 % interval (percentile bootstrap, 2,000 resamples) and the sample’s size. "
+    "Small figures below a mean are its 95 % interval (Wilson’s for shares of questions, else percentile bootstrap, 2,000 resamples) and "
+    "the sample’s size: questions, each counted and drawn once with all its askings. "
     "Each table is beside this page as CSV, each figure as PNG."
 )
 
@@ -84,6 +85,8 @@ def facts(run: Row) -> Iterator[tuple[str, str]]:
             "commit",
             f"{run['commit']}{' with changes that are not committed' if run.get('dirty') else ''}, version {run.get('version', '?')}",
         )
+    if said := run.get("code"):
+        yield "code", ", ".join(f"{what}: {digest}" for what, digest in said.items())
     if machine := run.get("machine"):
         yield "machine", ", ".join(_fact(name, value) for name, value in machine.items())
     if models := run.get("models"):
@@ -128,9 +131,16 @@ def _section(chapter: Chapter, section: Section) -> str:
 
 
 def _anchor(chapter: Chapter, section: Section) -> str:
-    """Return a name for links: letters, digits and hyphens only."""
-    text = f"{chapter.run['name']}-{section.title}".lower()
-    return "-".join("".join(sign if sign.isascii() and sign.isalnum() else " " for sign in text).split())
+    return stem(f"{chapter.run['name']}-{section.title}")
+
+
+def stem(text: str) -> str:
+    """Return a name for links and files: small letters, digits and hyphens only, whatever a result says.
+
+    >>> stem("../a<b>-Costs")
+    'a-b-costs'
+    """
+    return "-".join("".join(sign if sign.isascii() and sign.isalnum() else " " for sign in text.lower()).split())
 
 
 def _figure(figure: Figure) -> str:

@@ -152,7 +152,7 @@ def links(result: Row) -> Section:
 def _components(rows: list[Row], split: str) -> Figure:
     most: dict[str, int] = {}
     for row in rows:
-        most[row["route"]] = max(most.get(row["route"], 0), row["ms"]["n"])
+        most[row["route"]] = max(most.get(row["route"], 0), _answers(row))
     series: dict[str, dict[str, plots.Value]] = {}
     for step in COMPONENTS:
         series[step] = {_route(row, most): _seconds_an_answer(row, most) for row in rows if row["step"] == step}
@@ -167,8 +167,13 @@ def _route(row: Row, most: dict[str, int]) -> str:
     return f"{row['route']} (n = {most[row['route']]})"
 
 
+def _answers(row: Row) -> int:
+    """How many answers had a component; a result of before counts them as its sample."""
+    return int(row.get("answers", row["ms"]["n"]))
+
+
 def _seconds_an_answer(row: Row, most: dict[str, int]) -> float:
-    share: float = row["ms"]["n"] / most[row["route"]]  # not every answer has every component
+    share: float = _answers(row) / most[row["route"]]  # not every answer has every component
     return float(row["ms"]["mean"]) / 1000 * share
 
 

@@ -76,7 +76,7 @@ def _routing(result: Row, split: str) -> Figure:
         panels.append(plots.Panel("time of one matching, whatever m", "ms", {"time": times}))
     if by_size and ratios:
         panels.append(plots.Panel("cloud storage", "times below centralised", {"ratio": ratios}))
-    caption = f"Summary matching, split {split}, with 95 % bootstrap intervals ({sizes(estimate(row['hit']) for row in rows)})."
+    caption = f"Summary matching, split {split}, with 95 % intervals ({sizes(estimate(row['hit']) for row in rows)})."
     return Figure(f"routing-{split}", caption, plots.lines(panels, "entities a subgraph" if by_size else "m"))
 
 
@@ -171,5 +171,5 @@ def _found_dots(result: Row, split: str, floors: Row) -> Figure | None:
     if not series:
         return None
     counts = sizes(found for row in rows for name in RANKED if (found := estimate(row.get(name))))
-    caption = f"Split {split}: 95 % bootstrap intervals ({counts}); floors are plain retrieval in one index."
+    caption = f"Split {split}: 95 % intervals ({counts}); floors are plain retrieval in one index."
     return Figure(f"retrieval-{split}", caption, plots.dots([plots.Panel(f"Retrieval, {split}", "", series, share=True)]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from benchmarks.report import plots
 from benchmarks.report.tables import Column, Figure, Row, Section, Table
 
@@ -50,9 +52,14 @@ def _made(row: Row) -> str | None:
 
 
 def calibration(result: Row) -> Section:
-    """How well each score of the gate tells a site's own questions from others, and what other thresholds would have done."""
-    if not (found := result.get("calibration")):
-        return Section(CALIBRATION)
+    """How well each score of the gate tells a site's own questions from others, and what other thresholds would have done, by split."""
+    found = result.get("calibration") or []
+    parts = [_calibrated(one) for one in ([found] if isinstance(found, Mapping) else found)]  # a result of before has one, of all splits
+    return Section(CALIBRATION, "", tuple(figure for figure, _ in parts if figure), tuple(table for _, table in parts))
+
+
+def _calibrated(found: Row) -> tuple[Figure | None, Table]:
+    split, suffix = (f", split {found['split']}", f"-{found['split']}") if "split" in found else ("", "")
     curves = {curve["signal"]: curve["roc"] for curve in found["curves"] if curve["roc"]["points"]}
     points = {
         f"{name}, AUC {roc['auc']:.3f},\nn = {roc['within']} + {roc['out']}": [
@@ -68,16 +75,15 @@ def calibration(result: Row) -> Section:
     note = (
         f"The thresholds that send most out-of-domain questions and at most {found['wanted_within']:.0%} of the others; not the run's own."
     )
+    table = Table(f"calibration{suffix}", f"Chosen thresholds{split}", columns, rows, note)
     if not curves:
-        return Section(CALIBRATION, "", (), (Table("calibration", "Chosen thresholds", columns, rows, note),))
-    png = plots.curve(points, across="sent to the cloud, within domain", up="sent to the cloud, out of domain")
+        return None, table
     caption = (
-        "Each score alone, at every threshold; n: questions within + out of domain that have the score, "
+        f"Each score alone, at every threshold{split}; n: questions within + out of domain that have the score, "
         "for a later step of the gate only those that the earlier ones have let pass."
     )
-    return Section(
-        CALIBRATION, "", (Figure("calibration", caption, png),), (Table("calibration", "Chosen thresholds", columns, rows, note),)
-    )
+    png = plots.curve(points, across="sent to the cloud, within domain", up="sent to the cloud, out of domain")
+    return Figure(f"calibration{suffix}", caption, png), table
 
 
 def skipped(result: Row) -> Section:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,15 +47,20 @@ class Work:
     progress: Progress
     data: Path  # folder with <edge>.jsonl
     states: Mapping[Layout, str]  # name of the indexed state
+    code: str  # whose rows these are
 
     @property
     def edges(self) -> list[str]:
         """Ids of the edges."""
         return list(self.split.documents)
 
-    def homes(self) -> dict[str, str]:
-        """The edge of each document."""
-        return {document: edge for edge, documents in self.split.documents.items() for document in documents}
+    def owners(self) -> dict[str, tuple[str, ...]]:
+        """The edges that have each document: two domains may share one."""
+        found = defaultdict[str, list[str]](list)
+        for edge, documents in self.split.documents.items():
+            for document in documents:
+                found[document].append(edge)
+        return {document: tuple(edges) for document, edges in found.items()}
 
     def questions(self) -> list[Question]:
         """Each question once, as many as the run's limit."""

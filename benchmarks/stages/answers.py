@@ -19,7 +19,7 @@ def answers(work: Work, system: System, askings: Sequence[Asking]) -> Task:
         asker = Asker(system, work.split.name, cluster.edges, work.http)
         for done, asking in enumerate(left, start=1):
             key = _key(work, system, asking)
-            row = replace(await asker.answer(asking), tries=work.journal.tries("answers", key) + 1)
+            row = replace(await asker.answer(asking), tries=work.journal.tries("answers", key) + 1, code=work.code)
             if row.error:
                 work.progress.say(f"{system.name}, {asking.edge}, {asking.question.question_id}: {row.error} ({tried(row.tries)})")
             work.journal.add("answers", key, asdict(row))

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 
 from pydantic import TypeAdapter
 
+from benchmarks.config import JUDGED
 from benchmarks.datasets.splits import stride
 from benchmarks.errors import BenchmarkError
 from benchmarks.judge import CRITERIA, Pair, judge
@@ -16,7 +17,6 @@ from shared.errors import ModelError, ModelUnavailable
 from shared.models.build import build_generator, model_http
 from shared.models.settings import ModelSettings
 
-OURS = "dgrag"
 DEADLINE_S = 300.0
 
 
@@ -68,10 +68,10 @@ def _pairs(work: Work) -> dict[tuple[str, str], list[Pair]]:
     """Dgrag's answers beside another system's to the same asking, by scenario and system."""
     read = TypeAdapter(AnswerRow).validate_python
     rows = [row for row in map(read, work.journal.rows("answers")) if row.split == work.split.name and not row.error]
-    ours = {(row.scenario, row.edge, row.question_id): row for row in rows if row.system == OURS}
+    ours = {(row.scenario, row.edge, row.question_id): row for row in rows if row.system == JUDGED}
     found: dict[tuple[str, str], list[Pair]] = {}
     for row in rows:
         mine = ours.get((row.scenario, row.edge, row.question_id))
-        if row.system != OURS and mine is not None:
+        if row.system != JUDGED and mine is not None:
             found.setdefault((row.scenario, row.system), []).append(Pair(mine, row))
     return found

@@ -15,7 +15,6 @@ from benchmarks.records import Asking, RetrievalRow
 from benchmarks.stages import Task, Work, tried
 from benchmarks.systems import CENTRAL, Retriever, alone, asked_edges, read
 from shared.models.build import build_tokenizer
-from shared.models.settings import ModelSettings
 from shared.ports import Tokenizer
 
 BUDGET_TOKENS = 12_000  # KET-RAG §6
@@ -28,7 +27,7 @@ def retrieval(work: Work, retriever: Retriever, askings: Sequence[Asking]) -> Ta
     left = [asking for asking in askings if not work.journal.done(STAGE, _key(work, retriever, asking))]
 
     async def make(cluster: Cluster) -> None:
-        tokenizer = build_tokenizer(ModelSettings())
+        tokenizer = build_tokenizer(work.config.model_settings())
         for done, asking in enumerate(left, start=1):
             key = _key(work, retriever, asking)
             row = await _retrieved(work, retriever, cluster, asking, tokenizer, tries=work.journal.tries(STAGE, key) + 1)

@@ -20,22 +20,22 @@ def routing(work: Work, start: Start, subgraph_entities: int, *, plain: bool = F
     ``plain``: ``start`` has a cloud that matches by cosine alone.
     """
     prefix = f"{work.split.name}/{subgraph_entities}{'/plain' if plain else ''}"
-    homes = work.homes()
+    owners = work.owners()
     known = [question for question in work.questions() if question.gold]
     keys = {f"{prefix}/{m}/{question.question_id}": (question, m) for question in known for m in work.measured.m}
     left = {key: one for key, one in keys.items() if not work.journal.done("routing", key)}
 
     async def make(cluster: Cluster) -> None:
         for done, (key, (question, m)) in enumerate(left.items(), start=1):
-            row = await _matched(work, cluster, question, homes[question.gold[0]], m, subgraph_entities)
-            work.journal.add("routing", key, asdict(replace(row, plain=plain)))
+            row = await _matched(work, cluster, question, owners[question.gold[0]], m, subgraph_entities)
+            work.journal.add("routing", key, asdict(replace(row, plain=plain, code=work.code)))
             work.progress.at(done)
 
     way = ", by cosine alone" if plain else ""
     return Task(start, f"{work.split.name}: routing, {subgraph_entities} entities a subgraph{way}", len(left), make)
 
 
-async def _matched(work: Work, cluster: Cluster, question: Question, home: str, m: int, subgraph_entities: int) -> RoutingRow:
+async def _matched(work: Work, cluster: Cluster, question: Question, owners: tuple[str, ...], m: int, subgraph_entities: int) -> RoutingRow:
     body = {"question": question.text, "m": m, "min_score": -1.0}  # no threshold: m summaries, if the edges that match have so many
     started = time.perf_counter()
     try:
@@ -51,7 +51,7 @@ async def _matched(work: Work, cluster: Cluster, question: Question, home: str, 
         subgraph_entities=subgraph_entities,
         m=m,
         question_id=question.question_id,
-        domain=home,
+        owners=owners,
         edges=tuple(match["edge"] for match in matches),
         scores=tuple(match["score"] for match in matches),
         seconds=seconds,

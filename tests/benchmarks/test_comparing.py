@@ -33,17 +33,18 @@ def test_scenarios_together_are_shown_where_there_are_several():
 
 
 def test_a_question_asked_at_another_edge_is_another_asking():
-    assert pairs([row()], [row(edge="b")], "f1") == []
-    assert pairs([row()], [row(values={"f1": 1.0})], "f1") == [(0.5, 1.0)]
+    assert not pairs([row()], [row(edge="b")], "f1").of
+    found = pairs([row()], [row(values={"f1": 1.0})], "f1")
+    assert (found.ours, found.theirs, found.of, found.differences) == ((0.5,), (1.0,), (1,), [-0.5])
 
 
 def test_a_retrieval_is_paired_by_its_question_whoever_asks():
     mine, theirs = ({"split": "s", "question_id": 1, "edge": edge, "values": {"recall@10": 1.0}} for edge in ("a", ""))
-    assert pairs([mine], [theirs], "recall@10") == [(1.0, 1.0)]
+    assert pairs([mine], [theirs], "recall@10").of == (1,)
 
 
 def test_rows_without_a_metric_are_no_pair():
-    assert pairs([row(values={})], [row()], "f1") == []
+    assert not pairs([row(values={})], [row()], "f1").of
 
 
 def test_groups_come_in_the_order_of_their_first_row():

@@ -11,7 +11,9 @@ name = "trial"
 name = "domain"
 kind = "domain"
 files = ["*.jsonl"]
+routing = true
 """
+WITHIN = SPLIT + "within = 1\n"
 
 
 def loaded(tmp_path: Path, text: str) -> RunConfig:
@@ -47,8 +49,29 @@ def test_a_split_has_the_papers_defaults(tmp_path):
         ('name = "trial"\n[environment]\nPATH = "x"', "environment"),
         ("name = ", "is no TOML"),
         ("", "name: Field required"),
-        (SPLIT + 'systems = ["dgrag"]\n[models]\ngenerator = "none"', "systems and judge need a language model"),
+        (WITHIN + 'systems = ["dgrag"]\n[models]\ngenerator = "none"', "systems and judge need a language model"),
         (SPLIT + '[judge]\npairs = 1\n[models]\ngenerator = "none"', "systems and judge need a language model"),
+        ("seed = -1" + SPLIT, "seed: Input should be greater than or equal to 0"),
+        (WITHIN + 'systems = ["cloud", "cloud"]', "systems: 'cloud' stands there twice"),
+        (SPLIT + 'retrieval = ["local", "local"]', "retrieval: 'local' stands there twice"),
+        (SPLIT + "subgraph_entities = [40, 40]", "subgraph_entities: 40 stands there twice"),
+        (SPLIT + '[peers]\nsystems = ["dgrag", "dgrag"]', "peers.systems: 'dgrag' stands there twice"),
+        (SPLIT + "[peers]\nsizes = [1000, 1000]", "peers.sizes: 1000 stands there twice"),
+        (WITHIN + 'systems = ["cloud:match=abc"]', "split 'domain', cloud:match=abc: DGRAG_CLOUD_MATCH_THRESHOLD = abc: Input should be"),
+        (WITHIN + 'systems = ["cloud:match=nan"]', "DGRAG_CLOUD_MATCH_THRESHOLD = nan"),
+        (SPLIT + 'retrieval = ["local:zz+dense"]', "local:zz+dense: DGRAG_EDGE_RETRIEVAL = zz,dense: Input should be 'dense'"),
+        (SPLIT + "subgraph_entities = [1]", "DGRAG_EDGE_SUBGRAPH_ENTITIES = 1: Input should be greater than or equal to 2"),
+        (SPLIT + '[environment]\nDGRAG_EDGE_MIN_NEARNESS = "abc"', "DGRAG_EDGE_MIN_NEARNESS = abc: Input should be a valid number"),
+        (SPLIT + '[environment]\nDGRAG_EDGE_MIN_NEARNES = "0.5"', "DGRAG_EDGE_MIN_NEARNES = 0.5: no service reads it"),
+        (SPLIT + '[environment]\nDGRAG_EDGE_STRATEGY = "mix"', "the strategy mix needs the setting mix"),
+        (SPLIT + "[link]\nmbit = inf", "link.mbit: Input should be a finite number"),
+        (SPLIT + "[link]\ndelay_ms = inf", "link.delay_ms: Input should be a finite number"),
+        (SPLIT.replace('"domain"\nfiles', '"mixed"\nfiles') + "alpha = inf", "alpha: Input should be a finite number"),
+        ('name = "a"', "nothing is measured"),
+        (SPLIT.replace("routing = true", ""), "nothing is measured"),
+        (SPLIT + 'systems = ["dgrag"]', "the systems are asked nothing"),
+        (WITHIN + 'systems = ["dgrag"]\n[judge]\npairs = 1', "[judge] has no pairs"),
+        (WITHIN + 'systems = ["cloud", "local"]\n[judge]\npairs = 1', "[judge] has no pairs"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, text, told):
@@ -76,6 +99,11 @@ def test_a_run_without_answers_starts_no_language_model(file):
     config = load_config(shipped()[0].parent / f"{file}.toml")
     assert config.models.generator == "none"
     assert not any(split.systems for split in config.split)
+
+
+def test_the_ablations_ask_the_papers_questions_on_its_index():
+    paper, ablations = (load_config(shipped()[0].parent / f"{name}.toml").split[0] for name in ("paper", "ablations"))
+    assert (ablations.files, ablations.within, ablations.out) == (paper.files, paper.within, paper.out)
 
 
 def test_a_calibration_makes_only_what_its_thresholds_need(tmp_path):

@@ -16,6 +16,12 @@ def test_what_was_added_is_there_after_a_restart_in_its_order(tmp_path):
         assert journal.rows("judging") == []
 
 
+def test_a_row_that_is_no_object_is_told_with_its_line(tmp_path):
+    (tmp_path / "journal.jsonl").write_text('{"stage": "answers", "key": "a", "row": ["error"], "at": 1}\n')
+    with pytest.raises(BenchmarkError, match="line 1, cannot be read"):
+        Journal(tmp_path / "journal.jsonl")
+
+
 def test_a_row_is_on_its_way_to_the_disk_at_once(tmp_path):
     file = tmp_path / "journal.jsonl"
     with Journal(file) as journal:

@@ -70,7 +70,8 @@ async def test_equal_answers_are_a_tie_without_a_call():
         raise AssertionError("asked")
 
     pair = Pair(OURS, replace(PAIR.theirs, answer="Because  of it.\n"))
-    assert (await judge(ScriptedGenerator(never), pair, "overall", ours_first=True, deadline_s=1.0)).p_first == 0.5
+    judged = await judge(ScriptedGenerator(never), pair, "overall", ours_first=True, deadline_s=1.0)
+    assert (judged.p_first, judged.tied) == (0.5, True)
 
 
 def server(answer):
@@ -89,7 +90,7 @@ async def test_a_server_is_asked_for_probabilities_and_they_are_read():
         return httpx.Response(200, json={"choices": [{"message": {"content": "B"}, "finish_reason": "length", "logprobs": listed}]})
 
     judged = await judge(server(answer), PAIR, "diversity", ours_first=True, deadline_s=5.0)
-    assert judged.p_first == pytest.approx(0.25)
+    assert (judged.p_first, judged.tied) == (pytest.approx(0.25), False)
     assert b'"top_logprobs":20' in asked[0]
 
 

@@ -2,7 +2,22 @@ import ast
 
 import pytest
 
-from benchmarks.machine import AFTERWARDS, ASKING, PRODUCT, READ_PATH, SINGLE, answering_code, code, indexing_code, machine, prompts
+from benchmarks import machine as module
+from benchmarks.machine import (
+    AFTERWARDS,
+    ASKING,
+    PEERS,
+    PRODUCT,
+    READ_PATH,
+    READERS,
+    SINGLE,
+    WRITERS,
+    answering_code,
+    code,
+    indexing_code,
+    machine,
+    prompts,
+)
 
 
 def test_the_commit_of_a_repository_is_told(root):
@@ -54,6 +69,7 @@ def written(root, place, text):
         "cloud_server/migrations/1.sql",
         "shared/wire.py",
         "edge_node/of_tomorrow/part.py",
+        "deploy/cli/add.py",
     ],
 )
 def test_an_index_belongs_to_all_that_can_change_it(tmp_path, place):
@@ -84,12 +100,45 @@ def test_what_only_reads_makes_new_rows_on_the_same_index(tmp_path, place):
 
 
 @pytest.mark.parametrize(
-    "place", ["benchmarks/report/page.py", "benchmarks/summary.py", "benchmarks/hijack.py", "docs/x.md", "edge_node/__pycache__/gate.pyc"]
+    "place",
+    [
+        "benchmarks/report/page.py",
+        "benchmarks/summary.py",
+        "benchmarks/hijack.py",
+        "benchmarks/growth.py",
+        "deploy/cli/ask.py",
+        "docs/x.md",
+        "edge_node/__pycache__/gate.pyc",
+    ],
 )
 def test_what_cannot_change_a_row_changes_no_hash(tmp_path, place):
     before = indexing_code(tmp_path), answering_code(tmp_path)
     written(tmp_path, place, "one")
     assert (indexing_code(tmp_path), answering_code(tmp_path)) == before
+
+
+@pytest.mark.parametrize(
+    "place", ["benchmarks/peers/run.py", "benchmarks/meters.py", "benchmarks/stand_ins.py", "benchmarks/instant_edge.py"]
+)
+def test_what_asks_peers_is_code_of_a_run_with_peers_alone(tmp_path, place):
+    before, with_peers = answering_code(tmp_path), answering_code(tmp_path, peers=True)
+    written(tmp_path, place, "one")
+    assert answering_code(tmp_path) == before
+    assert answering_code(tmp_path, peers=True) != with_peers
+
+
+def test_another_version_of_a_library_is_other_code(tmp_path, monkeypatch):
+    index, rows = indexing_code(tmp_path), answering_code(tmp_path)
+    monkeypatch.setattr(module, "version", lambda library: "9" if library == "xllamacpp" else "")
+    writer = indexing_code(tmp_path), answering_code(tmp_path)
+    monkeypatch.setattr(module, "version", lambda library: "9" if library == "spacy" else "")
+    assert len({index, writer[0], indexing_code(tmp_path)}) == 3
+    assert len({rows, writer[1], answering_code(tmp_path)}) == 3
+
+
+def test_libraries_that_count_are_those_of_the_project(root):
+    named = (root / "constraints.txt").read_text().replace("_", "-")
+    assert all(f"\n{name}==" in named for name in (*READERS, *WRITERS))
 
 
 def test_a_file_that_moves_is_other_code(tmp_path):
@@ -100,7 +149,7 @@ def test_a_file_that_moves_is_other_code(tmp_path):
 
 
 def test_places_that_only_read_are_there(root):
-    assert all((root / place).exists() for place in (*PRODUCT, *READ_PATH, *ASKING, *AFTERWARDS, *SINGLE))
+    assert all((root / place).exists() for place in (*PRODUCT, *READ_PATH, *ASKING, *AFTERWARDS, *SINGLE, *PEERS))
 
 
 def imported(root, place):
@@ -122,5 +171,10 @@ def test_nothing_that_makes_a_row_is_left_out_of_its_hash(root):
         seen.add(place := waiting.pop())
         waiting |= imported(root, place) - seen
     left_out = [root / place for place in (*AFTERWARDS, *SINGLE)]
+    of_peers = [root / place for place in PEERS]
+    reach_peers = {
+        place for place in seen for other in imported(root, place) if any((root / other).is_relative_to(one) for one in of_peers)
+    }
+    assert {place for place in reach_peers if not any((root / place).is_relative_to(one) for one in of_peers)} == {"benchmarks/config.py"}
     assert "benchmarks/metrics/text.py" in seen  # of a retrieval's row
     assert [place for place in seen if any((root / place).is_relative_to(folder) for folder in left_out)] == []

@@ -5,6 +5,9 @@ import sys
 import pytest
 
 from benchmarks.__main__ import main
+from benchmarks.report import PARTS
+
+BARE = {key: [] for key in PARTS} | {"run": {"name": "paper"}}
 
 
 def ended(monkeypatch, *words):
@@ -25,9 +28,9 @@ def run_file(tmp_path, text):
     [
         ('name = "a"\n[[split]]\nname = "d"\nkind = "domain"\nfiles = ["x"]\nsystems = ["oracle"]', "there is no system 'oracle'"),
         ('name = "a"\n[[split]]\nname = "d"\nkind = "odd"\nfiles = ["x"]', "'domain', 'mixed', 'federated'"),
-        ('name = "a"\n[data]\nroot = "DATA"\n[[split]]\nname = "d"\nkind = "federated"\nset = "multihop/none"', "none"),
-        ('name = "a"\n[data]\nroot = "DATA"\n[[split]]\nname = "d"\nkind = "domain"\nfiles = ["*.jsonl"]', "*.jsonl"),
-        ('name = "a"\n[data]\nroot = "DATA/away"\n[[split]]\nname = "d"\nkind = "domain"\nfiles = ["*.jsonl"]', "away"),
+        ('name = "a"\n[data]\nroot = "DATA"\n[[split]]\nname = "d"\nkind = "federated"\nset = "multihop/none"\nrouting = true', "none"),
+        ('name = "a"\n[data]\nroot = "DATA"\n[[split]]\nname = "d"\nkind = "domain"\nfiles = ["*.jsonl"]\nrouting = true', "*.jsonl"),
+        ('name = "a"\n[data]\nroot = "DATA/away"\n[[split]]\nname = "d"\nkind = "domain"\nfiles = ["*.jsonl"]\nrouting = true', "away"),
     ],
 )
 def test_what_cannot_be_run_ends_with_one_and_a_clear_line(tmp_path, monkeypatch, capsys, text, told):
@@ -45,11 +48,22 @@ def test_wrong_usage_ends_with_two(monkeypatch, capsys):
     assert ended(monkeypatch, "fly") == 2
 
 
+def test_a_negative_seed_is_refused_before_the_file_is_read(tmp_path, monkeypatch, capsys):
+    assert ended(monkeypatch, "run", tmp_path / "none.toml", "--seed", "-1") == 2
+    assert "--seed" in capsys.readouterr().err
+
+
 def test_a_result_without_answers_cannot_be_calibrated(tmp_path, monkeypatch, capsys):
     result = tmp_path / "paper.json"
-    result.write_text("{}")
+    result.write_text(json.dumps(BARE))
     assert ended(monkeypatch, "calibrate", result) == 1
     assert "paper.answers.jsonl cannot be read" in capsys.readouterr().err
+
+
+def test_what_is_no_result_cannot_be_calibrated(tmp_path, monkeypatch, capsys):
+    (tmp_path / "paper.json").write_text("[]")
+    assert ended(monkeypatch, "calibrate", tmp_path / "paper.json") == 1
+    assert "is no result of a run" in capsys.readouterr().err
 
 
 def answer(scenario, nearness, number):
@@ -63,7 +77,7 @@ def answer(scenario, nearness, number):
 def test_summary_matching_is_told_by_threshold_for_either_half(tmp_path, monkeypatch, capsys):
     figures = {"m": 1, "min_cosine": 0.4, "hit": 0.9, "any_mismatch": 0.125, "edges": 1.25, "questions": 8}
     rows = [{"split": "domain", "half": half, **figures} for half in (0, 1)]
-    (tmp_path / "paper.json").write_text(json.dumps({"matching": rows}))
+    (tmp_path / "paper.json").write_text(json.dumps(BARE | {"matching": rows}))
     (tmp_path / "paper.answers.jsonl").write_text("".join(json.dumps(answer(kind, 0.5, 1)) + "\n" for kind in ("within", "out")))
     assert ended(monkeypatch, "calibrate", tmp_path / "paper.json") == 0
     said = capsys.readouterr().out
@@ -75,10 +89,12 @@ def test_summary_matching_is_told_by_threshold_for_either_half(tmp_path, monkeyp
 def test_a_result_with_answers_is_calibrated_from_the_file_beside_it(tmp_path, monkeypatch, capsys):
     rows = [answer("within", 0.8 + number / 100, number) for number in range(4)]
     rows += [answer("out", 0.1 + number / 100, number) for number in range(4)]
-    (tmp_path / "paper.json").write_text("{}")
+    (tmp_path / "paper.json").write_text(json.dumps(BARE))
     (tmp_path / "paper.answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert ended(monkeypatch, "calibrate", tmp_path / "paper.json") == 0
-    assert "AUC" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "The gate by threshold, split domain:" in said
+    assert "AUC" in said
 
 
 def test_settings_of_the_shell_are_dropped_before_anything_reads_them(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from benchmarks.config import JudgeConfig, MetricsConfig, ModelsConfig, RunConfi
 from benchmarks.errors import BenchmarkError
 from benchmarks.journal import Journal
 from benchmarks.link import LinkConfig
+from benchmarks.peers.run import PeersConfig
 from benchmarks.runner import Runner, locked
 from benchmarks.stages import spread
 from tests.benchmarks.fake_services import FakeFleet, running_services
@@ -50,7 +51,7 @@ def services(monkeypatch):
     with running_services() as found:
         monkeypatch.setattr(runner, "Fleet", found.fleet)
         for name in ("answering_code", "indexing_code"):  # of a tree that others may be changing
-            monkeypatch.setattr(runner, name, lambda: "the-same-code")
+            monkeypatch.setattr(runner, name, lambda **_: "the-same-code")
         yield found
 
 
@@ -222,7 +223,7 @@ def test_a_run_on_other_code_begins_anew_and_says_so(tmp_path, data, services, m
     asked = config(data, within=1, systems=["dgrag"])
     Runner(asked, tmp_path / "work", Quiet()).run(tmp_path / "out")
     before, indexed = len(services.asked), len(services.added)
-    monkeypatch.setattr(runner, "answering_code", lambda: "other-code")
+    monkeypatch.setattr(runner, "answering_code", lambda **_: "other-code")
     board = Telling()
     figures = Runner(asked, tmp_path / "work", board).run(tmp_path / "out").figures
     assert len(services.asked) == 2 * before
@@ -230,14 +231,28 @@ def test_a_run_on_other_code_begins_anew_and_says_so(tmp_path, data, services, m
     assert "routing, answers, retrieval and judging start anew" in board.said[0]
     assert figures["run"]["code"]["answers"] == "other-code"
     for name in ("answering_code", "indexing_code"):
-        monkeypatch.setattr(runner, name, lambda: "code-that-writes")
+        monkeypatch.setattr(runner, name, lambda **_: "code-that-writes")
     Runner(asked, tmp_path / "work", Telling()).run(tmp_path / "out")
     assert len(services.added) == 2 * indexed
 
 
+def test_rows_name_the_code_that_made_them(tmp_path, data, services):
+    figures = Runner(config(data, within=1, systems=["dgrag"], routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    assert {code for part in ("systems", "routing") for row in figures[part] for code in row["code"]} == {"the-same-code"}
+    assert {row["code"] for stage in ("answers", "routing") for row in noted(tmp_path / "work", stage)} == {"the-same-code"}
+
+
+def test_a_document_of_two_domains_has_both_as_owners(tmp_path, data, services):
+    shared = data / "harbour.jsonl"
+    (data / "pier.jsonl").write_text(shared.read_text().replace('"_id": "', '"_id": "pier-'))
+    Runner(config(data, routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    owners = {row["question_id"]: row["owners"] for row in noted(tmp_path / "work", "routing")}
+    assert (owners["harbour00"], owners["pier-harbour00"], owners["orchard00"]) == (["harbour", "pier"], ["harbour", "pier"], ["orchard"])
+
+
 def test_code_that_changes_under_a_run_is_told_in_its_result(tmp_path, data, services, monkeypatch):
     asked = Runner(config(data, within=1, systems=["dgrag"]), tmp_path / "work", Quiet())
-    monkeypatch.setattr(runner, "answering_code", lambda: "other-code")
+    monkeypatch.setattr(runner, "answering_code", lambda **_: "other-code")
     assert asked.run(tmp_path / "out").figures["skipped"][0]["what"] == "one code for all rows"
 
 
@@ -353,6 +368,27 @@ def test_an_index_with_a_models_words_belongs_to_that_model(tmp_path, data, serv
     assert indexed("small", "model") < indexed("standard", "model")
 
 
+def test_peers_that_break_off_leave_the_rows_that_are_there(tmp_path, monkeypatch):
+    def broken(*_, journal, **__):
+        journal.add("peers", "dgrag/index/1000", {"system": "dgrag", "step": "index", "size": 1000, "error": "slow"})
+        raise BenchmarkError("no data", next_step="get it")
+
+    monkeypatch.setattr(runner, "run_peers", broken)
+    asked = RunConfig(name="trial", peers=PeersConfig(enabled=True))
+    skipped = []
+    with Journal(tmp_path / "journal.jsonl") as journal:
+        rows = Runner(asked, tmp_path, Quiet())._peers(journal, skipped)
+    assert [row["error"] for row in rows] == ["slow"]
+    assert skipped == [{"what": "the rest of peers", "why": "no data: get it"}]
+
+
+def test_the_models_of_a_result_are_those_that_ran(tmp_path, data, services):
+    changes = {"models": ModelsConfig(generator="http://127.0.0.1:1/v1"), "environment": {"DGRAG_MODEL_EMBEDDER": "another"}}
+    asked = config(data, routing=True).model_copy(update=changes)
+    told = Runner(asked, tmp_path / "work", Quiet()).run(tmp_path / "out").figures["run"]
+    assert told["models"] == {"generator": "http://127.0.0.1:1/v1", "embedder": "another", "served": "fake"}
+
+
 def test_bytes_over_a_link_are_noted_for_each_edge_and_start(tmp_path):
     with Journal(tmp_path / "journal.jsonl") as journal:
         for passed in ({"up": 10, "down": 20}, {"up": 1, "down": 2}):
@@ -393,7 +429,7 @@ def test_where_a_result_comes_from_is_in_it(tmp_path, data, services):
 
 def test_data_that_is_missing_is_said_before_anything_starts(tmp_path, data, services):
     with pytest.raises(BenchmarkError, match="nothing"):
-        Runner(config(data, files=["nothing.jsonl"]), tmp_path / "work", Quiet()).run(tmp_path / "out")
+        Runner(config(data, files=["nothing.jsonl"], routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out")
     assert services.starts == []
 
 
@@ -444,7 +480,7 @@ def test_a_spread_covers_the_whole():
 @pytest.mark.parametrize("required", [True, False])
 def test_a_run_without_the_link_that_was_asked_for_stops_or_goes_on_and_says_so(tmp_path, monkeypatch, required):
     monkeypatch.setattr(runner, "unable", lambda: "there is no `ip`")
-    config = RunConfig(name="linked", link=LinkConfig(mbit=5, required=required))
+    config = RunConfig(name="linked", peers=PeersConfig(enabled=True), link=LinkConfig(mbit=5, required=required))
     with Journal(tmp_path / "journal.jsonl") as journal:
         if required:
             with pytest.raises(BenchmarkError, match=r"\[link\] cannot be had: there is no `ip`"):

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from benchmarks.records import AnswerRow, Judgement, RetrievalRow, RoutingRow, Step
-from benchmarks.summary import measured, ratio, summarise, with_bertscore
+from benchmarks.summary import measured, summarise, with_bertscore
 
 RUN = {"name": "run", "seed": 1, "config": {}}
 WORDS = "one two three four"
@@ -62,6 +62,35 @@ def test_scenarios_are_also_put_together():
     assert system(result, "dgrag", "all")["metrics"]["rouge_l_recall"]["mean"] == pytest.approx(0.625)
 
 
+def test_a_question_asked_at_home_and_elsewhere_is_one_of_the_sample():
+    """Two questions, each asked twice: their means are 1 and 0, so the interval is as wide as that of two values, not of four."""
+    answers = [
+        answer(scenario=scenario, question=question, said=said)
+        for question, said in (("q1", WORDS), ("q2", ""))
+        for scenario in ("within", "out")
+    ]
+    answers += [row | {"system": "centralized", "steps": answer(cloud_tokens=50)["steps"]} for row in answers]
+    result = summary(answers=answers)
+    row = system(result, "dgrag", "all")
+    assert (row["asked"], row["metrics"]["rouge_l_recall"]["mean"], row["metrics"]["rouge_l_recall"]["n"]) == (4, 0.5, 2)
+    assert (row["metrics"]["rouge_l_recall"]["low"], row["metrics"]["rouge_l_recall"]["high"]) == (0.0, 1.0)
+    assert {row["difference"]["n"] for row in result["differences"] if row["scenario"] == "all"} == {2}
+    assert {row["cloud_tokens_share_of_centralised"]["n"] for row in result["tokens"] if row["scenario"] == "all"} == {2}
+
+
+def test_a_share_of_questions_has_an_interval_with_a_width_where_all_are_alike():
+    """Wilson of 15 of 15: from 15 / (15 + 1.96²)."""
+    row = system(summary(answers=[answer(question=f"q{n}") for n in range(15)]), "dgrag")
+    assert (row["metrics"]["answered"]["low"], row["metrics"]["answered"]["high"]) == (pytest.approx(0.796, abs=1e-3), pytest.approx(1.0))
+    assert row["metrics"]["seconds"]["low"] == row["metrics"]["seconds"]["high"] == 2.0
+
+
+def test_a_result_names_the_code_that_answered_and_matched():
+    rows = [answer() | {"code": "new"}, answer(question="q2") | {"code": "old"}]
+    result = summary(answers=rows, routing=[asdict(RoutingRow("s", 40, 1, "q", ("a",), ("a",), (0.9,), 0.01, code="old"))])
+    assert (system(result, "dgrag")["code"], result["routing"][0]["code"]) == (["new", "old"], ["old"])
+
+
 def test_one_scenario_alone_is_not_shown_twice():
     assert [row["scenario"] for row in summary(answers=[answer()])["systems"]] == ["within"]
 
@@ -109,7 +138,7 @@ def test_the_share_of_recall_is_that_of_sums_over_the_same_questions():
 
 def test_summary_matching_is_swept_on_either_half_of_the_questions():
     """The questions q0, q2 match their own edge alone; q1 matches another one, weakly."""
-    rows = [asdict(RoutingRow("s", 40, 1, f"q{n}", "a", ("b" if n == 1 else "a",), (0.25 if n == 1 else 0.9,), 0.01)) for n in range(3)]
+    rows = [asdict(RoutingRow("s", 40, 1, f"q{n}", ("a",), ("b" if n == 1 else "a",), (0.25 if n == 1 else 0.9,), 0.01)) for n in range(3)]
     found = {(row["half"], row["min_cosine"]): row for row in summary(routing=rows)["matching"]}
     assert (found[0, 0.0]["hit"], found[0, 0.0]["questions"]) == (1.0, 2)
     assert (found[1, 0.2]["any_mismatch"], found[1, 0.3]["any_mismatch"]) == (1.0, 0.0)
@@ -138,6 +167,7 @@ def test_components_are_means_over_the_answers_of_a_route():
     ]
     rows = {(row["route"], row["step"]): row for row in summary(answers=answers)["components"]}
     assert rows["cloud", "cloud generation"]["tokens_in"]["mean"] == 50
+    assert rows["cloud", "cloud generation"]["answers"] == 2
     assert ("local", "cloud generation") not in rows
 
 
@@ -150,14 +180,14 @@ def test_a_transfer_takes_its_bytes_at_the_rate_of_the_runs_own_link():
 
 
 def test_matching_by_cosine_alone_has_rows_of_its_own_and_chooses_no_threshold():
-    row = RoutingRow("s", 40, 1, "q", "a", ("a",), (0.9,), 0.01)
+    row = RoutingRow("s", 40, 1, "q", ("a",), ("a",), (0.9,), 0.01)
     result = summary(routing=[asdict(row), asdict(row) | {"edges": ("b",), "plain": True}])
     assert {found["plain"]: found["hit"]["mean"] for found in result["routing"]} == {False: 1.0, True: 0.0}
     assert {found["hit"] for found in result["matching"] if found["questions"]} == {1.0}
 
 
 def test_routing_is_read_at_each_m_that_was_recorded():
-    rows = [asdict(RoutingRow("s", 40, m, "q", "a", ("b", "a", "a")[:m], (0.9, 0.8, 0.7)[:m], 0.005)) for m in (1, 2, 3)]
+    rows = [asdict(RoutingRow("s", 40, m, "q", ("a",), ("b", "a", "a")[:m], (0.9, 0.8, 0.7)[:m], 0.005)) for m in (1, 2, 3)]
     found = {
         row["m"]: (row["hit"]["mean"], row["any_mismatch"]["mean"], row["right_share"]["mean"]) for row in summary(routing=rows)["routing"]
     }
@@ -185,20 +215,22 @@ def test_wins_come_from_judgements_in_both_orders():
     assert (row["win"]["mean"], row["win"]["n"]) == (1.0, 1)
 
 
+def gated(scenario, nearness):
+    gate = {"decision": "local", "reason": "", "confidence": {"refusals": 0, "samples": 5, "sufficiency": 0.9, "nearness": nearness}}
+    return answer(scenario=scenario) | {"gate": gate}
+
+
 def test_the_gates_scores_are_swept_where_both_kinds_of_question_were_asked():
-    def seen(scenario, nearness):
-        gate = {"decision": "local", "reason": "", "confidence": {"refusals": 0, "samples": 5, "sufficiency": 0.9, "nearness": nearness}}
-        return answer(scenario=scenario) | {"gate": gate}
-
-    found = summary(answers=[seen("within", 0.8), seen("out", 0.3)])["calibration"]
+    (found,) = summary(answers=[gated("within", 0.8), gated("out", 0.3)])["calibration"]
     assert {curve["signal"]: curve["roc"]["auc"] for curve in found["curves"]}["nearness"] == 1.0
-    assert summary(answers=[seen("within", 0.8)])["calibration"] == {}
+    assert summary(answers=[gated("within", 0.8)])["calibration"] == []
 
 
-def test_a_ratio_of_sums_lies_within_its_interval():
-    found = ratio([1.0, 0.0, 3.0], [2.0, 2.0, 4.0], seed=3)
-    assert (found.mean, found.n) == (0.5, 3)
-    assert found.low <= found.mean <= found.high
+def test_each_split_has_a_calibration_of_its_own():
+    """In one split the own question is nearer, in the other one farther: pooled they would tell nothing apart."""
+    rows = [gated("within", 0.8), gated("out", 0.3), gated("within", 0.3) | {"split": "t"}, gated("out", 0.8) | {"split": "t"}]
+    found = {row["split"]: row for row in summary(answers=rows)["calibration"]}
+    assert {split: row["curves"][0]["roc"]["auc"] for split, row in found.items()} == {"s": 1.0, "t": 0.0}
 
 
 def test_an_empty_run_is_a_result_with_empty_parts():

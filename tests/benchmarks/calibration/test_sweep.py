@@ -1,5 +1,7 @@
 """Shares by thresholds, the choice on one half, and summary matching by m and cosine."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,7 +79,7 @@ def test_an_empty_curve_draws_nothing():
 
 
 def routed(m, domain, *edges):
-    return RoutingRow("domain", 40, m, "q", domain, edges, tuple(0.9 - 0.2 * place for place in range(len(edges))), 0.0)
+    return RoutingRow("domain", 40, m, "q", (domain,), edges, tuple(0.9 - 0.2 * place for place in range(len(edges))), 0.0)
 
 
 def test_matching_by_m_and_cosine():
@@ -92,6 +94,11 @@ def test_matching_by_m_and_cosine():
         Matching(3, 1.0, 0.0, 0.0, 0.0, 2),
     ]
     assert "1.00" in render_matching(found).splitlines()[1]
+
+
+def test_either_owner_of_a_shared_document_is_a_hit_and_no_mismatch():
+    row = replace(routed(2, "a", "b", "a"), owners=("a", "b"))
+    assert matching([row], cosines=[0.0]) == [Matching(2, 0.0, 1.0, 0.0, 2.0, 1)]
 
 
 def test_nothing_recorded_is_nothing_matched():

@@ -83,6 +83,16 @@ def test_a_sample_at_the_rounds_own_distance_still_meets_every_other_edge():
     assert set(asked[::3]) == {"domain1", "domain2", "domain3"}
 
 
+def test_a_question_is_out_of_domain_only_where_its_document_is_not(tmp_path, row, write_jsonl):
+    """art and cs share document A; law has its own. So a question on A goes to law alone, and one on B, which all have, nowhere."""
+    for domain, books in (("art", "AB"), ("cs", "AB"), ("law", "BL")):
+        write_jsonl(tmp_path / f"{domain}.jsonl", [row(f"{domain}{book}", book, domain=domain) for book in books])
+    split = domain_split(UltraDomain.read(tmp_path, ["*.jsonl"]), name="s", within=0, out=ALL, seed=0)
+    assert {one.edge for one in split.asked if one.question.gold == ("id-A",)} == {"law"}
+    assert {one.edge for one in split.asked if one.question.gold == ("id-L",)} <= {"art", "cs"}
+    assert len(split.asked) == 3
+
+
 def test_one_domain_has_no_question_out_of_domain():
     with pytest.raises(DatasetError, match="there is one domain, 'domain0'"):
         domain_split(Made(3), name="s", within=1, out=1, seed=0)

@@ -27,12 +27,28 @@ def test_a_pair_is_won_when_the_mean_of_both_orders_is_above_a_half():
 
 def test_a_judge_that_always_takes_the_first_one_gives_ties_and_shows_its_bias():
     (row,) = wins([*both("q1", 1.0, 1.0), *both("q2", 1.0, 1.0)], seed=0)
-    assert (row["win"]["mean"], row["position_bias"], row["flips"]) == (0.5, 0.5, 1.0)
+    assert (row["win"]["mean"], row["position_bias"]["mean"], row["flips"]["mean"]) == (0.5, 0.5, 1.0)
 
 
 def test_a_judge_that_always_takes_the_same_answer_has_no_bias():
     (row,) = wins(both("q1", 1.0, 0.0), seed=0)
-    assert (row["win"]["mean"], row["position_bias"], row["flips"]) == (1.0, 0.0, 0.0)
+    assert (row["win"]["mean"], row["position_bias"]["mean"], row["flips"]["mean"]) == (1.0, 0.0, 0.0)
+
+
+def equal(question):
+    return [replace(one, tied=True) for one in both(question, 0.5, 0.5)]
+
+
+def test_equal_answers_are_ties_that_say_nothing_of_the_judge():
+    """A judge that always takes the first place, asked about one pair of four: its bias is 0.5 and not an eighth."""
+    (row,) = wins([*both("q1", 1.0, 1.0), *equal("q2"), *equal("q3"), *equal("q4")], seed=0)
+    assert (row["win"]["mean"], row["win"]["n"], row["equal"]) == (0.5, 4, 3)
+    assert (row["position_bias"]["mean"], row["flips"]["mean"], row["flips"]["n"]) == (0.5, 1.0, 1)
+
+
+def test_a_judge_that_was_never_asked_has_no_bias_to_show():
+    (row,) = wins(equal("q1"), seed=0)
+    assert (row["win"]["mean"], row["position_bias"], row["flips"], row["equal"]) == (0.5, None, None, 1)
 
 
 def test_a_pair_judged_in_one_order_only_does_not_count():
@@ -60,5 +76,5 @@ def test_what_one_system_wins_the_other_one_loses(judged):
     (won,), (lost,) = wins(ours, seed=0), wins(theirs, seed=0)
     assert won["win"]["mean"] + lost["win"]["mean"] == pytest.approx(1)
     assert won["position_bias"] == lost["position_bias"]
-    assert -0.5 <= won["position_bias"] <= 0.5
+    assert -0.5 <= won["position_bias"]["mean"] <= 0.5
     assert won["flips"] == lost["flips"]

@@ -63,5 +63,20 @@ def test_an_index_smaller_than_the_goals_can_miss_it_and_not_meet_it():
     assert not any(row["below_scale"] for row in goal_rows(rows) if row["goal"] == "F2")
 
 
+def test_our_edge_with_its_own_spacy_is_judged_by_what_it_costs_itself():
+    """0.9 s for 100,000 tokens are more than the 0.5 that is wanted, and an eleventh of LightRAG's 10 more than a fifteenth."""
+    sizes = [index("dgrag-spacy", 100_000, 0.9), index("dgrag-spacy", 200_000, 2.16), use("dgrag-spacy", 100_000, 0.02)]
+    rows = goal_rows([*sizes, index("lightrag", 100_000, 10.0)])
+    assert {row["system"] for row in rows} == {"dgrag-spacy"}
+    assert all(row["what"].endswith(", entities found by itself") for row in rows)
+    assert [(row["goal"], row["measured"], row["met"]) for row in rows] == [
+        ("F1", 0.9, False),
+        ("F1", 1.08, False),
+        ("F1", 0.09, False),
+        ("F2", 2.4, True),
+        ("F3", 25.0, True),
+    ]
+
+
 def test_without_a_peer_there_is_no_ratio_to_it():
     assert len(found([index("dgrag", 1000, 0.001)], "F1")) == 1

@@ -3,6 +3,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from benchmarks.errors import BenchmarkError
 from benchmarks.journal import Journal
 from benchmarks.peers import run
 from benchmarks.peers.corpus import write
@@ -92,6 +93,30 @@ def test_a_system_that_fails_has_a_row_that_says_so_and_the_others_go_on(data, t
         ("use", "its index could not be made"),  # and one that an earlier run has left is not taken for it
     ]
     assert not list((tmp_path / "work").glob("*/dgrag-used"))
+
+
+def test_a_peer_that_cannot_be_installed_has_rows_that_say_so_and_the_others_go_on(data, tmp_path, monkeypatch):
+    class Done:
+        returncode, stdout = 0, b'{"entities": 1}\n'
+
+    def python_of(system, work):
+        if system == "lightrag":
+            raise BenchmarkError("the packages of lightrag could not be had: no index", next_step="see that pip reaches one")
+        return Path("python")
+
+    monkeypatch.setattr(run, "build_tokenizer", lambda _: run_tokenizer())
+    monkeypatch.setattr(run, "python_of", python_of)
+    monkeypatch.setattr(run, "environment", lambda *_: {})
+    monkeypatch.setattr(run, "goal_rows", lambda rows: [])
+    monkeypatch.setattr(run.subprocess, "run", lambda *_, **__: Done)
+    monkeypatch.setattr(run, "model_server", served)
+    rows = peers(SMALL | {"systems": ["lightrag", "dgrag"]}, data, tmp_path)
+    assert [(row["system"], row["step"], row.get("error", "").partition(" could")[0]) for row in rows] == [
+        ("lightrag", "index", "the packages of lightrag"),
+        ("lightrag", "use", "its index"),
+        ("dgrag", "index", ""),
+        ("dgrag", "use", ""),
+    ]
 
 
 def test_a_step_that_failed_is_tried_once_more_by_the_next_start(data, tmp_path, monkeypatch):

@@ -118,7 +118,7 @@ def routing_rows(rng, sizes=(20, 40, 80)):
             home = EDGES[number % 3]
             edges = tuple(home if rng.random() < 0.85 else rng.choice(EDGES) for _ in range(10))
             for m in (1, 2, 3, 5, 10):
-                rows.append(asdict(RoutingRow("domain", size, m, f"q{number}", home, edges[:m], (0.6,) * m, rng.uniform(0.004, 0.009))))
+                rows.append(asdict(RoutingRow("domain", size, m, f"q{number}", (home,), edges[:m], (0.6,) * m, rng.uniform(0.004, 0.009))))
     return rows
 
 

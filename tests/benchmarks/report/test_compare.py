@@ -43,6 +43,11 @@ def test_a_difference_on_every_question_is_clear():
     assert recall(table) == ("s, within domain, dgrag", "rouge_l_recall", "25.0 %", "50.0 %", "25.0 %", "25.0–25.0, n = 20", "yes")
 
 
+def test_of_fewer_than_ten_questions_nothing_is_clear():
+    clear = [recall(side_by_side(run("a", WORSE[:n]), run("b", BETTER[:n]), WORSE[:n], BETTER[:n]))[-1] for n in (9, 10)]
+    assert clear == ["no", "yes"]
+
+
 def test_gains_and_losses_that_balance_are_not_clear():
     mixed = [answer(f"q{number}", "one two" if number % 2 else "") for number in range(20)]
     assert recall(side_by_side(run("a", WORSE), run("b", mixed), WORSE, mixed))[-1] == "no"

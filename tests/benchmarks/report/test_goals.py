@@ -23,15 +23,17 @@ def seen(mean):
 @pytest.mark.parametrize(
     ("ours", "at_most", "verdict"),
     [
-        (Estimate(0.5, 0.4, 0.6, 9), True, "missed"),
-        (Estimate(0.5, 0.4, 0.6, 9), False, "met"),
-        (Estimate(0.35, 0.2, 0.5, 9), False, "met, not clearly"),
-        (Estimate(0.25, 0.1, 0.4, 9), False, "missed, not clearly"),
+        (Estimate(0.5, 0.4, 0.6, 10), True, "missed"),
+        (Estimate(0.5, 0.4, 0.6, 10), False, "met"),
+        (Estimate(0.35, 0.2, 0.5, 10), False, "met, not clearly"),
+        (Estimate(0.25, 0.1, 0.4, 10), False, "missed, not clearly"),
+        (Estimate(0.5, 0.4, 0.6, 9), False, "met, not clearly"),
+        (Estimate(0.5, 0.5, 0.5, 1), True, "missed, not clearly"),
         (0.3, True, "met"),
         (0.31, True, "missed"),
     ],
 )
-def test_the_mean_decides_and_an_interval_around_the_goal_leaves_it_open(ours, at_most, verdict):
+def test_the_mean_decides_and_an_interval_around_the_goal_or_few_questions_leave_it_open(ours, at_most, verdict):
     assert Goal("x", ours, 0.3, at_most=at_most).verdict == verdict
 
 

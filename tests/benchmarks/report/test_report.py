@@ -1,11 +1,14 @@
 import re
+from dataclasses import asdict
 from html.parser import HTMLParser
 
 import orjson
 import pytest
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.report import chapter, compare, headlines, load, report
+from benchmarks.records import AnswerRow
+from benchmarks.report import PARTS, chapter, compare, headlines, load, report
+from benchmarks.summary import summarise
 
 VOID = {"meta", "img", "br"}
 
@@ -113,10 +116,47 @@ def test_headlines_are_the_goals_of_the_run(result):
 
 
 def test_an_empty_run_is_a_page_that_says_what_it_has_not(result, tmp_path):
-    bare = {part: [] for part in result} | {"run": {"name": "bare"}, "calibration": {}}
+    bare = {part: [] for part in result} | {"run": {"name": "bare"}}
     (tmp_path / "bare.json").write_bytes(orjson.dumps(bare))
     html = report([tmp_path / "bare.json"], tmp_path / "out").read_text(encoding="utf-8")
     assert "Not part of this run: Goals; Answers against references" in html
+
+
+def test_answers_to_questions_without_references_can_be_reported(tmp_path):
+    row = AnswerRow("podcast", "within", "local", "a", "q", "?", (), "Yes.", True, "local", 1.0, False, None, (), ())
+    (tmp_path / "bare.json").write_bytes(orjson.dumps(summarise({"answers": [asdict(row)]}, {"name": "bare", "config": {}})))
+    report([tmp_path / "bare.json"], tmp_path / "out")
+    assert (tmp_path / "out" / "bare-quality-podcast.csv").exists()
+    assert not (tmp_path / "out" / "bare-quality-podcast.png").exists()
+
+
+def test_files_have_plain_names_whatever_a_result_says(result, tmp_path):
+    rows = [row | {"split": "<img src=x>"} for row in result["systems"]]
+    (tmp_path / "odd.json").write_bytes(orjson.dumps(result | {"run": {"name": "../a<b>"}, "systems": rows}))
+    written = report([tmp_path / "odd.json"], tmp_path / "out").parent
+    names = {path.stem for path in written.iterdir()}
+    assert "a-b-costs-img-src-x" in names
+    assert all(re.fullmatch(r"[a-z0-9-]+", name) for name in names)
+
+
+def test_a_calibration_is_shown_for_each_split_and_one_of_before_for_all(result):
+    one = result["calibration"][0]
+    titles = [
+        [
+            table.title
+            for section in chapter(result | {"calibration": found}).sections
+            for table in section.tables
+            if "thresholds" in table.title
+        ]
+        for found in ([one, one | {"split": "other"}], {name: value for name, value in one.items() if name != "split"})
+    ]
+    assert titles == [["Chosen thresholds, split domain", "Chosen thresholds, split other"], ["Chosen thresholds"]]
+
+
+def test_all_askings_and_their_questions_are_both_counted(sections):
+    (table,) = [table for section in sections for table in section.tables if table.name == "invented-quality-domain"]
+    (row,) = [row for row in table.rows if row[0].startswith("all") and row[1] == "dgrag"]
+    assert (row[0], row[2].n) == ("all, 48 askings", 24)
 
 
 def test_one_result_against_itself_differs_nowhere(written):
@@ -126,7 +166,13 @@ def test_one_result_against_itself_differs_nowhere(written):
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(b"{", "is no JSON"), (b"[]", "it is no object"), (b"{}", "it lacks run")],
+    [
+        (b"{", "is no JSON"),
+        (b"[]", "it is no object"),
+        (b"{}", "it lacks run"),
+        (orjson.dumps({key: [] for key in PARTS} | {"run": {}}), "its run has no name"),
+        (orjson.dumps({key: [] for key in PARTS}), "its run has no name"),
+    ],
 )
 def test_a_file_that_is_no_result_is_named_with_the_next_step(tmp_path, content, said):
     (tmp_path / "x.json").write_bytes(content)
