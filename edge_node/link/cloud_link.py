@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 
 from edge_node.link.cloud_client import CloudClient
@@ -17,6 +18,9 @@ from shared.wire import Enrolled, EvidenceReply, EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.link")
 POLL_WAIT_S = 25.0
+# Seconds without a sync for each second of the last one: while a long queue is read every settle is news, of mostly the same summaries.
+REST = 2.0
+MOST_REST_S = 30.0
 HEAD_EVERY_S = 60.0  # the end of the ledger is shown to the cloud at most so often, when nothing is synced
 FAREWELL_S = 1.0  # a stop waits so long for the cloud to see the ledger's end
 EXPELLED_WAIT_S = 300.0  # between attempts while the cloud's operator shuts this edge out
@@ -30,13 +34,15 @@ STRANGERS = frozenset(
 
 
 Serve = Callable[[EvidenceRequest], Awaitable[Served]]
+Now = Callable[[], float]  # seconds of a clock that is never set
 Join = Callable[[], Awaitable[None]]  # raises CloudError, in words, where an invitation is needed
 
 
 class CloudLink:
     """Runs until cancelled; a cloud that is away only makes it wait."""
 
-    def __init__(self, client: CloudClient, sync: Sync, serve: Serve, join: Join, state: LinkState) -> None:
+    def __init__(self, client: CloudClient, sync: Sync, serve: Serve, join: Join, state: LinkState, *, now: Now = time.monotonic) -> None:
+        self._now = now
         self._client = client
         self._sync = sync
         self._serve = serve
@@ -122,9 +128,12 @@ class CloudLink:
     async def _tell(self) -> None:
         while True:
             self._news.clear()  # before the look at the versions: news that comes during it is looked at again
+            began = self._now()
             await self._sync.send()
+            rest = Deadline(min(REST * (self._now() - began), MOST_REST_S), now=self._now)
             await self._sync.show_head()
             await self._news.wait()
+            await asyncio.sleep(rest.left_s())
 
     async def _show(self) -> None:
         while True:

@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
+import time
 
 import pytest
 
-from edge_node.link.cloud_link import AT_ONCE, BACKOFF_S, MAX_WAITING, CloudLink
+from edge_node.link.cloud_link import AT_ONCE, BACKOFF_S, HEAD_EVERY_S, MAX_WAITING, CloudLink
 from edge_node.link.sync import LinkState, Sync
 from edge_node.policy.sharing import Served
 from edge_node.store.chain import Departure
@@ -98,11 +99,11 @@ class Policy:
         return "summaries; policy 1"
 
 
-def link_of(cloud, graph, serve=None, *, join=None, policy=None):
+def link_of(cloud, graph, serve=None, *, join=None, policy=None, now=time.monotonic):
     """A link, and the ledger of its store."""
     state, ledger = LinkState(), Ledger(graph.database, SystemClock())
     sync = Sync(cloud, graph, ledger, policy or Policy(), state, lambda: cloud.identity.public_key)
-    return CloudLink(cloud, sync, serve or found, join or not_invited, state)
+    return CloudLink(cloud, sync, serve or found, join or not_invited, state, now=now)
 
 
 async def not_invited():
@@ -229,6 +230,30 @@ async def test_news_is_sent_while_the_poll_is_held(graph):
         link.wake()
         await cloud.pushed.wait()
     assert [delta.base_version for delta in cloud.deltas] == [0, 1]
+
+
+@pytest.mark.parametrize(("took_s", "rest_s"), [(4.0, 8.0), (600.0, 30.0)])
+async def test_news_that_comes_during_a_long_sync_waits_twice_as_long_as_that_took(graph, monkeypatch, took_s, rest_s):
+    clock, sleep, rests, rested = [0.0], asyncio.sleep, [], asyncio.Event()
+
+    class SlowCloud(FakeCloud):
+        async def push(self, delta, **said):
+            clock[0] += took_s
+            link.wake()
+            return await super().push(delta, **said)
+
+    async def slept(seconds):
+        if seconds >= HEAD_EVERY_S:  # a held poll, a head shown again
+            await sleep(seconds)
+        rests.append(seconds)
+        rested.set()
+
+    cloud = SlowCloud()
+    link = link_of(cloud, graph, now=lambda: clock[0])
+    monkeypatch.setattr("edge_node.link.cloud_link.asyncio.sleep", slept)
+    async with running(link):
+        await rested.wait()
+    assert rests[0] == rest_s
 
 
 async def test_an_expelled_edge_says_so_and_seldom_tries_again(graph, monkeypatch):
