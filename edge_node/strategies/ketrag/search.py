@@ -38,6 +38,8 @@ class Options:
 
 
 EMPTY = Context((), (), 0)
+SHORT = 16  # tokens of a short piece
+FEWEST = 64  # pieces that are looked at
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,12 @@ class Search:
         limit = self.asked.budget_tokens
         variant: Variant = "text" if self.asked.shown.withheld else self.options.variant
         if variant in {"text", "knng"}:
-            order = self._dense() if variant == "text" else seeds_and_neighbours(self._dense(), self._near)
+            order = self._dense(EMPTY) if variant == "text" else seeds_and_neighbours(self._dense(EMPTY), self._near)
             found = extended(EMPTY, order, self._tokens_of, limit_tokens=limit)
             return Retrieval(self._read(found.pieces))
         found = self._two_channels(limit)
         if self.options.fill:
-            found = extended(found, self._dense(), self._tokens_of, limit_tokens=limit - found.tokens)
+            found = extended(found, self._dense(found), self._tokens_of, limit_tokens=limit - found.tokens)
         return Retrieval(self._read(by_score(found.pieces, self._scores(found.pieces))), found.lines)
 
     def _two_channels(self, limit: int) -> Context:
@@ -150,9 +152,10 @@ class Search:
     def _tokens_of(self, piece: str) -> int:
         return self._sizes[piece]
 
-    def _dense(self) -> list[str]:
-        """All pieces that may fit, best first."""
-        k, shown = max(4 * self._most, 64), self.asked.shown  # more than fit
+    def _dense(self, found: Context) -> list[str]:
+        """The best pieces, best first: those found, and more than may fit beside them."""
+        left, shown = self.asked.budget_tokens - found.tokens, self.asked.shown
+        k = max(FEWEST, min(4 * self._most, len(found.pieces) + left // SHORT))
         whole = self.passages.top(self.asked.vector, k, shown.withheld)
         cut = top_allowed(self.graphs.pieces, self.asked.vector, k, lambda key: bool(shown.visible([ChunkId(key)])))
         said = self._pieces_of(key for key, _ in self._words.top(k)) if self.options.order == "fused" else ()
@@ -168,6 +171,8 @@ class Search:
         return self.asked.top_k << self.graphs.shape.splits
 
     def _cosines(self, pieces: Sequence[str]) -> dict[str, float]:
+        if not self.graphs.spans:
+            return self.passages.scores(self.asked.vector, pieces)
         whole = [piece for piece in pieces if piece == whole_of(piece)]
         cut = [piece for piece in pieces if piece != whole_of(piece)]
         near = self.graphs.pieces.scores(self.asked.vector, cut) if cut else []
@@ -180,7 +185,8 @@ class Search:
         cosines = self._cosines(pieces)
         if self.options.order == "cosine":
             return cosines
-        return relevance(cosines, {key: self._words.of(whole_of(key)) for key in cosines})
+        chunk_of = whole_of if self.graphs.spans else ChunkId
+        return relevance(cosines, {key: self._words.of(chunk_of(key)) for key in cosines})
 
     @cached_property
     def _words(self) -> Matches:

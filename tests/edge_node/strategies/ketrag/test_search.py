@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from edge_node.knowledge.shown import Shown
-from edge_node.strategies.ketrag.search import Search
+from edge_node.strategies.ketrag.search import EMPTY, Search
 from edge_node.strategies.method import Asked
 from tests.support.settling import Bench
 
@@ -104,7 +104,7 @@ async def test_passages_with_the_questions_words_are_looked_at_however_far_they_
         search = Search(
             bench.strategy.knowledge.view, bench.strategy.knowledge.passages, method._graphs, bench.tools, method._options, asked
         )
-        assert (f"{far}:0" in search._dense()) is is_looked_at
+        assert (f"{far}:0" in search._dense(EMPTY)) is is_looked_at
 
 
 async def test_as_many_pieces_are_found_as_that_many_chunks_have(tmp_path):
