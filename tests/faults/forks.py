@@ -9,6 +9,7 @@ import time
 import traceback
 
 STRACE = shutil.which("strace")
+DETACH_S = 10.0
 
 
 class Child:
@@ -78,7 +79,11 @@ class Strace:
     def detach(self):
         """Let the child go on untraced."""
         self._process.terminate()
-        self._process.communicate()
+        try:
+            self._process.communicate(timeout=DETACH_S)
+        except subprocess.TimeoutExpired:  # the child ended at this moment: strace waits for it, and it for strace to reap its threads
+            self._process.kill()
+            self._process.communicate()
 
     def wait(self):
         """Until all that it traces has ended, and its output is complete."""
