@@ -11,13 +11,13 @@ from threading import Lock
 
 import numpy as np
 
+from edge_node.graph.cover import node_text
 from edge_node.store.tree import TreeNode, TreeStore
 from edge_node.strategies.base import Progress, Tools
 from edge_node.strategies.erarag.layer import Item, Segment
 from edge_node.strategies.erarag.nodes import PASSAGES, chunk_of, inherited, leaf_key, leaves_under, number_of, placed
 from edge_node.strategies.erarag.planes import draw_hyperplanes
 from edge_node.strategies.erarag.segments import Bounds
-from edge_node.strategies.erarag.texts import node_text
 from edge_node.strategies.erarag.tree import Tree, node_key, rewritten, updated
 from edge_node.strategies.erarag.view import TreeView
 from shared.index import open_index

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
+from edge_node.graph.cover import node_text
 from edge_node.graph.summaries import usable, whole_sentences
 from edge_node.knowledge.knowledge import Knowledge
 from edge_node.knowledge.refine import Unkept
@@ -20,7 +21,7 @@ from edge_node.strategies.erarag.growing import Grower, Shape
 from edge_node.strategies.erarag.nodes import PASSAGES, chunk_of
 from edge_node.strategies.erarag.search import Chosen, Hit, collapsed, detailed, summarised
 from edge_node.strategies.erarag.segments import Bounds
-from edge_node.strategies.erarag.texts import node_text, segment_prompt
+from edge_node.strategies.erarag.texts import segment_prompt
 from edge_node.strategies.erarag.view import TreeView
 from edge_node.strategies.method import Asked, Method
 from shared.errors import ModelError, ModelReplyError

@@ -1,0 +1,93 @@
+"""Reports about communities, and the one that is written without a model, in sentences of the documents (GraphRAG §2.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+
+import orjson
+
+from edge_node.graph.cover import Count, cover
+from edge_node.graph.elements import Element, Finding, Line
+from edge_node.graph.hierarchy import Community
+from edge_node.graph.knowledge_graph import Graph
+from edge_node.graph.summaries import SUBJECTS, told_entities
+from shared.fence import one_line
+from shared.records import document_of
+from shared.sentences import content_words
+
+MOST_CHUNKS = 8  # of a finding
+MOST_RATING = 10
+TITLE_NAMES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a community is about, how much that matters, and findings, best first."""
+
+    community_id: str
+    level: int
+    title: str
+    summary: str
+    rating: int  # 0 to 10
+    reason: str  # of the rating
+    findings: tuple[Finding, ...]
+    by_model: bool
+    content: str  # ``content_of`` what it was written from
+
+
+def content_of(lines: Sequence[Line], *, report_tokens: int, most: int) -> str:
+    """Identity of what a report is written from: its context, and the bounds of its findings.
+
+    The lines of an upper community hold the reports below it, so a change goes up exactly as far as it can be read (a Merkle hash).
+    """
+    return blake2b(orjson.dumps([report_tokens, most, *lines]), digest_size=8).hexdigest()
+
+
+def lines_of(report: Report) -> tuple[Line, ...]:
+    """A report as it stands in the context of the community above: one line a finding."""
+    return tuple(Line("", (finding,), finding.chunk_ids, finding.elements) for finding in report.findings)
+
+
+def plain_report(community: Community, part: Graph, lines: Sequence[Line], *, report_tokens: int, most: int, count: Count) -> Report:
+    """Write a community's report without a model, from its context: a function of the graph, whatever the order of its entities.
+
+    part: the community's entities and relations. Title and summary name the most central entities, and are empty where a document's title
+    or file name is all there is to name. Findings are a ``cover`` of what the lines say: at most ``most``, with ``report_tokens`` in all.
+    """
+    names = [one_line(entity.name) for entity in told_entities(part)[:SUBJECTS]]
+    rating, reason = _rating(part)
+    return Report(
+        community_id=community.community_id,
+        level=community.level,
+        title=" and ".join(names[:TITLE_NAMES]),
+        summary=f"This part is about {', '.join(names)}." if names else "",
+        rating=rating,
+        reason=reason,
+        findings=_findings(lines, report_tokens, most, count),
+        by_model=False,
+        content=content_of(lines, report_tokens=report_tokens, most=most),
+    )
+
+
+def _findings(lines: Sequence[Line], report_tokens: int, most: int, count: Count) -> tuple[Finding, ...]:
+    told = [[finding.text for finding in line.findings] for line in lines]
+    chosen = [
+        (one.text, lines[one.place[0]].findings[one.place[1]])
+        for one in cover(told, max_tokens=report_tokens, count=count, terms=content_words, most=most)
+    ]
+    return tuple(replace(finding, text=text, chunk_ids=finding.chunk_ids[:MOST_CHUNKS]) for text, finding in chosen)
+
+
+def _rating(part: Graph) -> tuple[int, str]:
+    """By the logarithm of how much tells of the community: what is added elsewhere does not change it."""
+    elements: list[Element] = [*part.entities.values(), *part.relations.values()]
+    chunks = {chunk_id for element in elements for chunk_id in element.chunk_ids}
+    documents = {document_of(chunk_id) for chunk_id in chunks}
+    rating = min(MOST_RATING, (len(chunks) + 1).bit_length() - 1)  # the floor of log2(1 + chunks)
+    return rating, f"told of in {_several(len(chunks), 'passage')} of {_several(len(documents), 'document')}"
+
+
+def _several(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
