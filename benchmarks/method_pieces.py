@@ -137,7 +137,7 @@ def erarag(n: int, rng: np.random.Generator) -> dict[str, Any]:
 def main(
     chunks: Annotated[int, typer.Option(min=100, help="Chunks of KET-RAG's graphs.")] = 10_000,
     vectors: Annotated[int, typer.Option(min=100, help="Passages of EraRAG's tree.")] = 100_000,
-    out: Annotated[Path | None, typer.Option(help="Where the JSON goes; printed in any case.")] = None,
+    out: Annotated[Path | None, typer.Option(dir_okay=False, help="File for the JSON, written over; printed in any case.")] = None,
 ) -> None:
     """Measure the pieces of both methods."""
     rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
-from shared.service import Server, check_front, run
+from shared.service import Server, check_front, run, warn_of_strangers
 
 
 class CloudServer(Server):
@@ -36,9 +36,10 @@ def server(settings: CloudSettings, models: ModelSettings) -> CloudServer:
 def serve() -> None:
     """Run the cloud until it is told to stop. Raises ValidationError and DgragError for what cannot work."""
     settings = CloudSettings()
+    warn_of_strangers(settings)
     check_front(settings, verb="cloud")
     server(settings, ModelSettings()).run()
 
 
 if __name__ == "__main__":
-    sys.exit(run(serve))
+    sys.exit(run(serve, prefix="DGRAG_CLOUD_"))

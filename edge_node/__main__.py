@@ -13,12 +13,13 @@ from edge_node.store.lock import only_user
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
 from shared.retry_budget import RetryBudget
-from shared.service import Server, check_front, run
+from shared.service import Server, check_front, run, warn_of_strangers
 
 
 def serve() -> None:
     """Run one edge until it is told to stop. Raises ValidationError and DgragError for what cannot work."""
     settings, models = EdgeSettings(), ModelSettings()
+    warn_of_strangers(settings)
     check_front(settings, verb="edge")
     joined = Membership(settings.state_dir).joined_as(settings.id)
     if joined and not settings.cloud_url:
@@ -28,8 +29,8 @@ def serve() -> None:
     generator = build_generator(models, model_http(models), retries)
     parts = Parts(generator, build_embedder(models), build_tokenizer(models), cloud, retries=retries)
     with only_user(settings.state_dir):
-        Server(open_app(settings, parts), settings, name=f"edge {settings.id}").run()
+        Server(open_app(settings, parts), settings, name=f"edge {settings.id} ({settings.strategy_said})").run()
 
 
 if __name__ == "__main__":
-    sys.exit(run(serve))
+    sys.exit(run(serve, prefix="DGRAG_EDGE_"))

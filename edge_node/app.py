@@ -10,7 +10,7 @@ from importlib import metadata
 
 from fastapi import FastAPI
 
-from edge_node.api import audit, chat, documents, jobs, policy, questions, service
+from edge_node.api import audit, chat, communities, documents, jobs, policy, questions, service
 from edge_node.api.access import GuardedRoute
 from edge_node.build import Parts, build_node
 from edge_node.node import EdgeNode
@@ -62,8 +62,8 @@ def create_app(node: EdgeNode) -> FastAPI:
     app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
     install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD)
     app.include_router(docs_router(GuardedRoute))
-    for router in (service.router, policy.router, audit.router, documents.router, jobs.router, questions.router, chat.router):
-        app.include_router(router)
+    for routes in (service, communities, policy, audit, documents, jobs, questions, chat):
+        app.include_router(routes.router)
     return app
 
 

@@ -220,6 +220,7 @@ class EdgeNode:
         state = link.state if link else None
         return {
             "edge": self.settings.id,
+            "strategy": self.settings.strategy_said,
             "documents": counts,
             **self.documents.totals(),
             **self.strategy.counts(),

@@ -82,6 +82,14 @@ class EdgeSettings(BaseSettings):
     seed: int = 7
     summaries: Literal["extractive", "model"] = "extractive"
     summary_staleness: Share = 0.2  # share of a subgraph's facts that must differ before the model writes its summary again
+
+    # communities and reports: GraphRAG §2.4, §2.5
+    community_entities: Annotated[int, Field(ge=2, le=40)] = 10  # the most in a community of the finest level
+    community_tie: Share = 0.25  # what a shared passage counts beside a relation where parts are joined; 0: relations alone
+    report_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 2000  # what a report is written from; the paper: 8000
+    report_tokens: Annotated[int, Field(ge=64, le=4000)] = 240  # of its findings; the paper: 2000
+    report_findings: Annotated[int, Field(ge=1, le=10)] = 6
+
     # KET-RAG §5; of the index: neighbours, core and splits
     ket_variant: Literal["text", "knng", "keyword", "skeleton", "ket-u", "ket-p"] = "ket-p"  # §6.1
     ket_neighbours: Annotated[int, Field(ge=2, le=20, multiple_of=2)] = 2  # K: half by shared words, half by meaning
@@ -130,14 +138,25 @@ class EdgeSettings(BaseSettings):
     def _belongs_together(self) -> Self:
         if self.strategy == "mix" and self.mix is None:
             raise ValueError("the strategy mix needs the setting mix: methods and their shares, as in ketrag=0.5,erarag=0.5")
+        if self.strategy != "mix" and self.mix is not None:
+            raise ValueError(
+                f"the setting mix changes nothing while the strategy is {self.strategy}: set the strategy to mix, or take it away"
+            )
         if self.tree_max < 2 * self.tree_min - 1:
             raise ValueError(f"tree_max must be at least 2 * tree_min - 1 = {2 * self.tree_min - 1}, to cut what is too large in two")
+        if "community_entities" in self.model_fields_set and self.community_entities > self.subgraph_entities:
+            raise ValueError(f"community_entities must be at most subgraph_entities = {self.subgraph_entities}, as it divides subgraphs")
         return self
 
     @property
     def model_share(self) -> float:
         """The share of a document's chunks that the model reads when it is added: other methods than dgrag choose theirs later, or none."""
         return self.extraction_share if "dgrag" in self.methods else 0.0
+
+    @property
+    def strategy_said(self) -> str:
+        """The strategy for people: its name, and of a mix the methods with their shares."""
+        return self.strategy if self.mix is None else f"mix {', '.join(f'{name}={share:g}' for name, share in self.mix.items())}"
 
     @property
     def methods(self) -> dict[MethodName, float]:

@@ -14,6 +14,8 @@ from typing import Protocol
 import uvicorn
 from fastapi import FastAPI
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from pydantic_settings import BaseSettings
 
 from shared.clock import SystemClock
 from shared.doorkeeper import Doorkeeper, EdgeAuthenticator
@@ -21,6 +23,7 @@ from shared.errors import DgragError, SettingsError
 from shared.keyring import KeyRing
 from shared.loopback import is_loopback
 from shared.ports import Clock
+from shared.settings import strangers
 from shared.tls import server_context
 
 GRACE_S = 5  # for requests under way when the service is told to stop
@@ -131,8 +134,23 @@ class Server(uvicorn.Server):
             log.info("%s is ready at %s://%s:%d; %s", self._name, "https" if self._front.tls_cert else "http", address, port, who)
 
 
-def run(serve: Callable[[], None]) -> int:
-    """Run a service; returns its exit status. What is wrong with its settings or its state is said in one line."""
+def _fault(prefix: str, fault: ErrorDetails) -> str:
+    """What is wrong with a setting, by the name of its variable; with several together: no name."""
+    said = fault["msg"].removeprefix("Value error, ")
+    return ": ".join([*(f"{prefix}{str(field).upper()}" for field in fault["loc"][:1]), said])
+
+
+def warn_of_strangers(settings: BaseSettings) -> None:
+    """Name the variables that begin as the service's do and that it does not read: most are misspelt."""
+    for name, near in strangers(settings).items():
+        log.warning("%s is no setting of this service and changes nothing%s", name, f"; is {near} meant?" if near else "")
+
+
+def run(serve: Callable[[], None], *, prefix: str = "") -> int:
+    """Run a service; returns its exit status. What is wrong with its settings or its state is said in one line.
+
+    prefix: of the variables that hold its settings.
+    """
     os.umask(0o077)  # store and log hold documents: for this user only
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     for chatty in ("httpx", "pypdf", "nano-vectordb"):  # a line for each model request, each flaw of a PDF, each index
@@ -140,8 +158,7 @@ def run(serve: Callable[[], None]) -> int:
     try:
         serve()
     except ValidationError as error:
-        faults = (": ".join([*map(str, fault["loc"][:1]), fault["msg"]]) for fault in error.errors())  # of several together: no place
-        log.critical("the settings cannot be used: %s", "; ".join(faults))
+        log.critical("the settings cannot be used: %s", "; ".join(_fault(prefix, fault) for fault in error.errors()))
         return 1
     except DgragError as error:
         log.critical("%s – %s", error.message, error.next_step)

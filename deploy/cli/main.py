@@ -13,7 +13,7 @@ import httpx
 import typer
 from pydantic import ValidationError
 
-from deploy.cli import add, ask, cloud, documents, model, status, up
+from deploy.cli import add, ask, cloud, communities, documents, model, status, up
 from deploy.cli.board import err
 from deploy.cli.late import late
 from deploy.cli.rest import ACCESS, Access
@@ -44,8 +44,12 @@ def about(
         raise typer.Exit
 
 
-for verb in (up.up, up.down, status.status, add.add, documents.documents, documents.remove, documents.retry, ask.ask, demo):
-    app.command()(verb)
+for verbs in (
+    (up.up, up.down, status.status, add.add, documents.documents, documents.remove, documents.retry),
+    (ask.ask, communities.communities, communities.report, demo),
+):
+    for verb in verbs:
+        app.command()(verb)
 app.add_typer(model.app, name="model")
 app.add_typer(cloud.app, name="cloud")
 for group, purpose in {

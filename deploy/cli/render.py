@@ -145,7 +145,8 @@ def cluster(rows: Sequence[tuple[str, str, str, EdgeStatus | None]]) -> Table:
         column.no_wrap = True  # an address that is folded cannot be copied
     for name, url, state, status in rows:
         counts = _edge_counts(status) if status else [""] * 3
-        table.add_row(Text(name), Text(url), Text(state), *counts)
+        said = f"{state}, {status.strategy}" if status and status.strategy else state
+        table.add_row(Text(name), Text(url), Text(said), *counts)
     return table
 
 

@@ -56,6 +56,7 @@ class EdgeStatus:
     edge: str
     settled: bool = False
     failed: str = ""  # why it does not work; "starting" until it does
+    strategy: str = ""
     documents: Mapping[str, int] = field(default_factory=dict)  # by status
     chunks: int = 0
     entities: int = 0

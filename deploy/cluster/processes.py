@@ -107,11 +107,11 @@ def _signal_group(pid: int, number: signal.Signals) -> None:
         return
 
 
-def tail(log: Path, *, lines: int = 20, most_bytes: int = 16_384) -> str:
-    """The last lines of a log; empty when there is none."""
+def tail(log: Path, *, since: int = 0, lines: int = 20, most_bytes: int = 16_384) -> str:
+    """The last lines of a log behind its first ``since`` bytes; empty when there are none."""
     if not log.exists():
         return ""
     with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - most_bytes))
+        file.seek(max(since, log.stat().st_size - most_bytes))
         text = file.read().decode("utf-8", errors="replace")
     return "\n".join(text.splitlines()[-lines:])

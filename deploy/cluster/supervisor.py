@@ -39,10 +39,12 @@ class Supervisor:
         self.state = ClusterState(supervisor=supervisor)
         self._detached = detached
         self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._logged: dict[str, int] = {}  # bytes of a child's log that are of earlier starts
 
     def start(self, service: Service, *, prefix: Sequence[str] = ()) -> Member:
         """Start one service, behind ``prefix`` as ``spawn`` has it, and write it down."""
         log = self.directory.log(service.name)
+        self._logged[service.name] = log.stat().st_size if log.exists() else 0
         child = spawn(service.command, service.environment, log, outlive_us=self._detached, prefix=prefix)
         self._children[service.name] = child
         member = Member(service.role, service.name, service.url, Mark(child.pid, birth(child.pid) or ""))
@@ -79,7 +81,8 @@ class Supervisor:
         """Raise ChildCrashError when a child has ended."""
         for name in self.ended():
             log = self.directory.log(name)
-            raise ChildCrashError(name, exit_code=self._children[name].returncode, tail=tail(log), log=str(log))
+            said = tail(log, since=self._logged[name])
+            raise ChildCrashError(name, exit_code=self._children[name].returncode, tail=said, log=str(log))
 
     def watch(self, on_end: Callable[[str, int], None]) -> None:
         """Stay until every child has ended, telling of each."""

@@ -26,6 +26,8 @@ RULES: Rules = {
     ("GET", "/v1/entities"): READ,
     ("GET", "/v1/subgraphs"): READ,
     ("GET", "/v1/summaries"): READ,
+    ("GET", "/v1/communities"): READ,
+    ("GET", "/v1/reports/{community_id}"): READ,
     ("GET", "/v1/documents"): READ,
     ("GET", "/v1/documents/{document_id}"): READ,
     ("POST", "/v1/documents"): Rule(frozenset({"write"}), DOCUMENT),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from shared.records import ChunkId, Entity, Relation
 from shared.sentences import sentences
 
 Element = Entity | Relation
+_HEADING = re.compile(r"#{1,6} ")  # as the readers write them
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,10 @@ def _ordered(part: Graph, degrees: Mapping[str, int]) -> dict[str, Element]:
 
 
 def _sentences(element: Element) -> list[str]:
-    """Of its description, each once."""
+    """Of its description, each once; headings are none."""
     text = element.description
-    return list(dict.fromkeys(filter(None, (one_line(text[start:end]) for start, end in sentences(text)))))
+    found = dict.fromkeys(one_line(text[start:end]) for start, end in sentences(text))
+    return [sentence for sentence in found if sentence and not _HEADING.match(sentence)]
 
 
 def _shared_chunks(elements: Sequence[Element]) -> tuple[ChunkId, ...]:

@@ -14,12 +14,22 @@ from edge_node.graph.hierarchy import Community
 from edge_node.graph.knowledge_graph import Graph
 from edge_node.graph.summaries import SUBJECTS, told_entities
 from shared.fence import one_line
-from shared.records import document_of
+from shared.records import ChunkId, document_of
 from shared.sentences import content_words
 
 MOST_CHUNKS = 8  # of a finding
 MOST_RATING = 10
 TITLE_NAMES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A community, what its report is called, and how much tells of it."""
+
+    community: Community
+    title: str
+    rating: int  # 0 to 10
+    chunks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,21 +60,27 @@ def lines_of(report: Report) -> tuple[Line, ...]:
     return tuple(Line("", (finding,), finding.chunk_ids, finding.elements) for finding in report.findings)
 
 
+def headline(community: Community, part: Graph) -> Headline:
+    """Title and rating of ``plain_report``, without its findings, which take far longer. part: the community's entities and relations."""
+    chunks = _chunks_of(part)
+    return Headline(community, _title(_names(part)), _rating(len(chunks)), len(chunks))
+
+
 def plain_report(community: Community, part: Graph, lines: Sequence[Line], *, report_tokens: int, most: int, count: Count) -> Report:
     """Write a community's report without a model, from its context: a function of the graph, whatever the order of its entities.
 
     part: the community's entities and relations. Title and summary name the most central entities, and are empty where a document's title
     or file name is all there is to name. Findings are a ``cover`` of what the lines say: at most ``most``, with ``report_tokens`` in all.
     """
-    names = [one_line(entity.name) for entity in told_entities(part)[:SUBJECTS]]
-    rating, reason = _rating(part)
+    names, chunks = _names(part), _chunks_of(part)
+    documents = {document_of(chunk_id) for chunk_id in chunks}
     return Report(
         community_id=community.community_id,
         level=community.level,
-        title=" and ".join(names[:TITLE_NAMES]),
+        title=_title(names),
         summary=f"This part is about {', '.join(names)}." if names else "",
-        rating=rating,
-        reason=reason,
+        rating=_rating(len(chunks)),
+        reason=f"told of in {_several(len(chunks), 'passage')} of {_several(len(documents), 'document')}",
         findings=_findings(lines, report_tokens, most, count),
         by_model=False,
         content=content_of(lines, report_tokens=report_tokens, most=most),
@@ -80,13 +96,22 @@ def _findings(lines: Sequence[Line], report_tokens: int, most: int, count: Count
     return tuple(replace(finding, text=text, chunk_ids=finding.chunk_ids[:MOST_CHUNKS]) for text, finding in chosen)
 
 
-def _rating(part: Graph) -> tuple[int, str]:
-    """By the logarithm of how much tells of the community: what is added elsewhere does not change it."""
+def _names(part: Graph) -> list[str]:
+    return [one_line(entity.name) for entity in told_entities(part)[:SUBJECTS]]
+
+
+def _title(names: Sequence[str]) -> str:
+    return " and ".join(names[:TITLE_NAMES])
+
+
+def _chunks_of(part: Graph) -> set[ChunkId]:
     elements: list[Element] = [*part.entities.values(), *part.relations.values()]
-    chunks = {chunk_id for element in elements for chunk_id in element.chunk_ids}
-    documents = {document_of(chunk_id) for chunk_id in chunks}
-    rating = min(MOST_RATING, (len(chunks) + 1).bit_length() - 1)  # the floor of log2(1 + chunks)
-    return rating, f"told of in {_several(len(chunks), 'passage')} of {_several(len(documents), 'document')}"
+    return {chunk_id for element in elements for chunk_id in element.chunk_ids}
+
+
+def _rating(chunks: int) -> int:
+    """By the logarithm of how much tells of the community: what is added elsewhere does not change it."""
+    return min(MOST_RATING, (chunks + 1).bit_length() - 1)  # the floor of log2(1 + chunks)
 
 
 def _several(number: int, thing: str) -> str:

@@ -11,6 +11,7 @@ from edge_node.graph.extractor import Extracted, Extractor, Extracts
 from edge_node.graph.model_extraction import ModelExtractor
 from edge_node.graph.nlp import SpacyExtractor
 from edge_node.graph.titles import title_mentions
+from edge_node.knowledge.keeper import Keeper, ReportOptions
 from edge_node.knowledge.refine import Limits, Refiner
 from edge_node.knowledge.settle import SettleOptions, Settler
 from edge_node.knowledge.view import View
@@ -33,12 +34,14 @@ class Options:
     gleanings: int
     model_deadline_s: float
     settle: SettleOptions
+    reports: ReportOptions
 
     @classmethod
     def of(cls, settings: EdgeSettings) -> Self:
         """Those of an edge's settings."""
         form, deadline_s = settings.extraction_form, settings.model_deadline_s
-        return cls(settings.model_share, form, settings.gleanings, deadline_s, SettleOptions.of(settings))
+        settle, reports = SettleOptions.of(settings), ReportOptions.of(settings)
+        return cls(settings.model_share, form, settings.gleanings, deadline_s, settle, reports)
 
 
 class Knowledge:
@@ -57,6 +60,7 @@ class Knowledge:
         self.settler = Settler(tools, options.settle)
         limits = Limits(options.settle.summaries == "model", options.settle.description_chars, options.model_deadline_s)
         self._refiner = Refiner(tools, self.settler, limits)
+        self.keeper = Keeper(self.settler, tools.graph.mentions, options.reports, tools.tokenizer.count)
 
     @property
     def view(self) -> View:

@@ -7,15 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from edge_node.graph.reports import Headline, Report
 from edge_node.graph.views import graphml, neighbourhood
+from edge_node.knowledge.keeper import Keeper
 from edge_node.knowledge.knowledge import Knowledge
 from edge_node.knowledge.shown import Shown
 from edge_node.store.passages import Passages
 from edge_node.strategies.base import NOTHING_WITHHELD, Added, Cost, Progress, Retrieval, Tools
 from edge_node.strategies.method import Asked, Method
 from edge_node.strategies.mixing import fused
-from shared.errors import InputError
+from shared.errors import Conflict, InputError
 from shared.records import Chunk, ChunkId, DocumentId, Evidence, whole_of
+
+NO_GRAPH = "the edge's strategy builds no graph"
+WITH_GRAPH = "start the edge with the strategy dgrag, ketrag or erarag"
 
 
 class Indexed:
@@ -122,10 +127,23 @@ class Indexed:
         view = self.knowledge.view
         return neighbourhood(view.graph, view.adjacency, entity, hops=hops, limit=limit)
 
+    async def communities(self, level: int, *, limit: int, after: str = "") -> list[Headline]:
+        """The first communities of a level, 0 to 3, by id, behind the id ``after``. Raises Conflict where the strategy builds no graph."""
+        return await self._keeper().communities(level, limit=limit, after=after)
+
+    async def report(self, community_id: str) -> Report:
+        """What a community is about. Raises NotFound, and Conflict where the strategy builds no graph."""
+        return await self._keeper().report(community_id)
+
+    def _keeper(self) -> Keeper:
+        if not self.knowledge.needs.graph:
+            raise Conflict(NO_GRAPH, next_step=WITH_GRAPH)
+        return self.knowledge.keeper
+
     def graphml(self) -> str:
         """The graph for other programs. Raises InputError where the strategy has none."""
         if not self.knowledge.needs.graph:
-            raise InputError("the edge's strategy builds no graph", next_step="start the edge with the strategy dgrag, ketrag or erarag")
+            raise InputError(NO_GRAPH, next_step=WITH_GRAPH)
         return graphml(self.knowledge.view.graph)
 
 

@@ -48,9 +48,9 @@ class NotFound(InputError):
 
     code = "not_found"
 
-    def __init__(self, kind: str, identity: str) -> None:
+    def __init__(self, kind: str, identity: str, *, next_step: str = "") -> None:
         step = f"list the {kind}s to see which exist" if kind in LISTED else "check what you have given"
-        super().__init__(f"there is no {kind} {identity!r} here", next_step=step)
+        super().__init__(f"there is no {kind} {identity!r} here", next_step=next_step or step)
 
 
 class Unauthenticated(InputError):

@@ -1,4 +1,5 @@
 import ast
+import subprocess
 
 import pytest
 
@@ -10,6 +11,7 @@ from benchmarks.machine import (
     PRODUCT,
     READ_PATH,
     READERS,
+    RESULTS,
     SINGLE,
     WRITERS,
     answering_code,
@@ -178,3 +180,13 @@ def test_nothing_that_makes_a_row_is_left_out_of_its_hash(root):
     assert {place for place in reach_peers if not any((root / place).is_relative_to(one) for one in of_peers)} == {"benchmarks/config.py"}
     assert "benchmarks/metrics/text.py" in seen  # of a retrieval's row
     assert [place for place in seen if any((root / place).is_relative_to(folder) for folder in left_out)] == []
+
+
+def test_results_that_a_run_wrote_do_not_make_the_code_another(tmp_path):
+    for words in (["init", "-q"], ["add", "."], ["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "first", "--allow-empty"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    (tmp_path / RESULTS).mkdir(parents=True)
+    (tmp_path / RESULTS / "tiny.json").write_text("{}")
+    assert code(tmp_path)["dirty"] is False
+    (tmp_path / "benchmarks" / "new.py").write_text("")
+    assert code(tmp_path)["dirty"] is True

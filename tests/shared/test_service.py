@@ -9,7 +9,7 @@ from cloud_server.settings import CloudSettings
 from edge_node.settings import EdgeSettings
 from shared.errors import SettingsError
 from shared.keyring import KeyRing
-from shared.service import Server, doorkeeper, run, server_config
+from shared.service import Server, doorkeeper, run, server_config, warn_of_strangers
 
 
 def front(**changes):
@@ -33,9 +33,9 @@ def test_settings_that_cannot_work_end_with_one_line_and_status_1(caplog):
 
 def test_a_wrong_setting_ends_with_one_line_and_status_1(monkeypatch, caplog):
     monkeypatch.setenv("DGRAG_CLOUD_PORT", "lots")
-    assert run(CloudSettings) == 1
+    assert run(CloudSettings, prefix="DGRAG_CLOUD_") == 1
     assert len(caplog.messages) == 1
-    assert "port" in caplog.messages[0]
+    assert "cannot be used: DGRAG_CLOUD_PORT: " in caplog.messages[0]
 
 
 def test_settings_that_do_not_belong_together_end_with_one_line_and_status_1(monkeypatch, caplog):
@@ -43,6 +43,18 @@ def test_settings_that_do_not_belong_together_end_with_one_line_and_status_1(mon
     assert run(EdgeSettings) == 1
     assert len(caplog.messages) == 1
     assert "needs the setting mix" in caplog.messages[0]
+
+
+def test_a_mix_without_the_strategy_that_reads_it_is_refused(monkeypatch, caplog):
+    monkeypatch.setenv("DGRAG_EDGE_MIX", "ketrag=0.5,erarag=0.5")
+    assert run(EdgeSettings) == 1
+    assert caplog.messages[0].startswith("the settings cannot be used: the setting mix changes nothing while the strategy is dgrag")
+
+
+def test_a_misspelt_variable_is_named_with_what_may_be_meant(monkeypatch, caplog):
+    monkeypatch.setenv("DGRAG_EDGE_STRATEGI", "erarag")
+    warn_of_strangers(EdgeSettings())
+    assert caplog.messages == ["DGRAG_EDGE_STRATEGI is no setting of this service and changes nothing; is DGRAG_EDGE_STRATEGY meant?"]
 
 
 def test_ctrl_c_ends_a_service_with_its_status_and_no_traceback():

@@ -125,6 +125,27 @@ async def test_adding_twice_equals_adding_once(tmp_path, name):
         assert once.strategy.counts() == twice.strategy.counts()
 
 
+async def reports(bench):
+    """Every report of every level."""
+    found = {one.community.community_id for level in range(4) for one in await bench.strategy.communities(level, limit=1000)}
+    return [await bench.strategy.report(community_id) for community_id in sorted(found)]
+
+
+async def test_reports_tell_of_the_documents_that_are_there_and_of_no_other(tmp_path, name):
+    if name in WITHOUT_SUMMARIES:
+        pytest.skip("builds no graph")
+    async with bench(tmp_path, name) as filled:
+        await filled.add("pump.md")
+        gone = await filled.add("gate.md")
+        await filled.settle()
+        assert "Heron Gate Barrier" in str(await reports(filled))
+        await filled.remove(gone)
+        for _ in range(2):  # before the settle, and behind it
+            assert "Maristow Pump" in str(await reports(filled))
+            assert "Heron" not in str(await reports(filled))
+            await filled.settle()
+
+
 async def test_adding_and_removing_equals_never_having_added(tmp_path, name):
     async with bench(tmp_path / "never", name) as never, bench(tmp_path / "removed", name) as removed:
         await never.add("pump.md")

@@ -55,7 +55,14 @@ CLOUD_BODIES = {
     ("POST", "/v1/match"): {"question": "Which ward?", "m": 3, "min_score": 0.3},
     ("POST", "/v1/invites"): {"edge": "plant", "ttl_s": 60.0, "replace": False},
 }
-VALUES = {"edge": "ward", "request_id": "r1", "document_id": "d1", "job_id": "j1", "receipt_id": "x1"}  # of path parameters
+VALUES = {  # of path parameters
+    "edge": "ward",
+    "request_id": "r1",
+    "document_id": "d1",
+    "job_id": "j1",
+    "receipt_id": "x1",
+    "community_id": "c1",
+}
 QUERIES = {"/v1/edges/{edge}/poll": "wait_s=0"}
 
 

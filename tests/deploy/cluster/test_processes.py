@@ -68,6 +68,7 @@ def test_the_tail_is_the_last_lines_of_the_log(tmp_path: Path):
     assert tail(log) == ""
     log.write_text("".join(f"{number}\n" for number in range(100)))
     assert tail(log, lines=2) == "98\n99"
+    assert tail(log, since=log.stat().st_size - 3) == "99"
 
 
 def test_a_child_whose_parent_is_gone_does_not_start():

@@ -100,3 +100,8 @@ def test_each_element_has_one_line_and_each_sentence_is_told_once_whatever_the_o
     random.shuffle(entities)
     random.shuffle(edges)
     assert elements_of(graph(entities, edges), of) == lines
+
+
+def test_a_heading_is_no_sentence():
+    part = graph([entity("ann", "## Ann of the mill\nAnn built it. Lot #7 is hers.")])
+    assert [line.text for line in elements_of(part, {"ann": 0})] == ["Ann: Ann built it. Lot #7 is hers."]

@@ -10,7 +10,7 @@ from edge_node.graph.contexts import leaf_context
 from edge_node.graph.elements import Finding, Line, elements_of
 from edge_node.graph.hierarchy import Community
 from edge_node.graph.knowledge_graph import TITLE, Graph
-from edge_node.graph.reports import content_of, lines_of, plain_report
+from edge_node.graph.reports import content_of, headline, lines_of, plain_report
 from shared.records import ChunkId, Entity, Relation
 
 
@@ -156,3 +156,10 @@ def test_a_report_fits_and_each_finding_is_a_sentence_of_its_context(texts, limi
     )
     assert bool(made.findings) == bool(told)
     assert plain_report(COMMUNITY, backwards, lines, report_tokens=report_tokens, most=most, count=words) == made
+
+
+def test_a_headline_is_title_and_rating_of_the_report_with_its_passages_counted():
+    """Of d:0, d:1 and e:3: the floor of log2(4) is 2."""
+    told, found = report(MILLS), headline(COMMUNITY, MILLS)
+    assert (found.community, found.title, found.rating, found.chunks) == (COMMUNITY, told.title, told.rating, 3)
+    assert (found.title, found.rating) == ("Ann and Mill", 2)

@@ -1,0 +1,117 @@
+"""Communities of the graph, and the reports about them (GraphRAG §2.4, §2.5)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from edge_node.api.access import GuardedRoute
+from edge_node.api.deps import Node
+from edge_node.graph.elements import Finding
+from edge_node.graph.hierarchy import LEVELS
+from edge_node.graph.reports import Headline
+from edge_node.store.documents import DocumentStore
+from shared.records import ChunkId, DocumentId
+
+router = APIRouter(prefix="/v1", route_class=GuardedRoute)
+
+
+@dataclass(frozen=True, slots=True)
+class CommunityView:
+    """Entities that belong together, and how much is told of them."""
+
+    community_id: str
+    level: int  # the coarsest that it stands on
+    parent: str  # id; empty for one of level 0
+    children: tuple[str, ...]
+    title: str
+    rating: int  # 0 to 10: how much there is about it
+    entities: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class CommunitiesReply:
+    """A page of a level; ``next`` goes into ``after`` for the page that follows."""
+
+    communities: tuple[CommunityView, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView:
+    """A passage that a finding rests on."""
+
+    chunk_id: ChunkId
+    document_id: DocumentId
+    document: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindingView:
+    """One sentence of a report, and the passages that it rests on."""
+
+    text: str
+    sources: tuple[SourceView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportView:
+    """What a community is about, and how much that matters; the most telling findings first."""
+
+    community_id: str
+    level: int
+    title: str
+    summary: str
+    rating: int
+    reason: str  # of the rating
+    findings: tuple[FindingView, ...]
+    by_model: bool  # False: all its words are the documents' own
+
+
+@router.get("/communities")
+async def communities(
+    node: Node,
+    level: Annotated[int, Query(ge=0, lt=LEVELS)] = 0,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[str, Query(max_length=64)] = "",
+) -> CommunitiesReply:
+    """A page of a level's communities, by id: level 0 has the largest ones, 3 the smallest; each level holds every entity once.
+
+    One that is not divided stands on the next level too. 409 where the edge's strategy builds no graph.
+    """
+    page = await node.strategy.communities(level, limit=limit, after=after)
+    return CommunitiesReply(tuple(map(_community, page)), page[-1].community.community_id if len(page) >= limit else None)
+
+
+@router.get("/reports/{community_id}")
+async def report(community_id: str, node: Node) -> ReportView:
+    """The report about a community, with the passages that each finding rests on.
+
+    404 where the community has changed: its id follows from its members. 409 where the edge's strategy builds no graph.
+    """
+    found = await node.strategy.report(community_id)
+    findings = await asyncio.to_thread(_findings, node.documents, found.findings)
+    return ReportView(found.community_id, found.level, found.title, found.summary, found.rating, found.reason, findings, found.by_model)
+
+
+def _community(headline: Headline) -> CommunityView:
+    one = headline.community
+    counts = len(one.entities), headline.chunks
+    return CommunityView(one.community_id, one.level, one.parent, one.children, headline.title, headline.rating, *counts)
+
+
+def _findings(documents: DocumentStore, findings: tuple[Finding, ...]) -> tuple[FindingView, ...]:
+    """With their passages; without those whose passages were deleted since the report was made."""
+    chunks = documents.chunks(sorted({chunk_id for finding in findings for chunk_id in finding.chunk_ids}))
+
+    def source(chunk_id: ChunkId) -> SourceView:
+        chunk, document, _ = chunks[chunk_id]
+        return SourceView(chunk_id, chunk.document_id, document, chunk.text)
+
+    kept = [finding for finding in findings if all(chunk_id in chunks for chunk_id in finding.chunk_ids)]
+    return tuple(FindingView(finding.text, tuple(map(source, finding.chunk_ids))) for finding in kept)

@@ -1,0 +1,226 @@
+import asyncio
+import threading
+
+import pytest
+
+from edge_node.knowledge import keeper as keeper_module
+from shared.errors import Conflict, NotFound
+from tests.support.settling import Bench
+from tests.support.waiting import until
+
+LEVELS = range(4)
+
+
+@pytest.fixture
+async def bench(tmp_path):
+    """Parts of four entities at most, and of two on the finest level."""
+    async with Bench.opened(tmp_path, subgraph_entities=4, community_entities=2) as opened:
+        yield opened
+
+
+def spied(monkeypatch, name):
+    """The arguments of every call that the keeper makes of a function."""
+    calls, original = [], getattr(keeper_module, name)
+
+    def spy(*arguments, **named):
+        calls.append(arguments)
+        return original(*arguments, **named)
+
+    monkeypatch.setattr(keeper_module, name, spy)
+    return calls
+
+
+async def at(bench, level):
+    return await bench.strategy.communities(level, limit=1000)
+
+
+async def ids(bench, level):
+    return [one.community.community_id for one in await at(bench, level)]
+
+
+async def everything_told(bench):
+    """All titles, summaries, reasons and findings of all levels."""
+    found = {key for level in LEVELS for key in await ids(bench, level)}
+    return [str(await bench.strategy.report(key)) for key in sorted(found)]
+
+
+async def towns(bench):
+    """Two places of four things each, and one of two."""
+    for place, things in {"Ward": ("Pump", "Alarm", "Bed"), "Gate": ("River", "Wall", "Lock"), "Bank": ("Loan",)}.items():
+        await bench.add(f"{place}.md", (place, *things), related=[(place, thing) for thing in things])
+    await bench.settle()
+
+
+async def test_where_nothing_is_indexed_there_are_no_communities(bench):
+    assert [await at(bench, level) for level in LEVELS] == [[], [], [], []]
+
+
+async def test_each_level_holds_every_entity_once_and_level_2_are_the_parts(bench):
+    await towns(bench)
+    for level in LEVELS:
+        held = [key for one in await at(bench, level) for key in one.community.entities]
+        assert sorted(held) == sorted(bench.graph_now().entities)
+    assert sorted(one.community.entities for one in await at(bench, 2)) == sorted(
+        map(tuple, map(sorted, bench.parts_now().members.values()))
+    )
+    assert max(len(one.community.entities) for one in await at(bench, 3)) == 2
+
+
+async def test_a_page_begins_behind_the_id_that_it_is_given(bench):
+    await towns(bench)
+    everyone = await ids(bench, 3)
+    assert len(everyone) > 2
+    page = await bench.strategy.communities(3, limit=2, after=everyone[0])
+    assert [one.community.community_id for one in page] == everyone[1:3]
+
+
+async def test_a_report_says_what_the_documents_say_and_where(bench):
+    await bench.add("Bank.md", ("Bank", "Loan"), related=[("Bank", "Loan")])
+    await bench.settle()
+    (only,) = await at(bench, 0)
+    report = await bench.strategy.report(only.community.community_id)
+    assert (only.title, only.rating, only.chunks) == ("Bank and Loan", 1, 1)
+    assert (report.title, report.rating, report.reason) == ("Bank and Loan", 1, "told of in 1 passage of 1 document")
+    assert "Bank has Loan." in [finding.text for finding in report.findings]
+    assert {finding.chunk_ids for finding in report.findings} == {(f"{bench.ids['Bank.md']}:0",)}
+
+
+async def test_an_unknown_community_has_no_report_and_the_error_says_where_the_known_ones_are(bench):
+    await towns(bench)
+    with pytest.raises(NotFound, match="no report 'c0ffee'") as caught:
+        await bench.strategy.report("c0ffee")
+    assert "/v1/communities" in caught.value.next_step
+
+
+async def test_a_community_whose_members_change_has_another_id(bench):
+    await bench.add("Bank.md", ("Bank", "Loan"), related=[("Bank", "Loan")])
+    await bench.settle()
+    (before,) = await ids(bench, 0)
+    await bench.add("Debt.md", ("Bank", "Debt"), related=[("Bank", "Debt")])
+    await bench.settle()
+    with pytest.raises(NotFound):
+        await bench.strategy.report(before)
+    assert "Debt" in " ".join(await everything_told(bench))
+
+
+@pytest.mark.parametrize("settled", [False, True])
+async def test_a_removed_documents_words_are_in_no_report_and_the_others_stay(bench, settled):
+    await towns(bench)
+    await bench.add("secret.md", ("Ward", "Quillmere"), related=[("Ward", "Quillmere")])
+    await bench.settle()
+    assert "Quillmere" in " ".join(await everything_told(bench))
+    await bench.remove("secret.md")
+    if settled:
+        await bench.settle()
+    told = " ".join(await everything_told(bench))
+    assert "quillmere" not in told.casefold()
+    assert "Gate and" in told
+    shown = {key for one in await at(bench, 0) for key in one.community.entities}
+    assert ("ward" in shown) is settled  # a name that the removed document may have spelled is merged again by the settle
+
+
+async def test_what_a_removed_document_told_of_counts_for_nothing(bench):
+    await towns(bench)
+    before = await ids(bench, 0)
+    await bench.add("secret.md", ("Gate", "River"))
+    await bench.settle()
+    await bench.remove("secret.md")
+    hidden = {key for one in await at(bench, 0) for key in one.community.entities}
+    assert hidden == set(bench.graph_now().entities) - {"gate", "river"}
+    await bench.settle()
+    assert await ids(bench, 0) == before
+
+
+async def test_a_settle_makes_no_community_and_what_was_made_is_kept_until_the_graph_changes(bench, monkeypatch):
+    made = spied(monkeypatch, "hierarchy_of")
+    await towns(bench)
+    assert made == []
+    for _ in range(2):
+        await everything_told(bench)
+        assert len(made) == 1
+    await bench.add("Mill.md", ("Mill", "Wheel"), related=[("Mill", "Wheel")])
+    await bench.settle()
+    assert len(made) == 1
+    await ids(bench, 0)
+    assert len(made) == 2
+
+
+async def test_reports_are_written_again_only_where_something_changed(bench, monkeypatch):
+    await towns(bench)
+    written = spied(monkeypatch, "plain_report")
+    await everything_told(bench)
+    assert written
+    written.clear()
+    await everything_told(bench)
+    assert written == []
+    await bench.add("Debt.md", ("Bank", "Debt"), related=[("Bank", "Debt")])
+    await bench.settle()
+    await everything_told(bench)
+    assert written
+    assert all({"bank", "debt", "loan"} & set(community.entities) for community, *_ in written)
+
+
+async def test_reports_of_former_moments_equal_those_of_a_keeper_that_has_none(bench):
+    await towns(bench)
+    await everything_told(bench)
+    for number in range(3):
+        await bench.add(f"{number}.md", ("Ward", f"Thing {number}"), related=[("Ward", f"Thing {number}")])
+        await bench.settle()
+        told = await everything_told(bench)
+        bench.strategy.knowledge.keeper._reports, bench.strategy.knowledge.keeper._written = {}, {}
+        assert await everything_told(bench) == told
+
+
+async def test_upper_communities_of_former_moments_are_built_upon(bench, monkeypatch):
+    kept = spied(monkeypatch, "kept_uppers")
+    await towns(bench)
+    await ids(bench, 0)
+    assert kept == []
+    before = bench.strategy.knowledge.keeper._uppers
+    await bench.add("Mill.md", ("Mill", "Wheel"), related=[("Mill", "Wheel")])
+    await bench.settle()
+    await ids(bench, 0)
+    assert [arguments[0] for arguments in kept] == [before]
+
+
+async def test_a_community_that_is_too_long_is_told_from_the_reports_within_it(tmp_path, monkeypatch):
+    async with Bench.opened(tmp_path, subgraph_entities=40, report_context_tokens=200, report_tokens=64) as bench:
+        names = [f"Ward {number}" for number in range(30)]
+        await bench.add("wards.md", names, related=[("Ward 0", name) for name in names[1:]])
+        await bench.settle()
+        (root,) = await at(bench, 0)
+        assert root.community.children
+        written = spied(monkeypatch, "plain_report")
+        await bench.strategy.report(root.community.community_id)
+        assert [community.community_id for community, *_ in written] == [*root.community.children, root.community.community_id]
+
+
+async def test_a_strategy_without_a_graph_says_so(tmp_path):
+    async with Bench.opened(tmp_path, strategy="naive") as bench:
+        for asked in (bench.strategy.communities(0, limit=1), bench.strategy.report("c0ffee")):
+            with pytest.raises(Conflict, match="builds no graph"):
+                await asked
+
+
+async def test_who_asks_next_waits_for_the_work_of_one_that_went_away(bench, monkeypatch):
+    await towns(bench)
+    (first, *_) = await ids(bench, 0)
+    go, inside, most = threading.Event(), [], []
+    original = keeper_module.plain_report
+
+    def slow(*arguments, **named):
+        inside.append(1)
+        most.append(len(inside))
+        go.wait(10)
+        inside.pop()
+        return original(*arguments, **named)
+
+    monkeypatch.setattr(keeper_module, "plain_report", slow)
+    gone = asyncio.create_task(bench.strategy.report(first))
+    await until(lambda: most)
+    gone.cancel()
+    waiting = asyncio.create_task(bench.strategy.report(first))
+    go.set()
+    assert (await waiting).community_id == first
+    assert gone.cancelled()
+    assert most == [1]
