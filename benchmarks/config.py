@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -19,7 +20,9 @@ from benchmarks.peers.run import PeersConfig
 from benchmarks.systems import SAME_FOR_ALL, SIGNALS, parsed_retrieval, system_named
 from shared.models.settings import ModelSettings
 
-JUDGED = "dgrag"  # whose answers are one of each pair
+JUDGED = "dgrag"  # whose answers are one of each pair, where no others are named
+Criterion = Literal["comprehensiveness", "diversity", "empowerment", "directness", "overall"]
+DGRAGS: tuple[Criterion, ...] = ("comprehensiveness", "diversity", "empowerment", "overall")
 KEY_CHARS = 12  # of a hash in a folder's name
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")]
 Amount = Annotated[int, Field(ge=-1)]  # -1: all
@@ -39,6 +42,10 @@ class Measured(Part):
     """What is measured on a split, whatever its kind."""
 
     name: Name
+    documents: Amount = -1  # of the set, evenly over all of them
+    questions: str = (
+        ""  # JSON lines that stand in the place of the set's own, as `benchmarks.questions` writes them; from the current folder
+    )
     within: Amount = 0  # questions of each domain that are asked at home with model answers
     out: Amount = 0  # the same questions, asked at another edge
     systems: Names = ()
@@ -99,7 +106,8 @@ class FederatedSplit(Measured):
 
     kind: Literal["federated"]
     set: str  # folder below the data's root with corpus.jsonl and questions.jsonl
-    client: str = "client_iid"  # the corpus's field that says which client has a document
+    client: str = "client_iid"  # the corpus's field that says which client has a document; empty: one has them all
+    clients: Annotated[int, Field(ge=0)] = 0  # at most so many: those with fewest documents are joined; 0: as they are
 
 
 SplitConfig = Annotated[DomainSplit | MixedSplit | FederatedSplit, Field(discriminator="kind")]
@@ -112,9 +120,21 @@ class DataConfig(Part):
 
 
 class JudgeConfig(Part):
-    """Pairs judged by the model (DGRAG Tables I–III)."""
+    """Pairs judged by the model (DGRAG Tables I–III, GraphRAG §3.4)."""
 
-    pairs: Annotated[int, Field(ge=0)] = 0  # questions, for each scenario and baseline; each in both orders, on four criteria
+    pairs: Annotated[int, Field(ge=0)] = 0  # questions, for each scenario and pair of systems; each in both orders, on all criteria
+    criteria: Annotated[tuple[Criterion, ...], Field(min_length=1), AfterValidator(distinct)] = DGRAGS
+    between: Names = ()  # systems, each with each; empty: dgrag with each other one
+
+    def couples(self, systems: Sequence[str]) -> list[tuple[str, str]]:
+        """The pairs of these systems whose answers are judged.
+
+        >>> JudgeConfig(between=("a", "b", "c")).couples(["c", "a"]), JudgeConfig().couples(["local", "dgrag"])
+        ([('a', 'c')], [('dgrag', 'local')])
+        """
+        if self.between:
+            return list(combinations([name for name in self.between if name in systems], 2))
+        return [(JUDGED, name) for name in systems if name != JUDGED] if JUDGED in systems else []
 
 
 class ModelsConfig(Part):
@@ -154,8 +174,8 @@ class RunConfig(Part):
             raise ValueError('systems and judge need a language model: name one in [models], generator = "none" starts none')
         if not self.peers.enabled and all(split.is_empty for split in self.split):
             raise ValueError("nothing is measured: a [[split]] needs systems, routing, storage or retrieval, or [peers] enabled = true")
-        if self.judge.pairs and not any(JUDGED in split.systems and len(split.systems) > 1 for split in self.split):
-            raise ValueError(f"[judge] has no pairs: a split needs {JUDGED} and another system")
+        if self.judge.pairs and not any(self.judge.couples(split.systems) for split in self.split):
+            raise ValueError(f"[judge] has no pairs: a split needs {JUDGED} and another system, or two that `between` names")
         for split in self.split:
             for what, own in split.starts:
                 try:

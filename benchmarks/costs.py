@@ -16,6 +16,9 @@ COMPONENTS: dict[str, tuple[str, ...]] = {
     "summary matching": ("cloud: match",),
     "global retrieval": ("cloud: fan_out", "cloud: rescore"),
     "cloud generation": ("cloud: verify", "cloud: generate"),
+    "choice of reports": ("choose",),  # this and what follows: of a global answer (GraphRAG §2.6)
+    "map": ("map",),
+    "reduce": ("reduce", "cloud: reduce"),
 }
 # The paper's four transfers: which step moved the bytes, and in which direction.
 TRANSFERS: dict[str, tuple[str, str]] = {

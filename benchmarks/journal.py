@@ -83,6 +83,10 @@ class Journal:
         """How often a unit was tried."""
         return self._tries[stage, key]
 
+    def row(self, stage: str, key: str) -> dict[str, Any]:
+        """The row of a unit that was tried. Raises KeyError for another one."""
+        return self._rows[stage][key]
+
     def add(self, stage: str, key: str, row: Mapping[str, Any]) -> None:
         """Note a finished unit, at once on its way to the disk. Raises ValueError for one that is finished already."""
         if self.done(stage, key):

@@ -1,4 +1,4 @@
-"""Which of two answers is better, by a language model: four criteria, each in both orders (GraphRAG §3.4, LightRAG §4.1, DGRAG §IV-B).
+"""Which of two answers is better, by a language model: by criteria, each in both orders (GraphRAG §3.4, LightRAG §4.1, DGRAG §IV-B).
 
 The verdict is the probability of the letters A and B as the first token of the reply: a small model judges so what its words get wrong,
 and the mean over both orders is free of its liking for one place.
@@ -19,6 +19,7 @@ CRITERIA = {
     "diversity": "how varied and rich the answer is in perspectives and insights on the question.",
     "empowerment": "how well the answer helps the reader to understand the topic and to make informed judgements about it.",
     "overall": "all in all, from comprehensiveness, diversity and how well it helps the reader to understand and judge.",
+    "directness": "how specifically and clearly the answer addresses the question.",  # against the others: a control
 }
 TOP_LOGPROBS = 20
 MAX_TOKENS = 4  # a server that lists no probabilities may write "Answer A"

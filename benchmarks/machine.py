@@ -28,8 +28,11 @@ AFTERWARDS = (
     *(f"benchmarks/metrics/{name}.py" for name in ("bertscore", "bootstrap", "retrieval", "routing", "wins")),
 )
 SINGLE = (
-    *(f"benchmarks/{name}.py" for name in ("growth", "growth_models", "hijack", "life", "membership", "method_pieces", "pieces")),
-    *(f"benchmarks/{name}.py" for name in ("start_up", "support_price", "synthetic", "ten_edges", "under_load")),
+    *(
+        f"benchmarks/{name}.py"
+        for name in ("full_size", "growth", "growth_models", "hijack", "levels", "life", "membership", "method_pieces")
+    ),
+    *(f"benchmarks/{name}.py" for name in ("pieces", "questions", "start_up", "support_price", "synthetic", "ten_edges", "under_load")),
 )
 # What only the comparison with other systems asks with.
 PEERS = ("benchmarks/peers", *(f"benchmarks/{name}.py" for name in ("instant_edge", "meters", "stand_ins")))

@@ -20,13 +20,13 @@ import typer
 
 from benchmarks.machine import code, machine
 from benchmarks.stand_ins import DIMENSIONS
+from edge_node.graph.context import Context
 from edge_node.strategies.erarag.layer import EMPTY, Item, changed
 from edge_node.strategies.erarag.planes import draw_hyperplanes, hash_codes, positions_of
 from edge_node.strategies.erarag.segments import Bounds
 from edge_node.strategies.ketrag.bipartite import Bipartite, ChunkTerms, Piece
 from edge_node.strategies.ketrag.centrality import core, pagerank
 from edge_node.strategies.ketrag.channels import by_score, extended, neighbourhood
-from edge_node.strategies.ketrag.context import Context
 from edge_node.strategies.ketrag.knn import Neighbours, Node
 from edge_node.strategies.ketrag.quantised import to_ints
 from shared.ports import FloatArray

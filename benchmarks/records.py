@@ -72,6 +72,43 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class EdgeShare:
+    """One edge's part in a global answer, as ``shared.records.EdgeReport`` has it."""
+
+    edge: str
+    status: str
+    ms: float
+    bytes: int
+    reports: int  # that were read …
+    reports_there: int  # … of so many
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A reference of a global answer, without what it quotes. ``fault``: why it does not open at its edge; empty: it does."""
+
+    n: int
+    edge: str
+    document_id: str
+    document: str
+    report: str  # id; empty where a passage was read, and no report
+    chunks: tuple[str, ...]  # ids of the passages that it rests on, the quoted one first
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What a global answer rests on (GraphRAG §2.6)."""
+
+    coverage: str
+    edges: tuple[EdgeShare, ...]
+    sentences: int
+    referenced: int  # of the sentences, those with a reference
+    cited: tuple[Cited, ...]
+    corpus_chars: int = 0  # of all documents of the split
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerRow:
     """What a system said to one asking. ``error`` is empty when it answered with status 200, and with all that it needed at hand."""
 
@@ -94,6 +131,7 @@ class AnswerRow:
     tries: int = 1  # this one included; the ones before failed
     bertscore_recall: float | None = None  # when the run has ended, where the model can be had
     code: str = ""  # that asked and answered: machine.answering_code
+    overview: Overview | None = None  # of a global answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +181,7 @@ class Judgement:
     edge: str
     system: str
     against: str
-    criterion: str  # comprehensiveness, diversity, empowerment, overall
+    criterion: str  # one of judge.CRITERIA
     first: str  # the system whose answer was shown first
     p_first: float  # probability that the judge prefers the first one shown, [0, 1]
     tied: bool = False  # the answers are equal, so nobody was asked

@@ -66,7 +66,9 @@ class Runner:
         with locked(self._work), self._journal() as journal:
             began = str(time.time())
             journal.add(START, began, code())
-            corpora = {split.name: open_corpus(split, config.data.root) for split in config.split}  # what is missing is said first
+            corpora = {
+                split.name: open_corpus(split, config.data.root, seed=config.seed) for split in config.split
+            }  # what is missing is said first
             gold = {name: {one.question_id: one.gold for one in corpus.questions()} for name, corpus in corpora.items()}
             asyncio.run(self._services(corpora, journal))
             rows = {stage: journal.rows(stage) for stage in STAGES}

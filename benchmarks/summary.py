@@ -14,6 +14,7 @@ from benchmarks.calibration import Calibration, calibrate, matching, signals_of
 from benchmarks.comparing import Groups, Row, by, common, grouped_answers, pairs
 from benchmarks.costs import LINK_MBIT, by_component, costs
 from benchmarks.metrics.bootstrap import bootstrap, ratio, wilson
+from benchmarks.metrics.overviews import overview_values
 from benchmarks.metrics.retrieval import all_at, recall_at
 from benchmarks.metrics.routing import any_mismatch, hit, right_share
 from benchmarks.metrics.text import accuracy, exact_match, f1, rouge_l_recall
@@ -59,6 +60,7 @@ def summarise(
         "differences": _differences(grouped, seed),
         "tokens": _tokens(grouped, seed),
         "components": _components(answers, seed, link_mbit=(provenance.get("link") or {}).get("mbit", LINK_MBIT)),
+        "coverage": [_covered(row) for row in answers if row.get("overview")],
         "wins": wins([Judgement(**row) for row in rows.get("judging", ())], seed=seed),
         "retrieval": [_retrieval(split, system, group, seed) for (split, system), group in by(found, "split", "system").items()],
         "retrieval_ratios": _ratios(found, seed),
@@ -101,7 +103,7 @@ def measured(answer: Row) -> dict[str, float]:
         quality["bertscore_recall"] = recall
     if answer["error"]:  # a gate has decided before a call to the cloud fails
         return quality | ({"escalated": float(answer["escalated"])} if answer["gate"] else {})
-    return quality | costs(answer, cloud_pays=answer["system"] in CLOUD_PAYS)
+    return quality | costs(answer, cloud_pays=answer["system"] in CLOUD_PAYS) | overview_values(answer)
 
 
 def _system(place: tuple[Any, ...], asked: Sequence[Row], compared: Sequence[Row], seed: int) -> dict[str, Any]:
@@ -123,6 +125,13 @@ def _system(place: tuple[Any, ...], asked: Sequence[Row], compared: Sequence[Row
         "asked_again": sum(1 for row in asked if row.get("tries", 1) > 1),
         "metrics": metrics,
     }
+
+
+def _covered(row: Row) -> dict[str, Any]:
+    """Which sites a global answer tells of, and each fault of its references once."""
+    faults = sorted({one["fault"] for one in row["overview"]["cited"] if one["fault"]})
+    named = {name: row[name] for name in ("split", "system", "edge", "question_id")}
+    return {**named, "coverage": row["overview"]["coverage"], "faults": faults}
 
 
 def _differences(grouped: Groups, seed: int) -> list[dict[str, Any]]:

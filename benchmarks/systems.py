@@ -9,15 +9,19 @@ from typing import Any, Literal
 
 import httpx
 
+from benchmarks.metrics.overviews import overview_of
 from benchmarks.records import AnswerRow, Asking, Step
+from shared.records import Level
 from shared.wire import EVIDENCE_BUDGET_TOKENS
 
 Layout = Literal["edges", "central"]  # each domain at its edge, or all documents at one
-Mode = Literal["auto", "local", "cloud"]
+Mode = Literal["auto", "local", "cloud", "global"]
 CENTRAL = "central"  # the edge of the layout that has one
-ANSWER_TIMEOUT_S = 400.0  # an edge gives up before
+ANSWER_TIMEOUT_S = 1800.0  # an edge gives up before, and a question about everything may take long
 OK = 200
 SIGNALS = "gate-signals"  # dgrag with all scores of its gate taken
+LEVELS: tuple[Literal[0, 1, 2, 3], ...] = (0, 1, 2, 3)
+GLOBAL_CONTEXT_TOKENS = 1500  # of one call of the map step, by an edge's default
 
 # DGRAG's gate without each of its parts; what a threshold cannot reach costs no call.
 NO_CONFIDENCE = {
@@ -43,6 +47,13 @@ LIKE_THE_CLOUD = {
 }
 # Summary matching as the paper's: no edge leads, and one may have all of the m matches.
 PLAIN_MATCHING = {"DGRAG_CLOUD_MATCH_LEAD": "0", "DGRAG_CLOUD_SLOTS_PER_EDGE": "1000"}
+# GraphRAG's conditions (§3.3) read all reports of their level, or all passages; SS has one context window for the passages that it finds.
+WHOLE_LEVEL = {"DGRAG_EDGE_GLOBAL_READ_TOKENS": "0"}
+ONE_WINDOW = {
+    "DGRAG_EDGE_STRATEGY": "naive",
+    "DGRAG_EDGE_CONTEXT_TOKENS": str(GLOBAL_CONTEXT_TOKENS),
+    "DGRAG_EDGE_CANDIDATE_TOKENS": str(GLOBAL_CONTEXT_TOKENS),
+}
 # Of every system: answers may be equally long, whoever writes them. And one machine stands for all sites: a cloud that computes leaves
 # an edge without a sign of life for seconds, which on machines of their own would mean that it is away.
 SAME_FOR_ALL = {
@@ -74,6 +85,18 @@ class System:
     start: Start = field(default_factory=Start)
     mode: Mode = "auto"
     gated: bool = False  # its gate's decision counts
+    level: Level | None = None  # of mode global; None: as the edge's settings say
+    alone: bool = False  # the question stays at the site that is asked
+
+    def body(self, question: str) -> dict[str, str | int]:
+        """The question as ``POST /v1/query`` takes it."""
+        level = {} if self.level is None else {"level": self.level}
+        return {"question": question, "mode": self.mode, **level, **({"allow_escalation": "no"} if self.alone else {})}
+
+
+def _overview(name: str, level: Level) -> System:
+    start = Start.of("edges", {} if level == "dynamic" else WHOLE_LEVEL)
+    return System(name, start, mode="global", level=level, alone=True)
 
 
 _ALL = (
@@ -87,10 +110,21 @@ _ALL = (
     System("dgrag-no-batch", Start.of("edges", {"DGRAG_EDGE_SAMPLES": "1"}), gated=True),
     System("dgrag-no-graph", Start.of("edges", NO_GRAPH), gated=True),
     System(SIGNALS, Start.of("edges", ALL_SIGNALS), mode="local", gated=True),  # for `calibrate`
+    *(_overview(f"graphrag-c{level}", level) for level in LEVELS),
+    _overview("graphrag-dynamic", "dynamic"),
+    _overview("graphrag-ts", "text"),
+    System("graphrag-ss", Start.of("edges", ONE_ANSWER | ONE_WINDOW, copy="naive"), mode="local"),
+    System("graphrag-federated", mode="global"),
+    System("graphrag-central", Start.of("central"), mode="global", alone=True),
 )
 SYSTEMS: Mapping[str, System] = {system.name: system for system in _ALL}
 # What a name may change after a colon, as in "dgrag:match=0.3" (DGRAG Fig. 11).
-KNOBS = {"match": "DGRAG_CLOUD_MATCH_THRESHOLD", "evidence": "DGRAG_CLOUD_EVIDENCE_THRESHOLD", "samples": "DGRAG_EDGE_SAMPLES"}
+KNOBS = {
+    "match": "DGRAG_CLOUD_MATCH_THRESHOLD",
+    "evidence": "DGRAG_CLOUD_EVIDENCE_THRESHOLD",
+    "samples": "DGRAG_EDGE_SAMPLES",
+    "read": "DGRAG_EDGE_GLOBAL_READ_TOKENS",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +213,7 @@ class Asker:
     async def answer(self, asking: Asking) -> AnswerRow:
         """Ask one question at one edge; what goes wrong is a row with its error."""
         url = self.urls[CENTRAL if self.system.start.layout == "central" else asking.edge]
-        body = {"question": asking.question.text, "mode": self.system.mode}
+        body = self.system.body(asking.question.text)
         started = time.perf_counter()
         try:
             said, error = read(await self.http.post(f"{url}/v1/query", json=body, timeout=ANSWER_TIMEOUT_S))
@@ -207,6 +241,7 @@ class Asker:
             steps=tuple(Step(**step) for step in said.get("trace", ())),
             asked_edges=asked_edges(said),
             error=error,
+            overview=overview_of(said) if self.system.mode == "global" and not error else None,
         )
 
 

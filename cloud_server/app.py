@@ -44,6 +44,7 @@ def create_app(cloud: Cloud) -> FastAPI:
     app = FastAPI(title="DGRAG cloud", lifespan=lifespan, redoc_url=None, redirect_slashes=False, openapi_url=None)
     app.state.cloud, app.state.ready, app.state.guard = cloud, False, door
     app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
+    app.state.global_admission = Admission(at_once=settings.global_questions_at_once, waiting=settings.questions_waiting)
     app.include_router(docs_router(GuardedRoute))
     for router in (edges.router, edges.replies, operators.router, questions.router, service.router):
         app.include_router(router)

@@ -10,6 +10,7 @@ from cloud_server.crossedge.coordinator import Coordinator, Limits, Models
 from cloud_server.crossedge.fan_out import FanOut
 from cloud_server.crossedge.gathering import Gatherer, Reach
 from cloud_server.crossedge.mailbox import Mailbox
+from cloud_server.crossedge.overview import Breadth, Overviewer
 from cloud_server.crossedge.standing import Standing
 from cloud_server.database import Database
 from cloud_server.eraser import Eraser
@@ -40,6 +41,7 @@ class Cloud:
     standing: Standing
     gatherer: Gatherer
     coordinator: Coordinator
+    overviewer: Overviewer
     eraser: Eraser
     roll: Roll
 
@@ -96,8 +98,24 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     )
     gatherer = Gatherer(catalogue, fan_out, standing, models.embedder, models.tokenizer, reach_of(settings), clock)
     coordinator = Coordinator(gatherer, models, limits_of(settings), clock, new_id)
+    overviewer = Overviewer(registry, fan_out, standing, models, breadth_of(settings), clock, new_id)
     roll = open_roll(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
-    return Cloud(settings, models, database, registry, store, catalogue, mailbox, fan_out, standing, gatherer, coordinator, eraser, roll)
+    return Cloud(
+        settings=settings,
+        models=models,
+        database=database,
+        registry=registry,
+        summaries=store,
+        catalogue=catalogue,
+        mailbox=mailbox,
+        fan_out=fan_out,
+        standing=standing,
+        gatherer=gatherer,
+        coordinator=coordinator,
+        overviewer=overviewer,
+        eraser=eraser,
+        roll=roll,
+    )
 
 
 def reach_of(settings: CloudSettings) -> Reach:
@@ -121,4 +139,15 @@ def limits_of(settings: CloudSettings) -> Limits:
         max_answer_tokens=settings.max_answer_tokens,
         min_sufficiency=settings.min_sufficiency if settings.verify else None,
         min_doubt=settings.min_doubt,
+    )
+
+
+def breadth_of(settings: CloudSettings) -> Breadth:
+    """The part of the settings that bounds a question about everything."""
+    return Breadth(
+        edges=settings.global_edges,
+        fan_out_deadline_s=settings.global_deadline_s,
+        reply_bytes=settings.global_reply_bytes,
+        reduce_tokens=settings.global_reduce_tokens,
+        answer_tokens=settings.global_answer_tokens,
     )

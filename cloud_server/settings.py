@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE
+from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, POINTS_MAX_BYTES
 
 PAPER_THRESHOLD = 0.4  # DGRAG §IV-B, both thresholds; a cosine of the paper's embedding model
 MATCH_THRESHOLD = 0.25  # of MiniLM: 96 % of 241 textbook questions reach their site, at 0.35 only 91 % (ADR 11); the paper has 0.4
@@ -61,3 +61,12 @@ class CloudSettings(BaseSettings):
     verify: bool = True  # ask once more, for one token, whether the passages hold the answer, where the answer itself was near to a refusal
     min_doubt: Annotated[float, Field(ge=0, le=1)] = 0.15  # P(the answer begins as a refusal) from which `verify` asks; 0: always
     min_sufficiency: Annotated[float, Field(ge=0, le=1)] = 0.45  # P(yes) below which `verify` gives up
+
+    # questions about everything: GraphRAG §2.6 over sites
+    global_questions_at_once: Annotated[int, Field(ge=1)] = 4  # besides the others; `questions_waiting` wait here too
+    global_edges: Annotated[int, Field(ge=1, le=1000)] = 100  # that are asked
+    global_deadline_s: Seconds = 200.0  # of the fan-out
+    global_answer_deadline_s: Seconds = 280.0  # of the whole question
+    global_reply_bytes: Annotated[int, Field(ge=1000, le=250_000)] = POINTS_MAX_BYTES  # of one edge's points
+    global_reduce_tokens: Annotated[int, Field(ge=200, le=100_000)] = 4000  # of the points that the answer is made of; the paper: 8000
+    global_answer_tokens: Annotated[int, Field(ge=16, le=4000)] = 320

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 
 from edge_node.api import audit, chat, communities, documents, jobs, policy, questions, service
 from edge_node.api.access import GuardedRoute
+from edge_node.api.deps import Admissions
 from edge_node.build import Parts, build_node
 from edge_node.node import EdgeNode
 from edge_node.safe_mode import create_safe_app
@@ -59,7 +60,10 @@ def create_app(node: EdgeNode) -> FastAPI:
     title, version = f"DGRAG edge {settings.id}", metadata.version("dgrag")
     app = FastAPI(title=title, lifespan=lifespan, version=version, redirect_slashes=False, openapi_url=None)
     app.state.node, app.state.guard = node, door
-    app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
+    app.state.admissions = Admissions(
+        Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting),
+        Admission(at_once=settings.global_questions_at_once, waiting=settings.questions_waiting),
+    )
     install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD)
     app.include_router(docs_router(GuardedRoute))
     for routes in (service, communities, policy, audit, documents, jobs, questions, chat):

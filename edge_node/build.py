@@ -9,6 +9,8 @@ import httpx
 from edge_node.answer.answerer import Answerer, ReadLimits
 from edge_node.answer.focus import Focus
 from edge_node.answer.gate import Gate, GateLimits
+from edge_node.answer.mapping import Mapper
+from edge_node.answer.overview import Overview, OverviewLimits
 from edge_node.answer.samples import Sampling
 from edge_node.background import Background
 from edge_node.ingest.cutting import Cutter
@@ -31,13 +33,14 @@ from edge_node.store.mend import open_store
 from edge_node.store.receipts import ReceiptStore
 from edge_node.store.reembed import check_fingerprint
 from edge_node.store.replies import RememberingGenerator
-from edge_node.strategies.base import Tools
+from edge_node.strategies.base import IndexStrategy, Tools
 from edge_node.strategies.opening import open_strategy
 from shared.breaker import Breaker
 from shared.clock import SystemClock
 from shared.models.checked_embedder import CheckedEmbedder
 from shared.ports import Clock, Embedder, Generator, Tokenizer
 from shared.records import EdgeId
+from shared.reducer import Reducer
 from shared.retry_budget import RetryBudget
 
 
@@ -81,13 +84,10 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
         membership.identity()  # a key that others can read is found now
         parts.cloud.auth = membership
         client = CloudClient(parts.cloud, edge, ledger, breaker, patience_s=settings.cloud_patience_s)
-    gate = Gate(
-        parts.generator,
-        embedder,
-        GateLimits(settings.min_nearness, settings.max_unknown, settings.max_refusals, settings.min_sufficiency, settings.min_similarity),
-    )
+    gate = Gate(parts.generator, embedder, _gate_limits(settings))
     answerer = Answerer(strategy, Focus(embedder, parts.tokenizer), parts.generator, gate, client, sharing, _read_limits(settings))
-    link = _link(client, membership, graph, ledger, sharing, answerer) if client else None
+    overview = _overview(settings, parts, tools, strategy, client)
+    link = _link(client, membership, graph, ledger, sharing, answerer, overview) if client else None
 
     async def tell_cloud() -> None:
         if link is not None:
@@ -96,19 +96,48 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     cutter = Cutter(parts.tokenizer, settings.chunk_tokens, settings.chunk_overlap)
     queue, receipts, background = JobQueue(database, parts.clock), ReceiptStore(database), Background()
     worker = Worker(queue, receipts, strategy, cutter, _pace(settings), background, retries=parts.retries, on_settled=tell_cloud)
-    return EdgeNode(settings, documents, queue, receipts, graph, strategy, cutter, worker, answerer, link, background, ledger, sharing)
+    return EdgeNode(
+        settings, documents, queue, receipts, graph, strategy, cutter, worker, answerer, overview, link, background, ledger, sharing
+    )
+
+
+def _overview(settings: EdgeSettings, parts: Parts, tools: Tools, strategy: IndexStrategy, client: CloudClient | None) -> Overview:
+    tokens, at_once, min_score = settings.partial_tokens, settings.global_at_once, settings.global_min_score
+    mapper = Mapper(parts.generator, tools.edge, max_tokens=tokens, at_once=at_once, min_score=min_score)
+    reducer = Reducer(parts.generator, parts.tokenizer.count, max_tokens=settings.global_answer_tokens)
+    limits = OverviewLimits(
+        level=settings.global_level,
+        read_tokens=settings.global_read_tokens,
+        floor=settings.global_floor,
+        context_tokens=settings.global_context_tokens,
+        reduce_tokens=settings.global_reduce_tokens,
+        findings=settings.report_findings,
+        deadline_s=settings.global_deadline_s,
+        seed=settings.seed,
+    )
+    return Overview(tools, strategy, mapper, reducer, client, limits)
 
 
 def _link(
-    client: CloudClient, membership: Membership, graph: GraphStore, ledger: Ledger, sharing: Sharing, answerer: Answerer
+    client: CloudClient,
+    membership: Membership,
+    graph: GraphStore,
+    ledger: Ledger,
+    sharing: Sharing,
+    answerer: Answerer,
+    overview: Overview,
 ) -> CloudLink:
     state = LinkState()
     sync = Sync(client, graph, ledger, sharing, state, membership.cloud_key)
-    return CloudLink(client, sync, answerer.evidence, lambda: rejoin(client, membership), state)
+    return CloudLink(client, sync, answerer.evidence, lambda: rejoin(client, membership), state, points=overview.points)
 
 
 def _pace(settings: EdgeSettings) -> Pace:
     return Pace(settings.workers, settings.settle_every, settings.model_share, settings.gleanings)
+
+
+def _gate_limits(settings: EdgeSettings) -> GateLimits:
+    return GateLimits(settings.min_nearness, settings.max_unknown, settings.max_refusals, settings.min_sufficiency, settings.min_similarity)
 
 
 def _read_limits(settings: EdgeSettings) -> ReadLimits:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from edge_node.answer.answerer import Answerer
+from edge_node.answer.overview import Overview
 from edge_node.background import Background
 from edge_node.ingest.cutting import Cutter, Offered
 from edge_node.ingest.estimate import Estimate, Unreadable, estimate
@@ -61,6 +62,7 @@ class EdgeNode:
     cutter: Cutter
     worker: Worker
     answerer: Answerer
+    overview: Overview
     link: CloudLink | None
     background: Background
     ledger: Ledger

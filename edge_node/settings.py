@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from edge_node.strategies.mixing import parsed_mix
+from shared.records import Level
 from shared.wire import EDGE_ID_PATTERN, HEARTBEAT_S
 
 MAX_SAMPLES = 8  # a llama.cpp server draws at most as many samples in one request as it has slots; ours has eight
@@ -30,7 +31,7 @@ def channels_of(value: object) -> object:
 
 
 Channels = Annotated[frozenset[Channel], NoDecode, BeforeValidator(channels_of)]
-MethodName = Literal["dgrag", "erarag", "ketrag", "naive"]
+MethodName = Literal["dgrag", "erarag", "graphrag", "ketrag", "naive"]
 Mix = Annotated[dict[MethodName, float], NoDecode, BeforeValidator(parsed_mix)]
 
 
@@ -54,7 +55,8 @@ class EdgeSettings(BaseSettings):
     behind_tls_proxy: bool = False  # True: something in front of the service speaks HTTPS for it
     requests_per_minute: Annotated[int, Field(ge=1)] = 600  # of one API key; beyond, 429
     questions_at_once: Annotated[int, Field(ge=1)] = 4
-    questions_waiting: Annotated[int, Field(ge=0)] = 16  # beyond, 503 with Retry-After
+    global_questions_at_once: Annotated[int, Field(ge=1)] = 1  # questions about everything take minutes: their turns are others
+    questions_waiting: Annotated[int, Field(ge=0)] = 16  # of each of the two; beyond, 503 with Retry-After
 
     # the line to the cloud (goals R4, R7)
     cloud_ca: Path | None = None  # PEM bundle of a private certificate authority; None: the system's
@@ -89,6 +91,22 @@ class EdgeSettings(BaseSettings):
     report_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 2000  # what a report is written from; the paper: 8000
     report_tokens: Annotated[int, Field(ge=64, le=4000)] = 240  # of its findings; the paper: 2000
     report_findings: Annotated[int, Field(ge=1, le=10)] = 6
+    reports: Literal["off", "extractive", "model"] = "extractive"  # "extractive": sentences of the documents, made when they are asked for
+    report_staleness: Share = 0.2  # share of a community's facts that must differ before the model writes its report again
+    report_finest: Annotated[int, Field(ge=0, le=3)] = 2  # the finest level that the model writes
+    claims: Literal["off", "model"] = "off"  # "model": it reads each passage for claims, which reports tell of too; "off" takes them away
+
+    # questions about everything: GraphRAG §2.6
+    global_level: Level = "dynamic"  # "dynamic": as far down as reports are relevant; 0 to 3: a level; "text": passages instead of reports
+    global_read_tokens: Annotated[int, Field(ge=0, le=1_000_000)] = 3000  # of the reports that are read for a question; 0: all of the level
+    global_floor: Share = 0.5  # of the best relevance, that a report needs to be read, or descended into
+    global_min_score: Share = 0.45  # P(yes) that reports help with the question, below which nothing is written about them; the paper: 0
+    global_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 1500  # of one call; the paper: 8000
+    global_reduce_tokens: Annotated[int, Field(ge=200, le=100_000)] = 4000  # of the points that the answer is made of; the paper: 8000
+    partial_tokens: Annotated[int, Field(ge=16, le=4000)] = 120  # a partial answer's
+    global_answer_tokens: Annotated[int, Field(ge=16, le=4000)] = 320
+    global_at_once: Annotated[int, Field(ge=1, le=32)] = 2  # calls
+    global_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of the whole question
 
     # KET-RAG §5; of the index: neighbours, core and splits
     ket_variant: Literal["text", "knng", "keyword", "skeleton", "ket-u", "ket-p"] = "ket-p"  # §6.1

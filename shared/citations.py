@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from shared.fence import one_line
 from shared.inert import inert
-from shared.records import Answer, Citation, Evidence
+from shared.records import Answer, Citation, Evidence, Route
 from shared.refusals import is_refusal
 from shared.sentences import WORD, content_words, sentences
 from shared.wire import MAX_NAME_CHARS
@@ -17,11 +17,13 @@ MIN_SUPPORT = 0.5  # share of a sentence's content words that a passage must hol
 MIN_RELATIVE_SUPPORT = 0.75  # of the best passage's: a marker that says less of its sentence is moved there
 MIN_OTHER_SUPPORT = 0.4  # of the best passage's: what a passage for a sentence's other half says of it at least
 MIN_MISSING = 3  # content words of a sentence that no cited passage holds, before another one is looked for
+MOST_GATHERED, MIN_NEW = 6, 2  # passages of a sentence that lists what several say, and content words that each of them adds at least
 MAX_QUOTE_CHARS = 300
 MAX_ANSWER_CHARS = 16_000  # this and what follows: of an answer that comes from elsewhere
 MAX_CITATIONS = 64
 MAX_EDGES = 100
 MAX_REASON_CHARS = 300
+MAX_COVERAGE_CHARS = 8_000  # 100 sites and their names
 MAX_STEPS = 512
 
 _NUMBER = r"(?:(?:passages?|sources?|documents?|refs?)\s*)?#?\d{1,99}"
@@ -29,6 +31,10 @@ _LIST = rf"{_NUMBER}(?:\s*(?:,|;|&|and|-|–)\s*{_NUMBER})*"
 _LABELLED = r"\(\s*(?:passages?|sources?|documents?|refs?)\s*#?\d{1,99}(?:\s*(?:,|;|&|and|-|–)\s*#?\d{1,99})*\s*\)"
 # "(2)" alone is an enumeration ("(1) open, (2) close") unless a sentence ends behind it
 MARKER = re.compile(rf"[ \t]*(?:\[\s*{_LIST}\s*\]|{_LABELLED}|\(\s*\d{{1,2}}\s*\)(?=\s*(?:[.!?]|$)))", re.IGNORECASE | re.MULTILINE)
+LIST_MARKS = " \t\n#*>|-"  # of headings and lists, before a sentence
+_NUMBER_SHOWN = re.compile(r"\[(\d{1,4})\]")
+_ENUMERATED = re.compile(r"^\W*\d{1,2}[.)]\s")  # "2) Pumps fail": no figure of the sentence
+_NEGATION = re.compile(r"\b(?:no(?!\.?\s*\d)|not|never|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 _AFTER_STOP = re.compile(rf"([.!?])((?:{MARKER.pattern})+)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -41,6 +47,22 @@ class _Passage:
     def support(self, words: frozenset[str]) -> int:
         """How much of ``words`` one of its sentences says at best; a figure or code counts for three plain words."""
         return max((_weight(words & said) for said in self.said), default=0)
+
+
+def is_supported(sentence: str, texts: Sequence[str]) -> bool:
+    """Whether texts together hold ``MIN_SUPPORT`` of a sentence's content words and all its figures, and one denies something if it does.
+
+    A text that denies what the sentence says is not told apart, nor is a figure in words.
+
+    >>> [is_supported(said, ["Two of 9 pumps failed in May."]) for said in ("In May, 9 pumps failed.", "In May, 8 pumps failed.")]
+    [True, False]
+    >>> is_supported("No pump failed in May.", ["Two pumps failed in May."])
+    False
+    """
+    words, held = content_words(_ENUMERATED.sub("", sentence)), frozenset[str]().union(*map(content_words, texts))
+    figures = {word for word in words if any(map(str.isdigit, word))}
+    is_denied = bool(_NEGATION.search(sentence)) and not any(map(_NEGATION.search, texts))
+    return bool(words) and figures <= held and len(words & held) >= MIN_SUPPORT * len(words) and not is_denied
 
 
 def cite(answer: str, evidence: Sequence[Evidence]) -> tuple[str, tuple[Citation, ...]]:
@@ -57,15 +79,63 @@ def cite(answer: str, evidence: Sequence[Evidence]) -> tuple[str, tuple[Citation
     >>> text, citations[0].quote, citations[0].span
     ('The pump P-204 was replaced in March [1].', 'Pump P-204 was replaced in March.', (15, 48))
     """
-    text = _AFTER_STOP.sub(r"\2\1", inert(answer))  # "failed. [1]" -> "failed [1].", so that a marker stands in its sentence
-    passages = [_passage(item.text) for item in evidence]
-    cited: dict[int, frozenset[str]] = {}  # row of evidence -> words of the first sentence that cites it; insertion order = n
-    pieces = [_with_markers(text[start:end], passages, cited) for start, end in sentences(text)]
-    citations = tuple(_citation(n, evidence[row], passages[row], words) for n, (row, words) in enumerate(cited.items(), start=1))
-    return "".join(pieces).strip(), citations
+    citer = Citer(evidence)
+    return "".join(citer.add(answer)).strip(), citer.citations()
 
 
-def checked_answer(answer: Answer) -> Answer:
+class Citer:
+    """``cite``, for an answer that comes in parts, each of whole sentences: numbers go on from one part to the next."""
+
+    def __init__(self, evidence: Sequence[Evidence]) -> None:
+        self._evidence = evidence
+        self._passages = [_passage(item.text) for item in evidence]
+        self._cited: dict[int, frozenset[str]] = {}  # row of evidence -> words of the first sentence that cites it; insertion order = n
+
+    def add(self, text: str) -> Iterator[str]:
+        """The sentences of the next part as ``cite`` gives them, each numbered when it is taken."""
+        moved = _AFTER_STOP.sub(r"\2\1", inert(text))  # "failed. [1]" -> "failed [1].", so that a marker stands in its sentence
+        for start, end in sentences(moved):
+            yield _with_markers(moved[start:end], self._passages, self._cited)
+
+    def gathered(self, sentence: str) -> str:
+        """A sentence that lists what several passages say: marked with those that together hold most of its words.
+
+        Each holds at least ``MIN_NEW`` that those before do not; the one with most of these comes next, of equal ones the first.
+        """
+        bare = MARKER.sub("", sentence)
+        missing, rows = content_words(bare), list[int]()
+        while len(rows) < MOST_GATHERED and self._passages:
+            best = max(range(len(self._passages)), key=lambda row: (len(missing & self._passages[row].words), -row))
+            if len(new := missing & self._passages[best].words) < MIN_NEW:
+                break
+            rows.append(best)
+            missing -= new
+        marks = "".join(f"[{_number(row, content_words(bare) & self._passages[row].words, self._cited)}]" for row in rows)
+        return with_marker(bare, f" {marks}") if marks else bare
+
+    def forget(self, last: int) -> None:
+        """Drop the citations behind number ``last``: the sentence that made them is not shown."""
+        for row in list(self._cited)[last:]:
+            del self._cited[row]
+
+    def rows_of(self, sentence: str) -> list[int]:
+        """The rows of evidence that a sentence cites which came of ``add``, each once."""
+        numbers = dict.fromkeys(int(number) for number in _NUMBER_SHOWN.findall(sentence))
+        rows = self.rows
+        return [rows[number - 1] for number in numbers if 0 < number <= len(rows)]
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The row of evidence, from 0, of each citation so far."""
+        return tuple(self._cited)
+
+    def citations(self) -> tuple[Citation, ...]:
+        """What the markers so far point at."""
+        cited = enumerate(self._cited.items(), start=1)
+        return tuple(_citation(n, self._evidence[row], self._passages[row], words) for n, (row, words) in cited)
+
+
+def checked_answer(answer: Answer, *, route: Route = "cloud") -> Answer:
     """An answer that somebody else wrote, as one may show it: inert text of bounded length, markers and citations that agree.
 
     A marker without its citation goes, and so does a citation that no marker names; numbers are again 1 to k in order of appearance.
@@ -86,7 +156,8 @@ def checked_answer(answer: Answer) -> Answer:
         citations=tuple(_shown(replace(known[n], n=new)) for n, new in numbers.items()),
         edges=tuple(replace(report, reason=_line(report.reason)) for report in answer.edges[:MAX_EDGES]),
         reason=_line(answer.reason),
-        route="cloud",
+        coverage=one_line(inert(answer.coverage[:MAX_COVERAGE_CHARS])),
+        route=route,
         gate=None,
         would_ask="",
         trace=answer.trace[:MAX_STEPS],
@@ -108,7 +179,7 @@ def _with_markers(sentence: str, passages: Sequence[_Passage], cited: dict[int, 
     words = content_words(bare)
     if not MARKER.search(sentence) or not any(_rows(match[0], len(passages)) for match in MARKER.finditer(sentence)):
         row = None if is_refusal(bare) else _best_passage(words, passages)
-        return bare if row is None else _insert(bare, f" [{_number(row, words, cited)}]")
+        return bare if row is None else with_marker(bare, f" [{_number(row, words, cited)}]")
 
     used: list[int] = []
 
@@ -123,7 +194,7 @@ def _with_markers(sentence: str, passages: Sequence[_Passage], cited: dict[int, 
     other = _best_passage(missing, passages) if len(missing) >= MIN_MISSING else None
     if other is None or passages[other].support(words) < MIN_OTHER_SUPPORT * max(passage.support(words) for passage in passages):
         return marked  # what is missing is a name or two that any passage may hold, not a second fact
-    return _insert(marked, f"[{_number(other, missing, cited)}]")
+    return with_marker(marked, f"[{_number(other, missing, cited)}]")
 
 
 def _checked(rows: Sequence[int], words: frozenset[str], passages: Sequence[_Passage]) -> list[int]:
@@ -157,8 +228,12 @@ def _rows(marker: str, passages: int) -> list[int]:
     return [row for row in rows if 0 <= row < passages]
 
 
-def _insert(sentence: str, marker: str) -> str:
-    """Put a marker before the sentence's closing punctuation."""
+def with_marker(sentence: str, marker: str) -> str:
+    """Put a marker before the sentence's closing punctuation.
+
+    >>> with_marker("Pumps fail. ", " [1]")
+    'Pumps fail [1]. '
+    """
     body = sentence.rstrip()
     stop = len(body.rstrip(".!?:"))
     return body[:stop] + marker + sentence[stop:]
@@ -199,7 +274,7 @@ def _passage(text: str) -> _Passage:
     spans = []
     for start, end in sentences(text):
         piece = text[start:end].rstrip()
-        begin = start + len(piece) - len(piece.lstrip(" \t\n#*>|-"))  # a quote shows no heading or list marks
+        begin = start + len(piece) - len(piece.lstrip(LIST_MARKS))  # a quote shows no heading or list marks
         if begin < start + len(piece):
             spans.append((begin, start + len(piece)))
     places = tuple(spans) or ((0, min(len(text), MAX_QUOTE_CHARS)),)

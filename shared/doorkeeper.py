@@ -10,7 +10,7 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from shared.errors import Forbidden, Overloaded, TooLarge, Unauthenticated
+from shared.errors import Expelled, Forbidden, Overloaded, TooLarge, Unauthenticated
 from shared.guard import Caller, Role, Rule
 from shared.json_depth import MAX_DEPTH, is_too_deep
 from shared.keyring import KeyRing
@@ -39,7 +39,7 @@ class Doorkeeper:
     """Implements ``shared.guard.Guard``.
 
     ``may_be_open``: the service can be reached from this machine only, so that an empty ring means "anybody here". A caller by key or
-    signature has ``per_minute`` requests; whoever shows wrong credentials, as many refusals by address, then 429.
+    signature has ``per_minute`` requests, refused ones too; whoever shows wrong credentials, as many refusals by address, then 429.
     """
 
     def __init__(
@@ -81,16 +81,16 @@ class Doorkeeper:
             caller = ANYONE
         else:
             caller = await self._known(request, rule)
+            if caller is not LOCAL:
+                self._count(self._callers, f"{'edge' if 'edge' in caller.roles else 'key'} {caller.name}", "you ask too often")
             if not rule.roles & caller.roles:
                 raise Forbidden(
                     f"{caller.name!r} may not do this: it takes the role {' or '.join(sorted(rule.roles))}", next_step="use another key"
                 )
-            if caller is not LOCAL:
-                self._count(self._callers, f"{'edge' if 'edge' in caller.roles else 'key'} {caller.name}", "you ask too often")
         if request.headers.get("content-encoding", "identity") != "identity":
             raise HTTPException(415, "a compressed body is not taken")
         if rule.max_body_bytes is not None:
-            body = await self._body(request, rule.max_body_bytes)
+            body = await self._body(request, rule.max_body_bytes, must_declare="edge" in caller.roles)
             if self._edges is not None and "edge" in caller.roles:
                 self._edges.check_body(request, body)
         return caller
@@ -102,7 +102,7 @@ class Doorkeeper:
             if not rule.roles.isdisjoint(LOCAL.roles) and await asyncio.to_thread(self.opens_to, request):
                 return LOCAL
             return await self._by_key(request)
-        except Unauthenticated:
+        except (Unauthenticated, Expelled):
             self.count_stranger(request)
             raise
 
@@ -122,9 +122,14 @@ class Doorkeeper:
         if wait_s := buckets.take(name, now=self._clock.monotonic()):
             raise Overloaded(complaint, retry_after_s=wait_s, of_caller=True)
 
-    async def _body(self, request: Request, limit: int) -> bytes:
-        """The body, which the route then finds in ``request``. Raises TooLarge, HTTPException 408."""
+    async def _body(self, request: Request, limit: int, *, must_declare: bool) -> bytes:
+        """The body, which the route then finds in ``request``. Raises TooLarge, HTTPException 408.
+
+        ``must_declare``: one without a length counts as too large. Its sender has it whole, and the server reads ahead of what we count.
+        """
         declared = request.headers.get("content-length", "0")
+        if must_declare and "transfer-encoding" in request.headers:
+            raise TooLarge("a request body of undeclared length (Content-Length)", limit=limit)
         if declared.isdecimal() and int(declared[:20]) > limit:
             raise TooLarge("the request body", limit=limit)
         size, pieces = 0, []

@@ -19,6 +19,7 @@ Count = Annotated[int, Field(ge=0, lt=2**53)]  # JSON's integers: readers and wr
 Milliseconds = Annotated[float, Field(ge=0, lt=2**53)]
 PLAIN = Field(max_length=200, pattern=r"^[\w .:-]*$")  # of names and ids: no markup, no control character
 
+Level = Literal["dynamic", "text", 0, 1, 2, 3]  # of reports that a global answer is made of (GraphRAG §2.6); "text": of passages
 Route = Literal["memory", "local", "cloud", "global", "degraded"]
 
 
@@ -160,6 +161,9 @@ class Evidence:
     score: float  # cosine with the question, [-1, 1]
     quotable: bool = True  # False: a model may read it, but its words are not shown as a quote
     title: str = ""  # of its document, where that has one
+    point: str = ""  # what somebody wrote about it, for a global answer; empty: it is said as it stands
+    report: str = ""  # id of the report that it was told in
+    chunk_ids: tuple[ChunkId, ...] = ()  # further passages that say the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +178,8 @@ class Citation:
     span: tuple[Count, Count]
     quote: str  # empty: the owning site's policy keeps its words; ask there
     score: float
+    report: Annotated[str, PLAIN] = ""  # of a global answer: id of the report that tells of it, at that site
+    chunks: Annotated[tuple[Annotated[ChunkId, PLAIN], ...], Field(max_length=8)] = ()  # … and further passages that it rests on
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +232,8 @@ class EdgeReport:
     bytes: Count
     evidence: Count
     reason: str = ""
+    reports: Count = 0  # that were read for a global answer …
+    reports_there: Count = 0  # … of so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,5 +263,6 @@ class Answer:
     degraded: bool = False
     reason: str = ""  # why degraded or partial, in words
     answered: bool = True  # False: nobody's documents answer this, and the text says so
+    coverage: str = ""  # of a global answer: which sites it tells of, and how much of each was read
     would_ask: str = ""  # the question as it would leave this site, if the client says yes to that; empty: nothing waits for a yes
     trace: tuple[TraceStep, ...] = field(default=())

@@ -5,18 +5,20 @@ There is no field for a chunk, entity or relation *vector*: the cloud embeds rel
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shared.records import PLAIN, Answer, Count, Evidence, Summary, SummaryDelta, SummaryId, TraceStep
 
-WIRE_VERSION = 3
+WIRE_VERSION = 4
 EDGE_ID_PATTERN = r"^[a-z0-9][a-z0-9-]{0,62}$"
 MAX_QUESTION_CHARS = 4_000
 MAX_SUMMARY_CHARS = 8_000
 MAX_SUMMARIES = 5_000
 MAX_EVIDENCE = 64
+MAX_POINT_CHARS = 800  # of a sentence that somebody wrote about a passage
+MAX_MORE_CHUNKS = 8
 MAX_POLLED = 64  # requests in one answer to a poll
 MAX_EVIDENCE_CHARS = 16_000
 MAX_NAME_CHARS = 512
@@ -25,9 +27,12 @@ AUDIENCE_HEADER = "dgrag-audience"  # the key id of the cloud that a request is 
 PURPOSE_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 NDJSON = "application/x-ndjson"
 EVIDENCE_BUDGET_TOKENS = 400  # that a cloud asks each edge for by default …
+POINTS_MAX_BYTES = 6_144  # of a site's reply to a question about everything, by default
 EVIDENCE_MIN_SCORE = 0.4  # … and the least cosine of question and passage
 HEARTBEAT_S = 0.25  # a cloud that works on a question says so as often; an edge whose patience is less takes it for hung
 
+Task = Literal["evidence", "reports"]
+SharedLevel = Literal["dynamic", 0, 1, 2, 3]  # of reports that sites tell of; passages in their place are a yardstick of one site's own
 EdgeName = Annotated[str, Field(pattern=EDGE_ID_PATTERN)]
 Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]
 Purpose = Annotated[str, Field(pattern=PURPOSE_PATTERN)]
@@ -152,12 +157,16 @@ class EvidenceRequest(Wire):
     min_score: Annotated[float, Field(ge=-1, le=1)]
     top_k: Annotated[int, Field(ge=1, le=MAX_EVIDENCE)] | None = None  # whole passages, at most so many; None: their best sentences
     deadline_ms: Annotated[int, Field(ge=0, le=600_000)]
+    task: Task = "evidence"  # "reports": points for a global answer, out of this site's reports
+    level: SharedLevel = "dynamic"  # of those
+    max_bytes: Annotated[int, Field(ge=1_000, le=250_000)] = 250_000  # of the reply
 
 
 class PollReply(Wire):
     """Requests that wait for this edge; empty when the poll ran out."""
 
     requests: Annotated[list[EvidenceRequest], Field(max_length=MAX_POLLED)] = []
+    withdrawn: Annotated[list[Annotated[str, Field(max_length=64)]], Field(max_length=MAX_POLLED)] = []  # ids: nobody waits for a reply
 
 
 class EvidenceBody(Wire):
@@ -171,6 +180,9 @@ class EvidenceBody(Wire):
     score: Annotated[float, Field(ge=-1.01, le=1.01)]
     quotable: bool = True  # False: the cloud's model may read it, but no answer shows its words as a quote
     title: Annotated[str, Field(max_length=MAX_NAME_CHARS)] = ""  # of the document: what all its passages are about
+    point: Annotated[str, Field(max_length=MAX_POINT_CHARS)] = ""  # as in the record, like what follows
+    report: Annotated[str, PLAIN] = ""
+    chunk_ids: Annotated[list[Annotated[str, PLAIN]], Field(max_length=MAX_MORE_CHUNKS)] = []
 
     @classmethod
     def from_record(cls, evidence: Evidence) -> EvidenceBody:
@@ -185,6 +197,9 @@ class EvidenceBody(Wire):
             score=evidence.score,
             quotable=evidence.quotable,
             title=evidence.title[:MAX_NAME_CHARS],
+            point=evidence.point[:MAX_POINT_CHARS],
+            report=evidence.report,
+            chunk_ids=list(evidence.chunk_ids[:MAX_MORE_CHUNKS]),
         )
 
 
@@ -194,6 +209,10 @@ class EvidenceReply(Wire):
     evidence: Annotated[list[EvidenceBody], Field(max_length=MAX_EVIDENCE)] = []
     refused: Annotated[str, Field(max_length=500)] = ""
     trace: Annotated[list[TraceStep], Field(max_length=64)] = []
+    reports: Count = 0  # read for a global answer …
+    reports_there: Count = 0  # … of so many that this requester may be told of
+    unread: Count = 0  # reports that were chosen, and not read in time or without failure
+    without_model: bool = False  # no model has read them: the points are their sentences nearest the question
 
 
 class QuestionBody(Wire):
@@ -203,6 +222,14 @@ class QuestionBody(Wire):
     purpose: Purpose | None = None
     query_id: Annotated[str, Field(max_length=64)] = ""
     m: Annotated[int, Field(ge=1, le=100)] | None = None  # default: the cloud's setting
+    mode: Literal["answer", "global"] = "answer"  # "global": of all sites' reports (GraphRAG §2.6)
+    level: SharedLevel = "dynamic"  # of those
+
+    @model_validator(mode="after")
+    def _level_is_of_reports(self) -> Self:
+        if self.mode != "global" and self.level != "dynamic":
+            raise ValueError("level is for mode global only")
+        return self
 
 
 class MatchBody(Wire):
@@ -231,10 +258,11 @@ class MatchReply(Wire):
 class AskLine(Wire):
     """A line of the answer to ``POST /v1/questions`` as ``application/x-ndjson``: a sign of life each ``HEARTBEAT_S``, then the end.
 
-    Exactly one of ``answer`` and ``problem`` stands in the last line.
+    Exactly one of ``answer`` and ``problem`` stands in the last line. Of a global answer come its sentences before, as they are written.
     """
 
     alive: bool = True
+    text: Annotated[str, Field(max_length=MAX_EVIDENCE_CHARS)] | None = None  # its next sentences; "": those so far are not the answer
     answer: Answer | None = None
     problem: dict[str, str | int] | None = None  # RFC 9457, as the body of an error would be
 

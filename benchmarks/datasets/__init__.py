@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.datasets.corpus import Corpus, write_data
+from benchmarks.datasets.narrowed import Source, fewer_clients, fewer_documents, with_questions
 from benchmarks.datasets.passages import Passages
 from benchmarks.datasets.splits import ALL, domain_split, federated_split, mixed_split
 from benchmarks.datasets.ultradomain import UltraDomain
 from benchmarks.records import Split
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from benchmarks.config import SplitConfig
 
 __all__ = ["open_corpus", "split_of", "write_data"]
 
 
-def open_corpus(measured: SplitConfig, root: Path) -> Corpus:
-    """Read the corpus that a split is made of, below ``root``. Raises DatasetError."""
+def open_corpus(measured: SplitConfig, root: Path, *, seed: int = 0) -> Corpus:
+    """Read the corpus that a split is made of, below ``root``; where it has fewer documents, the seed says which. Raises DatasetError."""
+    corpus: Source
     if measured.kind == "federated":
-        return Passages.read(root / measured.set, measured.client)
-    return UltraDomain.read(root, measured.files)
+        corpus = Passages.read(root / measured.set, measured.client)
+        corpus = fewer_clients(corpus, measured.clients) if measured.clients else corpus
+    else:
+        corpus = UltraDomain.read(root, measured.files)
+    if measured.documents != ALL:
+        corpus = fewer_documents(corpus, measured.documents, seed=seed)
+    return with_questions(corpus, Path(measured.questions)) if measured.questions else corpus
 
 
 def split_of(measured: SplitConfig, corpus: Corpus, *, seed: int) -> Split:

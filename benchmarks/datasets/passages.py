@@ -24,7 +24,7 @@ class Passages:
 
     @classmethod
     def read(cls, folder: Path, client: str) -> Self:
-        """Scan a set; ``client`` is the corpus's field that deals documents to clients, such as ``client_iid``.
+        """Scan a set; ``client`` is the corpus's field that deals documents to clients, such as ``client_iid``; "": there is one client.
 
         A question is asked at its home (the field ``home_<client>``), without one at the client of its first gold document; where no
         document is known, the clients take turns. Raises DatasetError for a missing file or field, or no row that can be used.
@@ -81,6 +81,8 @@ def _document(row: dict[str, Any], client: str) -> SourceDocument:
 
 
 def _client(row: dict[str, Any], field: str) -> str:
+    if not field:
+        return "client-0"
     if not isinstance(number := row.get(field), int) or isinstance(number, bool):
         known = ", ".join(sorted(name for name in row if name.startswith("client"))) or "none"
         raise DatasetError(f"`{field}` is missing or no whole number; fields of this row that name a client: {known}")
@@ -92,7 +94,7 @@ def _question(row: dict[str, Any], client: str, documents: Mapping[str, SourceDo
     if unknown := [document_id for document_id in gold if document_id not in documents]:
         raise DatasetError(f"the gold document {unknown[0]!r} is not in {CORPUS}")
     home = f"home_{client}"
-    asked_at = _client(row, home) if row.get(home) is not None else documents[gold[0]].domain if gold else turn
+    asked_at = _client(row, home) if client and row.get(home) is not None else documents[gold[0]].domain if gold else turn
     kind = row.get("type")
     return Question(
         question_id=text_of(row, "id"),

@@ -47,10 +47,10 @@ def domain_split(corpus: Corpus, *, name: str, within: int, out: int, seed: int)
     rng = np.random.default_rng(seed)
     asked: list[Asking] = []
     for edge in edges:
-        asked += [Asking(question, edge, "within") for question in stride(questions[edge], within, seed=seed)]
+        asked += [Asking(question, edge, "within") for question in stride(questions.get(edge, ()), within, seed=seed)]
         others = [other for other in edges if other != edge]
         turns = _rounds(others, rng)
-        for question in stride(questions[edge], out, seed=seed):
+        for question in stride(questions.get(edge, ()), out, seed=seed):
             if any(held[other].isdisjoint(question.gold) for other in others):
                 asked.append(Asking(question, next(other for other in turns if held[other].isdisjoint(question.gold)), "out"))
     return Split(name, {edge: tuple(ids) for edge, ids in documents.items()}, tuple(asked))

@@ -1,15 +1,28 @@
-"""Sections on what was answered: references (DGRAG Fig. 5 and 7), the judge's wins (Tables I–III)."""
+"""Sections on what was answered: references (DGRAG Fig. 5 and 7), the judge's wins (DGRAG Tables I–III, GraphRAG Fig. 4)."""
 
 from __future__ import annotations
 
 from benchmarks.metrics.bootstrap import ENOUGH
 from benchmarks.records import Estimate
 from benchmarks.report import plots
-from benchmarks.report.tables import FAILURES, SCENARIOS, Column, Figure, Row, Section, Table, estimate, failures, kind_of, names, sizes
+from benchmarks.report.tables import (
+    FAILURES,
+    SCENARIOS,
+    Column,
+    Figure,
+    Row,
+    Section,
+    Table,
+    estimate,
+    failures,
+    kind_of,
+    names,
+    set_of,
+    sizes,
+)
 
 QUALITY = {"rouge_l_recall": "ROUGE-L recall", "bertscore_recall": "BERTScore recall", "em": "EM", "f1": "F1", "accuracy": "accuracy"}
 REFERENCE_BASED = ("rouge_l_recall", "bertscore_recall")
-CRITERIA = ("comprehensiveness", "diversity", "empowerment", "overall")
 PAPER = " (paper)"
 GATED = "dgrag"
 OF_THE_JUDGE = (Column("position bias", "%"), Column("flips", "%"), Column("equal"))
@@ -103,11 +116,12 @@ def judged(result: Row, reference: Row) -> Section:
     text = (
         "Each pair was judged in both orders. Position bias: how much more than one half the judge gave to the answer shown first. "
         "Flips: pairs whose verdict changed with the order. Equal: pairs with one answer, about which the judge was not asked. "
-        "The paper's judge is Qwen-Max, ours the run's own model: read the order of the systems, not the height."
+        "The papers' judges are Qwen-Max (DGRAG) and GPT-4 (GraphRAG), ours the run's own model: read the order, not the height. "
+        "Directness is GraphRAG's control: what wins by telling more should lose there."
     )
     figures = tuple(_win_dots(part, result, reference["paper"]) for part in parts)
     return Section(
-        "Pairs judged by a language model (DGRAG Tables I–III)",
+        "Pairs judged by a language model (DGRAG Tables I–III, GraphRAG Fig. 4)",
         text if rows else "",
         figures,
         tuple(_wins(part, result, reference["paper"]) for part in parts),
@@ -118,7 +132,15 @@ def paper_wins(row: Row, result: Row, paper: Row) -> float | None:
     """The paper's win rate for a row of "wins"; None where it gives none, or where ours is of another kind of split."""
     fits = (kind_of(result, row["split"]) or "domain") == ("mixed" if row["scenario"] == "mixed" else "domain")
     found = paper["wins"].get(row["scenario"], {}).get(row["against"], {}) if fits and row["system"] == GATED else {}
-    return found.get(row["criterion"])
+    return found.get(row["criterion"], head_to_head(row, set_of(result, row["split"]), paper["conditions"]))
+
+
+def head_to_head(row: Row, data_set: str, conditions: Row) -> float | None:
+    """GraphRAG's win rate of one condition over another on the same set (Fig. 4); None where it gives none."""
+    order, matrix = conditions["order"], conditions.get(data_set, {}).get(row["criterion"])
+    if matrix is None or not {row["system"], row["against"]}.issubset(order):
+        return None
+    return float(matrix[order.index(row["system"])][order.index(row["against"])]) / 100
 
 
 def _wins(rows: list[Row], result: Row, paper: Row) -> Table:
@@ -148,15 +170,20 @@ def _wins(rows: list[Row], result: Row, paper: Row) -> Table:
 def _win_dots(rows: list[Row], result: Row, paper: Row) -> Figure:
     split, scenario = rows[0]["split"], rows[0]["scenario"]
     series: dict[str, dict[str, plots.Value]] = {}
-    for criterion in CRITERIA:
+    ours_alone = len(systems := names(rows, "system")) == 1
+    for criterion in names(rows, "criterion"):
         for row in (row for row in rows if row["criterion"] == criterion):
-            place = f"vs. {row['against']}"
+            place = f"vs. {row['against']}" if ours_alone else f"{row['system']} vs. {row['against']}"
             if ours := estimate(row["win"]):
                 series.setdefault(criterion, {})[place] = ours
             if (theirs := paper_wins(row, result, paper)) is not None:
                 series.setdefault(criterion + PAPER, {})[place] = theirs
     panel = plots.Panel(
-        f"Wins of {rows[0]['system']}, asked {SCENARIOS[scenario]}", "share of pairs won", series, share=True, marks={"even": 0.5}
+        f"Wins of {systems[0] if ours_alone else 'the first'}, asked {SCENARIOS[scenario]}",
+        "share of pairs won",
+        series,
+        share=True,
+        marks={"even": 0.5},
     )
     caption = (
         f"Split {split}: filled, ours with 95 % bootstrap intervals ({sizes(estimate(row['win']) for row in rows)}); hollow, the paper's."

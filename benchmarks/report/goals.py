@@ -12,6 +12,12 @@ from benchmarks.report.tables import Cell, Column, Row, Section, Table, interval
 
 GATED = "dgrag"
 FEDERATED = ("federated", "federated-operator")
+# Of global answers: metric -> what it is called, and its goal.
+OF_OVERVIEWS = {
+    "bytes_of_corpus": ("bytes moved of the corpus’s", "bytes_of_corpus_at_most"),
+    "referenced": ("sentences with a reference", "referenced_at_least"),
+    "opened": ("references that open at their edge", "opened_at_least"),
+}
 SHARE = "federated_share_of_centralised_recall_at_least"
 
 
@@ -66,6 +72,7 @@ def goals(result: Row, wanted: Row) -> Iterator[Goal]:
     yield from _routing(result, wanted)
     yield from _cloud(result, wanted)
     yield from _retrieval(result, wanted)
+    yield from _overviews(result, wanted)
     for row in result["peers"]:
         if row["step"] == "goal":  # with its own wanted value
             small = bool(row.get("below_scale"))
@@ -119,3 +126,12 @@ def _retrieval(result: Row, wanted: Row) -> Iterator[Goal]:
         if row["system"] in FEDERATED and row["measure"] == "recall@10":
             what, goal = f"recall@10 of centralised’s, {asker(row['system'])} asks, {row['split']}", wanted[SHARE]
             yield Goal(what, Estimate(**row["share"]), goal, at_most=False, unit="%")
+
+
+def _overviews(result: Row, wanted: Row) -> Iterator[Goal]:
+    for row in result["systems"]:
+        for metric, (what, goal) in OF_OVERVIEWS.items():
+            if metric in row["metrics"]:
+                ours = Estimate(**row["metrics"][metric])
+                at_most = goal.endswith("at_most")
+                yield Goal(f"{what}, {row['system']}, split {row['split']}", ours, wanted[goal], at_most=at_most, unit="%")

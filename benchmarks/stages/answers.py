@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from benchmarks.cluster import Cluster
 from benchmarks.records import Asking
 from benchmarks.stages import Task, Work, tried
+from benchmarks.stages.opening import opened
 from benchmarks.systems import Asker, System
 
 
@@ -17,9 +18,13 @@ def answers(work: Work, system: System, askings: Sequence[Asking]) -> Task:
 
     async def make(cluster: Cluster) -> None:
         asker = Asker(system, work.split.name, cluster.edges, work.http)
+        chars = sum(document.chars for document in work.corpus.documents())
         for done, asking in enumerate(left, start=1):
             key = _key(work, system, asking)
             row = replace(await asker.answer(asking), tries=work.journal.tries("answers", key) + 1, code=work.code)
+            if row.overview:
+                overview = await opened(row.overview, cluster.edges, work.http)
+                row = replace(row, overview=replace(overview, corpus_chars=chars))
             if row.error:
                 work.progress.say(f"{system.name}, {asking.edge}, {asking.question.question_id}: {row.error} ({tried(row.tries)})")
             work.journal.add("answers", key, asdict(row))

@@ -39,10 +39,10 @@ def state_name(config: RunConfig, measured: SplitConfig, corpus: Corpus, split: 
 def writes_with_a_model(environment: Mapping[str, str]) -> bool:
     """Whether an index made with these settings has a language model's words in it; by default it has none.
 
-    >>> writes_with_a_model({}), writes_with_a_model({"DGRAG_EDGE_SUMMARIES": "model"})
+    >>> writes_with_a_model({}), writes_with_a_model({"DGRAG_EDGE_REPORTS": "model"})
     (False, True)
     """
-    said = {name: environment.get(f"DGRAG_EDGE_{name}", "") for name in ("SUMMARIES", "DESCRIPTIONS", "EXTRACTION_SHARE")}
+    said = {name: environment.get(f"DGRAG_EDGE_{name}", "") for name in ("SUMMARIES", "DESCRIPTIONS", "REPORTS", "EXTRACTION_SHARE")}
     return "model" in said.values() or float(said["EXTRACTION_SHARE"] or 0) > 0
 
 

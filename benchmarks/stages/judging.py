@@ -1,4 +1,4 @@
-"""Stored answers, pair by pair, to a language model as judge (DGRAG Tables I–III)."""
+"""Stored answers, pair by pair, to a language model as judge (DGRAG Tables I–III, GraphRAG §3.4)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 
 from pydantic import TypeAdapter
 
-from benchmarks.config import JUDGED
+from benchmarks.config import Criterion
 from benchmarks.datasets.splits import stride
 from benchmarks.errors import BenchmarkError
-from benchmarks.judge import CRITERIA, Pair, judge
+from benchmarks.judge import Pair, judge
 from benchmarks.records import AnswerRow
 from benchmarks.stages import Work
 from shared.errors import ModelError, ModelUnavailable
@@ -25,14 +25,14 @@ class Verdict:
     """One unit: a pair, a criterion, an order."""
 
     pair: Pair
-    criterion: str
+    criterion: Criterion
     ours_first: bool
 
     @property
     def key(self) -> str:
         """Its name in the journal."""
         ours, against, first = self.pair.ours, self.pair.theirs.system, "first" if self.ours_first else "second"
-        return f"{ours.split}/{ours.scenario}/{against}/{ours.edge}/{ours.question_id}/{self.criterion}/{first}"
+        return f"{ours.split}/{ours.scenario}/{ours.system}/{against}/{ours.edge}/{ours.question_id}/{self.criterion}/{first}"
 
 
 async def judging(work: Work) -> None:
@@ -57,21 +57,22 @@ async def judging(work: Work) -> None:
 
 
 def _verdicts(work: Work) -> Iterator[Verdict]:
-    """For each scenario and baseline so many pairs, at regular distances; the criteria of one order in a row, as they share a prefix."""
+    """For each scenario and two systems so many pairs, at regular distances; the criteria of one order in a row, as they share a prefix."""
+    asked = work.config.judge
     for pairs in _pairs(work).values():
-        for pair in stride(pairs, work.config.judge.pairs, seed=work.config.seed):
+        for pair in stride(pairs, asked.pairs, seed=work.config.seed):
             for ours_first in (True, False):
-                yield from (Verdict(pair, criterion, ours_first) for criterion in CRITERIA)
+                yield from (Verdict(pair, criterion, ours_first) for criterion in asked.criteria)
 
 
-def _pairs(work: Work) -> dict[tuple[str, str], list[Pair]]:
-    """Dgrag's answers beside another system's to the same asking, by scenario and system."""
+def _pairs(work: Work) -> dict[tuple[str, ...], list[Pair]]:
+    """One system's answers beside another's to the same asking, by scenario and systems."""
     read = TypeAdapter(AnswerRow).validate_python
     rows = [row for row in map(read, work.journal.rows("answers")) if row.split == work.split.name and not row.error]
-    ours = {(row.scenario, row.edge, row.question_id): row for row in rows if row.system == JUDGED}
-    found: dict[tuple[str, str], list[Pair]] = {}
-    for row in rows:
-        mine = ours.get((row.scenario, row.edge, row.question_id))
-        if row.system != JUDGED and mine is not None:
-            found.setdefault((row.scenario, row.system), []).append(Pair(mine, row))
+    answered = {(row.system, row.scenario, row.edge, row.question_id): row for row in rows}
+    found: dict[tuple[str, ...], list[Pair]] = {}
+    for ours, theirs in work.config.judge.couples(work.measured.systems):
+        for row in (row for row in rows if row.system == ours):
+            if other := answered.get((theirs, row.scenario, row.edge, row.question_id)):
+                found.setdefault((row.scenario, ours, theirs), []).append(Pair(row, other))
     return found

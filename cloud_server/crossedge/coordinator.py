@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 
 from cloud_server.crossedge.gathering import Gatherer, Sought
 from cloud_server.crossedge.reading import Reader
-from cloud_server.crossedge.writing import NOT_MATCHED, missing_reason, none_of, render
+from cloud_server.crossedge.writing import NOT_MATCHED, missing_reason, none_of, render, with_edges
 from shared.citations import cite
 from shared.errors import ModelTimeout
 from shared.fence import FENCE_BYTES, Fence
 from shared.first_token import probability_of, probability_of_start
 from shared.ports import Clock, Embedder, Generator, Prompt, Reply, Tokenizer
 from shared.prompts import load_prompt
-from shared.records import Answer, EdgeId, EdgeReport, Evidence
+from shared.records import Answer, EdgeId, Evidence
 from shared.refusals import REFUSAL, is_refusal
 from shared.searching import Found, FoundPassage, SearchBody
 from shared.trace import Trace
@@ -63,13 +63,13 @@ class Coordinator:
         Edges learn who is the ``requester``. Raises ModelTimeout when the whole takes longer than ``deadline_s``, and
         ModelError when the model fails.
         """
-        async with _within(deadline_s):
+        async with within(deadline_s):
             return await self._answer(body, asking, requester, until=self._clock.monotonic() + deadline_s)
 
     async def find(self, body: SearchBody, *, deadline_s: float, asking: EdgeId | None = None, requester: str = "") -> Found:
         """The passages of all sites that may know, for the asker's own model. Raises ModelTimeout as ``answer``."""
         trace, sought = Trace(), Sought(body.question, body.purpose, asking, requester)
-        async with _within(deadline_s):
+        async with within(deadline_s):
             until = self._clock.monotonic() + deadline_s
             found = await self._reader.find(sought, trace, budget_tokens=body.budget_tokens, top_k=body.top_k, until=until)
         reason = "; ".join(part for part in (found.reason, missing_reason(found.reports)) if part)
@@ -81,10 +81,10 @@ class Coordinator:
         nobody = Answer(body.query_id or self._new_id(), NOT_MATCHED, (), "cloud", answered=False)
         found = await self._gatherer.for_answer(sought, trace, m=body.m, until=until)
         if not found.asked:
-            return _with_edges(replace(nobody, reason=found.reason), found.reports, trace)
+            return with_edges(replace(nobody, reason=found.reason), found.reports, trace.steps())
         nobody = replace(nobody, answer=none_of(found.asked))
         answer = await self._write(body.question, found.evidence, nobody, trace, until=until)
-        return _with_edges(answer, found.reports, trace)
+        return with_edges(answer, found.reports, trace.steps())
 
     async def _write(self, question: str, evidence: Sequence[Evidence], nobody: Answer, trace: Trace, *, until: float) -> Answer:
         if not evidence:
@@ -119,15 +119,10 @@ class Coordinator:
 
 
 @asynccontextmanager
-async def _within(deadline_s: float) -> AsyncIterator[None]:
+async def within(deadline_s: float) -> AsyncIterator[None]:
+    """The whole of an answer. Raises ModelTimeout when it takes longer."""
     try:
         async with asyncio.timeout(deadline_s):
             yield
     except TimeoutError as error:
         raise ModelTimeout(deadline_s=deadline_s) from error
-
-
-def _with_edges(answer: Answer, reports: Sequence[EdgeReport], trace: Trace) -> Answer:
-    missing = missing_reason(reports)
-    reason = "; ".join(part for part in (answer.reason, missing) if part)
-    return replace(answer, edges=tuple(reports), partial=bool(missing), reason=reason, trace=trace.steps())

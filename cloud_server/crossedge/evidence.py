@@ -60,9 +60,21 @@ def fill_budget(passages: Sequence[Evidence], tokenizer: Tokenizer, *, budget_to
     When passages of at least two edges came this far, no edge gets more than ``EDGE_SHARE`` of the budget, nor more than all
     others together; but ``SURE_SHARE`` of the budget is sure, or a short passage beside it would shrink a true answer to nothing.
     """
+    # a stump that the second cut left out would give another edge too much
+    return _shared(passages, tokenizer, budget_tokens, least_cut=MIN_CUT_TOKENS, least_second_cut=1)
+
+
+def fill_whole(points: Sequence[Evidence], tokenizer: Tokenizer, *, budget_tokens: int) -> list[Evidence]:
+    """As ``fill_budget``, but what does not fit is left out, and so an edge may pass its share by less than one point of another."""
+    return _shared(points, tokenizer, budget_tokens, least_cut=budget_tokens + 1, least_second_cut=budget_tokens + 1)
+
+
+def _shared(
+    passages: Sequence[Evidence], tokenizer: Tokenizer, budget_tokens: int, *, least_cut: int, least_second_cut: int
+) -> list[Evidence]:
     edges = {passage.edge for passage in passages}
     cap = int(budget_tokens * EDGE_SHARE) if len(edges) > 1 else budget_tokens
-    chosen = _first(passages, tokenizer, budget_tokens, dict.fromkeys(edges, cap), least_cut=MIN_CUT_TOKENS)
+    chosen = _first(passages, tokenizer, budget_tokens, dict.fromkeys(edges, cap), least_cut=least_cut)
     used = Counter[EdgeId]()
     for passage in chosen:
         used[passage.edge] += tokenizer.count(passage.text)
@@ -70,7 +82,7 @@ def fill_budget(passages: Sequence[Evidence], tokenizer: Tokenizer, *, budget_to
         return chosen
     sure = max(int(budget_tokens * SURE_SHARE), MIN_CUT_TOKENS)
     fair = {edge: max(used.total() - tokens, sure) for edge, tokens in used.items()}
-    return _first(chosen, tokenizer, budget_tokens, fair, least_cut=1)  # a stump left out would give another edge too much
+    return _first(chosen, tokenizer, budget_tokens, fair, least_cut=least_second_cut)
 
 
 def _first(

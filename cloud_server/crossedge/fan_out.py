@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from cloud_server.crossedge.mailbox import Mailbox
 from shared.errors import Conflict, NotFound
 from shared.fence import one_line
 from shared.inert import inert
 from shared.ports import Clock
-from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence, TraceStep
-from shared.wire import EvidenceBody, EvidenceReply, EvidenceRequest
+from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence, Level, TraceStep
+from shared.wire import EvidenceBody, EvidenceReply, EvidenceRequest, Task
 
-ASKED_FOR = "evidence"
 WAY_BACK = 0.1  # share of the deadline that the edge must leave for its reply to arrive
-MAX_REASON_CHARS, MAX_STEP_CHARS = 300, 64  # of what an edge says of itself: operators and other sites read it
+MAX_REASON_CHARS, MAX_STEP_CHARS, MOST_STEPS = 300, 64, 16  # of what an edge says of itself: operators and other sites read it
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,9 @@ class Wanted:
     requester: str = ""  # an edge, or "operator:<key name>": the cloud knows who asks
     purpose: str | None = None  # as the requester states it
     top_k: int | None = None  # whole passages, at most so many; None: the best sentences of them
+    task: Task = "evidence"  # "reports": points for a global answer (GraphRAG §2.6)
+    level: Level = "dynamic"  # of the reports
+    max_bytes: int = 250_000  # of the reply: the most that the wire allows
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,20 @@ class FanOutResult:
 
     evidence: dict[EdgeId, tuple[Evidence, ...]]
     reports: tuple[EdgeReport, ...]
-    bytes_out: int
-    bytes_in: int
+    transfers: tuple[TraceStep, ...]  # what crossed the link, a step for each edge that was online
     steps: tuple[TraceStep, ...]  # what the edges did, each step under its edge's name
+    unread: dict[EdgeId, int] = field(default_factory=dict)  # reports that an edge chose for a global answer and did not read, where some
+    without_model: frozenset[EdgeId] = frozenset()  # edges whose points no model has written
+
+    @property
+    def bytes_out(self) -> int:
+        """Of all requests."""
+        return sum(step.bytes_out for step in self.transfers)
+
+    @property
+    def bytes_in(self) -> int:
+        """Of all replies."""
+        return sum(step.bytes_in for step in self.transfers)
 
     @property
     def missing(self) -> tuple[EdgeReport, ...]:
@@ -71,9 +84,10 @@ class FanOut:
         self._pending: dict[str, _Asked] = {}
 
     async def ask(self, edges: Sequence[EdgeId], wanted: Wanted, *, deadline_s: float) -> FanOutResult:
-        """Ask ``edges`` for passages; returns when all have answered, and after ``deadline_s`` at the latest.
+        """Ask ``edges`` for passages or points; returns when all have answered, and after ``deadline_s`` at the latest.
 
-        A late, offline, refusing or expelled edge is a value in the reports. Cancelling the caller withdraws all requests.
+        A late, offline, refusing or expelled edge is a value in the reports. What has no reply by then, or when the caller is cancelled,
+        is withdrawn.
         """
         started = self._clock.monotonic()
         asked = [self._post(edge, wanted, deadline_s) for edge in edges]
@@ -84,15 +98,20 @@ class FanOut:
         finally:
             for item in asked:
                 self._pending.pop(item.request.request_id, None)
-                self._mailbox.withdraw(item.edge, item.request.request_id)
+                if not item.arrival.done():
+                    self._mailbox.withdraw(item.edge, item.request.request_id)
         ended = self._clock.monotonic()
         outcomes = [_outcome(item, started=started, ended=ended) for item in asked]
+        replies = {item.edge: arrived.reply for item in asked if item.request.task == "reports" and (arrived := _arrived(item))}
         return FanOutResult(
             evidence={report.edge: passages for report, passages in outcomes if passages},
             reports=tuple(report for report, _ in outcomes),
-            bytes_out=sum(len(item.request.model_dump_json()) for item in asked),
-            bytes_in=sum(report.bytes for report, _ in outcomes),
+            transfers=tuple(
+                _transfer(item, report) for item, (report, _) in zip(asked, outcomes, strict=True) if report.status != "offline"
+            ),
             steps=tuple(step for item in asked for step in _steps(item)),
+            unread={edge: reply.unread for edge, reply in replies.items() if reply.unread},
+            without_model=frozenset(edge for edge, reply in replies.items() if reply.without_model),
         )
 
     def reaches(self, edge: EdgeId) -> bool:
@@ -134,6 +153,9 @@ class FanOut:
             min_score=wanted.min_score,
             top_k=wanted.top_k,
             deadline_ms=int(deadline_s * (1 - WAY_BACK) * 1000),
+            task=wanted.task,
+            level=wanted.level,
+            max_bytes=wanted.max_bytes,
         )
         asked = _Asked(edge, request, asyncio.get_running_loop().create_future())
         self._pending[request.request_id] = asked
@@ -143,29 +165,55 @@ class FanOut:
 
 
 def _outcome(asked: _Asked, *, started: float, ended: float) -> tuple[EdgeReport, tuple[Evidence, ...]]:
+    task = asked.request.task
     if asked.arrival.cancelled():
-        return EdgeReport(asked.edge, ASKED_FOR, "offline", 0.0, 0, 0, "the edge holds no poll"), ()
+        return EdgeReport(asked.edge, task, "offline", 0.0, 0, 0, "the edge holds no poll"), ()
     if not asked.arrival.done():
-        return EdgeReport(asked.edge, ASKED_FOR, "late", _ms(ended - started), 0, 0, "no reply before the deadline"), ()
+        return EdgeReport(asked.edge, task, "late", _ms(ended - started), 0, 0, "no reply before the deadline"), ()
     arrived = asked.arrival.result()
     if isinstance(arrived, str):
-        return EdgeReport(asked.edge, ASKED_FOR, "failed", _ms(ended - started), 0, 0, arrived), ()
-    ms = _ms(arrived.at - started)
-    if arrived.reply.refused:
-        return EdgeReport(asked.edge, ASKED_FOR, "refused", ms, arrived.bytes, 0, _said(arrived.reply.refused, MAX_REASON_CHARS)), ()
-    passages = tuple(_passage(asked.edge, body) for body in arrived.reply.evidence)
-    return EdgeReport(asked.edge, ASKED_FOR, "answered", ms, arrived.bytes, len(passages)), passages
+        return EdgeReport(asked.edge, task, "failed", _ms(ended - started), 0, 0, arrived), ()
+    ms, reply = _ms(arrived.at - started), arrived.reply
+    if reply.refused:
+        return EdgeReport(asked.edge, task, "refused", ms, arrived.bytes, 0, _said(reply.refused, MAX_REASON_CHARS)), ()
+    passages = tuple(_passage(asked.edge, body) for body in reply.evidence if _is_of(body, task))
+    report = EdgeReport(asked.edge, task, "answered", ms, arrived.bytes, len(passages))
+    if task == "reports":
+        read = min(reply.reports, reply.reports_there)
+        report = replace(report, reports=read, reports_there=reply.reports_there, reason=_shortfall(reply))
+    return report, passages
+
+
+def _is_of(body: EvidenceBody, task: Task) -> bool:
+    """Whether it is what was asked for: a point is of a report, a passage of none."""
+    return bool(body.report) if task == "reports" else not (body.report or body.point)
 
 
 def _passage(edge: EdgeId, body: EvidenceBody) -> Evidence:
-    document, chunk = DocumentId(body.document_id), ChunkId(body.chunk_id)
-    return Evidence(edge, document, body.document, chunk, body.span, body.text, body.score, body.quotable, body.title)
+    ids = DocumentId(body.document_id), body.document, ChunkId(body.chunk_id)
+    more = tuple(ChunkId(chunk_id) for chunk_id in body.chunk_ids)
+    return Evidence(edge, *ids, body.span, body.text, body.score, body.quotable, body.title, body.point, body.report, more)
+
+
+def _transfer(asked: _Asked, report: EdgeReport) -> TraceStep:
+    sent = len(asked.request.model_dump_json().encode())
+    return TraceStep(f"{asked.edge}: transfer", report.ms, bytes_out=sent, bytes_in=report.bytes)
 
 
 def _steps(asked: _Asked) -> list[TraceStep]:
-    arrived = asked.arrival.result() if asked.arrival.done() and not asked.arrival.cancelled() else ""
-    steps = () if isinstance(arrived, str) else arrived.reply.trace
+    arrived = _arrived(asked)
+    steps = arrived.reply.trace[:MOST_STEPS] if arrived else ()
     return [replace(step, step=f"{asked.edge}: {_said(step.step, MAX_STEP_CHARS)}") for step in steps]
+
+
+def _arrived(asked: _Asked) -> _Arrived | None:
+    arrived = asked.arrival.result() if asked.arrival.done() and not asked.arrival.cancelled() else ""
+    return None if isinstance(arrived, str) else arrived
+
+
+def _shortfall(reply: EvidenceReply) -> str:
+    """What an edge that answered has not done for a global answer; empty when nothing."""
+    return ", ".join([*([f"{reply.unread} unread"] if reply.unread else []), *(["without a model"] if reply.without_model else [])])
 
 
 def _said(text: str, most_chars: int) -> str:

@@ -21,6 +21,8 @@ class _Letter:
 @dataclass(slots=True)
 class _Box:
     letters: dict[str, _Letter] = field(default_factory=dict)  # by request id, oldest first
+    withdrawn: dict[str, None] = field(default_factory=dict)  # ids of requests that the edge has, oldest first; each ends one poll …
+    told: list[str] = field(default_factory=list)  # … and is told in the answer to it
     waiting: asyncio.Future[None] | None = None  # the poll held now
     last_poll: float = float("-inf")  # monotonic seconds, when the last poll ended
 
@@ -42,11 +44,12 @@ class Mailbox:
     async def poll(self, edge: EdgeId, *, wait_s: float) -> list[EvidenceRequest]:
         """The requests that wait for this edge, at once; else those that come within ``wait_s``; else none.
 
-        A newer poll of the same edge releases this one, empty-handed: the older connection is likely dead.
+        What is ``withdrawn`` ends the wait too. A newer poll of the same edge releases this one, empty-handed: the older connection is
+        likely dead.
         """
         box = self._boxes.setdefault(edge, _Box())
         _release(box)
-        if not box.letters and self._open and wait_s > 0:
+        if not box.letters and not box.withdrawn and self._open and wait_s > 0:
             box.waiting = held = asyncio.get_running_loop().create_future()
             try:
                 await asyncio.wait({held}, timeout=wait_s)
@@ -57,6 +60,8 @@ class Mailbox:
             if box.waiting is not None or self._boxes.get(edge) is not box:
                 return []
         box.last_poll = self._clock.monotonic()
+        box.told = [*box.told, *box.withdrawn][-MAX_POLLED:]
+        box.withdrawn.clear()
         return self._empty(box)
 
     def post(self, edge: EdgeId, request: EvidenceRequest) -> bool:
@@ -65,14 +70,29 @@ class Mailbox:
             return False
         box = self._boxes[edge]
         box.letters[request.request_id] = _Letter(request, self._clock.monotonic() + request.deadline_ms / 1000)
-        if box.waiting is not None and not box.waiting.done():
-            box.waiting.set_result(None)
+        _wake(box)
         return True
 
     def withdraw(self, edge: EdgeId, request_id: str) -> None:
-        """Take back a request that nobody waits for any more."""
-        if box := self._boxes.get(edge):
-            box.letters.pop(request_id, None)
+        """Take back a request that nobody waits for any more; an edge that has it already is told, of the last ``MAX_POLLED`` such ones."""
+        box = self._boxes.get(edge)
+        if box is None:
+            return
+        if request_id in box.letters:
+            del box.letters[request_id]
+            return
+        box.withdrawn[request_id] = None
+        if len(box.withdrawn) > MAX_POLLED:
+            del box.withdrawn[next(iter(box.withdrawn))]
+        _wake(box)
+
+    def withdrawn(self, edge: EdgeId) -> list[str]:
+        """Take out the ids that ended a poll; should the line break then, the edge's own deadline ends what it does for nobody."""
+        box = self._boxes.get(edge)
+        if box is None:
+            return []
+        told, box.told = box.told, []
+        return told
 
     def forget(self, edge: EdgeId) -> None:
         """Release an expelled edge's poll and drop its box."""
@@ -93,8 +113,11 @@ class Mailbox:
         return [request.model_copy(update={"deadline_ms": ms}) for request, ms in left if ms > 0]
 
 
+def _wake(box: _Box) -> None:
+    if box.waiting is not None and not box.waiting.done():
+        box.waiting.set_result(None)
+
+
 def _release(box: _Box) -> None:
-    if box.waiting is not None:
-        if not box.waiting.done():
-            box.waiting.set_result(None)
-        box.waiting = None
+    _wake(box)
+    box.waiting = None

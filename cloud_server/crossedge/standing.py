@@ -7,13 +7,13 @@ import logging
 import random
 from collections.abc import Callable, Collection, Sequence
 
-from cloud_server.crossedge.fan_out import ASKED_FOR
 from cloud_server.crossedge.reliability import VOICE, Reliability, total
 from cloud_server.database import Database
 from shared.breaker import Breaker
 from shared.errors import StoreError
 from shared.ports import Clock
 from shared.records import EdgeId, EdgeReport
+from shared.wire import Task
 
 log = logging.getLogger("dgrag.cloud.standing")
 WRITTEN_EVERY_S = 10.0  # a crash may cost so much of what was learnt; a disk sync for each question would cost more
@@ -34,7 +34,7 @@ class Standing:
         *,
         breaker_failures: int,
         breaker_s: float,
-        deadline_s: float,  # of a whole fan-out
+        deadline_s: float,  # of a whole fan-out for passages
         rng: random.Random | None = None,
     ) -> None:
         self._database = database
@@ -42,7 +42,7 @@ class Standing:
         self._rng = rng or random.SystemRandom()
         self._new_breaker: Callable[[], Breaker] = lambda: Breaker(breaker_failures, breaker_s, clock)
         self._breakers: dict[EdgeId, Breaker] = {}
-        self._fair_ms = FAIR_SHARE * deadline_s * 1000
+        self._deadline_s = deadline_s
         self._seen: dict[EdgeId, dict[str, Reliability]] = {}  # by requester
         for edge, requester, useful, useless in database.rows("SELECT edge, requester, useful, useless FROM reliability"):
             self._seen.setdefault(EdgeId(edge), {})[requester] = Reliability(useful, useless)
@@ -50,7 +50,7 @@ class Standing:
         self._written = clock.monotonic()
 
     def chosen(
-        self, edges: Sequence[EdgeId], *, k: int, online: Callable[[EdgeId], bool], requester: str = ""
+        self, edges: Sequence[EdgeId], *, k: int, online: Callable[[EdgeId], bool], requester: str = "", task: Task = "evidence"
     ) -> tuple[list[EdgeId], list[EdgeReport]]:
         """The first edges of ``edges`` to ask for ``requester``, until ``k`` are online, and a report for each that is passed over.
 
@@ -62,7 +62,7 @@ class Standing:
                 break
             reason = self._why_not(edge, requester) if online(edge) else ""
             if reason:
-                skipped.append(EdgeReport(edge, ASKED_FOR, "skipped", 0.0, 0, 0, reason))
+                skipped.append(EdgeReport(edge, task, "skipped", 0.0, 0, 0, reason))
             else:
                 asked.append(edge)
                 reached += online(edge)
@@ -73,14 +73,22 @@ class Standing:
         return edge not in self._breakers or self._breakers[edge].allows()
 
     async def note(
-        self, reports: Sequence[EdgeReport], *, matched: Collection[EdgeId], useful: Collection[EdgeId], requester: str = ""
+        self,
+        reports: Sequence[EdgeReport],
+        *,
+        matched: Collection[EdgeId],
+        useful: Collection[EdgeId],
+        requester: str = "",
+        deadline_s: float | None = None,
     ) -> None:
-        """Learn from a fan-out; ``matched`` were asked because of their summaries, ``useful`` held a passage near to the question.
+        """Learn from a fan-out, whole in ``deadline_s`` where that is not the usual.
 
+        ``matched`` claimed to know, by their summaries or by what they sent; ``useful`` held a passage near to the question.
         Offline and refused are no failures: such an edge holds up nobody. Where nobody was of use the question is to blame.
         """
+        fair_ms = FAIR_SHARE * (deadline_s or self._deadline_s) * 1000
         for report in reports:
-            if report.status == "failed" or (report.status == "late" and report.ms >= self._fair_ms):
+            if report.status == "failed" or (report.status == "late" and report.ms >= fair_ms):
                 self._breakers.setdefault(report.edge, self._new_breaker()).failed()
             elif report.status in {"answered", "refused"} and report.edge in self._breakers:
                 self._breakers[report.edge].succeeded()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from cloud_server.crossedge.fan_out import FanOutResult
 from shared.fence import Fence, one_line
 from shared.passages import listed
 from shared.ports import Message
 from shared.prompts import PromptFile
-from shared.records import EdgeId, EdgeReport, Evidence
+from shared.records import Answer, EdgeId, EdgeReport, Evidence, TraceStep
 
 NOT_MATCHED = "No connected site seems to have documents about this question."
 
@@ -37,3 +39,19 @@ def missing_reason(reports: Sequence[EdgeReport]) -> str:
     """
     missing = [f"{report.edge} ({report.status})" for report in reports if report.status != "answered"]
     return f"{len(missing)} of {len(reports)} sites gave no answer: {', '.join(missing)}" if missing else ""
+
+
+def with_edges(answer: Answer, reports: Sequence[EdgeReport], steps: Sequence[TraceStep]) -> Answer:
+    """The answer with what became of each edge; partial where one gave none."""
+    missing = missing_reason(reports)
+    reason = "; ".join(part for part in (answer.reason, missing) if part)
+    return replace(answer, edges=tuple(reports), partial=bool(missing), reason=reason, trace=tuple(steps))
+
+
+def with_shortfalls(answer: Answer, result: FanOutResult) -> Answer:
+    """The answer with what sites did less than they were asked: partial where one left reports unread, degraded where none had a model."""
+    unread = [f"{edge} left {count} of the reports unread that it chose" for edge, count in result.unread.items()]
+    without = bool(result.evidence) and result.evidence.keys() <= result.without_model
+    why = [*unread, *(["no model has read the reports of any site that told something"] if without else [])]
+    reason = "; ".join(part for part in (answer.reason, *why) if part)
+    return replace(answer, partial=answer.partial or bool(unread), degraded=answer.degraded or without, reason=reason)

@@ -101,10 +101,14 @@ async def put_summaries(edge: OwnEdge, body: DeltaBody, cloud: CloudDep) -> Enro
 
 @router.post("/{edge}/poll")
 async def poll(edge: OwnEdge, cloud: CloudDep, request: Request, wait_s: Annotated[float, Query(ge=0, le=60)] = 25.0) -> PollReply:
-    """Held until a request for this edge comes, or the time is over; given up when the caller goes, or it would take the next request."""
+    """Held until a request for this edge comes, one is withdrawn, or the time is over.
+
+    Given up when the caller goes, or it would take the next request.
+    """
     await asyncio.to_thread(cloud.registry.seen, edge)
     held = cloud.mailbox.poll(edge, wait_s=min(wait_s, cloud.settings.max_poll_s))
-    return PollReply(requests=await while_connected(request, held))
+    requests = await while_connected(request, held)
+    return PollReply(requests=requests, withdrawn=cloud.mailbox.withdrawn(edge))
 
 
 @replies.post("/{edge}/replies/{request_id}", status_code=204)

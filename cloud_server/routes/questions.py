@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, Protocol, TypeVar, cast
+from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 import orjson
 from fastapi import APIRouter, Depends, Header, Request, Response
@@ -22,7 +23,7 @@ from shared.guard import Caller, caller_of
 from shared.http_problems import problem, status_of
 from shared.records import Answer, EdgeId
 from shared.searching import FindLine, Found, SearchBody
-from shared.wire import DEADLINE_HEADER, HEARTBEAT_S, NDJSON, AskLine, Match, MatchBody, MatchReply, QuestionBody
+from shared.wire import DEADLINE_HEADER, HEARTBEAT_S, MAX_EVIDENCE_CHARS, NDJSON, AskLine, Match, MatchBody, MatchReply, QuestionBody
 
 router = APIRouter(prefix="/v1", tags=["questions"], route_class=GuardedRoute)
 RemainingMs = Annotated[int | None, Header(alias=DEADLINE_HEADER, ge=100, le=3_600_000)]
@@ -32,7 +33,7 @@ Said_co = TypeVar("Said_co", covariant=True)
 
 
 class Work(Protocol[Said_co]):
-    """What the coordinator does for one body."""
+    """What is done for one body."""
 
     def __call__(self, *, deadline_s: float, asking: EdgeId | None, requester: str) -> Awaitable[Said_co]:
         """Raises ModelTimeout."""
@@ -42,19 +43,27 @@ class Work(Protocol[Said_co]):
 async def ask(
     body: QuestionBody, cloud: CloudDep, caller: CallerDep, request: Request, deadline_ms: RemainingMs = None
 ) -> Answer | Response:
-    """Answer an escalated question within the caller's remaining time; given up when the caller goes.
+    """Answer a question within the caller's remaining time, from the sites that may know, or with ``mode: global`` from all sites' reports.
 
-    With ``Accept: application/x-ndjson`` lines come: a sign of life again and again, and at last the answer or the problem.
+    Given up when the caller goes. With ``Accept: application/x-ndjson`` lines come: a sign of life again and again, a global answer's
+    sentences as they are written, and at last the answer or the problem.
     """
-    work = _work(cloud, request, caller, partial(cloud.coordinator.answer, body), deadline_ms)
-    return await _told(request, work, lambda answer: AskLine(answer=answer))
+    heard: list[str] = []
+    work: Work[Answer] = partial(cloud.coordinator.answer, body)
+    limit_s, admission = cloud.settings.answer_deadline_s, request.app.state.admission
+    if body.mode == "global":  # takes minutes: it has turns of its own, and leaves the others theirs
+        work = partial(cloud.overviewer.answer, body, hear=heard.append)
+        limit_s, admission = cloud.settings.global_answer_deadline_s, request.app.state.global_admission
+    turn = _turn(cloud, admission, caller, work, deadline_ms, limit_s=limit_s)
+    return await _told(request, turn, lambda answer: AskLine(answer=answer), heard)
 
 
 @router.post("/evidence", response_model=Found)
 async def find(body: SearchBody, cloud: CloudDep, caller: CallerDep, request: Request, deadline_ms: RemainingMs = None) -> Found | Response:
     """The passages of all sites that may know, best first, for the asker's own model; deadlines and lines as for a question."""
-    work = _work(cloud, request, caller, partial(cloud.coordinator.find, body), deadline_ms)
-    return await _told(request, work, lambda found: FindLine(found=found))
+    admission, limit_s = request.app.state.admission, cloud.settings.answer_deadline_s
+    turn = _turn(cloud, admission, caller, partial(cloud.coordinator.find, body), deadline_ms, limit_s=limit_s)
+    return await _told(request, turn, lambda found: FindLine(found=found), [])
 
 
 @router.post("/match")
@@ -64,45 +73,57 @@ async def match(body: MatchBody, cloud: CloudDep) -> MatchReply:
     return MatchReply(matches=[Match(edge=one.edge, summary_id=one.summary_id, score=one.score) for one in found], edges=list(edges))
 
 
-def _work(
-    cloud: Cloud, request: Request, caller: Caller, work: Work[Said], deadline_ms: int | None
-) -> Callable[[], Coroutine[Any, Any, Said]]:
+@dataclass(frozen=True, slots=True)
+class _Turn(Generic[Said]):
+    """Work that waits for its turn."""
+
+    admission: Admission
+    run: Callable[[], Coroutine[Any, Any, Said]]
+    admit: Callable[[], Coroutine[Any, Any, None]]  # raises Expelled for an asker that was shut out meanwhile: it learns nothing any more
+
+
+def _turn(cloud: Cloud, admission: Admission, caller: Caller, work: Work[Said], deadline_ms: int | None, *, limit_s: float) -> _Turn[Said]:
     """The work in its turn, within the caller's remaining time."""
-    admission = cast("Admission", request.app.state.admission)
-    limit_s = cloud.settings.answer_deadline_s
     deadline_s = limit_s if deadline_ms is None else min(limit_s, deadline_ms / 1000)
     asking = EdgeId(caller.name) if "edge" in caller.roles else None
 
-    async def working() -> Said:
+    async def admit() -> None:
+        if asking is not None:
+            await asyncio.to_thread(cloud.registry.admit, asking)
+
+    async def run() -> Said:
         requester, deadline = asking or f"operator:{caller.name}", Deadline(deadline_s)
         try:
             async with asyncio.timeout(deadline_s), admission.turn():  # waiting for a turn counts
                 said = await work(deadline_s=deadline.left_s(), asking=asking, requester=requester)
         except (TimeoutError, ModelTimeout) as error:
             raise (DeadlinePassed if deadline_s < limit_s else ModelTimeout)(deadline_s=deadline_s) from error
-        if asking is not None:  # it may have been expelled meanwhile: then it learns nothing of the others any more
-            await asyncio.to_thread(cloud.registry.admit, asking)
+        await admit()
         return said
 
-    return working
+    return _Turn(admission, run, admit)
 
 
 async def _told(
-    request: Request, working: Callable[[], Coroutine[Any, Any, Said]], line_of: Callable[[Said], AskLine | FindLine]
+    request: Request, turn: _Turn[Said], line_of: Callable[[Said], AskLine | FindLine], heard: list[str]
 ) -> Said | StreamingResponse:
     if NDJSON not in request.headers.get("accept", ""):
-        return await while_connected(request, working())
-    cast("Admission", request.app.state.admission).check()
-    return StreamingResponse(_lines(working, line_of), media_type=NDJSON, headers={"Cache-Control": "no-store"})
+        return await while_connected(request, turn.run())
+    turn.admission.check()
+    return StreamingResponse(_lines(turn, line_of, heard), media_type=NDJSON, headers={"Cache-Control": "no-store"})
 
 
-async def _lines(working: Callable[[], Coroutine[Any, Any, Said]], line_of: Callable[[Said], AskLine | FindLine]) -> AsyncIterator[bytes]:
-    """The lines of one answer. When the reader goes, the work is cancelled."""
-    task = asyncio.ensure_future(working())
+async def _lines(turn: _Turn[Said], line_of: Callable[[Said], AskLine | FindLine], heard: list[str]) -> AsyncIterator[bytes]:
+    """The lines of one answer; what the work adds to ``heard`` leaves with the next sign of life. When the reader goes, it is cancelled."""
+    task = asyncio.ensure_future(turn.run())
     try:
         while not task.done():
             yield _line(AskLine())
             await asyncio.wait({task}, timeout=HEARTBEAT_S)
+            if heard:
+                await turn.admit()
+            while heard:
+                yield _line(AskLine(text=heard.pop(0)[:MAX_EVIDENCE_CHARS]))
         yield _line(line_of(task.result()))
     except DgragError as error:
         response = problem(status_of(error), error.code, error.message, error.next_step)

@@ -37,12 +37,33 @@ class Mode(StrEnum):
     global_ = "global"
 
 
+class Level(StrEnum):
+    """Which reports a global answer is made of."""
+
+    dynamic = "dynamic"
+    text = "text"
+    broadest = "0"
+    broad = "1"
+    fine = "2"
+    finest = "3"
+
+
 def ask(
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
     edge: Edge = None,
     mode: Annotated[
-        Mode, typer.Option(help="auto: the edge's gate decides; local: nothing leaves; cloud: ask all sites; global: a later release.")
+        Mode,
+        typer.Option(
+            help="auto: the edge's gate decides; local: nothing leaves; cloud: ask all sites; global: what all documents tell together."
+        ),
     ] = Mode.auto,
+    level: Annotated[
+        Level | None,
+        typer.Option(
+            help="With --mode global, the reports that are read: 0 the broadest, 3 the finest; dynamic: as far down as they are relevant; "
+            "text: this site's passages instead. Default: as the site has it set."
+        ),
+    ] = None,
     escalate: Annotated[
         Escalate | None, typer.Option(help="May the question leave the site? ask: show it first. Default: as the site's policy says.")
     ] = None,
@@ -53,13 +74,13 @@ def ask(
     """Ask an edge (the first one, unless --edge names another)."""
     url = edge_url(StateDir(state), edge)
     with client() as http:
-        with err().status("thinking …"):
-            reply = query(http, url, question, mode, escalate, purpose)
+        with err().status("reading reports, which takes a small model minutes …" if mode is Mode.global_ else "thinking …"):
+            reply = query(http, url, question, mode, escalate, purpose, level)
         if would_send(reply) and not as_json and err().is_terminal:
             err().print("to answer this from other sites, this would leave the site:", reply["would_ask"], sep="\n  ", markup=False)
             if typer.confirm("send it?", err=True):
                 with err().status("asking other sites …"):
-                    reply = query(http, url, question, mode, Escalate.yes, purpose)
+                    reply = query(http, url, question, mode, Escalate.yes, purpose, level)
     if as_json:
         typer.echo(orjson.dumps(reply).decode())
     else:
@@ -71,9 +92,18 @@ def would_send(reply: Any) -> bool:
     return bool(reply.get("would_ask"))
 
 
-def query(http: httpx.Client, url: str, question: str, mode: Mode, escalate: Escalate | None = None, purpose: str | None = None) -> Any:
+def query(
+    http: httpx.Client,
+    url: str,
+    question: str,
+    mode: Mode,
+    escalate: Escalate | None = None,
+    purpose: str | None = None,
+    level: Level | None = None,
+) -> Any:
     """The Answer as it came, fields that we do not know included."""
-    chosen = {"allow_escalation": escalate and escalate.value, "purpose": purpose}
+    depth = level and (int(level) if level.isdigit() else level.value)
+    chosen = {"allow_escalation": escalate and escalate.value, "purpose": purpose, "level": depth}
     given = {key: value for key, value in chosen.items() if value is not None}
     return body(http.post(f"{url}/v1/query", json={"question": question, "mode": mode.value, **given}, timeout=ANSWER_TIMEOUT))
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from deploy.cli import render
 from deploy.cli.board import out
 from deploy.cli.options import DEFAULT_STATE, Edge, Json, State
-from deploy.cli.rest import body, client, edge_url
+from deploy.cli.rest import RemoteError, body, client, edge_url
 from deploy.cluster.state import StateDir
 
 PAGE = 500
@@ -43,7 +43,9 @@ def communities(
 
 
 def report(
-    community: Annotated[str, typer.Argument(metavar="ID", help="Id of a community, from `dgrag communities`.")],
+    community: Annotated[
+        str, typer.Argument(metavar="ID", help="Id of a community, from `dgrag communities`, or of an answer's source, at its edge.")
+    ],
     edge: Edge = None,
     as_json: Json = False,
     state: State = DEFAULT_STATE,
@@ -51,11 +53,22 @@ def report(
     """Print the report about a community: its findings, each with the documents that it rests on."""
     url = edge_url(StateDir(state), edge)
     with client() as http:
-        found = body(http.get(f"{url}/v1/reports/{quote(community, safe='')}", timeout=REPORT_TIMEOUT))
+        found = fetched(http, url, community)
     if as_json:
         typer.echo(orjson.dumps(found).decode())
     else:
         out().print(shown(found))
+
+
+def fetched(http: httpx.Client, url: str, community: str) -> Any:
+    """A report by its id at this edge, or by the one that other sites know. Raises RemoteError, with what to do where it is not here."""
+    try:
+        return body(http.get(f"{url}/v1/reports/{quote(community, safe='')}", timeout=REPORT_TIMEOUT))
+    except RemoteError as error:
+        if error.code != "not_found":
+            raise
+        step = "a source's report is at the edge that the source names: --edge; one that has changed has a new id: `dgrag communities`"
+        raise RemoteError(f"this edge has no report {community!r}", status=error.status, code=error.code, next_step=step) from error
 
 
 def listed(http: httpx.Client, url: str, level: int) -> Iterator[dict[str, Any]]:

@@ -25,7 +25,7 @@ from shared.errors import Conflict, InputError
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
 from shared.retry_budget import RetryBudget
-from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE
+from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, POINTS_MAX_BYTES, SharedLevel, Task
 
 app = typer.Typer()
 Folder = Annotated[Path, typer.Option("--state", help="Folder of the edge's store, with the file policy.toml.")]
@@ -71,6 +71,9 @@ def try_policy(
     file: Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="A policy that is not in force yet.")] = None,
     budget: Annotated[int, typer.Option(min=1, max=100_000, help="Tokens that the cloud asks for.")] = EVIDENCE_BUDGET_TOKENS,
     min_score: Annotated[float, typer.Option(min=-1, max=1, help="Least cosine, question with passage.")] = EVIDENCE_MIN_SCORE,
+    task: Annotated[Task, typer.Option(help="evidence: passages; reports: points for an answer about everything.")] = "evidence",
+    level: Annotated[SharedLevel, typer.Option(help="Of the reports that points are made of.")] = "dynamic",
+    max_bytes: Annotated[int, typer.Option(min=1_000, max=250_000, help="Of a reply with points.")] = POINTS_MAX_BYTES,
     as_json: Annotated[bool, typer.Option("--json", help="The exact bodies: one JSON a line, with size and SHA-256.")] = False,
 ) -> None:
     """Show what the next sync would bring to the cloud, and the answer to a question.
@@ -83,7 +86,8 @@ def try_policy(
     settings = EdgeSettings(state_dir=state) if file is None else EdgeSettings(state_dir=state, policy_file=file)
 
     async def asked(node: EdgeNode) -> Shown:
-        return await shown_evidence(node, question, requester, purpose or None, budget_tokens=budget, min_score=min_score)
+        bounds = {"budget_tokens": budget, "max_bytes": max_bytes}
+        return await shown_evidence(node, question, requester, purpose or None, min_score=min_score, task=task, level=level, **bounds)
 
     bodies = asyncio.run(_tried(settings, asked if question else None))
     if as_json:

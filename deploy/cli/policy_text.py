@@ -96,8 +96,15 @@ def _answer(reply: EvidenceReply) -> Iterator[RenderableType]:
     if reply.refused:
         yield Text(f"refused: {reply.refused}")
     elif not reply.evidence:
-        yield Text("no passage was found")
+        yield Text("no point was found" if reply.reports_there else "no passage was found")
     for number, item in enumerate(reply.evidence, start=1):
         quoted = "may be quoted" if item.quotable else "not to be quoted"
         yield Text(f"passage {number} of {plain(item.document)}, {quoted}, score {item.score:.2f}", style="bold")
         yield Padding(Text(plain(item.text)), INDENT)
+        if item.point:
+            yield Padding(Text(f"a model's words for it: {plain(item.point)}"), INDENT)
+        if item.report:
+            more = f", further passages: {len(item.chunk_ids)}" if item.chunk_ids else ""
+            yield Padding(Text(f"told in report {item.report}{more}", style="dim"), INDENT)
+    if reply.reports_there:
+        yield Text(f"{reply.reports} of {reply.reports_there} reports were read", style="bold")

@@ -37,6 +37,8 @@ def answer(reply: Answer) -> RenderableType:
     if reply.citations:
         parts += [heading("Sources"), *(citation(item) for item in reply.citations), Text()]
     parts += [heading("How"), route(reply)]
+    if reply.coverage:
+        parts.append(Text(plain(reply.coverage)))
     if reply.would_ask:
         parts.append(Text(f"not asked elsewhere yet; --escalate yes would send: {plain(reply.would_ask)}"))
     if reply.gate:
@@ -54,10 +56,9 @@ def heading(title: str) -> RenderableType:
 
 
 def citation(item: Citation) -> RenderableType:
-    """Number, edge, document, score, and the passage's own words."""
-    head = Text.assemble(
-        (f"[{item.n}] ", "bold cyan"), (plain(item.edge), "bold"), f" · {plain(item.document)}", (f"  {item.score:.2f}", "dim")
-    )
+    """Number, edge, document, of a global answer the report's id, score, and the passage's own words."""
+    places = "".join(f" · {plain(place)}" for place in (item.document, item.report and f"report {item.report}") if place)
+    head = Text.assemble((f"[{item.n}] ", "bold cyan"), (plain(item.edge), "bold"), places, (f"  {item.score:.2f}", "dim"))
     quote = Text(f"“{plain(item.quote)}”", style="italic") if item.quote else Text("its words stay at the site; ask there", style="dim")
     return Group(head, Padding(quote, (0, 0, 0, 4)))
 
@@ -93,13 +94,14 @@ def gate(report: GateReport) -> list[Text]:
     return lines
 
 
-def edges(reports: Iterable[EdgeReport]) -> Table:
+def edges(reports: Sequence[EdgeReport]) -> Table:
     """What each edge was asked for, and how it answered."""
-    table = _table("edge", "status", ">passages", ">bytes", ">ms", "why")
+    overview = any(report.asked_for == "reports" for report in reports)
+    table = _table("edge", "status", *([">reports", ">points"] if overview else [">passages"]), ">bytes", ">ms", "why")
     for report in reports:
-        table.add_row(
-            plain(report.edge), report.status, str(report.evidence), count(report.bytes), f"{report.ms:.0f}", Text(plain(report.reason))
-        )
+        read = [f"{report.reports:,} of {report.reports_there:,}" if report.reports_there else ""] if overview else []
+        costs = str(report.evidence), count(report.bytes), f"{report.ms:.0f}"
+        table.add_row(plain(report.edge), report.status, *read, *costs, Text(plain(report.reason)))
     return table
 
 

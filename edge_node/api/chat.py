@@ -16,11 +16,12 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from sse_starlette import EventSourceResponse
 
-from edge_node.answer.answerer import Answerer, Ask
+from edge_node.answer.answerer import Ask
+from edge_node.answer.overview import GlobalAsk
 from edge_node.api.access import GuardedRoute
-from edge_node.api.deps import Node, Turns, answered, later
-from edge_node.api.openai_format import ChatBody, chunk, completion, error_body, question_of
-from shared.admission import Admission
+from edge_node.api.deps import Admissions, Node, Turns, answered
+from edge_node.api.openai_format import ChatBody, chunk, completion, error_body, question_of, spoken_text
+from edge_node.node import EdgeNode
 from shared.disconnect import while_connected
 from shared.errors import DgragError, InputError
 from shared.http_problems import faults_of, headers_of, printable, status_of
@@ -28,7 +29,7 @@ from shared.redacted import redacted
 from shared.trace import Trace
 
 log = logging.getLogger("dgrag.edge.chat")
-MODES: dict[str, Literal["auto", "local"]] = {"dgrag": "auto", "dgrag-local": "local"}
+MODES: dict[str, Literal["auto", "local", "global"]] = {"dgrag": "auto", "dgrag-local": "local", "dgrag-global": "global"}
 KEEP_ALIVE_S = 5.0  # a comment as often as this while the answer is worked on: clients and proxies give up on a silent line
 STREAM_END = "[DONE]"
 
@@ -67,15 +68,14 @@ async def chat(body: ChatBody, node: Node, turns: Turns, request: Request) -> Re
     A stream begins at once with the role, is kept alive by comments while the answer is worked on, and brings the text when the
     gate has chosen it.
     """
-    if body.model == "dgrag-global":
-        raise later("the global mode")
     if body.model not in MODES:
         raise InputError(f"there is no model {body.model[:80]!r}", next_step=f"use one of {', '.join(MODES)}")
-    ask = Ask(question_of(body.messages), MODES[body.model])
+    question, mode = question_of(body.messages), MODES[body.model]
+    ask = GlobalAsk(question) if mode == "global" else Ask(question, mode)
     if body.stream:
-        turns.check()  # as long as there can be a status of its own
-        return EventSourceResponse(_events(body.model, turns, node.answerer, ask), sep="\n", ping=KEEP_ALIVE_S)
-    answer = await while_connected(request, answered(turns, node.answerer, ask, Trace()))
+        turns.of(ask).check()  # as long as there can be a status of its own
+        return EventSourceResponse(_events(body.model, turns, node, ask), sep="\n", ping=KEEP_ALIVE_S)
+    answer = await while_connected(request, answered(turns, node, ask, Trace()))
     return completion(body.model, answer, created=int(time.time()))
 
 
@@ -88,16 +88,14 @@ def text_pieces(text: str) -> Iterator[str]:
     return (match.group() for match in re.finditer(r"\s*\S+", text))
 
 
-async def _events(model: str, turns: Admission, answerer: Answerer, ask: Ask) -> AsyncIterator[str]:
+async def _events(model: str, turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[str]:
     head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": model}
     yield _json(chunk(head, {"role": "assistant", "content": ""}))
-    (answer,) = await asyncio.gather(
-        answered(turns, answerer, ask, Trace()), return_exceptions=True
-    )  # the status has gone: errors are events
+    (answer,) = await asyncio.gather(answered(turns, node, ask, Trace()), return_exceptions=True)  # the status has gone: errors are events
     if isinstance(answer, BaseException):
         yield _json(_told(answer))
     else:
-        for piece in text_pieces(answer.answer):
+        for piece in text_pieces(spoken_text(answer)):
             yield _json(chunk(head, {"content": piece}))
         yield _json(chunk(head, {}, finish_reason="stop") | {"dgrag": answer})
     yield STREAM_END

@@ -14,6 +14,7 @@ from edge_node.graph.elements import Finding
 from edge_node.graph.hierarchy import LEVELS
 from edge_node.graph.reports import Headline
 from edge_node.store.documents import DocumentStore
+from edge_node.store.outside_ids import OutsideIds
 from shared.records import ChunkId, DocumentId
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
@@ -24,6 +25,7 @@ class CommunityView:
     """Entities that belong together, and how much is told of them."""
 
     community_id: str
+    outside_id: str  # by which other sites know its report
     level: int  # the coarsest that it stands on
     parent: str  # id; empty for one of level 0
     children: tuple[str, ...]
@@ -46,6 +48,7 @@ class SourceView:
     """A passage that a finding rests on."""
 
     chunk_id: ChunkId
+    outside_id: ChunkId  # by which other sites know it
     document_id: DocumentId
     document: str
     text: str
@@ -64,6 +67,7 @@ class ReportView:
     """What a community is about, and how much that matters; the most telling findings first."""
 
     community_id: str
+    outside_id: str  # by which other sites know it
     level: int
     title: str
     summary: str
@@ -85,33 +89,36 @@ async def communities(
     One that is not divided stands on the next level too. 409 where the edge's strategy builds no graph.
     """
     page = await node.strategy.communities(level, limit=limit, after=after)
-    return CommunitiesReply(tuple(map(_community, page)), page[-1].community.community_id if len(page) >= limit else None)
+    views = tuple(_community(headline, node.sharing.outside_ids) for headline in page)
+    return CommunitiesReply(views, page[-1].community.community_id if len(page) >= limit else None)
 
 
 @router.get("/reports/{community_id}")
 async def report(community_id: str, node: Node) -> ReportView:
-    """The report about a community, with the passages that each finding rests on.
+    """The report about a community, with the passages that each finding rests on; by its id, or by the one that other sites know.
 
     404 where the community has changed: its id follows from its members. 409 where the edge's strategy builds no graph.
     """
     found = await node.strategy.report(community_id)
-    findings = await asyncio.to_thread(_findings, node.documents, found.findings)
-    return ReportView(found.community_id, found.level, found.title, found.summary, found.rating, found.reason, findings, found.by_model)
+    outside_ids = node.sharing.outside_ids
+    findings = await asyncio.to_thread(_findings, node.documents, outside_ids, found.findings)
+    ids = found.community_id, outside_ids.of_report(found.community_id)
+    return ReportView(*ids, found.level, found.title, found.summary, found.rating, found.reason, findings, found.by_model)
 
 
-def _community(headline: Headline) -> CommunityView:
+def _community(headline: Headline, outside_ids: OutsideIds) -> CommunityView:
     one = headline.community
-    counts = len(one.entities), headline.chunks
-    return CommunityView(one.community_id, one.level, one.parent, one.children, headline.title, headline.rating, *counts)
+    ids = one.community_id, outside_ids.of_report(one.community_id)
+    return CommunityView(*ids, one.level, one.parent, one.children, headline.title, headline.rating, len(one.entities), headline.chunks)
 
 
-def _findings(documents: DocumentStore, findings: tuple[Finding, ...]) -> tuple[FindingView, ...]:
+def _findings(documents: DocumentStore, outside_ids: OutsideIds, findings: tuple[Finding, ...]) -> tuple[FindingView, ...]:
     """With their passages; without those whose passages were deleted since the report was made."""
     chunks = documents.chunks(sorted({chunk_id for finding in findings for chunk_id in finding.chunk_ids}))
 
     def source(chunk_id: ChunkId) -> SourceView:
         chunk, document, _ = chunks[chunk_id]
-        return SourceView(chunk_id, chunk.document_id, document, chunk.text)
+        return SourceView(chunk_id, outside_ids.of_chunk(chunk_id), chunk.document_id, document, chunk.text)
 
     kept = [finding for finding in findings if all(chunk_id in chunks for chunk_id in finding.chunk_ids)]
     return tuple(FindingView(finding.text, tuple(map(source, finding.chunk_ids))) for finding in kept)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, Request
 
-from edge_node.answer.answerer import Answerer, Ask
+from edge_node.answer.answerer import Ask
+from edge_node.answer.overview import GlobalAsk
 from edge_node.node import EdgeNode
 from shared.admission import Admission
+from shared.deadline import Deadline
 from shared.errors import ModelTimeout, NotBuilt
 from shared.records import Answer
+from shared.reducer import Hear, unheard
 from shared.trace import Trace
 
 
@@ -23,22 +27,39 @@ def get_node(request: Request) -> EdgeNode:
 Node = Annotated[EdgeNode, Depends(get_node)]
 
 
-def get_admission(request: Request) -> Admission:
-    """Who may ask the model now, and who waits."""
-    return cast("Admission", request.app.state.admission)
+@dataclass(frozen=True, slots=True)
+class Admissions:
+    """Who may ask the model now, and who waits. Questions about everything take minutes: they never hold the turns of the others."""
+
+    questions: Admission
+    overviews: Admission
+
+    def of(self, ask: Ask | GlobalAsk) -> Admission:
+        """The turns for such a question."""
+        return self.overviews if isinstance(ask, GlobalAsk) else self.questions
 
 
-Turns = Annotated[Admission, Depends(get_admission)]
+def get_admissions(request: Request) -> Admissions:
+    """The turns of this app."""
+    return cast("Admissions", request.app.state.admissions)
 
 
-async def answered(turns: Admission, answerer: Answerer, ask: Ask, trace: Trace) -> Answer:
-    """The answer, when its turn has come. Raises Overloaded, ModelTimeout (the wait counts) and as ``Answerer.answer``."""
-    deadline_s = answerer.limits.answer_deadline_s
+Turns = Annotated[Admissions, Depends(get_admissions)]
+
+
+async def answered(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk, trace: Trace, hear: Hear = unheard) -> Answer:
+    """The answer, when its turn has come; of one to a question about everything ``hear`` gets the sentences as they are written.
+
+    Raises Overloaded, ModelTimeout (the wait counts) and as ``Answerer.answer`` and ``Overview.answer``.
+    """
+    deadline = Deadline(node.overview.limits.deadline_s if isinstance(ask, GlobalAsk) else node.answerer.limits.answer_deadline_s)
     try:
-        async with asyncio.timeout(deadline_s), turns.turn():
-            return await answerer.answer(ask, trace)
+        async with asyncio.timeout(deadline.seconds), turns.of(ask).turn():
+            if isinstance(ask, GlobalAsk):
+                return await node.overview.answer(ask, trace, deadline, hear)
+            return await node.answerer.answer(ask, trace)
     except TimeoutError as error:
-        raise ModelTimeout(deadline_s=deadline_s) from error
+        raise ModelTimeout(deadline_s=deadline.seconds) from error
 
 
 def later(what: str) -> NotBuilt:

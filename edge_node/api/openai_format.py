@@ -61,6 +61,11 @@ def _text(message: ChatMessage) -> str:
     return "".join(part.text for part in message.content)
 
 
+def spoken_text(answer: Answer) -> str:
+    """An answer for a client that shows text only: what it tells, then which sites it tells of, if it is a global one."""
+    return "\n\n".join(filter(None, (answer.answer, answer.coverage)))
+
+
 def completion(model: str, answer: Answer, *, created: int) -> dict[str, Any]:
     """The whole answer; ``dgrag`` holds it with citations, gate and trace."""
     tokens_in, tokens_out = (sum(getattr(step, field) for step in answer.trace) for field in ("tokens_in", "tokens_out"))
@@ -69,7 +74,7 @@ def completion(model: str, answer: Answer, *, created: int) -> dict[str, Any]:
         "object": "chat.completion",
         "created": created,
         "model": model,
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": answer.answer}, "finish_reason": "stop"}],
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": spoken_text(answer)}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": tokens_in + tokens_out},
         "dgrag": answer,
     }

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import orjson
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sse_starlette import EventSourceResponse
 
-from edge_node.answer.answerer import Answerer, Ask, Findings
+from edge_node.answer.answerer import Ask, Findings
+from edge_node.answer.overview import GlobalAsk
 from edge_node.api.access import GuardedRoute
 from edge_node.api.chat import text_pieces
-from edge_node.api.deps import Node, Turns, answered, later
+from edge_node.api.deps import Admissions, Node, Turns, answered, later
+from edge_node.node import EdgeNode
 from edge_node.settings import MAX_SAMPLES
-from shared.admission import Admission
 from shared.disconnect import while_connected
 from shared.errors import DgragError
-from shared.records import Answer, EdgeReport, Evidence, TraceStep
+from shared.records import Answer, EdgeReport, Evidence, Level, TraceStep
 from shared.trace import Trace
 from shared.wire import Purpose, Question
 
@@ -27,7 +28,7 @@ router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 
 
 class QueryBody(BaseModel):
-    """A question."""
+    """A question. Mode ``global`` is for one about everything: it is answered from reports, of all sites that may be asked."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -38,6 +39,13 @@ class QueryBody(BaseModel):
     allow_escalation: Literal["yes", "no", "ask"] | None = None  # as the sharing policy says
     purpose: Purpose | None = None  # told to the sites that are asked
     filters: dict[str, str] = {}
+    level: Level | None = None  # of the reports, with mode global: 0 has the broadest; as the setting says
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> Self:
+        if self.level is not None and self.mode != "global":
+            raise ValueError("a level is for the mode global only")
+        return self
 
 
 class RetrieveBody(BaseModel):
@@ -70,12 +78,13 @@ async def query(body: QueryBody, node: Node, turns: Turns, request: Request) -> 
 
     With ``stream`` the answer comes as server-sent events: ``step`` live, as each step ends; then, when the gate has chosen an answer,
     its ``text`` in pieces; last ``answer`` with all of it. The text is not streamed while it is written: the gate reads it first.
+    With mode ``global`` it is: each sentence as it is there. ``void`` says that the text so far is not the answer after all.
     """
     ask = _ask(body)
     if not body.stream:
-        return await while_connected(request, answered(turns, node.answerer, ask, Trace()))
-    turns.check()  # as long as there can be a status of its own
-    return EventSourceResponse(_answer_events(turns, node.answerer, ask))
+        return await while_connected(request, answered(turns, node, ask, Trace()))
+    turns.of(ask).check()  # as long as there can be a status of its own
+    return EventSourceResponse(_answer_events(turns, node, ask))
 
 
 @router.post("/retrieve")
@@ -93,28 +102,46 @@ async def retrieve(body: RetrieveBody, node: Node, request: Request) -> Retrieve
     return RetrieveReply(evidence=found.evidence, facts=found.facts)
 
 
-def _ask(body: QueryBody) -> Ask:
-    if body.mode == "global":
-        raise later("the global mode")
+def _ask(body: QueryBody) -> Ask | GlobalAsk:
     if body.filters:
         raise later("filters")
+    if body.mode == "global":
+        return GlobalAsk(body.question, body.level, body.allow_escalation, body.purpose or "")
     return Ask(body.question, body.mode, body.n, body.allow_escalation, body.purpose or "")
 
 
-async def _answer_events(turns: Admission, answerer: Answerer, ask: Ask) -> AsyncIterator[dict[str, str]]:
-    """``step`` as each step ends, then ``text`` pieces of the chosen answer, then ``answer`` with all of it."""
-    steps: asyncio.Queue[TraceStep | None] = asyncio.Queue()
-    task = asyncio.create_task(answered(turns, answerer, ask, Trace(on_step=steps.put_nowait)))
-    task.add_done_callback(lambda _: steps.put_nowait(None))
+async def _answer_events(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[dict[str, str]]:
+    """``step`` as each step ends, ``text`` as it is heard or, if nothing was, in pieces of the answer, then ``answer`` with all of it.
+
+    ``void`` comes as soon as what was heard is void.
+    """
+    news: asyncio.Queue[TraceStep | str | None] = asyncio.Queue()
+    task = asyncio.create_task(answered(turns, node, ask, Trace(on_step=news.put_nowait), news.put_nowait))
+    task.add_done_callback(lambda _: news.put_nowait(None))
+    heard = ""
     try:
-        while (step := await steps.get()) is not None:
-            yield {"event": "step", "data": orjson.dumps(step).decode()}
+        while (told := await news.get()) is not None:
+            if isinstance(told, TraceStep):
+                yield _event("step", told)
+            elif told:
+                heard += told
+                yield _event("text", told)
+            elif heard:
+                heard = ""
+                yield _event("void", None)
         answer = await task
     except DgragError as error:
-        yield {"event": "error", "data": orjson.dumps({"code": error.code, "detail": error.message}).decode()}
+        yield _event("error", {"code": error.code, "detail": error.message})
         return
     finally:
         task.cancel()  # the client may be gone: then the model's work stops too
-    for piece in text_pieces(answer.answer):
-        yield {"event": "text", "data": orjson.dumps(piece).decode()}
-    yield {"event": "answer", "data": orjson.dumps(answer).decode()}
+    if heard.split() != answer.answer.split():
+        if heard:
+            yield _event("void", None)
+        for piece in text_pieces(answer.answer):
+            yield _event("text", piece)
+    yield _event("answer", answer)
+
+
+def _event(kind: str, data: object) -> dict[str, str]:
+    return {"event": kind, "data": orjson.dumps(data).decode()}

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from edge_node.graph.cover import Count
 from edge_node.graph.elements import Line
 from edge_node.graph.facts import lines_within
-
-
-@dataclass(frozen=True, slots=True)
-class Child:
-    """A community within another, with the lines of its report."""
-
-    community_id: str
-    entities: tuple[str, ...]  # keys
-    report: tuple[Line, ...]
 
 
 def leaf_context(elements: Sequence[Line], *, limit_tokens: int, count: Count) -> tuple[Line, ...]:
@@ -25,28 +16,41 @@ def leaf_context(elements: Sequence[Line], *, limit_tokens: int, count: Count) -
     return tuple(elements[: len(lines_within([line.text for line in elements], limit_tokens, count))])
 
 
-def upper_context(elements: Sequence[Line], children: Sequence[Child], *, limit_tokens: int, count: Count) -> tuple[Line, ...]:
+def upper_context(
+    elements: Sequence[Line],
+    children: Mapping[str, Iterable[str]],
+    report: Callable[[str], Sequence[Line]],
+    *,
+    limit_tokens: int,
+    count: Count,
+) -> tuple[Line, ...]:
     """``elements_of`` a community whose children have reports: all of them if they fit, and else reports in the place of some.
 
+    children: keys of entities by id. report: the lines of a child's report, by its id; only those are asked for that are looked at.
     Child by child, the one with most tokens of elements first (ties by id), the elements within it give way to its report, where that is
     shorter, until all fits. The reports stand first, in this order, then the elements that are left, in theirs; if that still is too
     long, up to the limit. What a report says is not said again. Raises KeyError for an entity of the elements that no child has.
     """
-    homes = {entity: child.community_id for child in children for entity in child.entities}
+    homes = {entity: child for child, entities in children.items() for entity in entities}
     within = [_home(line, homes) for line in elements]
     tokens = Counter[str]()
     for home, line in zip(within, elements, strict=True):
         tokens[home] += count(line.text)
-    over = tokens.total() - limit_tokens
-    reported: dict[str, tuple[Line, ...]] = {}
-    for child in sorted(children, key=lambda child: (-tokens[child.community_id], child.community_id)):
-        saved = tokens[child.community_id] - sum(count(line.text) for line in child.report)
-        if over > 0 and saved > 0:
-            reported[child.community_id] = child.report
+    over, told, reported = tokens.total() - limit_tokens, list[Line](), set[str]()
+    for child in sorted(children, key=lambda child: (-tokens[child], child)):
+        if over <= 0 or _tokens(_told_once(told), count) > limit_tokens:
+            break  # it fits, or the reports alone never will: what comes behind them is not told
+        saved = tokens[child] - _tokens(lines := report(child), count)
+        if saved > 0:
+            told += lines
+            reported.add(child)
             over -= saved
-    told = [line for report in reported.values() for line in report]
     left = [line for home, line in zip(within, elements, strict=True) if home not in reported]
     return leaf_context(list(_told_once([*told, *left])), limit_tokens=limit_tokens, count=count)
+
+
+def _tokens(lines: Iterable[Line], count: Count) -> int:
+    return sum(count(line.text) for line in lines)
 
 
 def _home(element: Line, homes: Mapping[str, str]) -> str:

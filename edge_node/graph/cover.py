@@ -21,17 +21,20 @@ class Sentence:
     text: str
     terms: frozenset[str]
 
-    def weight(self, weights: Mapping[str, int], said: Collection[str]) -> float:
-        """Of its terms, on average; one that was said weighs nothing."""
-        return sum(weights[term] for term in self.terms if term not in said) / len(self.terms) if self.terms else 0.0
+    def weight(self, weights: Mapping[str, int], said: Collection[str], least: int) -> float:
+        """Of its terms, on average over ``least`` at least; one that was said weighs nothing."""
+        return sum(weights[term] for term in self.terms if term not in said) / max(len(self.terms), least)
 
 
-def cover(children: Sequence[Sequence[str]], *, max_tokens: int, count: Count, terms: Terms, most: int | None = None) -> list[Sentence]:
+def cover(
+    children: Sequence[Sequence[str]], *, max_tokens: int, count: Count, terms: Terms, most: int | None = None, least: int = 1
+) -> list[Sentence]:
     """Choose of the sentences of the children, heaviest first, at most ``most`` with ``max_tokens`` tokens in all; blank ones never.
 
     A greedy cover, after SumBasic (Nenkova and Vanderwende 2005): a term weighs as many children as hold it, and nothing once it was
     said; the sentence whose terms weigh most on average comes next, of equal ones the first, until one says nothing new or does not fit.
-    Where no sentence fits, the heaviest one is cut behind a word.
+    Where no sentence fits, the heaviest one is cut behind a word. An average favours short sentences; one with fewer than ``least`` terms
+    weighs as if the others that it lacks were worth nothing.
 
     >>> from shared.sentences import content_words
     >>> said = [["It rains.", "The pumps leak."], ["The pump leaked.", "Gates close."]]
@@ -44,9 +47,9 @@ def cover(children: Sequence[Sequence[str]], *, max_tokens: int, count: Count, t
     for one in found:
         of_child[one.place[0]] |= one.terms
     weights = Counter(term for held in of_child for term in held)
-    if chosen := _chosen(found, weights, max_tokens, count, most):
+    if chosen := _chosen(found, weights, max_tokens, count, most, least):
         return chosen
-    heaviest = max(found, key=lambda one: one.weight(weights, ()), default=None)
+    heaviest = max(found, key=lambda one: one.weight(weights, (), least), default=None)
     text = _cut(heaviest.text, max_tokens, count) if heaviest else ""
     return [replace(heaviest, text=text)] if heaviest and text else []
 
@@ -64,12 +67,14 @@ def node_text(children: Sequence[str], *, max_tokens: int, count: Count, terms: 
     return " ".join(one.text for one in sorted(chosen, key=lambda one: one.place))
 
 
-def _chosen(found: Sequence[Sentence], weights: Mapping[str, int], max_tokens: int, count: Count, most: int | None) -> list[Sentence]:
+def _chosen(
+    found: Sequence[Sentence], weights: Mapping[str, int], max_tokens: int, count: Count, most: int | None, least: int
+) -> list[Sentence]:
     chosen: list[Sentence] = []
     said = set[str]()
     waiting = list(found)
     while waiting and len(chosen) != most:
-        weight = [one.weight(weights, said) for one in waiting]
+        weight = [one.weight(weights, said, least) for one in waiting]
         best = waiting.pop(weight.index(max(weight)))
         if best.terms <= said:
             break

@@ -149,16 +149,22 @@ def adjacency_of(graph: Graph) -> Adjacency:
     return adjacency
 
 
-def difference(graph: Graph, entities: Mapping[str, Entity | None], relations: Mapping[Pair, Relation | None]) -> GraphChange:
-    """Those of the given entities and relations that are not so in ``graph``. A relation with an end that is no entity is gone."""
+def known_relations(
+    graph: Graph, entities: Mapping[str, Entity | None], relations: Mapping[Pair, Relation | None]
+) -> dict[Pair, Relation | None]:
+    """The relations, None for one with an end that is no entity. entities: those that are not as in ``graph``, None for what is gone."""
 
     def known(key: str) -> bool:
         return (entities[key] if key in entities else graph.entities.get(key)) is not None
 
-    kept = {pair: relation if known(pair[0]) and known(pair[1]) else None for pair, relation in relations.items()}
+    return {pair: relation if known(pair[0]) and known(pair[1]) else None for pair, relation in relations.items()}
+
+
+def difference(graph: Graph, entities: Mapping[str, Entity | None], relations: Mapping[Pair, Relation | None]) -> GraphChange:
+    """Those of the given entities and ``known_relations`` that are not so in ``graph``."""
     return GraphChange(
         {key: entity for key, entity in entities.items() if graph.entities.get(key) != entity},
-        {pair: relation for pair, relation in kept.items() if graph.relations.get(pair) != relation},
+        {pair: relation for pair, relation in relations.items() if graph.relations.get(pair) != relation},
     )
 
 

@@ -20,6 +20,7 @@ from shared.sentences import content_words
 MOST_CHUNKS = 8  # of a finding
 MOST_RATING = 10
 TITLE_NAMES = 2
+TELLING_WORDS = 6  # content words of a sentence that says something by itself; shorter ones are captions and times of day
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def lines_of(report: Report) -> tuple[Line, ...]:
 
 def headline(community: Community, part: Graph) -> Headline:
     """Title and rating of ``plain_report``, without its findings, which take far longer. part: the community's entities and relations."""
-    chunks = _chunks_of(part)
+    chunks = chunks_of(part)
     return Headline(community, _title(_names(part)), _rating(len(chunks)), len(chunks))
 
 
@@ -72,7 +73,7 @@ def plain_report(community: Community, part: Graph, lines: Sequence[Line], *, re
     part: the community's entities and relations. Title and summary name the most central entities, and are empty where a document's title
     or file name is all there is to name. Findings are a ``cover`` of what the lines say: at most ``most``, with ``report_tokens`` in all.
     """
-    names, chunks = _names(part), _chunks_of(part)
+    names, chunks = _names(part), chunks_of(part)
     documents = {document_of(chunk_id) for chunk_id in chunks}
     return Report(
         community_id=community.community_id,
@@ -87,11 +88,17 @@ def plain_report(community: Community, part: Graph, lines: Sequence[Line], *, re
     )
 
 
+def chunks_of(part: Graph) -> set[ChunkId]:
+    """All chunks that tell of the entities and relations of a part."""
+    elements: list[Element] = [*part.entities.values(), *part.relations.values()]
+    return {chunk_id for element in elements for chunk_id in element.chunk_ids}
+
+
 def _findings(lines: Sequence[Line], report_tokens: int, most: int, count: Count) -> tuple[Finding, ...]:
     told = [[finding.text for finding in line.findings] for line in lines]
     chosen = [
         (one.text, lines[one.place[0]].findings[one.place[1]])
-        for one in cover(told, max_tokens=report_tokens, count=count, terms=content_words, most=most)
+        for one in cover(told, max_tokens=report_tokens, count=count, terms=content_words, most=most, least=TELLING_WORDS)
     ]
     return tuple(replace(finding, text=text, chunk_ids=finding.chunk_ids[:MOST_CHUNKS]) for text, finding in chosen)
 
@@ -102,11 +109,6 @@ def _names(part: Graph) -> list[str]:
 
 def _title(names: Sequence[str]) -> str:
     return " and ".join(names[:TITLE_NAMES])
-
-
-def _chunks_of(part: Graph) -> set[ChunkId]:
-    elements: list[Element] = [*part.entities.values(), *part.relations.values()]
-    return {chunk_id for element in elements for chunk_id in element.chunk_ids}
 
 
 def _rating(chunks: int) -> int:

@@ -1,193 +1,290 @@
-"""Communities of the graph and reports about them: functions of the present graph, made when asked for (GraphRAG §2.4, §2.5)."""
+"""Communities of the graph and reports about them, made when they are asked for; what a model wrote is kept (GraphRAG §2.4–§2.6)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self, TypeVar
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain, islice
+from threading import Event
+from typing import TypeVar
 
-from edge_node.graph.contexts import Child, leaf_context, upper_context
-from edge_node.graph.cover import Count
-from edge_node.graph.elements import Line, elements_of
-from edge_node.graph.hierarchy import Community, Hierarchy, Uppers, finer, fresh_uppers, hierarchy_of, kept_uppers
-from edge_node.graph.knowledge_graph import Adjacency, Graph, adjacency_of
-from edge_node.graph.quotient import quotient
-from edge_node.graph.repair import Parts
-from edge_node.graph.reports import Headline, Report, headline, lines_of, plain_report
-from edge_node.graph.summaries import part_of
+from edge_node.graph.choosing import Chosen, Overlook, descended, told_tokens, within
+from edge_node.graph.claims import Claim, linked
+from edge_node.graph.elements import Finding
+from edge_node.graph.hierarchy import LEVELS, Uppers
+from edge_node.graph.knowledge_graph import Graph
+from edge_node.graph.reports import Headline, Report
+from edge_node.knowledge.hiding import graph_without
+from edge_node.knowledge.moment import Moment, ReportOptions, guest_moment, own_moment
 from edge_node.knowledge.settle import Settler
 from edge_node.knowledge.view import View
-from edge_node.store.mentions import MentionStore
-from shared.errors import NotFound
-from shared.records import document_of
+from edge_node.knowledge.writing import Reading, ReportDraft, Writer, Written
+from edge_node.store.passages import Passages
+from edge_node.store.reports import ReportStore, StoredReport
+from edge_node.strategies.base import Tools
+from shared.errors import NotFound, StoreError
+from shared.records import Chunk, DocumentId, document_of
 
-if TYPE_CHECKING:
-    from edge_node.settings import EdgeSettings
-
+log = logging.getLogger("dgrag.edge.keeper")
 T = TypeVar("T")
+GUESTS = 4  # sets of withheld documents whose communities are kept
+READ_AT_ONCE = 256  # passages
 
 
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
-    """The knobs of communities and reports; see EdgeSettings."""
-
-    community_entities: int
-    community_tie: float
-    report_context_tokens: int
-    report_tokens: int
-    report_findings: int
-    leiden: Literal["igraph", "leidenalg"]
-    seed: int
-
-    @classmethod
-    def of(cls, settings: EdgeSettings) -> Self:
-        """Those of an edge's settings."""
-        return cls(**{name: getattr(settings, name) for name in cls.__dataclass_fields__})
-
-
-@dataclass(frozen=True, slots=True)
-class _Moment:
-    """The graph that may be told of, and its communities. Made of the first three."""
-
-    view: View
-    parts: Parts
-    gone: frozenset[str]  # chunks that the view still tells of, and the store has no more
-    graph: Graph
-    adjacency: Adjacency
-    hierarchy: Hierarchy
-
-    def part(self, community: Community) -> Graph:
-        """Its entities, and the relations among them."""
-        return part_of(self.graph, self.adjacency, community.entities)
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    """A report, and all that it follows from."""
-
-    children: tuple[str, ...]
-    part: Graph
-    degrees: Mapping[str, int]
-    below: Mapping[str, Report]  # by id: empty where the community's own elements fit
-    report: Report
+class Abandoned(Exception):
+    """Nobody waits any more for what a thread is at."""
 
 
 class Keeper:
-    """Communities and plain reports of one edge, one request at a time, in a thread. What was made is kept until the graph makes it differ.
+    """Communities and reports of one edge, one request at a time, in a thread. What was made is kept until the graph makes it differ.
 
-    C0 and C1 stay as they are while parts come and go (``kept_uppers``), for as long as the process runs.
-    What a removed document told of is hidden at once: entities and relations that any chunk of it tells of take no part until the next
-    settle has merged them again without it.
+    Work for somebody who has gone away ends with the report that it is at. C0 and C1 stay as they are while parts come and go
+    (``kept_uppers``). What a removed document told of is hidden at once, as if it had never been there, and so is, from who may not see
+    them, what withheld documents tell of. Nothing is done in a settle: a report that a model wrote is deleted in the transaction that
+    deletes a chunk of its community.
     """
 
-    def __init__(self, settler: Settler, mentions: MentionStore, options: ReportOptions, count: Count) -> None:
-        """``count``: tokens of a text."""
+    def __init__(self, tools: Tools, settler: Settler, passages: Passages, options: ReportOptions) -> None:
         self._settler = settler
-        self._mentions = mentions
+        self._passages = passages
+        self._documents = tools.documents
+        self._mentions = tools.graph.mentions
+        self._store = ReportStore(tools.graph.database)
+        self._outside_ids = tools.sharing.outside_ids
         self._options = options
-        self._count = count
+        self._count = tools.tokenizer.count
         self._lock = asyncio.Lock()
-        self._moment: _Moment | None = None
-        self._uppers: Uppers | None = None
-        self._reports: dict[str, Report] = {}  # of the moment
-        self._written: dict[str, _Written] = {}  # of former moments too
+        self._abandoned = Event()  # nobody waits for the work that has the lock
+        self._uppers: Uppers | None = None  # as the store has them; None: not read yet
+        self._hidden: tuple[View, tuple[int, int], frozenset[DocumentId]] | None = None  # of a view, and a state of the mentions
+        self._reading = Reading.of(self._count)
+        self._own: Writer | None = None
+        self._claims: tuple[Claim, ...] = ()
+        self._guests: dict[frozenset[DocumentId], Writer] = {}  # the one that was asked for last is last
+        self._looked_at: View | None = None  # whose reports were counted
+        self._unwritten = 0
+
+    @property
+    def is_off(self) -> bool:
+        """Nobody is to see communities and reports."""
+        return self._options.reports == "off"
+
+    # ------------------------------------------------------------ what is asked
 
     async def communities(self, level: int, *, limit: int, after: str = "") -> list[Headline]:
         """The first communities of a level, 0 to 3, by id, whose ids come behind ``after``; none where nothing is indexed."""
         return await self._alone(lambda: self._headlines(level, limit, after))
 
     async def report(self, community_id: str) -> Report:
-        """The report about a community. Raises NotFound, also where its members have changed, as then its id has too."""
+        """The report about a community, also one of those that guests were told of lately; by the id that other sites know, too.
+
+        Raises NotFound, also where its members have changed, as then its id has too.
+        """
         return await self._alone(lambda: self._asked(community_id))
 
-    async def _alone(self, work: Callable[[], T]) -> T:
-        async with self._lock:
-            thread = asyncio.ensure_future(asyncio.to_thread(work))
-            try:
-                return await asyncio.shield(thread)
-            finally:  # who asked may be gone: the thread is not, and is let finish under the lock
-                await asyncio.wait([thread])
+    async def choose(self, asked: Overlook) -> Chosen:
+        """The reports to read for a question about everything, as if the withheld documents were not there.
 
-    # ------------------------------------------------------------ in the thread
+        Those without a finding are not chosen. ``there`` counts those of them that nobody looked at: whether there are findings
+        shows only when a report is written.
+        """
+        return await self._alone(lambda: self._passages_for(asked) if asked.level == "text" else self._reports_for(asked))
+
+    # ------------------------------------------------------------ what a model writes
+
+    async def unwritten(self, most: int) -> list[ReportDraft]:
+        """The first of the reports that a model should write, the lowest level first; one above another waits for that."""
+        return await self._alone(lambda: self._drafts(most)) if self._options.reports == "model" else []
+
+    async def keep(self, draft: ReportDraft, report: Report) -> None:
+        """Commit what was written for a draft, ``draft.plain`` where the model's text is of no use; not if the community changed since."""
+        await self._alone(lambda: self._kept(draft, report))
+
+    async def tell(self, claims: tuple[Claim, ...]) -> None:
+        """Let reports tell of these claims, and of no others."""
+        await self._alone(lambda: self._tell(claims))
+
+    @property
+    def stale(self) -> int:
+        """Reports that a model should write; until somebody looks what a settle has changed, as many as there may be."""
+        if self._options.reports != "model":
+            return 0
+        if self._looked_at is self._settler.view:
+            return self._unwritten
+        return (1 + self._options.report_finest) * len(self._settler.placer.parts.members)
+
+    async def _alone(self, work: Callable[[], T]) -> T:
+        await self._lock.acquire()
+        abandoned = self._abandoned = Event()  # this work's own: who comes next may have begun when this is set
+        thread = asyncio.ensure_future(asyncio.to_thread(work))
+        thread.add_done_callback(self._finished)
+        try:
+            return await asyncio.shield(thread)
+        except asyncio.CancelledError:
+            abandoned.set()
+            await asyncio.wait([thread])  # it is at a report still; being cancelled again is no harm, as the thread has the lock
+            raise
+
+    def _finished(self, thread: asyncio.Task[T]) -> None:
+        self._lock.release()
+        if not thread.cancelled():
+            thread.exception()  # who asked may be gone
+
+    def _go_on(self) -> None:
+        if self._abandoned.is_set():
+            raise Abandoned
+
+    # ------------------------------------------------------------ in the thread: moments
+
+    def _now(self) -> Writer:
+        view, parts = self._settler.view, self._settler.placer.parts
+        known, hidden = self._own, self._gone(view)
+        if known is not None and known.moment.view is view and known.moment.parts is parts and known.moment.hidden == hidden:
+            return known
+        if self._uppers is None:
+            self._uppers = self._store.uppers()
+        moment = own_moment(view, parts, hidden, self._graph_without(view, hidden), self._uppers, self._options)
+        if not hidden:  # else parts that are hidden would lose their labels
+            self._keep_uppers(moment.uppers)
+        self._reading = Reading.of(self._count)
+        return self._renewed(self._claimed(moment), {} if known is None else known.written)
+
+    def _gone(self, view: View) -> frozenset[DocumentId]:
+        """Documents of chunks that the view tells of, and the store has no more."""
+        state = self._mentions.state()
+        if self._hidden is None or self._hidden[0] is not view or self._hidden[1] != state:
+            told = {*view.told, *(chunk_id for relation in view.graph.relations.values() for chunk_id in relation.chunk_ids)}
+            hidden = frozenset(map(document_of, told - self._mentions.chunk_documents(told).keys()))
+            self._hidden = view, state, hidden
+        return self._hidden[2]
+
+    def _seen_without(self, withheld: frozenset[DocumentId]) -> Writer:
+        """What somebody sees from whom these documents are withheld."""
+        own = self._now()
+        if not withheld:
+            return own
+        view, parts, hidden = own.moment.view, own.moment.parts, withheld | own.moment.hidden
+        known = writer = self._guests.pop(withheld, None)
+        if writer is None or writer.moment.view is not view or writer.moment.hidden != hidden:
+            moment = guest_moment(view, parts, hidden, self._graph_without(view, hidden), self._options)
+            former = own.written if known is None else own.written | known.written
+            writer = self._writer(self._claimed(moment), former, staleness=0)  # what is withheld does not decide which text is told either
+        self._guests[withheld] = writer
+        while len(self._guests) > GUESTS:
+            del self._guests[next(iter(self._guests))]
+        return writer
+
+    def _graph_without(self, view: View, hidden: frozenset[DocumentId]) -> Graph:
+        return graph_without(view.graph, hidden, dict(view.canonical), self._mentions)  # a settle may change the names that it is given
+
+    def _claimed(self, moment: Moment) -> Moment:
+        names = {} if moment.hidden else moment.view.canonical  # what is hidden may be why two names are one's
+        return replace(moment, claims=linked(self._claims, moment.graph, names))
+
+    def _renewed(self, moment: Moment, former: Mapping[str, Written]) -> Writer:
+        self._own = self._writer(moment, former, staleness=self._options.report_staleness)
+        return self._own
+
+    def _writer(self, moment: Moment, former: Mapping[str, Written], *, staleness: float) -> Writer:
+        texts = self._store.texts() if self._options.reports == "model" else {}
+        return Writer(moment, texts, former, self._options, self._reading, staleness=staleness, go_on=self._go_on)
+
+    def _keep_uppers(self, uppers: Uppers) -> None:
+        if uppers != self._uppers:
+            try:
+                self._store.save_uppers(uppers)
+            except StoreError as error:  # the question can be answered all the same
+                log.warning("which communities there are could not be kept: %s", error.code)
+        self._uppers = uppers
+
+    # ------------------------------------------------------------ in the thread: answers
 
     def _headlines(self, level: int, limit: int, after: str) -> list[Headline]:
         now = self._now()
-        ids = [found for found in now.hierarchy.at(level) if found > after][:limit]
-        return [headline(community, now.part(community)) for community in map(now.hierarchy.communities.__getitem__, ids)]
+        hierarchy = now.moment.hierarchy
+        ids = (found for found in hierarchy.at(level) if found > after)
+        return [now.headline(hierarchy.communities[found]) for found in islice(ids, limit)]
 
     def _asked(self, community_id: str) -> Report:
+        own = self._now()
+        guests = [one for one in self._guests.values() if one.moment.view is own.moment.view and one.moment.hidden >= own.moment.hidden]
+        for writer in (own, *reversed(guests)):
+            communities = writer.moment.hierarchy.communities
+            outside = (key for key in communities if self._outside_ids.of_report(key) == community_id)
+            if (key := community_id if community_id in communities else next(outside, None)) is not None:
+                return writer.report(communities[key])
+        step = "its community may have changed: the present ones are under GET /v1/communities, `dgrag communities`"
+        raise NotFound("report", community_id, next_step=step)
+
+    def _reports_for(self, asked: Overlook) -> Chosen:
+        writer = self._seen_without(asked.withheld)
+        hierarchy, told = writer.moment.hierarchy, writer.moment.told
+        near = writer.moment.near(self._passages.scores(asked.vector, list({*chain.from_iterable(told.values())})))
+
+        def tokens(key: str) -> int:
+            return told_tokens(writer.report(hierarchy.communities[key]), self._reading.count)
+
+        if isinstance(asked.level, int):
+            ids = sorted(hierarchy.at(asked.level), key=lambda key: (-near[key], key))
+            chosen, there = within(ids, tokens, read_tokens=asked.read_tokens), len(ids)
+        else:
+            chosen, there = descended(hierarchy, near, tokens, read_tokens=asked.read_tokens, floor=asked.floor)
+        reports = [writer.report(hierarchy.communities[key]) for key in chosen]
+        found = tuple(report for report in reports if report.findings)
+        return Chosen(found, there - (len(reports) - len(found)))
+
+    def _passages_for(self, asked: Overlook) -> Chosen:
+        """Passages in the place of reports, the nearest first."""
+        ranked = self._passages.top(asked.vector, self._documents.totals()["chunks"], asked.withheld)
+        kept, left = list[Report](), asked.read_tokens
+        for chunk, title in self._read([chunk_id for chunk_id, _ in ranked]):
+            left -= chunk.tokens if asked.read_tokens else 0
+            if left < 0 and kept:
+                break
+            kept.append(_as_report(chunk, title))
+        return Chosen(tuple(kept), len(ranked))
+
+    def _read(self, chunk_ids: list[str]) -> Iterator[tuple[Chunk, str]]:
+        """Chunks with the names of their documents; without those that were deleted meanwhile."""
+        for start in range(0, len(chunk_ids), READ_AT_ONCE):
+            batch = chunk_ids[start : start + READ_AT_ONCE]
+            found = self._documents.chunks(batch)
+            yield from (found[chunk_id][:2] for chunk_id in batch if chunk_id in found)
+
+    # ------------------------------------------------------------ in the thread: a model's texts
+
+    def _tell(self, claims: tuple[Claim, ...]) -> None:
+        if claims == self._claims:
+            return
+        self._claims, self._looked_at = claims, None
+        self._guests.clear()
+        if self._own is not None:
+            self._renewed(self._claimed(self._own.moment), self._own.written)
+
+    def _drafts(self, most: int) -> list[ReportDraft]:
         now = self._now()
-        if community_id not in now.hierarchy.communities:
-            step = "its community may have changed: the present ones are under GET /v1/communities, `dgrag communities`"
-            raise NotFound("report", community_id, next_step=step)
-        return self._report(now, now.hierarchy.communities[community_id])
+        if now.moment.hidden:  # for a moment: the settle that follows brings most of it back
+            return []
+        unwritten = now.unwritten()
+        self._unwritten, self._looked_at = len(unwritten), now.moment.view
+        if not unwritten and (unused := now.unused()):
+            self._store.drop(unused)
+            self._renewed(now.moment, now.written)
+        return [now.draft(community) for community in now.ready(unwritten)[:most]]
 
-    def _now(self) -> _Moment:
-        view, parts = self._settler.view, self._settler.placer.parts
-        told = {*view.told, *(chunk_id for relation in view.graph.relations.values() for chunk_id in relation.chunk_ids)}
-        gone = frozenset(told - self._mentions.chunk_documents(told).keys())
-        known = self._moment
-        if known is not None and known.view is view and known.parts is parts and known.gone == gone:
-            return known
-        self._moment = now = self._made(view, parts, gone)
-        self._reports = {}
-        self._written = {key: written for key, written in self._written.items() if key in now.hierarchy.communities}
-        return now
-
-    def _made(self, view: View, parts: Parts, gone: frozenset[str]) -> _Moment:
-        graph = _without(view.graph, gone) if gone else view.graph
-        adjacency = adjacency_of(graph) if gone else view.adjacency
-        within = {part: [key for key in keys if key in graph.entities] for part, keys in parts.members.items()}
-        members = {part: keys for part, keys in within.items() if keys}  # the partition may be a moment ahead of the view
-        home = {key: part for part, keys in members.items() for key in keys}
-        weights = quotient(home, graph.relations, view.told, tie=self._options.community_tie)
-        fresh = fresh_uppers(members, weights, seed=self._options.seed, method=self._options.leiden)
-        self._uppers = fresh if self._uppers is None else kept_uppers(self._uppers, fresh, members, weights)
-        leaves = {part: self._leaves(part_of(graph, adjacency, keys)) for part, keys in members.items()}
-        return _Moment(view, parts, gone, graph, adjacency, hierarchy_of(self._uppers, leaves))
-
-    def _leaves(self, part: Graph) -> list[tuple[str, ...]]:
-        first = {key: entity.chunk_ids[0] for key, entity in part.entities.items()}
-        homes = {key: (chunk_id, document_of(chunk_id)) for key, chunk_id in first.items()}
-        most, seed, method = self._options.community_entities, self._options.seed, self._options.leiden
-        return finer(part, max_entities=most, seed=seed, method=method, homes=homes)
-
-    # ------------------------------------------------------------ reports, those below first
-
-    def _report(self, now: _Moment, community: Community) -> Report:
-        community_id = community.community_id
-        if community_id not in self._reports:
-            part = now.part(community)
-            degrees = {key: len(now.adjacency.get(key, ())) for key in part.entities}
-            known = self._written.get(community_id)
-            if known is None or not self._holds(known, now, community, part, degrees):
-                known = self._written[community_id] = self._write(now, community, part, degrees)
-            self._reports[community_id] = known.report
-        return self._reports[community_id]
-
-    def _holds(self, known: _Written, now: _Moment, community: Community, part: Graph, degrees: Mapping[str, int]) -> bool:
-        if (known.report.level, known.children, known.part, known.degrees) != (community.level, community.children, part, degrees):
-            return False
-        return not known.below or known.below == self._below(now, community)
-
-    def _below(self, now: _Moment, community: Community) -> dict[str, Report]:
-        return {child: self._report(now, now.hierarchy.communities[child]) for child in community.children}
-
-    def _write(self, now: _Moment, community: Community, part: Graph, degrees: Mapping[str, int]) -> _Written:
-        elements, limit_tokens = elements_of(part, degrees), self._options.report_context_tokens
-        lines: Sequence[Line] = leaf_context(elements, limit_tokens=limit_tokens, count=self._count)
-        below = self._below(now, community) if len(lines) < len(elements) else {}
-        if below:
-            children = [Child(key, now.hierarchy.communities[key].entities, lines_of(report)) for key, report in below.items()]
-            lines = upper_context(elements, children, limit_tokens=limit_tokens, count=self._count)
-        tokens, most = self._options.report_tokens, self._options.report_findings
-        report = plain_report(community, part, lines, report_tokens=tokens, most=most, count=self._count)
-        return _Written(community.children, part, degrees, below, report)
+    def _kept(self, draft: ReportDraft, report: Report) -> None:
+        now = self._now()
+        community = now.moment.hierarchy.communities.get(draft.plain.community_id)
+        if community is None or now.draft(community) != draft:
+            return
+        stored = StoredReport(report, draft.facts, draft.made_of)
+        if self._store.commit(stored):
+            self._unwritten -= 1
+            now.keep(stored)
 
 
-def _without(graph: Graph, gone: frozenset[str]) -> Graph:
-    """Without all that one of these chunks tells of: of which words it is merged cannot be seen."""
-    entities = {key: entity for key, entity in graph.entities.items() if gone.isdisjoint(entity.chunk_ids)}
-    kept = {pair: relation for pair, relation in graph.relations.items() if gone.isdisjoint(relation.chunk_ids)}
-    return Graph(entities, {(a, b): relation for (a, b), relation in kept.items() if a in entities and b in entities})
+def _as_report(chunk: Chunk, title: str) -> Report:
+    finding = Finding(chunk.text, (chunk.chunk_id,), ())
+    return Report(chunk.chunk_id, LEVELS, title, "", 0, "", (finding,), by_model=False, content="")

@@ -11,8 +11,11 @@ from edge_node.graph.extractor import Extracted, Extractor, Extracts
 from edge_node.graph.model_extraction import ModelExtractor
 from edge_node.graph.nlp import SpacyExtractor
 from edge_node.graph.titles import title_mentions
-from edge_node.knowledge.keeper import Keeper, ReportOptions
-from edge_node.knowledge.refine import Limits, Refiner
+from edge_node.knowledge.claim_reader import ClaimReader
+from edge_node.knowledge.keeper import Keeper
+from edge_node.knowledge.moment import ReportOptions
+from edge_node.knowledge.refine import AT_ONCE, Limits, Refiner
+from edge_node.knowledge.reporting import Reporter
 from edge_node.knowledge.settle import SettleOptions, Settler
 from edge_node.knowledge.view import View
 from edge_node.store.lexical import LexicalIndex
@@ -35,13 +38,14 @@ class Options:
     model_deadline_s: float
     settle: SettleOptions
     reports: ReportOptions
+    claims: Literal["off", "model"]
 
     @classmethod
     def of(cls, settings: EdgeSettings) -> Self:
         """Those of an edge's settings."""
         form, deadline_s = settings.extraction_form, settings.model_deadline_s
         settle, reports = SettleOptions.of(settings), ReportOptions.of(settings)
-        return cls(settings.model_share, form, settings.gleanings, deadline_s, settle, reports)
+        return cls(settings.model_share, form, settings.gleanings, deadline_s, settle, reports, settings.claims)
 
 
 class Knowledge:
@@ -60,7 +64,13 @@ class Knowledge:
         self.settler = Settler(tools, options.settle)
         limits = Limits(options.settle.summaries == "model", options.settle.description_chars, options.model_deadline_s)
         self._refiner = Refiner(tools, self.settler, limits)
-        self.keeper = Keeper(self.settler, tools.graph.mentions, options.reports, tools.tokenizer.count)
+        self.keeper = Keeper(tools, self.settler, self.passages, options.reports)
+        with_claims = needs.graph and options.claims == "model" and not self.keeper.is_off
+        self._claims = ClaimReader(tools, self.settler, self.keeper, is_on=with_claims, deadline_s=options.model_deadline_s)
+        report_tokens, most_findings = options.reports.report_tokens, options.reports.report_findings
+        self._reporter = Reporter(
+            tools, self.keeper, report_tokens=report_tokens, most_findings=most_findings, deadline_s=options.model_deadline_s
+        )
 
     @property
     def view(self) -> View:
@@ -72,6 +82,7 @@ class Knowledge:
         if self.needs.mentions:
             await self.extractor.load()
         await asyncio.to_thread(self.passages.load)
+        await self._claims.open()
         if self.needs.graph:
             await self.settler.open()
             await self._refiner.count()
@@ -115,13 +126,17 @@ class Knowledge:
         await self._refiner.count()
 
     async def refine(self, progress: Progress) -> Cost:
-        """② Let the model write summaries and long descriptions, a few. Raises ModelError."""
-        return await self._refiner.refine(progress) if self.needs.graph else Cost()
+        """② Let the model write descriptions and summaries, then read claims, then write reports, a few in all. Raises ModelError."""
+        if not self.needs.graph:
+            return Cost()
+        cost = await self._refiner.refine(progress)
+        cost += await self._claims.read(progress, most=AT_ONCE - cost.calls)
+        return cost + await self._reporter.write(progress, most=AT_ONCE - cost.calls)
 
     @property
     def stale(self) -> int:
-        """Summaries and descriptions that the model should write."""
-        return self._refiner.stale
+        """Descriptions, summaries and reports that the model should write, and chunks whose claims it should read."""
+        return self._refiner.stale + self._claims.stale + self._reporter.stale
 
     def counts(self) -> dict[str, int]:
         """What was built."""

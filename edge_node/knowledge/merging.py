@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
-from edge_node.graph.knowledge_graph import Graph, Pair, merge, merge_entities, merge_relations, needs_summary
+from edge_node.graph.knowledge_graph import Graph, Pair, known_relations, merge, merge_entities, merge_relations, needs_summary
 from edge_node.knowledge.resolve import Resolved, Resolver
+from edge_node.knowledge.view import pair_of, relation_key
 from edge_node.store.graph import GraphStore
 from edge_node.store.mentions import Changes
 from edge_node.store.passages import text_hash
-from shared.records import Entity, EntityMention, Relation
+from shared.records import Entity, EntityMention, Relation, RelationMention
+
+Described = TypeVar("Described", Entity, Relation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +25,17 @@ class Merged:
     entities: dict[str, Entity | None]
     relations: dict[Pair, Relation | None]
     removed: frozenset[str]  # keys of which a mention was removed, or which stand for another entity, with all names of theirs
-    wanted: dict[str, str]  # entities whose descriptions are too long together -> hash of these
-    outdated: frozenset[str]  # entities whose shortened description is of other descriptions
+    wanted: dict[str, str]  # entities and relations whose descriptions are too long together -> hash of these
+    outdated: frozenset[str]  # those whose shortened description is of other descriptions
+
+
+@dataclass(frozen=True, slots=True)
+class _Shortened(Generic[Described]):
+    """Entities, or relations, by key."""
+
+    items: dict[str, Described]  # with the model's description
+    wanted: dict[str, str]  # hashes of what it should describe
+    outdated: frozenset[str]  # whose description it made of something else
 
 
 class Merger:
@@ -33,7 +46,7 @@ class Merger:
         self._resolver = resolver
         self._limit_chars = limit_chars
         self._by_model = by_model
-        self.wanted: dict[str, str] = {}  # what the model should shorten: entity -> hash of its descriptions
+        self.wanted: dict[str, str] = {}  # what the model should shorten: entity or relation -> hash of its descriptions
 
     def everything(self) -> Graph:
         """The whole graph."""
@@ -41,28 +54,48 @@ class Merger:
         graph = merge(mentions, self._store.mentions.relations(), canonical, limit_chars=self._limit_chars)
         if not self._by_model:
             return graph
-        shortened, self.wanted, _ = self._shortened(graph.entities, mentions, canonical)
-        return Graph(graph.entities | shortened, graph.relations)
+        entities = self._shortened(graph.entities, _told(mentions, canonical))
+        pairs = {relation_key(pair): relation for pair, relation in graph.relations.items()}
+        relations = self._shortened(pairs, _related(self._store.mentions.relations(), canonical))
+        self.wanted = entities.wanted | relations.wanted
+        shortened = {pair_of(key): relation for key, relation in relations.items.items()}
+        return Graph(graph.entities | entities.items, graph.relations | shortened)
 
     def merge(self, graph: Graph, changes: Changes, resolved: Resolved) -> Merged:
         """Entities and relations with changed mentions, and those of keys that stand for another entity than before; ``graph``: before."""
         now = {**self._resolver.canonical, **resolved.now}
         entities, mentions = self._entities(changes, resolved, now)
-        shortened, wanted, outdated = self._shortened(entities, mentions, now) if self._by_model else ({}, {}, frozenset[str]())
         turned = resolved.moved | {key for key, entity in entities.items() if (entity is None) == (key in graph.entities)}
+        found, related = self._relations(set(changes.relations) | self._store.mentions.pairs_with(turned), now)
+        relations, removed = known_relations(graph, entities, found), self._removed(changes, resolved)
+        if not self._by_model:
+            return Merged(entities, relations, removed, {}, frozenset())
+        told = self._shortened(entities, _told(mentions, now))
+        told_of_pairs = self._shortened({relation_key(pair): relation for pair, relation in relations.items()}, _related(related, now))
         return Merged(
-            {key: shortened.get(key) or entity for key, entity in entities.items()},
-            self._relations(set(changes.relations) | self._store.mentions.pairs_with(turned), now),
-            self._removed(changes, resolved),
-            wanted,
-            outdated,
+            {**entities, **told.items},
+            {**relations, **{pair_of(key): relation for key, relation in told_of_pairs.items.items()}},
+            removed,
+            told.wanted | told_of_pairs.wanted,
+            told.outdated | told_of_pairs.outdated,
         )
 
     def accept(self, merged: Merged) -> None:
         """It is committed: from now on, this is what the model should shorten."""
-        for key in merged.entities:
+        for key in (*merged.entities, *map(relation_key, merged.relations)):
             self.wanted.pop(key, None)
         self.wanted |= merged.wanted
+
+    def descriptions_of(self, key: str) -> list[str]:
+        """All descriptions of an entity, or of a relation by its ``relation_key``, in the order of their chunks."""
+        source, target = pair_of(key)
+        mentions: Iterable[EntityMention | RelationMention]
+        if target:
+            pairs = {_pair(a, b) for a in self._resolver.group(source) for b in self._resolver.group(target)}
+            mentions = self._store.mentions.relations(pairs)
+        else:
+            mentions = self._store.mentions.entities(self._resolver.group(key))
+        return [text for _, text in sorted((mention.chunk_id, mention.description) for mention in mentions)]
 
     def _ends(self, pair: Pair) -> tuple[str, str]:
         canonical = self._resolver.canonical
@@ -85,13 +118,14 @@ class Merger:
         names = {name for key in gone for name in self._resolver.group(canonical.get(key, key))}
         return frozenset(gone | names | {resolved.now[key] for key in gone if key in resolved.now})
 
-    def _relations(self, raw: Iterable[Pair], now: Mapping[str, str]) -> dict[Pair, Relation | None]:
+    def _relations(self, raw: Iterable[Pair], now: Mapping[str, str]) -> tuple[dict[Pair, Relation | None], list[RelationMention]]:
         """All pairs of keys that stand for an asked pair of entities, before or now, are read again, in one query."""
         asked = {_pair(*ends) for pair in raw for ends in (self._ends(pair), (now.get(pair[0], pair[0]), now.get(pair[1], pair[1])))}
         groups = self._groups(now, {end for pair in asked for end in pair})
         pairs = {_pair(a, b) for source, target in asked for a in groups[source] for b in groups[target]}
-        found = merge_relations(self._store.mentions.relations(pairs), now, limit_chars=self._limit_chars)
-        return {pair: found.get(pair) for pair in asked if pair[0] != pair[1]}
+        mentions = list(self._store.mentions.relations(pairs))
+        found = merge_relations(mentions, now, limit_chars=self._limit_chars)
+        return {pair: found.get(pair) for pair in asked if pair[0] != pair[1]}, mentions
 
     def _groups(self, now: Mapping[str, str], entities: Iterable[str]) -> dict[str, set[str]]:
         groups = {entity: {entity} for entity in entities}
@@ -100,23 +134,31 @@ class Merger:
                 groups[entity].add(key)
         return groups
 
-    def _shortened(
-        self, entities: Mapping[str, Entity | None], mentions: Iterable[EntityMention], canonical: Mapping[str, str]
-    ) -> tuple[dict[str, Entity], dict[str, str], frozenset[str]]:
-        """(entities with the model's description, hashes of what it should describe, keys whose description it made of something else)."""
+    def _shortened(self, items: Mapping[str, Described | None], told: Iterable[tuple[str, str]]) -> _Shortened[Described]:
+        """``told``: (key, description) of all mentions of the items, by which these are merged."""
         texts: dict[str, set[str]] = defaultdict(set)
-        for mention in mentions:
-            texts[canonical.get(mention.key, mention.key)].add(mention.description)
-        long = {key: descriptions_hash(texts[key]) for key in entities if needs_summary(texts[key], self._limit_chars)}
-        stored = self._store.descriptions(entities)
+        for key, description in told:
+            texts[key].add(description)
+        long = {key: descriptions_hash(texts[key]) for key, item in items.items() if item and needs_summary(texts[key], self._limit_chars)}
+        stored = self._store.descriptions(items)
         good = {key: text for key, (made_of, text) in stored.items() if long.get(key) == made_of}
-        shortened = {key: replace(entity, description=good[key]) for key, entity in entities.items() if entity and key in good}
+        shortened = {key: replace(item, description=good[key]) for key, item in items.items() if item and key in good}
         wanted = {key: made_of for key, made_of in long.items() if key not in good}
-        return shortened, wanted, frozenset(stored) - frozenset(good)
+        return _Shortened(shortened, wanted, frozenset(stored) - frozenset(good))
+
+
+def _told(mentions: Iterable[EntityMention], canonical: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    return ((canonical.get(mention.key, mention.key), mention.description) for mention in mentions)
+
+
+def _related(mentions: Iterable[RelationMention], canonical: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for mention in mentions:
+        ends = canonical.get(mention.source, mention.source), canonical.get(mention.target, mention.target)
+        yield relation_key(_pair(*ends)), mention.description
 
 
 def descriptions_hash(texts: Iterable[str]) -> str:
-    """Identity of an entity's descriptions, in any order."""
+    """Identity of some descriptions, in any order."""
     return text_hash("\n".join(sorted(set(texts))))
 
 

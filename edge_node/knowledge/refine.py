@@ -13,6 +13,7 @@ from edge_node.graph.summaries import extractive_summary
 from edge_node.knowledge.merging import descriptions_hash
 from edge_node.knowledge.settle import Settler
 from edge_node.knowledge.telling import facts_of, summary_hash
+from edge_node.knowledge.view import pair_of
 from edge_node.store.graph import StoredSummary
 from edge_node.store.replies import RememberingGenerator
 from edge_node.strategies.base import Cost, Progress, Tools
@@ -89,15 +90,13 @@ class Refiner:
         return await asyncio.to_thread(self._store.stale_ids) if self._limits.summaries else []
 
     async def _describe(self, key: str, wanted: str) -> Cost:
-        entity = self._settler.view.graph.entities.get(key)
+        name = _name_of(key, self._settler.view.graph)
         texts = await asyncio.to_thread(self._settler.descriptions_of, key)
-        if entity is None or descriptions_hash(texts) != wanted:
+        if not name or descriptions_hash(texts) != wanted:
             return Cost()  # a document came or went that no settle has seen yet
         limits = self._limits
         try:
-            written = await model_description(
-                self._model, entity.name, texts, deadline_s=limits.deadline_s, max_chars=limits.description_chars
-            )
+            written = await model_description(self._model, name, texts, deadline_s=limits.deadline_s, max_chars=limits.description_chars)
         except ModelReplyError as error:
             log.warning("the model did not shorten a description: %s", error.code)
             text, cost = describe(texts, limits.description_chars), Cost(calls=1)
@@ -134,6 +133,14 @@ class Refiner:
         if stored is None or part is None or summary_hash(part) != stored.input_hash:  # the next settle sees that
             return None
         return stored, part, release.redactor.mask
+
+
+def _name_of(key: str, graph: Graph) -> str:
+    """What an entity is called, or a relation by its ``relation_key``; "" where it is gone."""
+    if pair_of(key) in graph.relations:
+        source, target = (graph.entities[end].name for end in pair_of(key))
+        return f"the relation between {source} and {target}"
+    return graph.entities[key].name if key in graph.entities else ""
 
 
 def _cost(written: Written) -> Cost:

@@ -79,13 +79,12 @@ class Settler:
 
     @property
     def wanted_descriptions(self) -> Mapping[str, str]:
-        """Entities whose descriptions are too long together, each with the hash of what the model should shorten."""
+        """Entities and relations whose descriptions are too long together, each with the hash of what the model should shorten."""
         return self._merger.wanted
 
     def descriptions_of(self, key: str) -> list[str]:
-        """All descriptions of an entity, in the order of its chunks."""
-        mentions = self._store.mentions.entities(self._resolver.group(key))
-        return [text for _, text in sorted((mention.chunk_id, mention.description) for mention in mentions)]
+        """All descriptions of an entity, or of a relation by its ``relation_key``, in the order of their chunks."""
+        return self._merger.descriptions_of(key)
 
     async def open(self) -> None:
         """Read everything from the store; what is damaged there, or missing, is logged for the next settle."""

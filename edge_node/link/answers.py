@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from shared.citations import checked_answer
 from shared.errors import CloudRefused, CloudUnavailable
 from shared.inert import inert
-from shared.records import Answer
+from shared.records import Answer, Route
 from shared.searching import FindLine, Found, checked_found
 from shared.wire import NDJSON, AskLine
 
@@ -63,15 +63,28 @@ async def lines_of(content_type: str, pieces: AsyncIterator[bytes]) -> AsyncIter
             yield line
 
 
-def answer_of(line: bytes) -> Answer | None:
-    """The answer in a line of it; None: a sign of life. Raises what a problem says, and CloudUnavailable for anything else."""
+def answer_of(line: bytes, *, route: Route = "cloud") -> Answer | str | None:
+    """The answer in a line of it, or its next sentences, "" where those so far are not the answer after all; None: a sign of life.
+
+    Raises what a problem says, and CloudUnavailable for anything else.
+
+    >>> answer_of(b'{"text": ""}'), answer_of(b'{"alive": true}')
+    ('', None)
+    >>> answer_of(b'{"text": "See [the"}'), answer_of(b'{"text": "list](http://x.example)."}')
+    ('See [the ', 'list] (x.example). ')
+    """
     told = parse(AskLine, line)
     _raise(told.problem)
-    return None if told.answer is None else checked_answer(told.answer)
+    if told.answer is not None:
+        return checked_answer(told.answer, route=route)
+    shown = inert(told.text or "")
+    if not shown:
+        return "" if told.text == "" else None
+    return shown + " " * (not shown[-1].isspace())  # so that no markup is closed by the next one
 
 
 def found_of(line: bytes) -> Found | None:
-    """As ``answer_of``, for passages."""
+    """The passages in a line; otherwise as ``answer_of``."""
     told = parse(FindLine, line)
     _raise(told.problem)
     return None if told.found is None else checked_found(told.found)

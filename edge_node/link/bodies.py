@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -10,16 +11,17 @@ from pydantic import BaseModel, ValidationError
 from shared.errors import Unsendable
 from shared.records import SummaryDelta
 from shared.searching import MAX_FOUND, MAX_SEARCH_TOKENS, SearchBody
-from shared.wire import DeltaBody, EvidenceReply, QuestionBody
+from shared.wire import DeltaBody, EvidenceReply, QuestionBody, SharedLevel
 
 Body = TypeVar("Body", bound=BaseModel)
+ReportLevel = SharedLevel | None  # of the reports for a question about everything; None: it is any other
 
 
 def body_of(record: BaseModel) -> bytes:
     """A record as it is sent.
 
     >>> body_of(QuestionBody(question="Which lot?"))
-    b'{"question":"Which lot?","purpose":null,"query_id":"","m":null}'
+    b'{"question":"Which lot?","purpose":null,"query_id":"","m":null,"mode":"answer","level":"dynamic"}'
     """
     return record.model_dump_json().encode()
 
@@ -39,9 +41,13 @@ def reply_body(reply: EvidenceReply) -> bytes:
     return body_of(reply)
 
 
-def question_body(question: str, *, query_id: str, purpose: str) -> bytes:
-    """The body of an escalated question; ``purpose`` "": none. Raises Unsendable, which quotes nothing of it."""
-    return body_of(_made(lambda: QuestionBody(question=question, purpose=purpose or None, query_id=query_id)))
+def question_body(question: str, *, query_id: str, purpose: str, level: ReportLevel = None) -> bytes:
+    """The body of an escalated question; ``purpose`` "": none; with a level a question about everything, of reports of that level.
+
+    Raises Unsendable, which quotes nothing of it.
+    """
+    asked = partial(QuestionBody, question=question, purpose=purpose or None, query_id=query_id)
+    return body_of(_made(asked if level is None else partial(asked, mode="global", level=level)))
 
 
 def search_body(question: str, *, query_id: str, purpose: str, budget_tokens: int, top_k: int) -> bytes:

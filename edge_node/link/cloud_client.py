@@ -12,13 +12,14 @@ from typing import Protocol, TypeVar
 import httpx
 
 from edge_node.link.answers import answer_of, check, found_of, lines_of, parse
-from edge_node.link.bodies import always, body_of, question_body, reply_body, search_body, summaries_body
+from edge_node.link.bodies import ReportLevel, always, body_of, question_body, reply_body, search_body, summaries_body
 from edge_node.store.chain import Departure
 from shared.breaker import Breaker
 from shared.deadline import Deadline
 from shared.errors import CloudRefused, CloudUnavailable, SettingsError, StoreError, Unrecorded, Withheld
 from shared.loopback import is_loopback
 from shared.records import Answer, EdgeId, SummaryDelta
+from shared.reducer import Hear, unheard
 from shared.retry_budget import RetryBudget
 from shared.searching import Found
 from shared.tls import check_plain_http, client_context, trouble
@@ -27,7 +28,7 @@ from shared.wire import DEADLINE_HEADER, NDJSON, Countersigned, Enrolled, Enrolm
 MAX_BODY_BYTES = 2**20
 T = TypeVar("T")
 Read = Callable[[bytes], T]
-ReadLine = Callable[[bytes], T | None]  # None: a sign of life
+ReadLine = Callable[[bytes], T | str | None]  # a text: a piece of what is still being written; None: a sign of life
 Holds = Callable[[], bool]  # whether what is to be sent still may leave
 ENROLLED: Read[Enrolled] = partial(parse, Enrolled)
 SIGHT: Read[Countersigned] = partial(parse, Countersigned)
@@ -145,15 +146,28 @@ class CloudClient:
         query = httpx.QueryParams({"epoch": after.epoch, "after": after.seq} if after else {})
         return (await self._send(partial(parse, Heads), "GET", f"/v1/edges/{self.edge}/ledger/heads?{query}", None, deadline_s)).heads
 
-    async def ask(self, question: str, *, query_id: str, purpose: str = "", rule: str = "", deadline_s: float) -> tuple[Answer, int, int]:
+    async def ask(
+        self,
+        question: str,
+        *,
+        query_id: str,
+        purpose: str = "",
+        rule: str = "",
+        deadline_s: float,
+        level: ReportLevel = None,
+        hear: Hear = unheard,
+    ) -> tuple[Answer, int, int]:
         """Escalate a question; returns the cloud's answer, bytes sent and bytes received.
 
+        level: of the reports for a question about everything; None: it is any other. ``hear`` gets the sentences of an answer to the
+        former as they come, made inert; only the answer that is returned has been checked as a whole, and counts.
         A cloud that gives no sign of life for ``patience_s`` counts as away, and so does one that lies about what it sends. One that
         has failed several times in a row is left alone for a while: then this fails at once.
         """
-        body = question_body(question, query_id=query_id, purpose=purpose)
+        body = question_body(question, query_id=query_id, purpose=purpose, level=level)
         departure = Departure("question", self.recipient, body, purpose=purpose, rule=rule, subject=query_id)
-        return await self._patiently("/v1/questions", departure, answer_of, deadline_s)
+        read = partial(answer_of, route="cloud" if level is None else "global")
+        return await self._patiently("/v1/questions", departure, read, deadline_s, hear)
 
     async def find(
         self, question: str, *, query_id: str, purpose: str, rule: str, budget_tokens: int, top_k: int, deadline_s: float
@@ -163,16 +177,20 @@ class CloudClient:
         departure = Departure("question", self.recipient, body, purpose=purpose, rule=rule, subject=query_id)
         return await self._patiently("/v1/evidence", departure, found_of, deadline_s)
 
-    async def _patiently(self, path: str, departure: Departure, read: ReadLine[T], deadline_s: float) -> tuple[T, int, int]:
+    async def _patiently(
+        self, path: str, departure: Departure, read: ReadLine[T], deadline_s: float, hear: Hear = unheard
+    ) -> tuple[T, int, int]:
         if not self._breaker.allows():
             raise CloudUnavailable(f"{self._why}; it is tried again in {self._breaker.left_s():.0f} s")
         async with self._watched(deadline_s):
             await self._record(departure)
             async with asyncio.timeout(self._patience_s) as silence:
-                said, received = await self._said(path, departure, read, deadline_s, silence)
+                said, received = await self._said(path, departure, read, deadline_s, silence, hear)
         return said, len(departure.body), received
 
-    async def _said(self, path: str, departure: Departure, read: ReadLine[T], deadline_s: float, silence: asyncio.Timeout) -> tuple[T, int]:
+    async def _said(
+        self, path: str, departure: Departure, read: ReadLine[T], deadline_s: float, silence: asyncio.Timeout, hear: Hear
+    ) -> tuple[T, int]:
         received = 0
         headers = _headers(departure, deadline_s, NDJSON)
         async with self._http.stream("POST", path, content=departure.body, headers=headers, timeout=None) as response:
@@ -181,7 +199,10 @@ class CloudClient:
             async for line in lines_of(response.headers.get("content-type", ""), _pieces(response)):
                 received += len(line) + 1
                 silence.reschedule(asyncio.get_running_loop().time() + self._patience_s)
-                if (said := await asyncio.to_thread(read, line)) is not None:  # long ones take long to be made inert
+                said = await asyncio.to_thread(read, line)  # long ones take long to be made inert
+                if isinstance(said, str):
+                    hear(said)
+                elif said is not None:
                     return said, received
         raise CloudUnavailable("the cloud ended its answer before it was complete")
 

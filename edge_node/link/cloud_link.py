@@ -1,4 +1,4 @@
-"""Holds the line: joins or greets, keeps the cloud up to date, and serves evidence requests that come on the held poll."""
+"""Holds the line: joins or greets, keeps the cloud up to date, and serves the requests that come on the held poll."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 
 from edge_node.link.cloud_client import CloudClient
 from edge_node.link.sync import LinkState, Sync
@@ -14,7 +15,7 @@ from edge_node.policy.sharing import Served
 from shared.deadline import Deadline
 from shared.errors import CloudError, CloudRefused, DgragError, DiskFailed, DiskFull, Expelled, StoreError, Withheld
 from shared.redacted import redacted
-from shared.wire import Enrolled, EvidenceReply, EvidenceRequest
+from shared.wire import Enrolled, EvidenceReply, EvidenceRequest, Task
 
 log = logging.getLogger("dgrag.edge.link")
 POLL_WAIT_S = 25.0
@@ -22,10 +23,13 @@ POLL_WAIT_S = 25.0
 REST = 2.0
 MOST_REST_S = 30.0
 HEAD_EVERY_S = 60.0  # the end of the ledger is shown to the cloud at most so often, when nothing is synced
-FAREWELL_S = 1.0  # a stop waits so long for the cloud to see the ledger's end
+FAREWELL_S = 1.0  # a stop waits so long for replies to end, and then for the cloud to see the ledger's end
 EXPELLED_WAIT_S = 300.0  # between attempts while the cloud's operator shuts this edge out
 AT_ONCE = 4  # evidence requests: each may load model and disk
 MAX_WAITING = 32  # further ones; what comes on top is refused at once
+AT_ONCE_REPORTS = 1  # requests for points of reports, which take minutes: they never keep evidence waiting
+MAX_WAITING_REPORTS = 4
+MOST_REPLIES = AT_ONCE + MAX_WAITING + AT_ONCE_REPORTS + MAX_WAITING_REPORTS
 MIN_REPLY_S = 1.0  # a reply is sent even when the asker's time is over: what the cloud does not hear of, it waits for
 BACKOFF_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # waits between attempts to reach an absent cloud; the last one repeats
 STRANGERS = frozenset(
@@ -38,19 +42,45 @@ Now = Callable[[], float]  # seconds of a clock that is never set
 Join = Callable[[], Awaitable[None]]  # raises CloudError, in words, where an invitation is needed
 
 
+@dataclass(slots=True)
+class _Desk:
+    """Serves one task: so many requests ``at_once``, and ``most`` with those that wait."""
+
+    serve: Serve
+    at_once: int
+    most: int
+    taken: int = 0
+    slots: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.slots = asyncio.Semaphore(self.at_once)
+
+
 class CloudLink:
     """Runs until cancelled; a cloud that is away only makes it wait."""
 
-    def __init__(self, client: CloudClient, sync: Sync, serve: Serve, join: Join, state: LinkState, *, now: Now = time.monotonic) -> None:
+    def __init__(
+        self,
+        client: CloudClient,
+        sync: Sync,
+        serve: Serve,
+        join: Join,
+        state: LinkState,
+        *,
+        points: Serve,
+        now: Now = time.monotonic,
+    ) -> None:
+        """``serve`` gives evidence, ``points`` what this site's reports say to a question about everything."""
         self._now = now
         self._client = client
         self._sync = sync
-        self._serve = serve
         self._join = join
         self._news = asyncio.Event()
         self._failures = 0  # in a row, with no line between them that held for as long as the longest wait
-        self._slots = asyncio.Semaphore(AT_ONCE)
-        self._taken = 0  # evidence requests that run or wait for a slot
+        self._desks: dict[Task, _Desk] = {
+            "evidence": _Desk(serve, AT_ONCE, AT_ONCE + MAX_WAITING),
+            "reports": _Desk(points, AT_ONCE_REPORTS, AT_ONCE_REPORTS + MAX_WAITING_REPORTS),
+        }
         self._replies: set[asyncio.Task[None]] = set()
         self.state = state
 
@@ -74,6 +104,7 @@ class CloudLink:
                     wait_s = self._note(error)
                     await asyncio.sleep(wait_s)
         except asyncio.CancelledError:
+            await self._drop_replies()
             await self._farewell()
             raise
 
@@ -83,6 +114,13 @@ class CloudLink:
         await self._sync.compare_heads()
         self.state.connected, self.state.error = True, ""  # not before it is known what the cloud knows: this could be in sync by chance
         log.info("connected to the cloud, which knows version %d", known.version)
+
+    async def _drop_replies(self) -> None:
+        """End what is under way: what takes minutes would outlive the store, and nothing is sent after the ledger's end was shown."""
+        for reply in self._replies:
+            reply.cancel()
+        if self._replies:
+            await asyncio.wait(self._replies, timeout=FAREWELL_S)
 
     async def _farewell(self) -> None:
         if not self.state.connected:
@@ -146,28 +184,32 @@ class CloudLink:
             await self._poll_once()
             if held.left_s() <= 0:
                 self._failures = 0
-            while len(self._replies) > AT_ONCE + MAX_WAITING:  # a cloud that floods us waits until it has heard that we are busy
+            while len(self._replies) > MOST_REPLIES:  # a cloud that floods us waits until it has heard that we are busy
                 await asyncio.wait(self._replies, return_when=asyncio.FIRST_COMPLETED)
 
     async def _poll_once(self) -> None:
         polled = await self._client.poll(wait_s=POLL_WAIT_S)
+        for reply in self._replies:
+            if reply.get_name() in polled.withdrawn:
+                reply.cancel()
         for request in polled.requests:
-            busy = self._taken >= AT_ONCE + MAX_WAITING
-            self._taken += not busy
-            left = Deadline(request.deadline_ms / 1000)
-            work = self._reply(request, Served(EvidenceReply(refused="busy"), ""), left) if busy else self._answer(request, left)
-            task = asyncio.create_task(work)
+            desk, left = self._desks[request.task], Deadline(request.deadline_ms / 1000)
+            busy = desk.taken >= desk.most
+            desk.taken += not busy
+            work = self._reply(request, Served(EvidenceReply(refused="busy"), ""), left) if busy else self._answer(request, desk, left)
+            task = asyncio.create_task(work, name=request.request_id)
             self._replies.add(task)
             task.add_done_callback(self._replies.discard)
 
-    async def _answer(self, request: EvidenceRequest, left: Deadline) -> None:
+    async def _answer(self, request: EvidenceRequest, desk: _Desk, left: Deadline) -> None:
         try:
-            async with asyncio.timeout(left.left_s()), self._slots:
-                (outcome,) = await asyncio.gather(self._serve(request), return_exceptions=True)
+            async with asyncio.timeout(left.left_s()), desk.slots:
+                waited = request.model_copy(update={"deadline_ms": int(left.left_s() * 1000)})
+                (outcome,) = await asyncio.gather(desk.serve(waited), return_exceptions=True)
         except TimeoutError:
             outcome = TimeoutError()
         finally:
-            self._taken -= 1
+            desk.taken -= 1
         await self._reply(request, _served(outcome), left)
 
     async def _reply(self, request: EvidenceRequest, served: Served, left: Deadline) -> None:
@@ -197,5 +239,5 @@ def _served(outcome: Served | BaseException) -> Served:
         case DgragError():
             return Served(EvidenceReply(refused=outcome.code), "")
         case _:
-            log.error("an evidence request failed: %s", redacted(outcome))
+            log.error("a request of the cloud failed: %s", redacted(outcome))
             return Served(EvidenceReply(refused="internal"), "")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
-from edge_node.link.bodies import always
+from edge_node.link.bodies import always, body_of
 from edge_node.policy.file import PolicyFile
 from edge_node.policy.meter import Meter
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words
@@ -15,11 +16,13 @@ from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import OBEYS, GraphStore
 from edge_node.store.labels import LABELS_CHANGED
 from edge_node.store.outside_ids import OutsideIds
-from shared.records import DocumentId, Evidence, TraceStep
+from shared.quoting import is_copy
+from shared.records import DocumentId, Evidence, TraceStep, document_of
 from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
 
 MAX_REPLY_BYTES = 250_000  # the cloud reads 256 KiB of a reply
 COMMA_BYTES = 1
+SPENT = f"{DENIED}: the limit of the day"
 Allowed = Callable[[str, Sequence[int], Policy], int]  # how many passages of these sizes a requester gets today
 
 
@@ -32,8 +35,27 @@ class Requester:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """How far reports were read for points.
+
+    there: so many this requester may be told of; unread: chosen, and not read in time or without failure.
+    """
+
+    read: int = 0
+    there: int = 0
+    unread: int = 0
+    without_model: bool = False
+
+
+NO_REPORTS = Reading()
+
+
+@dataclass(frozen=True, slots=True)
 class Served:
-    """A reply, and the rule of each of its passages for the ledger. ``holds``: whether policy and labels still are what it was made by."""
+    """A reply, and the rule of each of its passages or points for the ledger.
+
+    ``holds``: whether policy and labels still are what it was made by.
+    """
 
     reply: EvidenceReply
     rule: str
@@ -117,33 +139,64 @@ class Sharing:
             return None
         return self._documents.not_labelled(given) if len(given) < len(sets) else frozenset()
 
-    def served(self, requester: Requester, found: Sequence[Evidence], trace: Sequence[TraceStep]) -> Served:
-        """The reply with what may leave of the passages, best first, by the policy as it is now. It counts as sent."""
-        return self._served(requester, found, trace, self._meter.take)
+    def is_spent(self, requester: Requester) -> bool:
+        """Whether the limit of the day leaves this requester nothing, however small: then nothing need be read for it."""
+        return not self._meter.allowance(requester.name, (len(body_of(EvidenceReply())),), self.policy)
 
-    def tried(self, requester: Requester, found: Sequence[Evidence], trace: Sequence[TraceStep]) -> Served:
+    def served(
+        self,
+        requester: Requester,
+        found: Sequence[Evidence],
+        trace: Sequence[TraceStep],
+        *,
+        reports: Reading = NO_REPORTS,
+        most_bytes: int = MAX_REPLY_BYTES,
+    ) -> Served:
+        """The reply with what may leave of passages or points, best first, by the policy as it is now. It counts as sent.
+
+        A point leaves if each document that it rests on may be read by this requester, and is quotable if each may be quoted. The last
+        ones stay here where the reply would have more than ``most_bytes``.
+        """
+        return self._served(requester, found, _bare(trace, reports), most_bytes, self._meter.take)
+
+    def tried(
+        self,
+        requester: Requester,
+        found: Sequence[Evidence],
+        trace: Sequence[TraceStep],
+        *,
+        reports: Reading = NO_REPORTS,
+        most_bytes: int = MAX_REPLY_BYTES,
+    ) -> Served:
         """The same reply, which is not going to leave."""
-        return self._served(requester, found, trace, self._meter.allowance)
+        return self._served(requester, found, _bare(trace, reports), most_bytes, self._meter.allowance)
 
-    def _served(self, requester: Requester, found: Sequence[Evidence], trace: Sequence[TraceStep], allowed: Allowed) -> Served:
+    def _served(self, requester: Requester, found: Sequence[Evidence], bare: EvidenceReply, most_bytes: int, allowed: Allowed) -> Served:
         policy, changed = self.policy, self._labels_changed()
-        redactor = self._redactor(policy)
-        labels = self._documents.labels_of([item.document_id for item in found])
+        redactor, grants = self._redactor(policy), self._grants(policy, requester, found)
         parcel = list[tuple[EvidenceBody, str]]()
         for item in found[:MAX_EVIDENCE]:
-            versions = labels.get(item.document_id, [None])
-            granted, rule = min((_granted(policy, of_it, requester) for of_it in versions), key=lambda one: one[0])
+            granted, rule = min((grants[identity] for identity in _rests_on(item)), key=itemgetter(0))
             if granted >= Level.EVIDENCE:
-                quotable = granted >= Level.FULL
-                parcel.append((EvidenceBody.from_record(self._narrowed(item, policy, redactor, quotable=quotable)), rule))
-        empty = len(EvidenceReply(trace=list(trace)).model_dump_json())
-        sizes = _fitting([len(body.model_dump_json().encode()) + COMMA_BYTES + empty * (not row) for row, (body, _) in enumerate(parcel)])
+                narrowed = self._narrowed(item, policy, redactor, quotable=granted >= Level.FULL)
+                parcel.append((EvidenceBody.from_record(narrowed), rule))
+        sizes = [len(body_of(body)) + (COMMA_BYTES if row else len(body_of(bare))) for row, (body, _) in enumerate(parcel)]
+        sizes = _fitting(sizes, most_bytes)
         kept = allowed(requester.name, sizes, policy) if sizes else 0
         if policy.fault or (sizes and not kept):
-            return self.refused(f"{DENIED}: the limit of the day" if sizes else DENIED)
-        reply = EvidenceReply(evidence=[body for body, _ in parcel[:kept]], trace=list(trace))
+            return self.refused(SPENT if sizes else DENIED)
+        reply = bare.model_copy(update={"evidence": [body for body, _ in parcel[:kept]]})
         rule = f"{_listed([rule for _, rule in parcel[:kept]])}; policy {policy.key}"
         return Served(reply, rule, lambda: (self.policy.key, self._labels_changed()) == (policy.key, changed))
+
+    def _grants(self, policy: Policy, requester: Requester, found: Iterable[Evidence]) -> dict[DocumentId, tuple[Level, str]]:
+        """How much of each document that is told of this requester gets, by the strictest of its versions, and the rule that says so."""
+        documents = {identity for item in found for identity in _rests_on(item)}
+        labels = self._documents.labels_of(documents)
+        return {
+            identity: min((_granted(policy, of_it, requester) for of_it in labels.get(identity, [None])), key=itemgetter(0))
+            for identity in documents
+        }
 
     def refused(self, why: str = DENIED) -> Served:
         """A reply without evidence; it names no document."""
@@ -151,14 +204,10 @@ class Sharing:
 
     def _narrowed(self, item: Evidence, policy: Policy, redactor: Redactor, *, quotable: bool) -> Evidence:
         start, end = item.span
-        around, begins = (item.text, start)
-        if not redactor.idle:
-            around, begins = self._documents.around(item.document_id, max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS)
-        if around[start - begins : end - begins] == item.text:
-            text = redactor.mask_within(around, start - begins, end - begins)
-        else:
-            text = redactor.mask(item.text)
-        text = text[: policy.snippet_chars]
+        said, point = self._masked(item, redactor), redactor.mask(item.point)
+        if point and not quotable and self._is_copied(item, point, said, redactor):
+            point = ""
+        text = said[: policy.snippet_chars]
         return replace(
             item,
             document_id=self.outside_ids.of(item.document_id),
@@ -168,7 +217,26 @@ class Sharing:
             text=text,
             span=(start, min(end, start + len(text))),
             quotable=quotable,
+            point=point[: policy.snippet_chars],
+            report=self.outside_ids.of_report(item.report),
+            chunk_ids=tuple(map(self.outside_ids.of_chunk, item.chunk_ids)),
         )
+
+    def _is_copied(self, item: Evidence, point: str, said: str, redactor: Redactor) -> bool:
+        """Whether a point shows words of a passage that it rests on as they stand; also where one of these cannot be read."""
+        rests_on = {item.chunk_id, *item.chunk_ids}
+        chunks = self._documents.chunks(sorted(rests_on)).values()
+        texts = (said, *(redactor.mask(chunk.text) for chunk, _, _ in chunks))
+        return len(chunks) < len(rests_on) or any(is_copy(point, text) for text in texts)
+
+    def _masked(self, item: Evidence, redactor: Redactor) -> str:
+        start, end = item.span
+        around, begins = (item.text, start)
+        if not redactor.idle:
+            around, begins = self._documents.around(item.document_id, max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS)
+        if around[start - begins : end - begins] == item.text:
+            return redactor.mask_within(around, start - begins, end - begins)
+        return redactor.mask(item.text)
 
     def _labels_changed(self) -> str:
         return self._documents.database.meta(LABELS_CHANGED, "0")
@@ -205,8 +273,23 @@ def _granted(policy: Policy, labels: tuple[str, ...] | None, requester: Requeste
     return (Level.NEVER, "damaged") if labels is None else policy.evidence_level(labels, requester.name, requester.purpose)
 
 
-def _fitting(sizes: list[int]) -> list[int]:
-    while sum(sizes) > MAX_REPLY_BYTES:
+def _bare(trace: Sequence[TraceStep], reports: Reading) -> EvidenceReply:
+    return EvidenceReply(
+        trace=list(trace),
+        reports=reports.read,
+        reports_there=reports.there,
+        unread=reports.unread,
+        without_model=reports.without_model,
+    )
+
+
+def _rests_on(item: Evidence) -> list[DocumentId]:
+    """The documents of a passage or point, its own first."""
+    return list(dict.fromkeys((item.document_id, *map(document_of, (item.chunk_id, *item.chunk_ids)))))
+
+
+def _fitting(sizes: list[int], most_bytes: int) -> list[int]:
+    while sum(sizes) > most_bytes:
         sizes = sizes[:-1]
     return sizes
 

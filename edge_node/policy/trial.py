@@ -15,9 +15,9 @@ from edge_node.policy.file import NAME
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.base import silent
 from shared.errors import InputError
-from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, EvidenceRequest
+from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, POINTS_MAX_BYTES, EvidenceRequest, SharedLevel, Task
 
-MINUTE_MS = 60_000
+DEADLINE_MS = 600_000
 
 
 async def shown_evidence(
@@ -28,8 +28,14 @@ async def shown_evidence(
     *,
     budget_tokens: int = EVIDENCE_BUDGET_TOKENS,
     min_score: float = EVIDENCE_MIN_SCORE,
+    task: Task = "evidence",
+    level: SharedLevel = "dynamic",
+    max_bytes: int = POINTS_MAX_BYTES,
 ) -> Shown:
-    """The reply that a requester would get from a cloud that asks for so much; no meter counts it. Raises InputError."""
+    """The reply that a requester would get from a cloud that asks for so much; no meter counts it. Raises InputError.
+
+    level, max_bytes: of the points for a global answer; a budget and a least score are for evidence.
+    """
     try:
         request = EvidenceRequest(
             request_id="try",
@@ -38,11 +44,14 @@ async def shown_evidence(
             purpose=purpose,
             budget_tokens=budget_tokens,
             min_score=min_score,
-            deadline_ms=MINUTE_MS,
+            deadline_ms=DEADLINE_MS,
+            task=task,
+            level=level,
+            max_bytes=max_bytes,
         )
     except ValidationError as error:
         raise InputError("this cannot be asked", next_step="a shorter question or name, and a purpose like `treatment`") from error
-    served = await node.answerer.tried_evidence(request)
+    served = await (node.answerer.tried_evidence(request) if task == "evidence" else node.overview.tried_points(request))
     return Shown.of("evidence" if served.reply.evidence else "refusal", reply_body(served.reply))
 
 

@@ -23,8 +23,10 @@ LINES = {  # what SQLite says of single rows, by the kind of damage; anything el
     "constraints": re.compile(r"^(NULL value in|NUMERIC value in|TEXT value in|CHECK constraint failed in) "),
 }
 NO_TEXT = frozenset(  # columns of numbers and of bytes
-    {"ordinal", "start", "end", "strength", "raw", "vector", "splits", "vectors", "planes", "level", "by_model"}
+    {"ordinal", "start", "end", "strength", "raw", "vector", "splits", "vectors", "planes", "level", "by_model", "rating", "sources"}
 )
+REPORT = ("community_id", "level", "content", "facts", "title", "summary", "rating", "reason", "findings", "by_model", "sources")
+CLAIM = ("chunk_id", "subject", "object", "type", "status", "description", "start", "end", "since", "until")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,21 @@ CHECKS = (  # a mended table may bring the rows of the next ones with it, so the
     Check("core_readings", "forget", "chunk_id", _unreadable("chunk_id", "model")),
     Check("tree_planes", "forget", "one", _mismatch("planes")),
     Check("tree_nodes", "forget", "node_id", _mismatch("node_id", "level", "members", "made_of", "by_model", "text", "vector")),
+    Check("report_uppers", "forget", "subgraph_id", _mismatch("subgraph_id", "root", "middle")),
+    Check(
+        "report_chunks",
+        "forget",
+        "rowid",
+        "chunk_id NOT IN (SELECT +chunk_id FROM chunks NOT INDEXED) OR community_id NOT IN (SELECT +community_id FROM reports NOT INDEXED)",
+    ),
+    Check(  # one that has lost a row of its sources would outlive their deletion
+        "reports",
+        "forget",
+        "community_id",
+        f"{_mismatch(*REPORT)} OR sources <> (SELECT count(*) FROM report_chunks WHERE report_chunks.community_id = reports.community_id)",
+    ),
+    Check("claims", "forget", "chunk_id", _mismatch(*CLAIM)),
+    Check("claim_readings", "forget", "chunk_id", _unreadable("chunk_id", "model")),
     Check("llm_results", "forget", "input_hash", _mismatch("input_hash", "model", "reply")),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from edge_node.graph.aliases import AliasPair
@@ -115,7 +115,7 @@ class GraphStore:
         """Forget the shortened descriptions; the next settle shows the whole ones."""
         if self.database.row("SELECT 1 FROM descriptions") is not None:
             with self.database.write() as tx:
-                tx.execute("INSERT INTO changes (source, target, removed) SELECT key, '', 0 FROM descriptions")
+                _look_again(tx, [row["key"] for row in tx.execute("SELECT key FROM descriptions")])
                 tx.execute("DELETE FROM descriptions")
 
     def stale_ids(self) -> list[str]:
@@ -171,10 +171,10 @@ class GraphStore:
         }
 
     def save_description(self, key: str, input_hash: str, text: str) -> None:
-        """Commit a shortened description; the next settle shows it."""
+        """Commit a shortened description, of an entity or of a relation by both ends with a tab between; the next settle shows it."""
         with self.database.write() as tx:
             tx.execute("INSERT OR REPLACE INTO descriptions VALUES (?, ?, ?, ?)", (key, input_hash, text, crc(key, input_hash, text)))
-            tx.execute("INSERT INTO changes (source, target, removed) VALUES (?, '', 0)", (key,))
+            _look_again(tx, [key])
 
     # ------------------------------------------------------------ versions and deltas
 
@@ -218,6 +218,12 @@ class GraphStore:
         with self.database.write() as tx:
             tx.execute("DELETE FROM summaries WHERE removed = 1 AND version <= ?", (version,))
             tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (DROPPED, str(version)))
+
+
+def _look_again(tx: sqlite3.Connection, keys: Iterable[str]) -> None:
+    """Have the next settle look at these entities and relations."""
+    ends = [key.partition("\t")[::2] for key in keys]
+    tx.executemany("INSERT INTO changes (source, target, removed) VALUES (?, ?, 0)", ends)
 
 
 def _page_rows(chars: Sequence[int]) -> int:

@@ -19,7 +19,7 @@ log = logging.getLogger("dgrag.edge.store")
 UNORDERED = frozenset(  # trees by key, and nothing hangs on them
     {
         "vectors", "aliases", "subgraphs", "summaries", "descriptions", "chunk_parts", "core_readings", "tree_nodes", "llm_results",
-        "receipts",
+        "receipts", "report_uppers", "claim_readings",
     }
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The ids by which other sites know documents. Those of the store are made of the texts: they would give what is masked to a guesser."""
+"""The ids by which other sites know documents and reports: the store's own are made of texts and names, which a guesser could try."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ ID_CHARS = 24
 
 
 class OutsideIds:
-    """HMAC-SHA-256 under a secret of the store: the same id each time, which says nothing to whoever has not got the secret."""
+    """HMAC-SHA-256 under a secret of the store: the same id each time, which says nothing to whoever has not got the secret.
+
+    It cannot be undone. Whoever has the things themselves looks for the one that has the id: documents here, reports in ``Keeper``.
+    """
 
     def __init__(self, database: Database) -> None:
         if not database.meta(MADE_WITH):
@@ -30,6 +33,11 @@ class OutsideIds:
         """The id of a chunk outside: its document's, and the same number."""
         identity, _, number = chunk_id.rpartition(":")
         return ChunkId(f"{self.of(DocumentId(identity))}:{number}")
+
+    def of_report(self, community_id: str) -> str:
+        """The id of a report outside; empty: of none."""
+        told = hmac.digest(self._secret, b"report:" + community_id.encode(), hashlib.sha256).hex()[:ID_CHARS]
+        return told if community_id else ""
 
     def opened(self, outside: str) -> DocumentId | None:
         """The document of an id from outside; None: of no document that is here. Reads the ids of all documents."""

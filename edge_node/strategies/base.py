@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from edge_node.graph.choosing import Chosen, Overlook
 from edge_node.graph.reports import Headline, Report
 from edge_node.policy.sharing import Sharing
 from edge_node.store.documents import DocumentStore
@@ -131,10 +132,16 @@ class IndexStrategy(Protocol):
         """``{"entities": […], "relations": […]}`` around an entity, or of highest degree when ``entity`` is empty."""
 
     async def communities(self, level: int, *, limit: int, after: str = "") -> Sequence[Headline]:
-        """The first communities of a level, 0 to 3, by id, behind the id ``after``. Raises Conflict where the strategy builds no graph."""
+        """The first communities of a level, 0 to 3, by id, behind the id ``after``.
+
+        Raises Conflict where the strategy builds no graph, or there are to be no reports.
+        """
 
     async def report(self, community_id: str) -> Report:
-        """What a community is about. Raises NotFound, and Conflict where the strategy builds no graph."""
+        """What a community is about. Raises NotFound, and Conflict as ``communities``."""
+
+    async def reports(self, asked: Overlook) -> Chosen:
+        """What is read for a question about everything, as if the withheld documents were not there. Raises Conflict as ``communities``."""
 
     def graphml(self) -> str:
         """The whole graph as GraphML. Raises InputError where the strategy has none."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from edge_node.graph.choosing import Chosen, Overlook
 from edge_node.graph.reports import Headline, Report
 from edge_node.graph.views import graphml, neighbourhood
 from edge_node.knowledge.keeper import Keeper
@@ -128,16 +129,25 @@ class Indexed:
         return neighbourhood(view.graph, view.adjacency, entity, hops=hops, limit=limit)
 
     async def communities(self, level: int, *, limit: int, after: str = "") -> list[Headline]:
-        """The first communities of a level, 0 to 3, by id, behind the id ``after``. Raises Conflict where the strategy builds no graph."""
+        """The first communities of a level, 0 to 3, by id, behind the id ``after``.
+
+        Raises Conflict where the strategy builds no graph, or there are to be no reports.
+        """
         return await self._keeper().communities(level, limit=limit, after=after)
 
     async def report(self, community_id: str) -> Report:
-        """What a community is about. Raises NotFound, and Conflict where the strategy builds no graph."""
+        """What a community is about. Raises NotFound, and Conflict as ``communities``."""
         return await self._keeper().report(community_id)
+
+    async def reports(self, asked: Overlook) -> Chosen:
+        """What is read for a question about everything, as if the withheld documents were not there. Raises Conflict as ``communities``."""
+        return await self._keeper().choose(asked)
 
     def _keeper(self) -> Keeper:
         if not self.knowledge.needs.graph:
             raise Conflict(NO_GRAPH, next_step=WITH_GRAPH)
+        if self.knowledge.keeper.is_off:
+            raise Conflict("this edge makes no reports", next_step="start the edge with DGRAG_EDGE_REPORTS=extractive, or model")
         return self.knowledge.keeper
 
     def graphml(self) -> str:

@@ -9,6 +9,7 @@ from operator import or_
 from edge_node.graph.extractor import Extracts
 from edge_node.knowledge.knowledge import Knowledge, Options
 from edge_node.settings import EdgeSettings
+from edge_node.store.reports import ReportStore
 from edge_node.store.tree import TreeStore
 from edge_node.strategies.base import Tools
 from edge_node.strategies.indexed import Indexed
@@ -18,6 +19,7 @@ METHODS = {
     "naive": "edge_node.strategies.naive.strategy:Naive",
     "ketrag": "edge_node.strategies.ketrag.strategy:KETRAG",
     "erarag": "edge_node.strategies.erarag.strategy:EraRAG",
+    "graphrag": "edge_node.strategies.graphrag.strategy:GraphRAG",
     "dgrag": "edge_node.strategies.dgrag.strategy:DGRAG",
 }
 
@@ -27,7 +29,9 @@ def open_strategy(tools: Tools, settings: EdgeSettings, extractor: Extracts | No
     kinds = {_method(name): share for name, share in settings.methods.items()}
     needs = reduce(or_, (kind.needs(settings) for kind in kinds))
     knowledge = Knowledge(tools, Options.of(settings), needs, extractor)
-    unused = [] if "erarag" in settings.methods else [TreeStore(tools.graph.database).clear]  # sentences of documents that may be deleted
+    database = tools.graph.database  # what nobody keeps up to date says sentences of documents that may be deleted
+    unused = [] if "erarag" in settings.methods else [TreeStore(database).clear]
+    unused += [] if needs.graph and settings.reports == "model" else [ReportStore(database).clear]
     return Indexed(knowledge, {kind.of(tools, knowledge, settings): share for kind, share in kinds.items()}, tools, unused)
 
 

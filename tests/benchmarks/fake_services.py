@@ -10,6 +10,9 @@ from benchmarks.cluster import Cluster
 
 STEP = {"step": "samples", "ms": 1.0, "calls": 1, "tokens_in": 100, "tokens_out": 10, "bytes_out": 0, "bytes_in": 0}
 ANSWER = {"answered": True, "route": "local", "trace": [STEP], "edges": []}
+CITATION = {"n": 1, "edge": "harbour", "document_id": "d1", "document": "dock.md", "chunk_id": "d1:0", "report": "r1"}
+REPORT = {"findings": [{"text": "The dock is closed.", "sources": [{"chunk_id": "5:0", "outside_id": "d1:0"}]}]}
+SITE = {"edge": "harbour", "status": "answered", "ms": 1.0, "bytes": 10, "reports": 2, "reports_there": 5}
 
 
 class Services:
@@ -18,6 +21,7 @@ class Services:
     def __init__(self):
         self.starts = []  # (state, environment)
         self.asked = []  # (path, body)
+        self.opens = []  # paths
         self.added = []  # (edge, documents)
         self.copies = []
         self.running = False
@@ -42,7 +46,22 @@ class Services:
             return {"evidence": [item, item], "facts": [], "edges": reports, "degraded": self.away, "reason": "away" if self.away else ""}
         if path.endswith("/chat/completions"):
             return {"choices": [{"message": {"content": self.verdict}}], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
+        if body.get("mode") == "global":
+            sites = [] if body.get("allow_escalation") == "no" else [SITE]
+            told = f"The dock is closed in winter [1]. {next(self.answers)}"
+            return ANSWER | {
+                "answer": told,
+                "route": "global",
+                "citations": [CITATION],
+                "edges": sites,
+                "coverage": "harbour (2 of 5 reports)",
+            }
         return ANSWER | {"answer": next(self.answers), "gate": self.gate}
+
+    def opened(self, path):
+        """What ``GET`` gives: one document, and one report that rests on it."""
+        self.opens.append(path)
+        return {"/harbour/v1/documents/d1": {}, "/harbour/v1/reports/r1": REPORT}.get(path)
 
     def fleet(self, work, generator, http, environment, *_):
         return FakeFleet(self, work)
@@ -104,12 +123,20 @@ def running_services():
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            said = json.dumps(services.said(self.path, body)).encode()
+            said = services.said(self.path, body)
             services.failing -= (fails := services.failing > 0)
-            self.send_response(503 if fails else 200)
-            self.send_header("content-length", str(len(said)))
+            self._send(503 if fails else 200, said)
+
+        def do_GET(self):
+            said = services.opened(self.path)
+            self._send(404 if said is None else 200, said or {})
+
+        def _send(self, status, said):
+            body = json.dumps(said).encode()
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
             self.end_headers()
-            self.wfile.write(said)
+            self.wfile.write(body)
 
         def log_message(self, *_):
             pass

@@ -23,7 +23,8 @@ def loaded(tmp_path: Path, text: str) -> RunConfig:
 
 
 def shipped() -> list[Path]:
-    return sorted((Path(__file__).parents[2] / "benchmarks" / "configs").glob("*.toml"))
+    files = sorted((Path(__file__).parents[2] / "benchmarks" / "configs").glob("*.toml"))
+    return [file for file in files if file.stem != "descriptions"]
 
 
 @pytest.mark.parametrize("file", shipped(), ids=lambda file: file.stem)
@@ -72,6 +73,9 @@ def test_a_split_has_the_papers_defaults(tmp_path):
         (SPLIT + 'systems = ["dgrag"]', "the systems are asked nothing"),
         (WITHIN + 'systems = ["dgrag"]\n[judge]\npairs = 1', "[judge] has no pairs"),
         (WITHIN + 'systems = ["cloud", "local"]\n[judge]\npairs = 1', "[judge] has no pairs"),
+        (WITHIN + 'systems = ["cloud", "local"]\n[judge]\npairs = 1\nbetween = ["cloud", "naive"]', "[judge] has no pairs"),
+        (WITHIN + 'systems = ["cloud", "dgrag"]\n[judge]\npairs = 1\ncriteria = ["beauty"]', "judge.criteria.0: Input should be 'comp"),
+        (WITHIN + 'systems = ["graphrag-central:read=all"]', "DGRAG_EDGE_GLOBAL_READ_TOKENS = all"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, text, told):
@@ -122,3 +126,25 @@ def test_a_calibration_makes_only_what_its_thresholds_need(tmp_path):
     assert (found.judge.pairs, found.peers.enabled, found.metrics.bertscore) == (0, False, "")
     assert (split.within, split.more) == (2, {"dgrag": 3})  # what the run asks must be known to leave it out
     assert found.key() != config.key()
+
+
+def test_a_judge_compares_each_named_system_with_each_and_keeps_their_order(tmp_path):
+    text = WITHIN + 'systems = ["graphrag-ts", "graphrag-c0", "local"]\n[judge]\npairs = 1\n'
+    judge = loaded(tmp_path, text + 'criteria = ["directness"]\nbetween = ["graphrag-c0", "graphrag-ss", "graphrag-ts"]').judge
+    assert judge.couples(["graphrag-ts", "graphrag-c0", "local"]) == [("graphrag-c0", "graphrag-ts")]
+    assert judge.criteria == ("directness",)
+
+
+def test_one_index_may_read_as_much_as_all_the_edges_together():
+    config = load_config(shipped()[0].parent / "graphrag-federated.toml")
+    (split,) = config.split
+    central = next(dict(own) for name, own in split.starts if name.startswith("graphrag-central"))
+    edge = int(config.environment["DGRAG_EDGE_GLOBAL_READ_TOKENS"])
+    assert int(central["DGRAG_EDGE_GLOBAL_READ_TOKENS"]) == split.clients * edge
+
+
+@pytest.mark.parametrize(("name", "twin"), [("graphrag", "tiny-graphrag"), ("graphrag-federated", "tiny-graphrag-federated")])
+def test_a_tiny_twin_measures_the_same_systems(name, twin):
+    whole, tiny = (load_config(shipped()[0].parent / f"{file}.toml") for file in (name, twin))
+    plain = [[system.partition(":")[0] for system in config.split[0].systems] for config in (whole, tiny)]
+    assert plain[0] == plain[1]

@@ -79,6 +79,7 @@ def test_a_try_that_succeeds_takes_the_place_of_the_one_that_failed(tmp_path):
         journal.add("answers", "a", {"error": "", "n": 1})
         assert journal.done("answers", "a")
         assert journal.rows("answers") == [{"error": "", "n": 1}, {"error": ""}]
+        assert journal.row("answers", "a") == {"error": "", "n": 1}
 
 
 def test_a_session_that_was_killed_counts_until_its_last_unit(tmp_path):

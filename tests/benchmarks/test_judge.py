@@ -1,9 +1,11 @@
 import math
 from dataclasses import replace
+from typing import get_args
 
 import httpx
 import pytest
 
+from benchmarks.config import Criterion, JudgeConfig
 from benchmarks.judge import CRITERIA, Pair, judge, judge_prompt, preference
 from benchmarks.records import AnswerRow
 from shared.errors import ModelReplyError, ModelUnavailable
@@ -43,12 +45,14 @@ def test_the_prompt_is_the_same_for_all_criteria_up_to_the_criterion():
     prompts = [judge_prompt("Why?", "One.", "Two.", criterion) for criterion in CRITERIA]
     texts = [prompt.messages[-1].content for prompt in prompts]
     assert len({text.partition("in this respect:")[0] for text in texts}) == 1
-    assert len(set(texts)) == 4
+    assert len(set(texts)) == 5
     assert all("One." in text and "Two." in text and "Why?" in text for text in texts)
 
 
-def test_the_criteria_are_the_papers_four():
-    assert list(CRITERIA) == ["comprehensiveness", "diversity", "empowerment", "overall"]
+def test_the_criteria_are_those_of_both_papers_and_dgrags_are_the_default():
+    """GraphRAG §3.4 has directness as its control, DGRAG §IV-B an overall verdict."""
+    assert set(CRITERIA) == set(get_args(Criterion))
+    assert JudgeConfig().criteria == ("comprehensiveness", "diversity", "empowerment", "overall")
 
 
 async def test_each_order_shows_the_other_answer_first():

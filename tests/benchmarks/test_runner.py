@@ -322,6 +322,45 @@ def test_what_the_judge_cannot_judge_is_left_out_with_the_reason_and_not_asked_a
     assert len(services.asked) == asked
 
 
+OVERVIEWS = ["graphrag-c0", "graphrag-ts", "graphrag-ss", "graphrag-federated"]
+
+
+def overviews(data, **judge):
+    asked = config(data, within=1, systems=OVERVIEWS)
+    return asked.model_copy(update={"judge": JudgeConfig(pairs=1, criteria=("directness",), **judge)})
+
+
+def test_an_answer_about_everything_is_opened_at_its_edge_and_its_bytes_are_a_share_of_the_corpus(tmp_path, data, services):
+    """Four documents of 18 characters; 10 bytes came from the one site that answered."""
+    figures = Runner(overviews(data, between=OVERVIEWS[:2]), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    metrics = {row["system"]: row["metrics"] for row in figures["systems"]}
+    assert metrics["graphrag-federated"]["bytes_of_corpus"]["mean"] == pytest.approx(10 / (4 * 18))
+    assert metrics["graphrag-federated"]["reports"]["mean"] == 2
+    assert {metrics[system]["opened"]["mean"] for system in OVERVIEWS if system != "graphrag-ss"} == {1.0}
+    assert "opened" not in metrics["graphrag-ss"]
+    assert "bytes_of_corpus" not in metrics["graphrag-c0"]  # nothing left its site
+    assert set(services.opens) == {"/harbour/v1/documents/d1", "/harbour/v1/reports/r1"}
+    assert {(row["coverage"], *row["faults"]) for row in figures["coverage"]} == {("harbour (2 of 5 reports)",)}
+    levels = {body.get("level") for path, body in services.asked if path.endswith("/v1/query") and body["mode"] == "global"}
+    assert levels == {0, "text", None}
+
+
+def test_the_judge_compares_what_it_is_told_to(tmp_path, data, services):
+    services.answers = iter(f"Rule {number}." for number in range(100))
+    figures = Runner(overviews(data, between=OVERVIEWS[:3]), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    assert [(row["system"], row["against"], row["criterion"]) for row in figures["wins"]] == [
+        ("graphrag-c0", "graphrag-ts", "directness"),
+        ("graphrag-c0", "graphrag-ss", "directness"),
+        ("graphrag-ts", "graphrag-ss", "directness"),
+    ]
+
+
+def test_conditions_that_read_whole_levels_share_a_start(tmp_path, data, services):
+    Runner(overviews(data, between=OVERVIEWS[:2]), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    read = [environment.get("DGRAG_EDGE_GLOBAL_READ_TOKENS") for _, environment in services.starts]
+    assert read.count("0") == 1
+
+
 def test_another_run_on_the_same_split_uses_its_index_again(tmp_path, data, services):
     Runner(config(data, routing=True), tmp_path / "work", Quiet()).run(tmp_path / "out")
     added = len(services.added)

@@ -4,6 +4,7 @@ import pytest
 from benchmarks.records import Asking, Question, Step
 from benchmarks.systems import CENTRAL, KNOBS, SAME_FOR_ALL, SYSTEMS, Asker, Start, parsed_retrieval, system_named
 from cloud_server.settings import CloudSettings
+from edge_node.api.questions import QueryBody
 from edge_node.settings import EdgeSettings, channels_of
 
 QUESTION = Question("q1", "When is the dock closed?", "harbour", ("In January.",), ("d1",))
@@ -146,3 +147,29 @@ def test_the_services_accept_what_a_system_sets(name, monkeypatch):
         monkeypatch.setenv(setting, value)
     EdgeSettings()
     CloudSettings()
+
+
+async def test_a_question_about_everything_names_its_level_and_stays_at_the_site():
+    said = SAID | {"citations": [], "coverage": "this site alone", "edges": []}
+    row, seen = await asked("graphrag-c2", httpx.Response(200, json=said))
+    assert seen[0].read() == b'{"question":"When is the dock closed?","mode":"global","level":2,"allow_escalation":"no"}'
+    assert row.overview.coverage == "this site alone"
+
+
+async def test_a_federated_one_asks_for_no_level_and_may_leave():
+    _, seen = await asked("graphrag-federated", httpx.Response(503, json={}))
+    assert seen[0].read() == b'{"question":"When is the dock closed?","mode":"global"}'
+
+
+def test_the_conditions_of_graphrag_read_their_level_whole_and_a_search_gets_one_window():
+    """GraphRAG §3.3: the context window is the same for all, and what fills it differs."""
+    for name in ("graphrag-c0", "graphrag-c3", "graphrag-ts"):
+        assert dict(SYSTEMS[name].start.environment) == {"DGRAG_EDGE_GLOBAL_READ_TOKENS": "0"}
+    window = str(EdgeSettings.model_fields["global_context_tokens"].default)
+    assert dict(SYSTEMS["graphrag-ss"].start.environment)["DGRAG_EDGE_CONTEXT_TOKENS"] == window
+    assert SYSTEMS["graphrag-central"].body("?") == {"question": "?", "mode": "global", "allow_escalation": "no"}
+
+
+@pytest.mark.parametrize("name", [name for name in SYSTEMS if name.startswith("graphrag")])
+def test_an_edge_takes_the_question_of_every_condition(name):
+    assert QueryBody(**SYSTEMS[name].body("What are the themes?")).mode == SYSTEMS[name].mode

@@ -44,11 +44,11 @@ def settings_for(folder, **changes):
 
 
 @asynccontextmanager
-async def running(folder, *, generator=None, embedder=None, **changes):
+async def running(folder, *, generator=None, embedder=None, clock=None, **changes):
     """A cloud with fake models, and a client that speaks to it in this process."""
     models = Models(embedder or HashEmbedder(256), generator or ScriptedGenerator(answer_with_first_passage), WordTokenizer())
     numbers = count(1)
-    cloud = build_cloud(settings_for(folder, **changes), models, new_id=lambda: f"id-{next(numbers)}")
+    cloud = build_cloud(settings_for(folder, **changes), models, clock=clock, new_id=lambda: f"id-{next(numbers)}")
     app = create_app(cloud)
     transport = httpx.ASGITransport(app=app)
     auth = support.AsEdges(cloud.roll.identity.key_id)

@@ -114,7 +114,7 @@ async def test_matching_alone_asks_nobody(service, kit):
 async def test_a_poll_is_held_no_longer_than_the_setting(tmp_path, kit):
     async with kit.running(tmp_path, max_poll_s=0.01) as service:
         await kit.enrol(service.http, "ward", "pumps")
-        assert (await service.http.post("/v1/edges/ward/poll?wait_s=60")).json() == {"requests": []}
+        assert (await service.http.post("/v1/edges/ward/poll?wait_s=60")).json() == {"requests": [], "withdrawn": []}
 
 
 async def test_a_poll_whose_caller_has_gone_is_let_go(service, kit):
@@ -150,7 +150,7 @@ async def test_expelling_purges_and_ends_the_poll_at_once(service, kit):
     await kit.until(lambda: service.cloud.mailbox.online("ward"))
     response = await service.http.delete("/v1/edges/ward")
     assert response.json() == {"edge": "ward", "summaries": 2}
-    assert (await held).json() == {"requests": []}
+    assert (await held).json() == {"requests": [], "withdrawn": []}
     assert (await service.http.post("/v1/match", json={"question": "pumps"})).json() == {"matches": [], "edges": []}
     assert (await service.http.get("/v1/edges")).json() == {"edges": []}
 
@@ -190,7 +190,7 @@ async def test_an_edge_of_another_protocol_version_is_refused_with_both_named(se
     response = await join(service.http, "ward", make_identity(), wire_version=1)
     detail = check_problem(response, 409, "wire_version")["detail"]
     assert "edge speaks version 1" in detail
-    assert "cloud speaks version 3" in detail
+    assert "cloud speaks version 4" in detail
 
 
 async def test_a_model_that_is_away_is_a_503_problem(tmp_path, kit):

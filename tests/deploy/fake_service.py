@@ -26,7 +26,8 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
         "query_id": "q1",
         "answer": f"{EDGE} knows: {question}",
         "citations": [],
-        "route": "local",
+        "route": "global" if asked["mode"] == "global" else "local",
+        "coverage": f"level {asked.get('level')!r}" if asked["mode"] == "global" else "",
         "trace": [{"step": "retrieve", "ms": 1.5}],
         "novelty": "a field of a later release",
     }
@@ -60,8 +61,7 @@ class Service(BaseHTTPRequestHandler):
         data = self.rfile.read(int(self.headers["content-length"]))
         if self.path == "/v1/query":
             asked = json.loads(data)
-            later = {"title": "Not Implemented", "detail": "the global mode comes with a later release", "code": "not_built"}
-            self.reply(501, later) if asked["mode"] == "global" else self.reply(200, answer(asked))
+            self.reply(200, answer(asked))
         elif self.path == "/v1/match":
             self.reply(200, {"matches": [{"edge": "ward", "summary_id": "s1", "score": 0.5}]})
         else:

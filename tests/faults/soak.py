@@ -15,6 +15,7 @@ import os
 import random
 import statistics
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -22,6 +23,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from edge_node.background import THREADS
 from shared import sqlite
 from shared.sqlite import connect
 from tests.faults.report import campaign, tell
@@ -33,6 +35,7 @@ from tests.support.waiting import until
 LIBC, M_ARENA_MAX = ctypes.CDLL(None), -8
 ROUND = 100  # requests between two looks
 AT_ONCE = 4
+POOL = 2  # threads of the loop
 WARM_UP = 0.6  # share of the looks
 LEAKING = 1_000  # requests of the null control
 Z = 1.645  # of the upper 95 % bound of a slope
@@ -155,9 +158,21 @@ class Client:
         return await self.cloud.request(method, path, **what)
 
 
+async def all_begin(run, threads, database):
+    """Start every thread of a pool and its connection, some 100 KB: one that is first needed late would look like growth."""
+    meeting = threading.Barrier(threads)
+
+    def begin():
+        meeting.wait()
+        database.row("SELECT 1")
+
+    await asyncio.gather(*(run(begin) for _ in range(threads)))
+
+
 async def soak(folder, requests, report, *, leak):
     """Send them; the figures go into the report."""
     kept, looks, leaking, generator = [], [], LEAKING if leak else 0, scripted("I do not know.")
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(POOL))
     async with (
         cloud_on_a_socket(folder / "cloud") as (cloud, url),
         httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as operator,
@@ -168,6 +183,9 @@ async def soak(folder, requests, report, *, leak):
     ):
         await edge.add("ward.md", WARDS["ward.md"])
         await until(lambda: edge.node.link.in_sync)
+        for database in (cloud.database, edge.node.documents.database):
+            await all_begin(asyncio.to_thread, POOL, database)
+        await all_begin(edge.node.background.run, THREADS, edge.node.documents.database)
         client = Client(edge.http, operator, random.Random(7))
 
         async def worker(size):

@@ -111,7 +111,7 @@ class World:
         client = CloudClient(http, name, ledger, Breaker(3, 30.0, SystemClock()), patience_s=0.9, retries=RetryBudget(reserve=100))
         client.poll = held
         sync = Sync(client, self.graph, ledger, Everything(), state, membership.cloud_key)
-        self.link = CloudLink(client, sync, None, partial(rejoin, client, membership), state)
+        self.link = CloudLink(client, sync, None, partial(rejoin, client, membership), state, points=None)
         self.task = asyncio.create_task(self.link.run())
 
     async def stop_edge(self):

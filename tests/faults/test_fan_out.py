@@ -2,19 +2,17 @@
 
 import asyncio
 import contextlib
-import itertools
 import os
 import time
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
 
 import httpx
 import pytest
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from shared.doorkeeper import Doorkeeper
 from shared.wire import DEADLINE_HEADER
+from tests.faults.reading import Counting
 from tests.faults.stub_edges import StubEdge, drip, endless, garbage, good, oversized, refuse, silent, too_much
 from tests.support.cloud_socket import AT_ONCE, cloud_on_a_socket
 from tests.support.waiting import until
@@ -23,29 +21,12 @@ PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20
 QUESTION = "When was the pump P-204 replaced?"
 DEADLINE_S = 12.0  # of an asker; what decides is the site's, 5 s, and test_fan_out_deadline measures that, by a clock of its own
 SLACK_S = 0.25
-READ_AT_MOST = 2 * 256 * 1024  # the cap, and what the last read from the socket brings, 256 KiB at most
+READ_AT_MOST = 256 * 1024  # of one connection
+ROUND = 500  # questions
 BEHAVIOURS = {
     "absent": None, "hole": silent, "drip-a": drip, "drip-b": drip, "garbage": garbage, "flood": too_much,
     "refuse-a": refuse, "refuse-b": refuse, "good-a": good, "good-b": good,
 }  # fmt: skip
-
-
-class Counting(HttpToolsProtocol):
-    """Counts what is read from each connection that carries a reply."""
-
-    read: ClassVar[dict[int, int]] = {}  # by connection, in the order in which they were made
-    numbers: ClassVar[itertools.count] = itertools.count()
-
-    def connection_made(self, transport):
-        super().connection_made(transport)
-        self.number, self.taken, self.is_reply = next(self.numbers), 0, False
-
-    def data_received(self, data):
-        self.taken += len(data)
-        self.is_reply = self.is_reply or b"/replies/" in data[:200]
-        if self.is_reply:
-            self.read[self.number] = self.taken
-        super().data_received(data)
 
 
 counted_cloud = partial(cloud_on_a_socket, http=Counting)
@@ -86,21 +67,10 @@ async def ask_many(url, count):
         return await asyncio.gather(*(ask() for _ in range(count)))
 
 
-@pytest.mark.parametrize("count", [500, pytest.param(5000, marks=pytest.mark.slow)])
-async def test_every_question_is_answered_in_time_from_what_the_good_edges_said(tmp_path, count):
-    async with counted_cloud(tmp_path) as (cloud, url), edges_of(url, BEHAVIOURS) as edges:
-        await until(lambda: all(cloud.mailbox.online(name) for name in edges if name != "absent"))
-        results = await ask_many(url, AT_ONCE)  # before any breaker opens
-        before = resident_mb()
-        results += await ask_many(url, count - AT_ONCE)
-        grown = resident_mb() - before
-        probes = {name: edge.asked for name, edge in edges.items()}
-    longest = max(seconds for _, seconds, _ in results)
-    print(f"{count} questions, p100 {longest:.2f} s of {DEADLINE_S} s, RSS {grown:+.0f} MB, asked {probes}")  # noqa: T201 - the figures of goal R6
-    assert {status for status, _, _ in results} == {200}
-    assert longest <= DEADLINE_S + SLACK_S
-    assert grown <= 50
-    for _, _, answer in results:
+def longest_of(results):
+    """Seconds of the slowest of some questions, each of which was answered from what the good edges said."""
+    for status, _, answer in results:
+        assert status == 200
         reports = {report["edge"]: report for report in answer["edges"]}
         assert answer["answered"]
         assert answer["partial"]
@@ -109,6 +79,22 @@ async def test_every_question_is_answered_in_time_from_what_the_good_edges_said(
         assert {name for name, report in reports.items() if report["status"] == "answered"} == {"good-a", "good-b"}
         assert all(report["reason"] for report in reports.values() if report["status"] != "answered")
         assert all(report["bytes"] <= 256 * 1024 for report in reports.values())
+    return max(seconds for _, seconds, _ in results)
+
+
+@pytest.mark.parametrize("count", [500, pytest.param(5000, marks=pytest.mark.slow)])
+async def test_every_question_is_answered_in_time_from_what_the_good_edges_said(tmp_path, count):
+    async with counted_cloud(tmp_path) as (cloud, url), edges_of(url, BEHAVIOURS) as edges:
+        await until(lambda: all(cloud.mailbox.online(name) for name in edges if name != "absent"))
+        longest = longest_of(await ask_many(url, AT_ONCE))  # before any breaker opens
+        before = resident_mb()
+        for begun in range(AT_ONCE, count, ROUND):  # answers are not kept: memory is measured here
+            longest = max(longest, longest_of(await ask_many(url, min(ROUND, count - begun))))
+        grown = resident_mb() - before
+        probes = {name: edge.asked for name, edge in edges.items()}
+    print(f"{count} questions, p100 {longest:.2f} s of {DEADLINE_S} s, RSS {grown:+.0f} MB, asked {probes}")  # noqa: T201 - the figures of goal R6
+    assert longest <= DEADLINE_S + SLACK_S
+    assert grown <= 50
     for name in ("hole", "drip-a", "drip-b", "garbage", "flood"):
         assert probes[name] <= 2 * AT_ONCE + count / 50, "its breaker was open for nearly all of the time"
     for name in ("refuse-a", "refuse-b", "good-a", "good-b"):
@@ -149,7 +135,7 @@ async def test_of_a_reply_over_its_cap_no_more_is_read_and_nobody_waits_for_it(t
 @pytest.mark.parametrize("behave", [oversized, endless])
 async def test_without_the_cap_all_of_it_is_read(tmp_path, monkeypatch, behave):
     body_of = Doorkeeper._body
-    monkeypatch.setattr(Doorkeeper, "_body", lambda door, request, _: body_of(door, request, 2**30))
+    monkeypatch.setattr(Doorkeeper, "_body", lambda door, request, *_, **__: body_of(door, request, 2**30, must_declare=False))
     read, _ = await read_of(tmp_path, behave, deadline_s=2.0)
     assert read > 2 * READ_AT_MOST
 

@@ -24,8 +24,10 @@ async def test_after_faults_at_a_hundred_points_the_cloud_has_what_the_edges_hav
 
 
 @pytest.mark.slow
-async def test_after_faults_at_a_thousand_points_the_cloud_has_what_the_edges_have(folder):
-    assert await campaign(folder, 1000, seed=8) == {}
+@pytest.mark.parametrize("seed", [8, 9])
+async def test_after_faults_at_a_thousand_points_the_cloud_has_what_the_edges_have(folder, seed):
+    """In two halves: what a point costs grows with the edges that its cloud knows already."""
+    assert await campaign(folder, 500, seed=seed) == {}
 
 
 async def test_a_cloud_that_takes_old_versions_is_seen_to_differ(folder, monkeypatch):

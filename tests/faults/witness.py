@@ -21,8 +21,9 @@ def witness(folder, port, target, say):
                 writer.write(data)
 
     async def from_target(reader, writer):
-        while data := await reader.read(65536):
-            writer.write(data)
+        with contextlib.suppress(ConnectionError):  # who was killed with something unread resets the connection
+            while data := await reader.read(65536):
+                writer.write(data)
         writer.close()
 
     async def hand_on(reader, writer):

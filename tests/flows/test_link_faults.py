@@ -28,7 +28,7 @@ async def test_a_question_for_which_an_edge_breaks_is_refused_at_once(tmp_path, 
         async def breaks(request):
             raise ZeroDivisionError
 
-        monkeypatch.setattr(edges["plant"].node.link, "_serve", breaks)
+        monkeypatch.setattr(edges["plant"].node.link._desks["evidence"], "serve", breaks)
         answer = await edges["bank"].ask("Which lot of the battery pack caused the failure of infusion pumps?")
         reports = {report["edge"]: (report["status"], report["reason"]) for report in answer["edges"]}
         assert reports["plant"] == ("refused", "internal")

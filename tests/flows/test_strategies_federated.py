@@ -12,6 +12,7 @@ STRATEGIES = {
     "both channels": {"strategy": "ketrag"},
     "pieces of passages": {"strategy": "ketrag", "ket_splits": 1},
     "a tree": {"strategy": "erarag", "tree_min": 2, "tree_max": 3},
+    "local search": {"strategy": "graphrag"},
     "a mix": {"strategy": "mix", "mix": "ketrag=0.5,erarag=0.5"},
 }
 

@@ -348,6 +348,14 @@ async def test_a_clock_that_jumps_ahead_and_back_lets_no_request_in_again(tmp_pa
         assert code(await service.http.send(again(request))) == (401, "clock")
 
 
+async def test_an_expelled_edge_that_goes_on_asking_has_to_wait(tmp_path):
+    async with running_cloud(tmp_path, requests_per_minute=5) as service:
+        ward = await enrolled(service.app, "ward")
+        await service.http.delete("/v1/edges/ward")
+        answers = [(await ward.get("/v1/edges/ward")).status_code for _ in range(7)]
+    assert (answers[0], answers[-1], set(answers)) == (403, 429, {403, 429})
+
+
 class Forger(httpx.AsyncBaseTransport):
     """Sits on the line, and says of the first requests that the cloud does not know the key."""
 

@@ -1,12 +1,15 @@
 """Goal P2: what a dry run shows is, byte for byte, what is sent next; and it opens no socket."""
 
+import json
 import random
+import re
 import socket
 
 import httpx
 import pytest
 
 from edge_node.build import Parts
+from edge_node.link.bodies import reply_body
 from edge_node.link.cloud_client import CloudClient
 from edge_node.policy.dry_run import shown_sync
 from edge_node.policy.trial import shown_evidence, trial, trial_sync
@@ -15,8 +18,8 @@ from edge_node.store.ledger import Ledger
 from shared.breaker import Breaker
 from shared.clock import SystemClock
 from shared.errors import ModelReplyError
-from shared.models.fake import HashEmbedder, WordTokenizer
-from shared.wire import Enrolled
+from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.wire import Enrolled, EvidenceRequest
 from tests.support.policies import Canary, RandomPolicy, Site, spelling
 from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until
@@ -71,6 +74,49 @@ async def test_a_trial_on_a_copy_shows_the_sync_and_the_reply_of_the_edge_itself
             tried = await shown_evidence(node, "Who makes the Maristow Pump?", "ward-1", None)
         assert tried.body.split('"trace"')[0] == answer.body.split('"trace"')[0]
         assert "Brackwell" in real[0].body
+
+
+def noting(prompt):
+    """A model that finds the notes helpful, and says one thing of the first."""
+    return "Brackwell Works builds the Maristow Pump [1].\nScore: 80"
+
+
+async def test_a_trial_on_a_copy_shows_the_points_that_the_edge_itself_would_send(tmp_path):
+    parts = Parts(ScriptedGenerator(noting), HashEmbedder(), WordTokenizer(), None)
+    async with running_edge(tmp_path, strategy="dgrag", generator=ScriptedGenerator(noting)) as edge:
+        await edge.add("pump.md", "Brackwell Works makes the Maristow Pump. Juniper Ward uses the Maristow Pump.")
+        request = EvidenceRequest(
+            request_id="r",
+            question="What is it about?",
+            requester="ward-1",
+            task="reports",
+            budget_tokens=1,
+            min_score=0,
+            deadline_ms=9_000,
+        )
+        sent = reply_body((await edge.node.overview.points(request)).reply)
+        async with trial(EdgeSettings(id="ward", state_dir=tmp_path), parts) as node:
+            tried = await shown_evidence(node, "What is it about?", "ward-1", None, task="reports", max_bytes=250_000)
+        assert tried.kind == "evidence"
+        assert b"builds" in sent
+        assert timeless(tried.body) == timeless(sent.decode())
+
+
+def timeless(body):
+    """A body without how long its steps took."""
+    return re.sub(r'"ms":[\d.]+', '"ms":0', body)
+
+
+async def test_the_route_shows_points_within_the_bytes_that_a_cloud_asks_for(tmp_path):
+    async with running_edge(tmp_path, strategy="dgrag", generator=ScriptedGenerator(noting)) as edge:
+        await edge.add("pump.md", "Brackwell Works makes the Maristow Pump. Juniper Ward uses the Maristow Pump.")
+        (tmp_path / "policy.toml").write_text("version = 1\n[daily]\nreplies = 1\n")
+        asked = {"question": "What is it about?", "requester": "ward-1", "task": "reports", "level": 0}
+        for _ in range(3):
+            reply = (await edge.http.post("/v1/policy/try", json=asked)).json()["evidence"]
+            assert (json.loads(reply["body"])["reports"], "builds" in reply["body"], reply["bytes"] <= 6_144) == (1, True, True)
+        for wrong in ({"task": "everything"}, {"level": 4}, {"max_bytes": 10}):
+            assert (await edge.http.post("/v1/policy/try", json=asked | wrong)).status_code == 422
 
 
 async def test_the_route_shows_the_bodies_and_no_meter_counts_them(tmp_path):

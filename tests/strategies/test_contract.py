@@ -23,8 +23,10 @@ STRATEGIES = {
     "ketrag in pieces": {"strategy": "ketrag", "ket_splits": 2, "ket_keywords": "words", "ket_weights": "plain", "ket_order": "cosine"},
     "erarag": {"strategy": "erarag", "tree_min": 2, "tree_max": 3},
     "erarag summarised": {"strategy": "erarag", "tree_min": 2, "tree_max": 3, "tree_search": "summarised"},
+    "graphrag": {"strategy": "graphrag"},
     "mix of dgrag and naive": {"strategy": "mix", "mix": "dgrag=0.5,naive=0.5"},
     "mix of ketrag and erarag": {"strategy": "mix", "mix": "ketrag=0.6,erarag=0.4"},
+    "mix of graphrag and dgrag": {"strategy": "mix", "mix": "graphrag=0.5,dgrag=0.5"},
 }
 WITHOUT_SUMMARIES = {"naive"}
 TEXTS = {

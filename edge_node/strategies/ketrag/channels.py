@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from edge_node.strategies.ketrag.context import Context, fitting, part_of
+from edge_node.graph.context import Context, fitting, part_of
 
 NEIGHBOURHOOD = 2  # tokens of the seeds' pieces for each token that the keyword channel may show (Alg. 4 l. 2)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from edge_node.graph.knowledge_graph import Pair
+from edge_node.graph.context import Context
+from edge_node.graph.local_search import SEEDS, SearchedGraph, local_search, relations_of
 from edge_node.graph.ranking import relevance
 from edge_node.knowledge.view import View
 from edge_node.store.lexical import Matches
@@ -15,9 +16,7 @@ from edge_node.store.passages import Passages, top_allowed
 from edge_node.strategies.base import Retrieval, Tools
 from edge_node.strategies.ketrag.bipartite import Weights
 from edge_node.strategies.ketrag.channels import by_score, extended, limits, neighbourhood, seeds_and_neighbours
-from edge_node.strategies.ketrag.context import Context
 from edge_node.strategies.ketrag.index import Graphs
-from edge_node.strategies.ketrag.local_search import SEEDS, Skeleton, local_search
 from edge_node.strategies.ketrag.pieces import pieces_naming
 from edge_node.strategies.method import Asked
 from shared.records import ChunkId, Entity, Evidence, Relation, whole_of
@@ -94,9 +93,8 @@ class Search:
         entities = self.view.graph.entities
         near = top_allowed(self.view.entities, self.asked.vector, SEEDS, lambda key: key in entities and bool(self._chunks(entities[key])))
         seeds = [entities[key] for key, _ in near]
-        pairs = {(min(one.key, other), max(one.key, other)) for one in seeds for other in self.view.adjacency.get(one.key, ())}
-        relations = [relation for pair in sorted(pairs) if (relation := self._relation(pair)) is not None]
-        skeleton = Skeleton(
+        relations = [one for one in relations_of(seeds, self.view.graph, self.view.adjacency) if self._chunks(one)]
+        skeleton = SearchedGraph(
             linked_pieces=self._linked,
             tells=self._tells,
             name_of=lambda key: entities[key].name,
@@ -109,10 +107,6 @@ class Search:
     def _tells(self, element: Entity | Relation) -> bool:
         """Whether its line may be shown: until the next settle it may be of a document that is gone."""
         return self.graphs.seen_all(element.chunk_ids)
-
-    def _relation(self, pair: Pair) -> Relation | None:
-        relation = self.view.graph.relations.get(pair)
-        return relation if relation is not None and self._chunks(relation) else None
 
     def _chunks(self, element: Entity | Relation) -> list[ChunkId]:
         """The core chunks that tell of it."""

@@ -190,6 +190,7 @@ class Configured:
     """The fields of a split's configuration that deal documents."""
 
     name, files, edges, alpha, client, set, out = "s", ("books/*.jsonl",), 1, 10.0, "client_iid", "set", 3
+    documents, questions, clients = ALL, "", 0
 
     def __init__(self, kind):
         self.kind = kind
@@ -205,3 +206,11 @@ def test_a_configuration_deals_all_questions_of_ultradomain_files(domains, kind,
 def test_a_configuration_deals_a_federated_set(multihop):
     split = split_of(Configured("federated"), open_corpus(Configured("federated"), multihop.parent), seed=0)
     assert (list(split.documents), len(split.asked)) == (["client-0", "client-1", "client-2"], 4)
+
+
+def test_an_edge_whose_domain_asks_nothing_is_asked_nothing(domains, tmp_path):
+    configured = Configured("domain")
+    configured.questions = tmp_path / "one.jsonl"
+    configured.questions.write_text('{"id": "q", "question": "What are the themes?"}')
+    split = split_of(configured, open_corpus(configured, domains), seed=0)
+    assert [(one.edge, one.scenario) for one in split.asked] == [("art", "within"), ("cs", "out")]

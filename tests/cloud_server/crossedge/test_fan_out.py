@@ -145,6 +145,20 @@ async def test_cancelling_the_caller_withdraws_the_requests(fan_out, mailbox, ki
     assert await mailbox.poll("a", wait_s=0) == []
 
 
+async def test_an_edge_that_has_begun_is_told_that_nobody_waits_any_longer_and_one_that_has_replied_is_not(fan_out, mailbox, kit):
+    await online(mailbox, "a", "b")
+    task = await started(fan_out, kit, ["a", "b"])
+    for edge in ("a", "b"):
+        assert len(await mailbox.poll(edge, wait_s=0)) == 1
+    fan_out.deliver("b", "r2", reply("one"), size=1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    for edge in ("a", "b"):
+        assert await mailbox.poll(edge, wait_s=0) == []
+    assert (mailbox.withdrawn("a"), mailbox.withdrawn("b")) == (["r1"], [])
+
+
 async def test_an_edge_is_told_to_leave_time_for_the_way_back(fan_out, mailbox, kit):
     await online(mailbox, "a")
     task = await started(fan_out, kit, ["a"], deadline_s=10)
@@ -194,3 +208,63 @@ async def test_a_passage_that_may_not_be_quoted_stays_so(fan_out, mailbox, kit):
     kept = EvidenceBody(document_id="d", document="a.md", chunk_id="d:0", span=(0, 3), text="one", score=1.0, quotable=False)
     fan_out.deliver("a", "r1", EvidenceReply(evidence=[kept]), size=1)
     assert not (await task).evidence["a"][0].quotable
+
+
+def kinds():
+    """A passage, a point, a point that names no report, and a report's words as they stand."""
+    kept = {"document_id": "d", "document": "a.md", "span": (0, 3), "text": "one", "score": 1.0}
+    told = [{}, {"point": "1", "report": "r"}, {"point": "1"}, {"report": "r"}]
+    return [EvidenceBody(**kept, chunk_id=f"d:{n}", chunk_ids=["d:9"], **more) for n, more in enumerate(told)]
+
+
+@pytest.mark.parametrize(("task", "used"), [("evidence", ["d:0"]), ("reports", ["d:1", "d:3"])])
+async def test_passages_are_taken_where_passages_were_asked_and_points_where_points_were(fan_out, mailbox, kit, task, used):
+    await online(mailbox, "a")
+    task_of = asyncio.create_task(fan_out.ask(["a"], Wanted("why?", 100, 0.4, task=task, level=2, max_bytes=5000), deadline_s=5.0))
+    (request,) = await mailbox.poll("a", wait_s=5)
+    assert (request.task, request.level, request.max_bytes) == (task, 2, 5000)
+    fan_out.deliver("a", "r1", EvidenceReply(evidence=kinds(), reports=9, reports_there=4), size=1)
+    result = await task_of
+    (report,) = result.reports
+    assert [passage.chunk_id for passage in result.evidence["a"]] == used
+    assert (report.asked_for, report.evidence) == (task, len(used))
+    assert (report.reports, report.reports_there) == ((4, 4) if task == "reports" else (0, 0))
+
+
+@pytest.mark.parametrize(("task", "told"), [("reports", "3 unread, without a model"), ("evidence", "")])
+async def test_what_an_edge_left_undone_of_its_reports_is_told(fan_out, mailbox, kit, task, told):
+    await online(mailbox, "a", "b", "c")
+    asking = asyncio.create_task(fan_out.ask(["a", "b", "c", "offline"], Wanted("why?", 100, 0.4, task=task), deadline_s=5.0))
+    await mailbox.poll("c", wait_s=5)
+    fan_out.deliver("a", "r1", EvidenceReply(reports=4, reports_there=9, unread=3, without_model=True), size=1)
+    fan_out.deliver("b", "r2", EvidenceReply(reports=4, reports_there=9), size=1)
+    fan_out.spoil("c", "r3", "no reply of the agreed form")
+    result = await asking
+    assert [report.reason for report in result.reports][:2] == [told, ""]
+    assert (result.unread, result.without_model) == (({"a": 3}, {"a"}) if told else ({}, frozenset()))
+
+
+async def test_a_point_comes_with_its_report_and_its_further_chunks(fan_out, mailbox, kit):
+    await online(mailbox, "a")
+    asking = asyncio.create_task(fan_out.ask(["a"], Wanted("why?", 100, 0.4, task="reports"), deadline_s=5.0))
+    await mailbox.poll("a", wait_s=5)
+    fan_out.deliver("a", "r1", EvidenceReply(evidence=kinds()), size=1)
+    point = (await asking).evidence["a"][0]
+    assert (point.point, point.report, point.chunk_ids) == ("1", "r", ("d:9",))
+
+
+async def test_transfers_are_told_edge_by_edge(fan_out, mailbox, kit):
+    await online(mailbox, "a", "b")
+    task = await started(fan_out, kit, ["a", "b", "offline"], deadline_s=0.05)
+    fan_out.deliver("a", "r1", reply("one"), size=30)
+    result = await task
+    assert [(step.step, step.bytes_in) for step in result.transfers] == [("a: transfer", 30), ("b: transfer", 0)]
+    assert all(step.bytes_out > 100 for step in result.transfers)
+    assert result.bytes_out == sum(step.bytes_out for step in result.transfers)
+
+
+async def test_an_edge_that_tells_of_many_steps_is_not_heard_to_the_end(fan_out, mailbox, kit):
+    await online(mailbox, "a")
+    task = await started(fan_out, kit, ["a"])
+    fan_out.deliver("a", "r1", EvidenceReply(trace=[TraceStep("map", 1.0)] * 64), size=1)
+    assert len((await task).steps) == 16

@@ -97,6 +97,40 @@ async def test_a_withdrawn_request_is_gone(box):
     assert await box.poll("ward", wait_s=0) == []
 
 
+async def test_a_request_that_the_edge_has_already_is_told_as_withdrawn_at_once_and_once(box, kit):
+    await box.poll("ward", wait_s=0)
+    box.post("ward", request())
+    await box.poll("ward", wait_s=0)
+    held = await held_poll(box, kit)
+    box.withdraw("ward", "r1")
+    assert await held == []
+    assert (box.withdrawn("ward"), box.withdrawn("ward"), box.withdrawn("nobody")) == (["r1"], [], [])
+
+
+async def test_what_was_withdrawn_between_two_polls_ends_the_next_one(box):
+    await box.poll("ward", wait_s=0)
+    box.withdraw("ward", "r1")
+    assert await box.poll("ward", wait_s=30) == []
+    assert box.withdrawn("ward") == ["r1"]
+
+
+async def test_a_withdrawal_ends_one_poll_only_whether_or_not_anybody_asks_what_it_was(box, kit):
+    await box.poll("ward", wait_s=0)
+    box.withdraw("ward", "r1")
+    assert await box.poll("ward", wait_s=30) == []
+    held = await held_poll(box, kit)
+    assert not held.done()
+    held.cancel()
+
+
+async def test_of_many_withdrawn_requests_the_last_ones_are_told(box):
+    await box.poll("ward", wait_s=0)
+    for i in range(MAX_POLLED + 1):
+        box.withdraw("ward", f"r{i}")
+    assert await box.poll("ward", wait_s=30) == []
+    assert box.withdrawn("ward") == [f"r{i}" for i in range(1, MAX_POLLED + 1)]
+
+
 async def test_a_request_is_not_lost_with_a_poll_that_is_cancelled(box, kit):
     task = await held_poll(box, kit)
     box.post("ward", request())

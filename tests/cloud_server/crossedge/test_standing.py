@@ -157,3 +157,16 @@ def test_old_replies_weigh_less_and_less():
     for _ in range(50):
         one = one.after(useful=True)
     assert one.share > 0.6
+
+
+async def test_of_a_fan_out_with_a_deadline_of_its_own_that_one_counts(standing):
+    for ms, asked in ((100_000.0, ["a"]), (170_000.0, [])):
+        for _ in range(5):
+            await standing.note([report("a", "late", ms)], matched=[], useful=[], deadline_s=200.0)
+        assert chosen(standing, "a")[0] == asked
+
+
+async def test_who_is_passed_over_is_told_with_what_it_was_to_be_asked_for(standing):
+    await note(standing, "a", "late", 5)
+    (skipped,) = standing.chosen(["a"], k=5, online=lambda _: True, task="reports")[1]
+    assert skipped.asked_for == "reports"

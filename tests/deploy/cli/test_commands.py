@@ -194,9 +194,12 @@ def test_down_in_json_names_what_it_stopped(dgrag: Dgrag):
     assert json.loads(dgrag("down", "--json")[1]) == {"stopped": []}
 
 
-def test_the_global_mode_is_the_servers_to_refuse(dgrag: Dgrag):
+@pytest.mark.parametrize(("given", "sent"), [((), "None"), (("--level", "0"), "0"), (("--level", "dynamic"), "'dynamic'")])
+def test_a_global_answer_tells_what_it_covers(dgrag: Dgrag, given: tuple[str, ...], sent: str):
     dgrag("up", "--detach")
-    assert dgrag("ask", "Why?", "--mode", "global") == (1, "", "dgrag: the global mode comes with a later release\n")
+    code, out, _ = dgrag("ask", "Why?", "--mode", "global", *given)
+    assert code == 0
+    assert f"route: global\nlevel {sent}\n" in out
 
 
 def test_add_of_good_documents_ends_with_zero(dgrag: Dgrag, folder: Path):

@@ -48,6 +48,8 @@ class FakeEdge:
         if request.url.path == "/v1/communities":
             left = [view for view in self.views if str(view["community_id"]) > request.url.params["after"]]
             return httpx.Response(200, json={"communities": left[:1], "next": left[0]["community_id"] if left else None})
+        if request.url.path == "/v1/reports/plain":
+            return httpx.Response(409, json={"detail": "this strategy builds no graph", "code": "conflict", "next_step": "take another"})
         if request.url.path == f"/v1/reports/{KNOWN}":
             return httpx.Response(200, json=REPORT)
         problem = {"detail": "there is no report 'x' here", "code": "not_found", "next_step": "see `dgrag communities`"}
@@ -105,8 +107,13 @@ def test_a_report_in_json_is_as_the_edge_gave_it(edge, dgrag):
     assert json.loads(dgrag("report", KNOWN, "--json")[1]) == REPORT
 
 
-def test_an_unknown_report_is_one_line_with_what_to_do(edge, dgrag):
-    assert dgrag("report", "x") == (1, "", "dgrag: there is no report 'x' here (see `dgrag communities`)\n")
+def test_a_report_that_this_edge_has_not_is_one_line_which_says_where_to_look(edge, dgrag):
+    step = "a source's report is at the edge that the source names: --edge; one that has changed has a new id: `dgrag communities`"
+    assert dgrag("report", "x") == (1, "", f"dgrag: this edge has no report 'x' ({step})\n")
+
+
+def test_another_error_of_the_edge_is_told_in_its_own_words(edge, dgrag):
+    assert dgrag("report", "plain") == (1, "", "dgrag: this strategy builds no graph (take another)\n")
 
 
 @pytest.mark.parametrize("level", ["4", "-1", "x"])

@@ -1,18 +1,23 @@
 """``dgrag policy``: init, check, show, try."""
 
 import hashlib
+import io
 import json
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from cloud_server.settings import CloudSettings
-from deploy.cli import policy
+from deploy.cli import policy, policy_text
 from deploy.cli.main import app
 from edge_node.build import Parts
+from edge_node.link.bodies import reply_body
+from edge_node.policy.dry_run import Shown
 from edge_node.policy.rules import STANDARD
 from shared.errors import Conflict, InputError
 from shared.models.fake import HashEmbedder, WordTokenizer
+from shared.wire import POINTS_MAX_BYTES, EvidenceBody, EvidenceReply
 from tests.support.running_edge import running_edge, scripted
 
 WARDS = """version = 1
@@ -142,6 +147,31 @@ def test_try_asks_as_a_cloud_does_by_default(tried):
     as_default = attempt(tried, "version = 1", "--json", "--budget", "400", "--min-score", "0.4")
     assert passages(as_default) == passages(attempt(tried, "version = 1", "--json"))
     assert "no passage was found" in attempt(tried, "version = 1", "--min-score", "1")
+
+
+def test_try_shows_points_of_reports_to_people_and_how_many_were_read(tried):
+    told = attempt(tried, "version = 1", "--task", "reports", "--level", "0")
+    assert max(map(len, told.splitlines())) <= 80
+    for words in ("passage 1 of pump.md, may be quoted", "told in report", "1 of 1 reports were read"):
+        assert words in told
+
+
+def test_try_asks_for_points_as_a_cloud_does_by_default(tried):
+    most = CloudSettings().global_reply_bytes
+    as_default = attempt(tried, "version = 1", "--json", "--task", "reports", "--max-bytes", str(most), "--level", "dynamic")
+    assert passages(as_default) == passages(attempt(tried, "version = 1", "--json", "--task", "reports"))
+    assert most == POINTS_MAX_BYTES
+
+
+def test_a_point_is_shown_with_what_a_model_wrote_of_it_and_what_else_it_rests_on():
+    place = {"document_id": "d", "document": "pump.md", "chunk_id": "d:0", "span": (0, 4), "text": "Pumps fail.", "score": 0.9}
+    point = EvidenceBody(**place, quotable=False, point="They tend to fail.", report="c0ffee", chunk_ids=["e:0", "f:1"])
+    reply = EvidenceReply(evidence=[point], reports=3, reports_there=9)
+    console = Console(width=80, file=io.StringIO())
+    console.print(policy_text.shown([Shown.of("evidence", reply_body(reply))]))
+    told = console.file.getvalue()
+    for words in ("not to be quoted", "a model's words for it: They tend to fail.", "report c0ffee, further passages: 2", "3 of 9 reports"):
+        assert words in told
 
 
 def passages(told):

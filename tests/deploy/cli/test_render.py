@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console, RenderableType
@@ -71,6 +72,25 @@ def shown(what: RenderableType, *, width: int = 80) -> str:
 
 def test_a_full_answer_shows_all_that_is_known():
     assert shown(render.answer(FULL)) == GOLDEN
+
+
+def test_a_global_answer_names_the_report_of_each_source_and_what_it_covers():
+    cited = replace(CITATION, report="c0ffee", quote="")
+    lines = shown(render.answer(Answer("q", "Lots fail [1].", (cited,), "global", coverage="1 of 2 sites answered: plant"))).splitlines()
+    assert "[1] plant · report.md · report c0ffee  0.71" in lines
+    assert lines[-2:] == ["route: global", "1 of 2 sites answered: plant"]
+
+
+def test_of_sites_that_told_points_their_reports_are_counted():
+    bank = EdgeReport(EdgeId("bank"), "reports", "answered", 41.6, 2048, 3, reports=12, reports_there=1040)
+    mill = EdgeReport(EdgeId("mill"), "reports", "answered", 9, 80, 0, reports=0, reports_there=5)
+    table = render.edges([bank, mill, EdgeReport(EdgeId("ward"), "reports", "late", 2000, 0, 0, "2 s")])
+    assert shown(table).splitlines() == [
+        "edge  status        reports  points  bytes    ms  why",
+        "bank  answered  12 of 1,040       3  2,048    42",
+        "mill  answered       0 of 5       0     80     9",
+        "ward  late                        0         2000  2 s",
+    ]
 
 
 def test_steps_that_repeat_are_one_row_and_free_ones_none():

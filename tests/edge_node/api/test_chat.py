@@ -50,7 +50,7 @@ async def test_the_answer_is_a_completion(edge):
     assert reply["choices"][0]["message"] == {"role": "assistant", "content": "Juniper Ward reported it [1]."}
     assert reply["dgrag"]["route"] == "local"
     assert reply["dgrag"]["citations"][0]["document"] == "report.md"
-    assert [m["id"] for m in (await edge.http.get("/v1/models")).json()["data"]] == ["dgrag", "dgrag-local"]
+    assert [m["id"] for m in (await edge.http.get("/v1/models")).json()["data"]] == ["dgrag", "dgrag-local", "dgrag-global"]
 
 
 async def test_a_stream_is_role_text_in_pieces_and_stop(edge):
@@ -118,8 +118,8 @@ async def test_a_content_of_text_parts_and_messages_of_other_roles_are_taken(edg
 @pytest.mark.parametrize(
     ("body", "status", "code", "said"),
     [
-        ({"model": "gpt"}, 400, "bad_input", "there is no model 'gpt' (use one of dgrag, dgrag-local)"),
-        ({"model": "dgrag-global"}, 501, "not_built", "the global mode comes with a later release"),
+        ({"model": "gpt"}, 400, "bad_input", "there is no model 'gpt' (use one of dgrag, dgrag-local, dgrag-global)"),
+        ({"model": "dgrag-global"}, 409, "conflict", "the edge's strategy builds no graph"),
         ({"messages": []}, 422, "bad_input", "body.messages"),
         ({"messages": [{"role": "system", "content": "x"}]}, 400, "bad_input", "there is no user message"),
         ({"messages": [{"role": "user", "content": " "}]}, 400, "bad_input", "there is no user message"),
@@ -133,7 +133,7 @@ async def test_an_error_has_openais_form(edge, body, status, code, said):
     response = await post(edge, {**ASKED, **body})
     error = response.json()["error"]
     assert (response.status_code, error["code"]) == (status, code)
-    assert error["type"] == ("server_error" if status == 501 else "invalid_request_error")
+    assert error["type"] == "invalid_request_error"
     assert said in error["message"]
 
 

@@ -27,7 +27,7 @@ async def test_an_edge_without_documents_has_an_empty_list(site):
 async def test_a_report_names_the_passages_that_its_findings_rest_on(site):
     accepted = await site.add("pump.md", PUMPS)
     (view, *_) = (await page(site, level=2))["communities"]
-    assert view.keys() == {"community_id", "level", "parent", "children", "title", "rating", "entities", "chunks"}
+    assert view.keys() == {"community_id", "outside_id", "level", "parent", "children", "title", "rating", "entities", "chunks"}
     report = (await site.http.get(f"/v1/reports/{view['community_id']}")).json()
     assert (report["title"], report["rating"], report["by_model"]) == (view["title"], view["rating"], False)
     assert report["findings"]
@@ -36,6 +36,18 @@ async def test_a_report_names_the_passages_that_its_findings_rest_on(site):
         assert [(source["document"], source["document_id"], source["text"]) for source in finding["sources"]] == [
             ("pump.md", accepted["document_id"], PUMPS)
         ]
+
+
+async def test_a_report_and_its_passages_are_shown_with_the_ids_that_other_sites_know(site):
+    await site.add("pump.md", PUMPS)
+    (view, *_) = (await page(site, level=2))["communities"]
+    by_own, by_outside = [(await site.http.get(f"/v1/reports/{view[name]}")).json() for name in ("community_id", "outside_id")]
+    assert by_own == by_outside
+    assert by_own["outside_id"] == view["outside_id"] != view["community_id"]
+    made = site.node.sharing.outside_ids
+    sources = [source for finding in by_own["findings"] for source in finding["sources"]]
+    assert [source["outside_id"] for source in sources] == [made.of_chunk(source["chunk_id"]) for source in sources]
+    assert all(source["outside_id"] != source["chunk_id"] for source in sources)
 
 
 async def test_pages_together_are_the_level(site):

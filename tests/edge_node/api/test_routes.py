@@ -170,7 +170,7 @@ async def test_bad_input_is_a_problem_in_words_never_a_500(edge, method, path, b
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
-        ("POST", "/v1/query", {"question": "x", "mode": "global"}),
+        ("POST", "/v1/query", {"question": "x", "filters": {"year": "2024"}}),
         ("GET", "/metrics", None),
     ],
 )

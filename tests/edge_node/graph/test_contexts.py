@@ -1,10 +1,12 @@
 """What a report is written from, under a limit."""
 
+from collections import namedtuple
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.graph.contexts import Child, leaf_context, upper_context
+from edge_node.graph.contexts import leaf_context, upper_context
 from edge_node.graph.elements import Finding, Line, elements_of
 from edge_node.graph.hierarchy import Community
 from edge_node.graph.knowledge_graph import Graph, adjacency_of
@@ -43,13 +45,28 @@ def test_a_leaf_takes_nothing_behind_what_does_not_fit():
     assert leaf_context(lines, limit_tokens=5, count=tokens.__getitem__) == ()
 
 
+Child = namedtuple("Child", "community_id entities report")
+
+
+def context(elements, children, asked=None, **limits):
+    """``upper_context`` of these children; ``asked`` hears whose reports are looked at."""
+    reports = {child.community_id: child.report for child in children}
+
+    def report(child):
+        if asked is not None:
+            asked.append(child)
+        return reports[child]
+
+    return upper_context(elements, {child.community_id: child.entities for child in children}, report, **limits)
+
+
 TOKENS = {"A": 60, "B": 40, "C": 15, "A - hold - B": 5, "a's report.": 20, "b's report.": 12, "c's report.": 10}
 ELEMENTS = [*(Line(key.upper(), (), CHUNK, (key,)) for key in "abc"), Line("A - hold - B", (), CHUNK, ("a\tb",))]
 CHILDREN = [Child(key, (key,), told(f"{key}'s report.")) for key in "cab"]
 
 
 def upper(limit_tokens, tokens=TOKENS):
-    return [line.text for line in upper_context(ELEMENTS, CHILDREN, limit_tokens=limit_tokens, count=tokens.__getitem__)]
+    return [line.text for line in context(ELEMENTS, CHILDREN, limit_tokens=limit_tokens, count=tokens.__getitem__)]
 
 
 def test_elements_stay_where_all_fit():
@@ -72,6 +89,14 @@ def test_reports_that_are_too_long_together_stand_up_to_the_limit():
     assert upper(33) == ["a's report.", "b's report."]
 
 
+@pytest.mark.parametrize(("limit", "looked_at"), [(120, ""), (80, "a"), (52, "ab"), (50, "abc"), (33, "abc"), (25, "ab"), (19, "a")])
+def test_no_more_reports_are_looked_at_than_decide_what_stands(limit, looked_at):
+    """A's and B's reports are 32: with a limit of 25 nothing behind them is told, whatever C's says."""
+    asked = []
+    context(ELEMENTS, CHILDREN, asked, limit_tokens=limit, count=TOKENS.__getitem__)
+    assert asked == list(looked_at)
+
+
 def test_children_of_equal_size_give_way_by_id():
     assert upper(50, TOKENS | {"A": 30, "B": 30, "C": 30})[:1] == ["a's report."]
 
@@ -84,19 +109,19 @@ def test_a_report_that_is_not_shorter_replaces_nothing():
 def test_what_a_report_says_no_element_says_again():
     elements = [element("a", "Pumps leak.", "They are old and worn.", "They stand in a row."), element("b", "Gates close.", "Wards open.")]
     children = [Child("x", ("a",), told("Pumps leak.", "Gates close.")), Child("y", ("b",), told("Wards open."))]
-    lines = upper_context(elements, children, limit_tokens=9, count=words)
+    lines = context(elements, children, limit_tokens=9, count=words)
     assert [line.text for line in lines] == ["Pumps leak.", "Gates close.", "B: Wards open."]
 
 
 def test_two_reports_say_it_once():
     elements = [element("a", "Pumps leak at night in the ward."), element("b", "Gates close at night in the ward.")]
     children = [Child("x", ("a",), told("Ann built it.")), Child("y", ("b",), told("Ann built it."))]
-    assert [line.text for line in upper_context(elements, children, limit_tokens=6, count=words)] == ["Ann built it."]
+    assert [line.text for line in context(elements, children, limit_tokens=6, count=words)] == ["Ann built it."]
 
 
 def test_an_entity_of_no_child_is_an_error():
     with pytest.raises(KeyError):
-        upper_context([element("a")], [], limit_tokens=9, count=words)
+        context([element("a")], [], limit_tokens=9, count=words)
 
 
 SAID = [
@@ -135,7 +160,7 @@ def communities(draw):
 @settings(max_examples=50, deadline=None)
 def test_a_context_fits_and_says_once_what_elements_and_reports_say(community, limit):
     elements, children = community
-    lines = upper_context(elements, children, limit_tokens=limit, count=words)
+    lines = context(elements, children, limit_tokens=limit, count=words)
     reports = {line for child in children for line in child.report}
     by_name = {line.name: line for line in elements}
     said = [finding.text for line in lines for finding in line.findings]
@@ -152,5 +177,5 @@ def test_a_context_fits_and_says_once_what_elements_and_reports_say(community, l
 def test_the_order_of_the_children_makes_no_difference(community, limit, random):
     elements, children = community
     shuffled = random.sample(children, len(children))
-    first, second = (upper_context(elements, given, limit_tokens=limit, count=words) for given in (children, shuffled))
+    first, second = (context(elements, given, limit_tokens=limit, count=words) for given in (children, shuffled))
     assert first == second

@@ -76,8 +76,8 @@ def test_a_text_fits_and_is_never_empty_where_there_are_words(children, most):
     assert bool(text) == any(child.strip() for child in children)
 
 
-def covered(*children, max_tokens=100, most=None):
-    return [one.text for one in cover(children, max_tokens=max_tokens, count=words, terms=content_words, most=most)]
+def covered(*children, max_tokens=100, most=None, least=1):
+    return [one.text for one in cover(children, max_tokens=max_tokens, count=words, terms=content_words, most=most, least=least)]
 
 
 def test_a_cover_stands_heaviest_first_and_has_at_most_so_many_sentences():
@@ -85,6 +85,13 @@ def test_a_cover_stands_heaviest_first_and_has_at_most_so_many_sentences():
     children = ["Gates close.", "It rains."], ["Pump."], ["A pump."]
     assert covered(*children) == ["Pump.", "Gates close.", "It rains."]
     assert covered(*children, most=2) == ["Pump.", "Gates close."]
+
+
+def test_a_sentence_with_fewer_words_than_asked_for_weighs_less():
+    """Every word weighs 1: both sentences weigh 1 on average, and with four words at least the short one 2/4."""
+    children = ["Pumps leak.", "Gates close every evening at dusk."]
+    assert covered(children)[:1] == ["Pumps leak."]
+    assert covered(children, least=4)[:1] == ["Gates close every evening at dusk."]
 
 
 def test_a_cover_knows_where_each_sentence_stands():

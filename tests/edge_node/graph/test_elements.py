@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edge_node.graph.claims import Claim
 from edge_node.graph.elements import elements_of
 from edge_node.graph.knowledge_graph import Graph
 from shared.records import ChunkId, Entity, Relation
@@ -105,3 +106,24 @@ def test_each_element_has_one_line_and_each_sentence_is_told_once_whatever_the_o
 def test_a_heading_is_no_sentence():
     part = graph([entity("ann", "## Ann of the mill\nAnn built it. Lot #7 is hers.")])
     assert [line.text for line in elements_of(part, {"ann": 0})] == ["Ann: Ann built it. Lot #7 is hers."]
+
+
+def claim(subject, sentence, *, chunk="d:0", kind=""):
+    return Claim(ChunkId(chunk), subject, "", kind, "TRUE", sentence, (0, 1), "", "")
+
+
+def test_claims_stand_behind_both_ends_of_a_relation_and_before_it_and_behind_an_entity_without_one():
+    part = graph([entity("a"), entity("b"), entity("c")], [relation("a", "b")])
+    claims = {"b": [claim("b", "B was sold.", kind="sale")], "a": [claim("a", "A burnt.")], "c": [claim("c", "C fell.")]}
+    lines = elements_of(part, {"a": 1, "b": 1, "c": 0}, claims)
+    assert [line.text for line in lines] == ["A", "B", "A burnt.", "sale: B was sold.", "A - hold - B", "C", "C fell."]
+    assert [line.elements for line in lines[2:4]] == [("a",), ("b",)]
+    assert lines[3].findings[0].elements == ("b",)
+
+
+def test_a_claim_that_says_what_a_description_says_has_no_line_and_one_said_twice_rests_on_both_chunks():
+    part = graph([entity("a", "A burnt.")])
+    told, again = claim("a", "A was sold.", chunk="e:0"), claim("a", "A was sold.", chunk="f:0")
+    lines = elements_of(part, {"a": 0}, {"a": [claim("a", "A burnt."), told, again], "z": [claim("z", "Z left.")]})
+    assert [line.text for line in lines] == ["A: A burnt.", "A was sold."]
+    assert lines[1].findings[0].chunk_ids == ("e:0", "f:0")

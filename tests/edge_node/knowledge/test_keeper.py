@@ -1,9 +1,13 @@
 import asyncio
 import threading
+from dataclasses import replace
 
 import pytest
 
-from edge_node.knowledge import keeper as keeper_module
+from edge_node.graph.choosing import NEAREST, Overlook, relevance
+from edge_node.knowledge import moment as moment_module
+from edge_node.knowledge import writing as writing_module
+from edge_node.store.mentions import MentionStore
 from shared.errors import Conflict, NotFound
 from tests.support.settling import Bench
 from tests.support.waiting import until
@@ -18,15 +22,15 @@ async def bench(tmp_path):
         yield opened
 
 
-def spied(monkeypatch, name):
-    """The arguments of every call that the keeper makes of a function."""
-    calls, original = [], getattr(keeper_module, name)
+def spied(monkeypatch, module, name):
+    """The arguments of every call that a module makes of a function."""
+    calls, original = [], getattr(module, name)
 
     def spy(*arguments, **named):
         calls.append(arguments)
         return original(*arguments, **named)
 
-    monkeypatch.setattr(keeper_module, name, spy)
+    monkeypatch.setattr(module, name, spy)
     return calls
 
 
@@ -42,6 +46,11 @@ async def everything_told(bench):
     """All titles, summaries, reasons and findings of all levels."""
     found = {key for level in LEVELS for key in await ids(bench, level)}
     return [str(await bench.strategy.report(key)) for key in sorted(found)]
+
+
+async def everything(bench, level):
+    """A question about everything, to be answered from a whole level."""
+    return Overlook((await bench.tools.embedder.embed(["What is all this about?"]))[0], level, 0, 0.0, frozenset())
 
 
 async def towns(bench):
@@ -81,7 +90,7 @@ async def test_a_report_says_what_the_documents_say_and_where(bench):
     report = await bench.strategy.report(only.community.community_id)
     assert (only.title, only.rating, only.chunks) == ("Bank and Loan", 1, 1)
     assert (report.title, report.rating, report.reason) == ("Bank and Loan", 1, "told of in 1 passage of 1 document")
-    assert "Bank has Loan." in [finding.text for finding in report.findings]
+    assert report.findings[0].text.startswith("Bank is told of, at some length")
     assert {finding.chunk_ids for finding in report.findings} == {(f"{bench.ids['Bank.md']}:0",)}
 
 
@@ -116,23 +125,24 @@ async def test_a_removed_documents_words_are_in_no_report_and_the_others_stay(be
     assert "quillmere" not in told.casefold()
     assert "Gate and" in told
     shown = {key for one in await at(bench, 0) for key in one.community.entities}
-    assert ("ward" in shown) is settled  # a name that the removed document may have spelled is merged again by the settle
+    assert "ward" in shown  # of what another document says too
 
 
 async def test_what_a_removed_document_told_of_counts_for_nothing(bench):
     await towns(bench)
-    before = await ids(bench, 0)
+    before, told = await ids(bench, 0), await everything_told(bench)
     await bench.add("secret.md", ("Gate", "River"))
     await bench.settle()
+    assert await everything_told(bench) != told
     await bench.remove("secret.md")
-    hidden = {key for one in await at(bench, 0) for key in one.community.entities}
-    assert hidden == set(bench.graph_now().entities) - {"gate", "river"}
-    await bench.settle()
-    assert await ids(bench, 0) == before
+    for _ in range(2):  # before the settle, and behind it
+        assert await ids(bench, 0) == before
+        assert await everything_told(bench) == told
+        await bench.settle()
 
 
 async def test_a_settle_makes_no_community_and_what_was_made_is_kept_until_the_graph_changes(bench, monkeypatch):
-    made = spied(monkeypatch, "hierarchy_of")
+    made = spied(monkeypatch, moment_module, "hierarchy_of")
     await towns(bench)
     assert made == []
     for _ in range(2):
@@ -147,7 +157,7 @@ async def test_a_settle_makes_no_community_and_what_was_made_is_kept_until_the_g
 
 async def test_reports_are_written_again_only_where_something_changed(bench, monkeypatch):
     await towns(bench)
-    written = spied(monkeypatch, "plain_report")
+    written = spied(monkeypatch, writing_module, "plain_report")
     await everything_told(bench)
     assert written
     written.clear()
@@ -167,12 +177,12 @@ async def test_reports_of_former_moments_equal_those_of_a_keeper_that_has_none(b
         await bench.add(f"{number}.md", ("Ward", f"Thing {number}"), related=[("Ward", f"Thing {number}")])
         await bench.settle()
         told = await everything_told(bench)
-        bench.strategy.knowledge.keeper._reports, bench.strategy.knowledge.keeper._written = {}, {}
+        bench.strategy.knowledge.keeper._own = None
         assert await everything_told(bench) == told
 
 
 async def test_upper_communities_of_former_moments_are_built_upon(bench, monkeypatch):
-    kept = spied(monkeypatch, "kept_uppers")
+    kept = spied(monkeypatch, moment_module, "kept_uppers")
     await towns(bench)
     await ids(bench, 0)
     assert kept == []
@@ -190,7 +200,7 @@ async def test_a_community_that_is_too_long_is_told_from_the_reports_within_it(t
         await bench.settle()
         (root,) = await at(bench, 0)
         assert root.community.children
-        written = spied(monkeypatch, "plain_report")
+        written = spied(monkeypatch, writing_module, "plain_report")
         await bench.strategy.report(root.community.community_id)
         assert [community.community_id for community, *_ in written] == [*root.community.children, root.community.community_id]
 
@@ -202,25 +212,158 @@ async def test_a_strategy_without_a_graph_says_so(tmp_path):
                 await asked
 
 
+# ------------------------------------------------------------ who goes away
+
+
+class Slow:
+    """In the place of ``plain_report``: waits for ``go``, and notes how many write at once."""
+
+    def __init__(self, monkeypatch):
+        self.go, self.inside, self.most, self.written = threading.Event(), [], [], []
+        self._original = writing_module.plain_report
+        monkeypatch.setattr(writing_module, "plain_report", self)
+
+    def __call__(self, community, *arguments, **named):
+        self.inside.append(1)
+        self.most.append(len(self.inside))
+        self.written.append(community.community_id)
+        self.go.wait(10)
+        self.inside.pop()
+        return self._original(community, *arguments, **named)
+
+
 async def test_who_asks_next_waits_for_the_work_of_one_that_went_away(bench, monkeypatch):
     await towns(bench)
     (first, *_) = await ids(bench, 0)
-    go, inside, most = threading.Event(), [], []
-    original = keeper_module.plain_report
-
-    def slow(*arguments, **named):
-        inside.append(1)
-        most.append(len(inside))
-        go.wait(10)
-        inside.pop()
-        return original(*arguments, **named)
-
-    monkeypatch.setattr(keeper_module, "plain_report", slow)
+    slow = Slow(monkeypatch)
     gone = asyncio.create_task(bench.strategy.report(first))
-    await until(lambda: most)
+    await until(lambda: slow.most)
     gone.cancel()
     waiting = asyncio.create_task(bench.strategy.report(first))
-    go.set()
+    slow.go.set()
     assert (await waiting).community_id == first
     assert gone.cancelled()
-    assert most == [1]
+    assert slow.most == [1]
+
+
+async def test_who_is_cancelled_twice_lets_nobody_else_in_before_the_thread_is_done(bench, monkeypatch):
+    await towns(bench)
+    (first, *_) = await ids(bench, 0)
+    slow = Slow(monkeypatch)
+    gone = asyncio.create_task(bench.strategy.report(first))
+    await until(lambda: slow.inside)
+    for _ in range(2):
+        gone.cancel()
+        await asyncio.wait([gone], timeout=0)
+    await asyncio.wait([gone])
+    assert gone.cancelled()
+    assert slow.inside
+    assert bench.strategy.knowledge.keeper._lock.locked()
+    waiting = asyncio.create_task(bench.strategy.report(first))
+    slow.go.set()
+    assert (await waiting).community_id == first
+    assert set(slow.most) == {1}
+
+
+async def test_the_work_for_one_that_went_away_ends_with_the_report_that_it_is_at_and_that_is_kept(bench, monkeypatch):
+    await towns(bench)
+    everyone = await ids(bench, 3)
+    slow = Slow(monkeypatch)
+    gone = asyncio.create_task(bench.strategy.reports(await everything(bench, 3)))
+    await until(lambda: slow.inside)
+    gone.cancel()
+    slow.go.set()
+    await asyncio.wait([gone])
+    assert gone.cancelled()
+    assert len(slow.written) == 1
+    assert len((await bench.strategy.reports(await everything(bench, 3))).reports) == len(everyone)
+    assert sorted(slow.written) == everyone
+
+
+async def test_who_goes_away_as_the_work_is_done_leaves_the_next_ones_alone(bench, monkeypatch):
+    await towns(bench)
+    (first, *_), everyone = await ids(bench, 0), await ids(bench, 3)
+    slow, keeper = Slow(monkeypatch), bench.strategy.knowledge.keeper
+    finished = keeper._finished
+
+    def cancelled_then(thread):
+        finished(thread)
+        gone.cancel()
+
+    keeper._finished = cancelled_then
+    gone = asyncio.create_task(bench.strategy.report(first))
+    await until(lambda: slow.inside)
+    waiting = asyncio.create_task(bench.strategy.reports(await everything(bench, 3)))
+    await until(lambda: keeper._lock._waiters)
+    slow.go.set()
+    assert len((await waiting).reports) == len(everyone)
+    assert gone.cancelled()
+
+
+# ------------------------------------------------------------ what is remembered
+
+
+async def test_leaves_beyond_the_bound_are_forgotten_and_written_again(bench, monkeypatch):
+    await towns(bench)
+    told = await everything_told(bench)
+    keeper = bench.strategy.knowledge.keeper
+    keeper._own = None
+    monkeypatch.setattr(writing_module, "MOST_LEAVES", 2)
+    for _ in range(2):
+        assert await everything_told(bench) == told
+        communities = keeper._own.moment.hierarchy.communities
+        assert len([key for key in keeper._own.written if not communities[key].children]) == 2
+
+
+def test_of_texts_only_the_last_are_remembered(monkeypatch):
+    monkeypatch.setattr(writing_module, "REMEMBERED", 2)
+    counted = []
+    reading = writing_module.Reading.of(lambda text: counted.append(text) or len(text))
+    for text in ("a", "b", "b", "c", "a"):
+        assert (reading.count(text), reading.split(f"{text} is told.")) == (1, (f"{text} is told.",))
+    assert counted == ["a", "b", "c", "a"]
+    assert (reading.count.cache_info().maxsize, reading.split.cache_info().maxsize) == (2, 2)
+
+
+async def test_the_store_is_asked_for_all_chunks_once_for_each_state_of_the_mentions(bench, monkeypatch):
+    await towns(bench)
+    calls, original = [], MentionStore.chunk_documents
+    monkeypatch.setattr(MentionStore, "chunk_documents", lambda store, told: calls.append(1) or original(store, told))
+    for _ in range(3):
+        await bench.strategy.reports(await everything(bench, 0))
+    assert len(calls) == 1
+    await bench.remove("Bank.md")
+    for _ in range(2):
+        assert "Loan" not in str(await bench.strategy.reports(await everything(bench, 0)))
+    assert len(calls) == 2
+
+
+async def test_how_near_a_community_is_is_the_relevance_of_all_its_passages(bench):
+    await towns(bench)
+    for number in range(8):
+        await bench.add(f"{number}.md", ("Ward", "Gate", f"Thing {number % 3}"), related=[("Ward", f"Thing {number % 3}")])
+    await bench.settle()
+    asked = await everything(bench, 0)
+    await bench.strategy.reports(asked)
+    keeper, moment = bench.strategy.knowledge.keeper, bench.strategy.knowledge.keeper._own.moment
+    held = {
+        key: {chunk_id for entity in one.entities for chunk_id in moment.graph.entities[entity].chunk_ids}
+        for key, one in moment.hierarchy.communities.items()
+    }
+    cosines = keeper._passages.scores(asked.vector, sorted(set().union(*held.values())))
+    assert max(map(len, held.values())) > NEAREST
+    assert moment.near(cosines) == {key: relevance(cosines, chunk_ids) for key, chunk_ids in held.items()}
+    assert set(moment.near({}).values()) == {-1.0}
+
+
+async def test_reports_without_findings_are_not_among_those_that_are_there(bench, monkeypatch):
+    await towns(bench)
+    everyone, original = await ids(bench, 2), writing_module.plain_report
+
+    def bare(community, *arguments, **named):
+        report = original(community, *arguments, **named)
+        return replace(report, findings=()) if "bank" in community.entities else report
+
+    monkeypatch.setattr(writing_module, "plain_report", bare)
+    found = await bench.strategy.reports(await everything(bench, 2))
+    assert (len(found.reports), found.there) == (len(everyone) - 1, len(everyone) - 1)

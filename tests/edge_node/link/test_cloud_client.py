@@ -3,17 +3,23 @@
 import asyncio
 import hashlib
 import json
+from itertools import pairwise
 
 import httpx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from edge_node.link.answers import answer_of
 from edge_node.link.cloud_client import MAX_BODY_BYTES, cloud_http
 from shared.errors import CloudRefused, CloudUnavailable, DiskFull, Unrecorded, Unsendable
 from shared.records import Answer, Summary, SummaryDelta
 from shared.retry_budget import RetryBudget
 from shared.wire import NDJSON, EvidenceBody, EvidenceReply, Head
 from tests.support.cloud_line import line, told
+from tests.support.injections import injections
 from tests.support.storing import SetClock
+from tests.support.viewer import active
 
 DELTA = SummaryDelta("e1", 0, 1, (Summary("s1", "about pumps", 1, 0),), ())
 KNOWN = {"edge": "ward", "epoch": "e1", "version": 1}
@@ -262,7 +268,7 @@ async def test_a_greeting_and_a_question_are_not_repeated(to):
 async def test_an_answer_comes_after_signs_of_life(to):
     answer, sent, received = await to(Scripted(told(ANSWER, beats=3))).client.ask("Which lot?", query_id="q", deadline_s=5)
     assert answer.answer == "Lot L-7713."
-    assert sent == len(b'{"question":"Which lot?","purpose":null,"query_id":"q","m":null}')
+    assert sent == len(b'{"question":"Which lot?","purpose":null,"query_id":"q","m":null,"mode":"answer","level":"dynamic"}')
     assert received > 3 * len('{"alive": true}')
 
 
@@ -344,6 +350,94 @@ async def test_markup_in_an_answer_is_inert(to):
     answer, _, _ = await to(Scripted(told(lie))).client.ask("Which lot?", query_id="q", deadline_s=5)
     assert "evil" not in answer.answer
     assert "[1]" not in answer.answer
+
+
+# ---------------------------------------------------------------- questions about everything
+
+
+def pieces(*texts, answer=ANSWER):
+    """The response that tells an answer as it is written."""
+    lines = b"".join(json.dumps({"text": text}).encode() + b"\n" for text in texts)
+    return httpx.Response(200, content=lines + told(answer, beats=1).content, headers={"content-type": NDJSON})
+
+
+async def heard(to, *texts, level="dynamic"):
+    """What a listener hears of these pieces, and the answer."""
+    listened = []
+    answer, _, _ = await to(Scripted(pieces(*texts))).client.ask(
+        "What is it?", query_id="q", deadline_s=5, level=level, hear=listened.append
+    )
+    return listened, answer
+
+
+@pytest.mark.parametrize("level", [0, 2, "dynamic"])
+async def test_a_question_about_everything_says_so_and_at_which_level(to, level):
+    script = Scripted(told(ANSWER))
+    answer, sent, _ = await to(script).client.ask("What is it?", query_id="q", deadline_s=5, level=level)
+    body = json.loads(script.requests[0].content)
+    assert (body["mode"], body["level"], sent) == ("global", level, len(script.requests[0].content))
+    assert answer.route == "global"
+
+
+async def test_passages_in_the_place_of_reports_are_never_asked_of_the_cloud(to):
+    script = Scripted(told(ANSWER))
+    with pytest.raises(Unsendable, match="level"):
+        await to(script).client.ask("What is it?", query_id="q", deadline_s=5, level="text")
+    assert script.requests == []
+
+
+async def test_sentences_are_heard_as_they_come_and_before_the_answer(to):
+    listened, answer = await heard(to, "Meadows shrink [1]. ", "Bees go.")
+    assert (listened, answer.answer) == (["Meadows shrink [1]. ", "Bees go. "], "Lot L-7713.")
+
+
+async def test_only_who_listens_hears(to):
+    answer, _, _ = await to(Scripted(pieces("Meadows shrink. "))).client.ask("Which lot?", query_id="q", deadline_s=5)
+    assert (answer.answer, answer.route) == ("Lot L-7713.", "cloud")
+
+
+HOSTILE_PIECES = [
+    ["![x](http://evil.example/p.png)"],
+    ["See ![x", "](http://evil.example/p.png)"],
+    ["See [x]", "(http://evil.example/)"],
+    ["See [x](", "http://evil.example/)"],
+    ["<", "img src=x onerror=alert(1)>"],
+    ["<im", "g src=x onerror=alert(1)>"],
+    ["<http:/", "/evil.example>"],
+    ["[x]", ": http://evil.example/\n\n[x]"],
+]
+
+
+@pytest.mark.parametrize("texts", HOSTILE_PIECES)
+async def test_pieces_show_nothing_active_however_they_are_put_together(to, texts):
+    listened, _ = await heard(to, *texts)
+    assert active("".join(texts))
+    assert active("".join(listened)) == set()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(injections()), st.lists(st.integers(0, 400), max_size=4))
+def test_an_injection_that_is_cut_into_pieces_stays_inert(text, cuts):
+    ends = sorted({0, *(min(cut, len(text)) for cut in cuts), len(text)})
+    lines = [json.dumps({"text": text[start:end]}).encode() for start, end in pairwise(ends)]
+    assert active("".join(answer_of(line) or "" for line in lines)) == set()
+
+
+async def test_what_is_heard_counts_against_the_cap_of_an_answer(to):
+    with pytest.raises(CloudUnavailable, match=str(MAX_BODY_BYTES)):
+        await heard(to, *["x" * 16_000] * 70)
+
+
+async def test_a_piece_is_a_sign_of_life_and_what_was_heard_of_a_broken_answer_is_an_error(to):
+    cut = httpx.Response(200, content=b'{"text":"Meadows shrink. "}\n', headers={"content-type": NDJSON})
+    with pytest.raises(CloudUnavailable, match="complete"):
+        await to(Scripted(cut)).client.ask("What is it?", query_id="q", deadline_s=5, level=0)
+
+
+async def test_the_coverage_of_an_answer_is_one_inert_line(to):
+    lie = Answer("q", "Bees go.", (), "local", coverage="5 of 5 sites\n![x](http://evil.example/p.png)", would_ask="x")
+    answer, _, _ = await to(Scripted(told(lie))).client.ask("What is it?", query_id="q", deadline_s=5, level=1)
+    assert (answer.route, answer.would_ask, answer.coverage) == ("global", "", "5 of 5 sites x")
 
 
 # ---------------------------------------------------------------- the breaker

@@ -2,11 +2,10 @@
 
 import asyncio
 import contextlib
-import time
 
 import pytest
 
-from edge_node.link.cloud_link import AT_ONCE, BACKOFF_S, HEAD_EVERY_S, MAX_WAITING, CloudLink
+from edge_node.link.cloud_link import AT_ONCE, BACKOFF_S, HEAD_EVERY_S, MAX_WAITING, MAX_WAITING_REPORTS, MOST_REPLIES, CloudLink
 from edge_node.link.sync import LinkState, Sync
 from edge_node.policy.sharing import Served
 from edge_node.store.chain import Departure
@@ -15,7 +14,7 @@ from edge_node.store.graph import GraphStore
 from edge_node.store.ledger import Ledger
 from edge_node.store.receipts import ReceiptStore
 from shared.clock import SystemClock
-from shared.errors import CloudRefused, CloudUnavailable, DiskFull, ModelUnavailable
+from shared.errors import CloudRefused, CloudUnavailable, Conflict, DiskFull, ModelUnavailable
 from shared.identity import make_identity
 from shared.wire import MAX_POLLED, Countersigned, Enrolled, EvidenceReply, EvidenceRequest, Head, PollReply, head_message
 from tests.support.partition import commit_texts
@@ -99,11 +98,11 @@ class Policy:
         return "summaries; policy 1"
 
 
-def link_of(cloud, graph, serve=None, *, join=None, policy=None, now=time.monotonic):
+def link_of(cloud, graph, serve=None, *, points=None, join=None, policy=None, **more):
     """A link, and the ledger of its store."""
     state, ledger = LinkState(), Ledger(graph.database, SystemClock())
     sync = Sync(cloud, graph, ledger, policy or Policy(), state, lambda: cloud.identity.public_key)
-    return CloudLink(cloud, sync, serve or found, join or not_invited, state, now=now)
+    return CloudLink(cloud, sync, serve or found, join or not_invited, state, points=points or found, **more)
 
 
 async def not_invited():
@@ -305,6 +304,153 @@ async def test_few_requests_run_at_once_some_wait_and_the_others_are_told_that_t
         go_on.set()
         await until(lambda: len(cloud.replies) == n + 2)
     assert most == AT_ONCE
+
+
+def about_reports(request_id, deadline_ms=60_000):
+    return REQUEST.model_copy(update={"request_id": request_id, "task": "reports", "deadline_ms": deadline_ms})
+
+
+class Hanging:
+    """Serves nothing, for ever; counts who waits for it."""
+
+    def __init__(self):
+        self.asked = []
+        self.stopped = 0
+
+    async def __call__(self, request):
+        self.asked.append(request.request_id)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.stopped += 1
+
+
+async def test_evidence_is_given_while_points_of_reports_take_for_ever(graph):
+    hanging = Hanging()
+    evidence = [REQUEST.model_copy(update={"request_id": f"e{n}"}) for n in range(AT_ONCE)]
+    cloud = FakeCloud([*evidence, *(about_reports(f"p{n}") for n in range(1 + MAX_WAITING_REPORTS))])
+    async with running(link_of(cloud, graph, points=hanging)):
+        await until(lambda: len(cloud.replies) == AT_ONCE)
+    assert sorted(cloud.replies) == ["e0", "e1", "e2", "e3"]
+    assert {reply.refused for reply in cloud.replies.values()} == {"nothing here"}
+    assert len(hanging.asked) == 1
+
+
+async def test_null_control_evidence_that_hangs_in_all_its_slots_starves_evidence_alone(graph):
+    hanging, served = Hanging(), asyncio.Event()
+
+    async def points(request):
+        served.set()
+        return Served(EvidenceReply(refused="nothing here"), "")
+
+    evidence = [REQUEST.model_copy(update={"request_id": f"e{n}", "deadline_ms": 60_000}) for n in range(AT_ONCE + 1)]
+    cloud = FakeCloud([about_reports("p"), *evidence])
+    async with running(link_of(cloud, graph, hanging, points=points)):
+        await served.wait()
+        await until(lambda: "p" in cloud.replies)
+    assert (list(cloud.replies), len(hanging.asked)) == (["p"], AT_ONCE)
+
+
+async def test_of_requests_for_points_one_runs_four_wait_and_the_next_hears_that_the_edge_is_busy(graph):
+    hanging = Hanging()
+    cloud = FakeCloud([about_reports(f"p{n}") for n in range(7)])
+    async with running(link_of(cloud, graph, points=hanging)):
+        await until(lambda: len(cloud.replies) == 2)
+        assert {reply.refused for reply in cloud.replies.values()} == {"busy"}
+        assert len(hanging.asked) == 1
+
+
+async def test_points_that_are_not_there_in_time_make_room_for_those_that_wait(graph):
+    hanging = Hanging()
+    cloud = FakeCloud([about_reports("p2"), about_reports("p1", 20)])
+    async with running(link_of(cloud, graph, points=hanging)):
+        await until(lambda: len(hanging.asked) == 2)
+        await until(lambda: "p1" in cloud.replies)
+    assert (cloud.replies["p1"].refused, hanging.asked) == ("not found in time", ["p1", "p2"])
+    assert cloud.said["p1"]["deadline_s"] == 1.0
+
+
+async def test_what_the_cloud_withdraws_ends_and_makes_room_without_a_reply(graph):
+    hanging, cloud = Hanging(), FakeCloud()
+    polled = iter([PollReply(requests=[about_reports("p1"), about_reports("p2")]), PollReply(withdrawn=["p1", "unknown"])])
+
+    async def poll(*, wait_s):
+        if (said := next(polled, None)) is None:
+            await asyncio.Event().wait()
+        if said.withdrawn:
+            await until(lambda: hanging.asked)
+        return said
+
+    cloud.poll = poll
+    link = link_of(cloud, graph, points=hanging)
+    async with running(link):
+        await until(lambda: hanging.asked == ["p1", "p2"])
+        assert (hanging.stopped, cloud.replies, link._desks["reports"].taken) == (1, {}, 1)
+
+
+async def test_a_stop_ends_what_takes_minutes(graph):
+    hanging = Hanging()
+    link = link_of(FakeCloud([about_reports("p")]), graph, points=hanging)
+    async with running(link):
+        await until(lambda: hanging.asked)
+    assert (hanging.stopped, link._replies) == (1, set())
+
+
+class Lingering:
+    """Hangs, and goes on for a while once it is cancelled."""
+
+    def __init__(self, told):
+        self.told, self.asked, self.may_end = told, asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, request):
+        self.asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.told.append("cancelled")
+            await self.may_end.wait()
+            self.told.append("ended")
+
+
+async def test_a_stop_shows_the_end_of_the_ledger_when_all_replies_have_ended(graph, ledger):
+    told = []
+    cloud, points = FakeCloud([about_reports("p")]), Lingering(told)
+    link = link_of(cloud, graph, points=points)
+    async with running(link):
+        await until(lambda: link.in_sync)
+        await points.asked.wait()
+        ledger.record(Departure("question", "http://cloud", b"{}"))
+        shown = cloud.head
+
+        async def head(said):
+            told.append("head")
+            return await shown(said)
+
+        cloud.head = head
+        asyncio.get_running_loop().call_later(0.05, points.may_end.set)
+    assert told == ["cancelled", "ended", "head"]
+
+
+async def test_a_stop_does_not_wait_for_a_reply_that_does_not_end(graph, monkeypatch):
+    monkeypatch.setattr("edge_node.link.cloud_link.FAREWELL_S", 0.01)
+    told = []
+    points = Lingering(told)
+    link = link_of(FakeCloud([about_reports("p")]), graph, points=points)
+    async with running(link):
+        await points.asked.wait()
+    assert told == ["cancelled"]
+    points.may_end.set()
+    await until(lambda: told == ["cancelled", "ended"])
+
+
+async def test_an_edge_without_reports_says_so(graph):
+    async def none(request):
+        raise Conflict("this edge makes no reports")
+
+    cloud = FakeCloud([about_reports("p")])
+    async with running(link_of(cloud, graph, points=none)):
+        await cloud.replied.wait()
+    assert cloud.replies["p"].refused == Conflict.code
 
 
 async def test_acknowledged_tombstones_are_dropped(graph):
@@ -585,4 +731,4 @@ async def test_a_flood_of_requests_waits_at_the_cloud_until_it_has_heard_that_th
         assert (len(polls), len(link._replies)) == (1, MAX_POLLED)
         hear.set()
         await until(lambda: len(polls) > 1)
-        assert len(link._replies) <= AT_ONCE + MAX_WAITING + MAX_POLLED
+        assert len(link._replies) <= MOST_REPLIES + MAX_POLLED

@@ -74,6 +74,11 @@ def test_a_sound_store_has_no_damage(path):
         ("definitions", "UPDATE definitions SET short = CAST(x'ff' AS TEXT)", "index again"),
         ("receipts", "INSERT INTO receipts VALUES (CAST(x'ff' AS TEXT), 'd', 0, 0, 0, 0)", "forget"),
         ("jobs", "UPDATE jobs SET job_id = CAST(x'ff' AS TEXT) WHERE rowid = 1", "forget"),
+        ("report_uppers", "INSERT INTO report_uppers VALUES ('p', 'r', 'm', 0)", "forget"),
+        ("report_chunks", "INSERT INTO report_chunks SELECT 'unknown', chunk_id FROM chunks", "forget"),
+        ("reports", "INSERT INTO reports VALUES ('a', 1, 'c', '[]', 't', 's', 5, 'r', '[]', 1, 0, 0)", "forget"),
+        ("claims", "INSERT INTO claims SELECT chunk_id, 'a', '', 'k', 'TRUE', 'd', 0, 9, '', '', 0 FROM chunks", "forget"),
+        ("claim_readings", "INSERT INTO claim_readings VALUES (CAST(x'ff' AS TEXT), 'm')", "forget"),
         ("llm_results", "INSERT INTO llm_results VALUES ('h', 'm', '[]', 0, 0)", "forget"),
     ],
 )

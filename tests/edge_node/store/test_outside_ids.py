@@ -26,6 +26,14 @@ def test_a_store_keeps_its_secret_and_another_one_has_another(database, tmp_path
     other.close()
 
 
+def test_a_report_has_an_id_of_the_store_that_is_no_documents_and_none_has_none(database, tmp_path):
+    ids, other = OutsideIds(database), Database(tmp_path / "other.db")
+    told = ids.of_report("c0ffee")
+    assert (told, ids.of_report("")) == (OutsideIds(database).of_report("c0ffee"), "")
+    assert len({told, "c0ffee", ids.of("c0ffee"), ids.of_report("c0ffed"), OutsideIds(other).of_report("c0ffee")}) == 5
+    other.close()
+
+
 def test_a_chunk_keeps_its_number(database):
     ids = OutsideIds(database)
     assert ids.of_chunk("d:12") == f"{ids.of('d')}:12"

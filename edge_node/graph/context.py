@@ -9,7 +9,7 @@ from math import floor
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Lines of the skeleton in their order, and pieces, best first."""
+    """Lines of a graph in their order, and pieces, best first."""
 
     lines: tuple[str, ...]
     pieces: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Local search on the skeleton (KET-RAG §3.2, Alg. 2): lines of seed entities and their relations, then the pieces that they link to."""
+"""Local search on a graph (KET-RAG §3.2, Alg. 2): lines of seed entities and their relations, then the pieces that they link to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 
-from edge_node.strategies.ketrag.context import Context, fitting, part_of
+from edge_node.graph.context import Context, fitting, part_of
+from edge_node.graph.knowledge_graph import Adjacency, Graph
 from shared.fence import one_line
 from shared.records import Entity, Relation
 
@@ -18,10 +19,10 @@ MOST_KEYWORDS = 3  # of a relation, in its line
 
 
 @dataclass(frozen=True, slots=True)
-class Skeleton:
-    """What the search asks of the graph of core chunks, all of it as the asker may see it."""
+class SearchedGraph:
+    """What the search asks of a graph, all of it as the asker may see it."""
 
-    linked_pieces: Callable[[Entity | Relation], Iterable[str]]  # of an element (``pieces_naming``)
+    linked_pieces: Callable[[Entity | Relation], Iterable[str]]  # of an element
     tells: Callable[[Entity | Relation], bool]  # whether its line may be shown
     name_of: Callable[[str], str]  # of an entity, by key
     tokens_of: Callable[[str], int]  # of a piece
@@ -29,22 +30,33 @@ class Skeleton:
     count: Callable[[str], int]  # tokens of a line
 
 
-def local_search(seeds: Sequence[Entity], relations: Iterable[Relation], skeleton: Skeleton, *, limit_tokens: int) -> Context:
+def relations_of(seeds: Iterable[Entity], graph: Graph, adjacency: Adjacency) -> list[Relation]:
+    """The relations of any of the seeds, each once, by name. One that the graph lacks is left out.
+
+    >>> pump = Relation("plant", "pump", "", (), 1.0, ())
+    >>> relations_of([Entity("pump", "Pump", "", "", (), 1)], Graph({}, {("plant", "pump"): pump}), {"pump": {"plant": 1.0}}) == [pump]
+    True
+    """
+    pairs = {(min(seed.key, other), max(seed.key, other)) for seed in seeds for other in adjacency.get(seed.key, ())}
+    return [graph.relations[pair] for pair in sorted(pairs) if pair in graph.relations]
+
+
+def local_search(seeds: Sequence[Entity], relations: Iterable[Relation], graph: SearchedGraph, *, limit_tokens: int) -> Context:
     """Alg. 2 l. 2-4 in at most ``limit_tokens``.
 
     seeds: the entities nearest the question, best first (l. 1). relations: those of any of them; others are left out.
     Lines take at most half of the limit, and relations with a line count as linking (l. 2). Pieces, those with the most links
     first, then the nearer ones, take all that is left (l. 3).
     """
-    near = filter(skeleton.tells, _ordered(relations, {seed.key for seed in seeds}))
-    told = {relation_line(relation, skeleton.name_of): relation for relation in near}
-    lines = fitting([*map(entity_line, filter(skeleton.tells, seeds)), *told], skeleton.count, part_of(limit_tokens, LINE_SHARE))
+    near = filter(graph.tells, _ordered(relations, {seed.key for seed in seeds}))
+    told = {relation_line(relation, graph.name_of): relation for relation in near}
+    lines = fitting([*map(entity_line, filter(graph.tells, seeds)), *told], graph.count, part_of(limit_tokens, LINE_SHARE))
     linking: list[Entity | Relation] = [*seeds, *(told[line] for line in lines if line in told)]
-    links = Counter(piece for element in linking for piece in set(skeleton.linked_pieces(element)))
-    cosines = skeleton.cosines_of(list(links))
+    links = Counter(piece for element in linking for piece in set(graph.linked_pieces(element)))
+    cosines = graph.cosines_of(list(links))
     nearest = sorted(cosines, key=lambda piece: (-links[piece], -cosines[piece], piece))
     used = sum(lines.values())
-    pieces = fitting(nearest, skeleton.tokens_of, limit_tokens - used)
+    pieces = fitting(nearest, graph.tokens_of, limit_tokens - used)
     return Context(tuple(lines), tuple(pieces), used + sum(pieces.values()))
 
 

@@ -1,4 +1,4 @@
-"""Local search on the skeleton (KET-RAG Alg. 2)."""
+"""Local search (KET-RAG Alg. 2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.strategies.ketrag.local_search import MOST_RELATIONS, Skeleton, entity_line, local_search, relation_line
+from edge_node.graph.local_search import MOST_RELATIONS, SearchedGraph, entity_line, local_search, relation_line
 from shared.records import Entity, Relation
 
 
@@ -25,7 +25,7 @@ def all_tell(element: Entity | Relation) -> bool:
     return True
 
 
-def skeleton(
+def searched(
     links: Mapping[str, list[str]], *, sizes: Mapping[str, int], line_tokens: Mapping[str, int], nearness: Mapping[str, float] = {}
 ):
     """``links``: pieces by an entity's key or by a relation's ends, joined; ``line_tokens``: by what a line begins with."""
@@ -37,12 +37,12 @@ def skeleton(
     def count(line: str) -> int:
         return next(tokens for start, tokens in line_tokens.items() if line.startswith(start))
 
-    return Skeleton(
+    return SearchedGraph(
         linked_pieces, all_tell, str, sizes.__getitem__, lambda pieces: {piece: nearness.get(piece, 0.5) for piece in pieces}, count
     )
 
 
-TWO = skeleton(
+TWO = searched(
     {"a": ["p1", "p2"], "b": ["p1"], "a-b": ["p1"], "c-d": ["p3"]},
     sizes={"p1": 30, "p2": 30, "p3": 30},
     line_tokens={"a:": 20, "b:": 20, "a - related to - b": 10, "a - related to - c": 10, "c - related to - d": 1},
@@ -75,7 +75,7 @@ def test_a_relation_that_must_not_be_told_leaves_its_room_to_the_next():
 
 
 def test_equally_linked_pieces_come_by_cosine_and_then_by_id():
-    graph = skeleton({"a": ["p3", "p2", "p1"]}, sizes=dict.fromkeys(["p1", "p2", "p3"], 1), line_tokens={"a:": 1}, nearness={"p3": 0.9})
+    graph = searched({"a": ["p3", "p2", "p1"]}, sizes=dict.fromkeys(["p1", "p2", "p3"], 1), line_tokens={"a:": 1}, nearness={"p3": 0.9})
     assert local_search([entity("a")], [], graph, limit_tokens=10).pieces == ("p3", "p1", "p2")
 
 
@@ -84,7 +84,7 @@ def test_a_piece_that_is_gone_is_left_out():
     assert local_search([entity("a")], [], graph, limit_tokens=100).pieces == ("p2",)
 
 
-def test_an_empty_skeleton_finds_nothing():
+def test_an_empty_graph_finds_nothing():
     found = local_search([], RELATIONS, TWO, limit_tokens=100)
     assert (found.lines, found.pieces, found.tokens) == ((), (), 0)
 
@@ -124,7 +124,7 @@ keys = st.sampled_from("abcdef")
 def test_no_limit_is_ever_exceeded(seeds, triples, links, limit):
     relations = list({(min(a, b), max(a, b)): relation(min(a, b), max(a, b), float(w)) for a, b, w in triples if a != b}.values())
     sizes = {"p1": 7, "p2": 11, "p3": 13}
-    graph = Skeleton(
+    graph = SearchedGraph(
         lambda element: links.get(element.key, []) if isinstance(element, Entity) else [],
         all_tell,
         str,

@@ -1,0 +1,136 @@
+"""The map step: a model says of each pack of reports how much it helps to answer, and what it tells (GraphRAG §2.6).
+
+How much is read off the distribution of one token, which a small model has calibrated where its own numbers are noise; where the server
+tells no distribution, the model says a number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+
+from edge_node.answer.packing import Pack
+from edge_node.answer.points import Said, joined, noted, notes_of, passages_of, scored, whole_sentences
+from shared.deadline import Deadline
+from shared.errors import ModelError, ModelUnavailable
+from shared.fence import FENCE_BYTES, Fence, one_line
+from shared.first_token import probability_of
+from shared.passages import listed
+from shared.ports import Generator, Message, Prompt
+from shared.prompts import load_prompt
+from shared.records import EdgeId
+from shared.trace import OpenStep, Trace
+
+MAP = load_prompt("edge_node", "map")
+HELPS = load_prompt("edge_node", "task_helps").user.template
+POINTS = load_prompt("edge_node", "task_points").user.template
+POINTS_SCORED = load_prompt("edge_node", "task_points_scored").user.template
+PROBE_TOKENS = 1
+TOP_LOGPROBS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """What was said about the packs that were read. ``failure``: of the last call that failed, if one did."""
+
+    said: tuple[Said, ...]
+    read: tuple[Pack, ...]
+    failure: ModelError | None = None
+
+
+@dataclass(slots=True)
+class _Run:
+    """How far the packs of one question are."""
+
+    question: str
+    deadline: Deadline
+    waiting: Iterator[tuple[int, Pack]]
+    said: dict[int, list[Said]] = field(default_factory=dict)  # by the pack's place
+    took_s: list[float] = field(default_factory=list)  # the packs about which something was written
+    failure: ModelError | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """No model is there, or one more pack would not end in time."""
+        return isinstance(self.failure, ModelUnavailable) or self.deadline.left_s() <= (fmean(self.took_s) if self.took_s else 0.0)
+
+
+class Mapper:
+    """Reads packs, ``at_once`` of them at a time."""
+
+    def __init__(
+        self,
+        generator: Generator,
+        edge: EdgeId,
+        *,
+        max_tokens: int,
+        at_once: int,
+        min_score: float,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``max_tokens``: of what is written about one pack; ``min_score``: of a pack that anything is written about."""
+        self._generator = generator
+        self._edge = edge
+        self._max_tokens = max_tokens
+        self._at_once = at_once
+        self._min_score = min_score
+        self._now = now
+
+    async def map(self, question: str, packs: Sequence[Pack], trace: Trace, deadline: Deadline) -> Mapped:
+        """What the packs say to a question; one that fails is not read, and none is begun that would be late if it took the usual time."""
+        run = _Run(question, deadline, iter(list(enumerate(packs))))
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(self._at_once):
+                tasks.create_task(self._work(run, trace))
+        places = sorted(run.said)
+        return Mapped(tuple(said for place in places for said in run.said[place]), tuple(packs[place] for place in places), run.failure)
+
+    async def _work(self, run: _Run, trace: Trace) -> None:
+        for place, pack in run.waiting:  # which all workers share
+            if run.is_over:
+                return
+            began = self._now()
+            try:
+                with trace.step("map") as step:
+                    run.said[place] = await self._read(run, pack, step)
+            except ModelError as error:
+                run.failure = error
+                continue
+            if run.said[place]:
+                run.took_s.append(self._now() - began)
+
+    async def _read(self, run: _Run, pack: Pack, step: OpenStep) -> list[Said]:
+        """One pack: the probe, then the answer, unless the notes do not help at all. Raises ModelError."""
+        notes, fence = notes_of(pack), Fence(secrets.token_hex(FENCE_BYTES))
+        passages = passages_of(notes, self._edge)
+        framed, question = fence.around(listed(passages)), one_line(run.question)
+        if not notes:
+            return []
+        probe = Prompt(MAP.render(notes=framed, question=question, task=HELPS), PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+        reply = step.model(await self._generator.generate(probe, deadline_s=run.deadline.left_s()))
+        helps = probability_of(reply.first_token, "yes", ["no"])
+        if helps is not None and self._is_useless(helps):
+            return []
+        messages = MAP.render(notes=framed, question=question, task=POINTS_SCORED if helps is None else POINTS)
+        text = await self._written(messages, fence, step, run.deadline)
+        text, score = scored(text) if helps is None else (text, helps)
+        if self._is_useless(score):
+            return []
+        return [Said(joined([notes[row] for row in rows]), sentence, round(score, 2)) for rows, sentence in noted(text, passages)]
+
+    def _is_useless(self, score: float) -> bool:
+        """A score of 0 always is: the paper drops those."""
+        return round(score, 2) == 0 or score < self._min_score
+
+    async def _written(self, messages: tuple[Message, ...], fence: Fence, step: OpenStep, deadline: Deadline) -> str:
+        """What the model writes; nothing where it gives its instructions away."""
+        prompt = Prompt(messages, self._max_tokens, stop=("\nQuestion:",))
+        reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
+        text = reply.texts[0]
+        if fence.is_given_away(text, messages):
+            return ""
+        return whole_sentences(text) if any(reply.truncated) else text

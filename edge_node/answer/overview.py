@@ -1,0 +1,275 @@
+"""READ PATH of a question about everything: reports -> points -> one answer, here or through the cloud at every site (GraphRAG §2.6)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, replace
+from itertools import accumulate
+from typing import Protocol
+
+from edge_node.answer.mapping import Mapper
+from edge_node.answer.packing import packed, shuffled
+from edge_node.answer.points import Said, masked, notes_of, pointed
+from edge_node.graph.choosing import Overlook
+from edge_node.graph.reports import Report
+from edge_node.link.cloud_client import CloudClient
+from edge_node.policy.rules import DENIED, Escalation
+from edge_node.policy.sharing import SPENT, Departing, Reading, Requester, Served
+from edge_node.strategies.base import NOTHING_WITHHELD, IndexStrategy, Tools
+from shared.deadline import Deadline
+from shared.errors import CloudError, ModelError, Withheld
+from shared.ports import FloatArray
+from shared.records import Answer, DocumentId, Evidence, Level, TraceStep
+from shared.reducer import Hear, Reducer, unheard
+from shared.reducing import Told, coverage_alone, fitting, ordered, spoken
+from shared.trace import Trace
+from shared.wire import EvidenceRequest, SharedLevel
+
+log = logging.getLogger("dgrag.edge.answer")
+MAP_SHARE = 0.75  # of the time that is left; the reduce step has the rest
+LAST_SHARE = 0.9  # … for what no other call follows: the answer is still to be put together, or written without a model
+CHOOSE = "choose"  # the step
+MAX_COMPARED = 256  # findings that are compared with the question where no model reads them
+NOTHING_HELPS = "The documents of this site do not answer this question."
+UNSUPPORTED = "no sentence that the model wrote rests on a point"
+
+
+class ServePoints(Protocol):
+    """``Sharing.served`` or ``Sharing.tried``."""
+
+    def __call__(
+        self, requester: Requester, found: Sequence[Evidence], trace: Sequence[TraceStep], *, reports: Reading, most_bytes: int
+    ) -> Served:
+        """What may leave of the points."""
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalAsk:
+    """A question about everything, as the client put it."""
+
+    question: str
+    level: Level | None = None  # of the reports; None: the setting
+    escalation: Escalation | None = None  # may the question leave; None: as the sharing policy says
+    purpose: str = ""  # what the answer is for, as other sites' policies know it
+
+
+@dataclass(frozen=True, slots=True)
+class OverviewLimits:
+    """Budgets and deadline; see EdgeSettings."""
+
+    level: Level
+    read_tokens: int
+    floor: float
+    context_tokens: int
+    reduce_tokens: int
+    findings: int  # that an answer without a model tells
+    deadline_s: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Points, best first. ``failed``: why no model has read the reports; empty: one has."""
+
+    points: list[Evidence]
+    read: int
+    chosen: int
+    there: int
+    failed: str = ""
+
+    @property
+    def reason(self) -> str:
+        """What is missing, in words."""
+        unread = f"{self.chosen - self.read} of {self.chosen} reports were not read in time or without failure"
+        return "; ".join(filter(None, (self.failed, unread if self.read < self.chosen else "")))
+
+    @property
+    def reading(self) -> Reading:
+        """The same for another site."""
+        return Reading(self.read, self.there, self.chosen - self.read, without_model=bool(self.failed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """Why this site answers by itself. ``degraded``: it should not have been so."""
+
+    reason: str = ""
+    degraded: bool = False
+    would_ask: str = ""
+
+
+class Overview:
+    """Answers questions about everything, its own clients' and, with points, other sites'."""
+
+    def __init__(
+        self, tools: Tools, strategy: IndexStrategy, mapper: Mapper, reducer: Reducer, cloud: CloudClient | None, limits: OverviewLimits
+    ) -> None:
+        self._tools = tools
+        self._strategy = strategy
+        self._mapper = mapper
+        self._reducer = reducer
+        self._cloud = cloud
+        self.limits = limits
+
+    # ------------------------------------------------------------ for this site's clients
+
+    async def answer(self, ask: GlobalAsk, trace: Trace, deadline: Deadline, hear: Hear = unheard) -> Answer:
+        """Answer through the cloud from all sites that may tell, or from here alone, by a deadline that began when the question came.
+
+        ``hear`` gets the sentences as they are written; what was heard is void where the answer that is returned is another one, as when
+        the model fails on the way. The steps divide what is left of the deadline; the caller ends what takes longer all the same.
+        Raises Conflict where the edge keeps no reports.
+        """
+        alone, query_id, level = _Alone(), secrets.token_hex(8), self._level(ask)
+        if self._cloud is not None and level != "text":  # a yardstick for reports, and of this site's own passages only
+            departing = await asyncio.to_thread(self._tools.sharing.departing, ask.question, ask.escalation)
+            if departing.escalation == "yes":
+                try:
+                    return await self._escalate(self._cloud, ask, level, departing, query_id, trace, deadline, hear)
+                except CloudError as error:
+                    log.warning("answered alone: %s", error.message)
+                    hear("")  # it may have died in the middle of its answer
+                    alone = _Alone(error.message, degraded=not isinstance(error, Withheld))
+            elif departing.escalation == "ask":
+                alone = _Alone(would_ask=departing.text)
+        return await self._answer_alone(ask, alone, query_id, trace, deadline, hear)
+
+    async def _escalate(
+        self,
+        cloud: CloudClient,
+        ask: GlobalAsk,
+        level: SharedLevel,
+        departing: Departing,
+        query_id: str,
+        trace: Trace,
+        deadline: Deadline,
+        hear: Hear,
+    ) -> Answer:
+        """Ask the cloud; this site's own reports come in through its poll, like anybody's. Raises CloudError."""
+        with trace.step("cloud") as step:
+            found, sent, received = await cloud.ask(
+                departing.text,
+                query_id=query_id,
+                purpose=ask.purpose,
+                rule=departing.rule,
+                deadline_s=LAST_SHARE * deadline.left_s(),
+                level=level,
+                hear=hear,
+            )
+            step.transfer(sent=sent, received=received)
+        trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
+        return replace(found, query_id=query_id, trace=trace.steps())
+
+    async def _answer_alone(self, ask: GlobalAsk, alone: _Alone, query_id: str, trace: Trace, deadline: Deadline, hear: Hear) -> Answer:
+        reading = Deadline(MAP_SHARE * deadline.left_s())
+        found = await self._find(ask.question, self._level(ask), NOTHING_WITHHELD, trace, reading)
+        told, failed = await self._told(ask.question, found, trace, deadline, hear)
+        left_out = f"sentences left out, as no point supports them: {told.left_out}" if told.left_out else ""
+        return Answer(
+            query_id,
+            told.text or NOTHING_HELPS,
+            told.citations,
+            "global",
+            partial=found.read < found.chosen,
+            degraded=alone.degraded or bool(found.failed or failed),
+            reason="; ".join(filter(None, (alone.reason, found.reason, failed, left_out))),
+            answered=bool(told.text),
+            coverage=coverage_alone(read=found.read, there=found.there),
+            would_ask=alone.would_ask,
+            trace=trace.steps(),
+        )
+
+    async def _told(self, question: str, found: _Found, trace: Trace, deadline: Deadline, hear: Hear) -> tuple[Told, str]:
+        """The answer that the points make, and why no model has written it although there are several."""
+        points = fitting(found.points, limit_tokens=self.limits.reduce_tokens, count=self._tools.tokenizer.count) or found.points[:1]
+        if found.failed or len(points) < 2:
+            return spoken(points, most=self.limits.findings), ""
+        try:
+            told = await self._reducer.reduce(question, points, trace, deadline_s=LAST_SHARE * deadline.left_s(), hear=hear)
+        except ModelError as error:
+            return spoken(points, most=self.limits.findings), f"the points are not joined: {error.message}"
+        return (told, "") if told else (spoken(points, most=self.limits.findings), f"the points are not joined: {UNSUPPORTED}")
+
+    def _level(self, ask: GlobalAsk) -> Level:
+        return self.limits.level if ask.level is None else ask.level
+
+    # ------------------------------------------------------------ for other sites, through the cloud
+
+    async def points(self, request: EvidenceRequest) -> Served:
+        """What this site's reports say to another site's question; the policy lets some of it leave. Raises Conflict without reports."""
+        return await self._points(request, self._tools.sharing.served)
+
+    async def tried_points(self, request: EvidenceRequest) -> Served:
+        """What ``points`` would give, for this site's own eyes: no meter counts it."""
+        return await self._points(request, self._tools.sharing.tried)
+
+    async def _points(self, request: EvidenceRequest, serve: ServePoints) -> Served:
+        sharing, trace, requester = self._tools.sharing, Trace(), Requester(request.requester, request.purpose)
+        withheld = await asyncio.to_thread(sharing.withheld, requester)
+        if withheld is None:
+            return await asyncio.to_thread(sharing.refused)
+        if await asyncio.to_thread(sharing.is_spent, requester):  # before the model works for it
+            return await asyncio.to_thread(sharing.refused, SPENT)
+        reading = Deadline(LAST_SHARE * request.deadline_ms / 1000)
+        redactor = (await asyncio.to_thread(sharing.summaries)).redactor
+        found = await self._find(request.question, request.level, withheld, trace, reading, redactor.mask)
+        now = await asyncio.to_thread(sharing.withheld, requester)
+        if now is None or not now <= withheld:  # a model has read them by now
+            return await asyncio.to_thread(sharing.refused, f"{DENIED}: it has changed meanwhile")
+        steps = _outward(trace.steps())
+        return await asyncio.to_thread(lambda: serve(requester, found.points, steps, reports=found.reading, most_bytes=request.max_bytes))
+
+    # ------------------------------------------------------------ for both
+
+    async def _find(
+        self,
+        question: str,
+        level: Level,
+        withheld: frozenset[DocumentId],
+        trace: Trace,
+        deadline: Deadline,
+        mask: Callable[[str], str] = str,
+    ) -> _Found:
+        """The points that the chosen reports make; ``mask`` is put on before a model reads them."""
+        limits, count = self.limits, self._tools.tokenizer.count
+        with trace.step(CHOOSE):
+            vector = (await self._tools.embedder.embed([question]))[0]
+            chosen = await self._strategy.reports(Overlook(vector, level, limits.read_tokens, limits.floor, withheld))
+        reports = [masked(report, mask) for report in chosen.reports]
+        packs = packed(shuffled(reports, seed=limits.seed, question=question), limit_tokens=limits.context_tokens, count=count)
+        mapped = await self._mapper.map(question, packs, trace, deadline)
+        said, read, failed = mapped.said, sum(map(len, mapped.read)), ""
+        if not mapped.read and packs:
+            failed = mapped.failure.message if mapped.failure else "there was no time to read reports"
+            compared = _compared(reports)
+            said, read = await self._nearest(vector, compared), len(compared)
+        points = await asyncio.to_thread(self._pointed, said)
+        return _Found(ordered(points), read, len(reports), chosen.there, failed)
+
+    async def _nearest(self, vector: FloatArray, reports: Sequence[Report]) -> tuple[Said, ...]:
+        """Findings as points, with their cosines as scores: what can be said without a model."""
+        notes = notes_of(reports)
+        vectors = await self._tools.embedder.embed([note.finding.text for note in notes])
+        cosines = (vectors @ vector).tolist()
+        return tuple(Said(note, note.finding.text, round(max(0.0, cosine), 2)) for note, cosine in zip(notes, cosines, strict=True))
+
+    def _pointed(self, said: Sequence[Said]) -> list[Evidence]:
+        chunks = self._tools.documents.chunks(sorted({chunk_id for one in said for chunk_id in one.note.finding.chunk_ids}))
+        points = (pointed(one, chunks, self._tools.edge) for one in said)
+        return [point for point in points if point is not None]
+
+
+def _compared(reports: Sequence[Report]) -> list[Report]:
+    """The first of them, as many as have ``MAX_COMPARED`` notes together."""
+    notes = accumulate(len(notes_of([report])) for report in reports)
+    return [report for report, number in zip(reports, notes, strict=True) if number <= MAX_COMPARED]
+
+
+def _outward(steps: Sequence[TraceStep]) -> list[TraceStep]:
+    """One step of each name, as a reply has room for few; the time of the choice stays here: it tells who else has asked of late."""
+    names = dict.fromkeys(step.step for step in steps)
+    summed = (TraceStep(name, *map(sum, zip(*(astuple(one)[1:] for one in steps if one.step == name), strict=True))) for name in names)
+    return [replace(step, ms=0.0) if step.step == CHOOSE else step for step in summed]

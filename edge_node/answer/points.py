@@ -1,0 +1,148 @@
+"""What a model noted about packed reports, made into points: what was said, and the words of the document that it rests on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from edge_node.graph.elements import Finding
+from edge_node.graph.reports import Report
+from shared.citations import LIST_MARKS, MARKER, MIN_SUPPORT, Citer, cite, is_supported
+from shared.fence import one_line
+from shared.records import Chunk, DocumentId, EdgeId, Evidence
+from shared.reducing import MIN_WORDS
+from shared.refusals import is_refusal
+from shared.sentences import content_words, sentences
+from shared.wire import MAX_MORE_CHUNKS
+
+UNSURE = 0.5  # how helpful notes are of which a model does not say it
+MOST_MEANT = 2  # notes that tell what a model only speaks about
+_SCORE = re.compile(r"^\W*score\W*(\d{1,3})\b.*$", re.IGNORECASE | re.MULTILINE)
+_STOP = ".!?… "
+Chunks = Mapping[str, tuple[Chunk, str, str]]  # by id, with name and title of their document
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A finding, and the report in which it stands; of one that stands for several, the report of the first."""
+
+    report: Report
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence that rests on a note. ``score``: how much it helps to answer, [0, 1]."""
+
+    note: Note
+    text: str
+    score: float
+
+
+def masked(report: Report, mask: Callable[[str], str]) -> Report:
+    """A report as a model may read it for others."""
+    findings = tuple(replace(finding, text=mask(finding.text)) for finding in report.findings)
+    return replace(report, title=mask(report.title), findings=findings)
+
+
+def notes_of(reports: Sequence[Report]) -> list[Note]:
+    """Every finding that rests on something."""
+    return [Note(report, finding) for report in reports for finding in report.findings if finding.chunk_ids]
+
+
+def passages_of(notes: Sequence[Note], edge: EdgeId) -> list[Evidence]:
+    """The notes as passages of a prompt: findings below their report's title."""
+    return [
+        Evidence(
+            edge,
+            DocumentId(note.report.community_id),
+            note.report.title or "various",
+            note.finding.chunk_ids[0],
+            (0, len(note.finding.text)),
+            note.finding.text,
+            0.0,
+        )
+        for note in notes
+    ]
+
+
+def scored(text: str) -> tuple[str, float]:
+    r"""An answer without its line "Score: n", n from 0 to 100, and n / 100; UNSURE without such a line.
+
+    >>> scored("Pumps fail [1].\nScore: 80")
+    ('Pumps fail [1].\n', 0.8)
+    """
+    found = _SCORE.search(text)
+    return (_SCORE.sub("", text), min(int(found[1]), 100) / 100) if found else (text, UNSURE)
+
+
+def joined(notes: Sequence[Note]) -> Note:
+    """One note for a sentence that rests on all of these: the first, with the chunks of each."""
+    chunk_ids = dict.fromkeys(chunk_id for note in notes for chunk_id in note.finding.chunk_ids)
+    return replace(notes[0], finding=replace(notes[0].finding, chunk_ids=tuple(chunk_ids)))
+
+
+def noted(text: str, passages: Sequence[Evidence]) -> list[tuple[list[int], str]]:
+    """The sentences of an answer that rest on passages, without their markers, each with their rows, first the one that says most of it.
+
+    None of a refusal, and no heading. Small models speak about what they were given instead of telling it: then the passages that have
+    most words of the answer tell it themselves.
+    """
+    answer = text.strip().removeprefix("Answer:")
+    if is_refusal(answer):
+        return []
+    citer, found = Citer(passages), list[tuple[list[int], str]]()
+    for sentence in citer.add(answer):
+        said = one_line(MARKER.sub("", sentence)).lstrip(LIST_MARKS)
+        rows, words = citer.rows_of(sentence), content_words(said)
+        if len(words) >= MIN_WORDS and is_supported(said, [passages[row].text for row in rows]):
+            shared = {row: len(words & content_words(passages[row].text)) for row in rows}
+            found.append((sorted(rows, key=lambda row: -shared[row]), said))
+    return found or _meant(answer, passages)
+
+
+def _meant(answer: str, passages: Sequence[Evidence]) -> list[tuple[list[int], str]]:
+    words = content_words(answer)
+    shared = [len(words & content_words(passage.text)) for passage in passages]
+    best = sorted((row for row, number in enumerate(shared) if number >= MIN_WORDS), key=lambda row: -shared[row])[:MOST_MEANT]
+    return [([row], passages[row].text) for row in best]
+
+
+def pointed(said: Said, chunks: Chunks, edge: EdgeId) -> Evidence | None:
+    """The point that a sentence makes.
+
+    Its text is what the document says: of all the note's passages, the sentence that shares most words with what was said. Where that is
+    the same, or the finding of a report that no model wrote, nobody has written anything, and the document's words are said as they stand.
+    None where the document's sentence holds less than ``MIN_SUPPORT`` of the words that somebody has written, where the note rests on
+    more passages than a point can name, and where one of them was deleted since the report was made.
+    """
+    finding = said.note.finding
+    if len(finding.chunk_ids) > 1 + MAX_MORE_CHUNKS or not all(chunk_id in chunks for chunk_id in finding.chunk_ids):
+        return None
+    words = content_words(said.text)
+    quotes = [_quoted(said, *chunks[chunk_id], edge) for chunk_id in finding.chunk_ids]
+    best = max(quotes, key=lambda quote: len(words & content_words(quote.text)))
+    others = tuple(chunk_id for chunk_id in finding.chunk_ids if chunk_id != best.chunk_id)
+    report = said.note.report
+    copied = _same(said.text, best.text) or (not report.by_model and _same(said.text, finding.text))
+    if not copied and len(words & content_words(best.text)) < MIN_SUPPORT * len(words):
+        return None
+    is_passage = report.community_id in finding.chunk_ids  # in the place of a report, which nobody could open
+    return replace(best, point="" if copied else said.text, report="" if is_passage else report.community_id, chunk_ids=others)
+
+
+def whole_sentences(text: str) -> str:
+    """Without the last one, which was cut off."""
+    return text[: sentences(text)[-1][0]] if text else ""
+
+
+def _same(one: str, other: str) -> bool:
+    return one_line(one).rstrip(_STOP) == one_line(other).rstrip(_STOP)
+
+
+def _quoted(said: Said, chunk: Chunk, name: str, title: str, edge: EdgeId) -> Evidence:
+    whole = Evidence(edge, chunk.document_id, name, chunk.chunk_id, (chunk.start, chunk.end), chunk.text, said.score, title=title)
+    (citation,) = cite(f"{one_line(said.text).rstrip(_STOP)} [1].", [whole])[1]
+    start, end = citation.span
+    return replace(whole, text=chunk.text[start - chunk.start : end - chunk.start], span=(start, end))

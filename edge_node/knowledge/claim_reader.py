@@ -1,0 +1,101 @@
+"""② The model reads what chunks claim about their entities, a few at a time, each committed by itself (GraphRAG §2.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Mapping
+
+from edge_node.graph.claims import Claim, claims_prompt, names_of, parsed_claims
+from edge_node.knowledge.keeper import Keeper
+from edge_node.knowledge.refine import Unkept
+from edge_node.knowledge.reporting import said_by
+from edge_node.knowledge.settle import Settler
+from edge_node.knowledge.view import View
+from edge_node.store.claims import ClaimStore
+from edge_node.strategies.base import Cost, Progress, Tools
+from shared.errors import ModelReplyError
+from shared.fence import FENCE_BYTES, Fence
+from shared.records import Chunk
+
+log = logging.getLogger("dgrag.edge.claims")
+
+
+class ClaimReader:
+    """Each chunk is asked about once, those first that tell of most entities; a reply of no use counts as read.
+
+    What was read stands in the reports of ``keeper`` from then on. Where claims are off, nobody is asked, and what was read before goes.
+    """
+
+    def __init__(self, tools: Tools, settler: Settler, keeper: Keeper, *, is_on: bool, deadline_s: float) -> None:
+        """``deadline_s``: of one call."""
+        self._model = Unkept(tools.generator)
+        self._documents = tools.documents
+        self._mentions = tools.graph.mentions
+        self._store = ClaimStore(tools.graph.database)
+        self._settler = settler
+        self._keeper = keeper
+        self._is_on = is_on
+        self._deadline_s = deadline_s
+        self._looked_at: View | None = None  # whose chunks stand in ``_unread``, as far as they do
+        self._unread: list[str] = []
+
+    @property
+    def stale(self) -> int:
+        """Chunks that the model should read; until somebody looks what a settle has changed, as many as there may be."""
+        if not self._is_on:
+            return 0
+        view = self._settler.view
+        return len(self._unread) if self._looked_at is view else len(view.told)
+
+    async def open(self) -> None:
+        """Tell of what was read before."""
+        if self._is_on:
+            await self._keeper.tell(await asyncio.to_thread(self._store.all))
+        else:
+            await asyncio.to_thread(self._store.clear)
+
+    async def read(self, progress: Progress, *, most: int) -> Cost:
+        """Read up to ``most`` chunks. Raises ModelError; what was read is kept."""
+        cost = Cost()
+        if most <= 0 or not self.stale:
+            return cost
+        await self._look()
+        chosen = self._unread[:most]
+        chunks = await asyncio.to_thread(self._documents.chunks, chosen)
+        try:
+            for done, chunk_id in enumerate(chosen):
+                progress("read claims", done, len(chosen))
+                if chunk_id in chunks:
+                    cost += await self._read(chunks[chunk_id][0])
+                self._unread.remove(chunk_id)
+        finally:
+            await self._keeper.tell(await asyncio.to_thread(self._store.all))
+        return cost
+
+    async def _look(self) -> None:
+        view = self._settler.view
+        if self._looked_at is not view:
+            read = await asyncio.to_thread(self._store.readings)
+            self._unread = sorted(view.told.keys() - read, key=lambda chunk_id: (-len(view.told[chunk_id]), chunk_id))
+            self._looked_at = view
+
+    async def _read(self, chunk: Chunk) -> Cost:
+        entities, _ = await asyncio.to_thread(self._mentions.of_chunk, chunk.chunk_id)
+        names = names_of(entities)
+        claims, cost = await self._asked(chunk, names) if names else ((), Cost())
+        await asyncio.to_thread(self._store.save, chunk.chunk_id, claims, model=self._model.name)
+        return cost
+
+    async def _asked(self, chunk: Chunk, names: Mapping[str, str]) -> tuple[tuple[Claim, ...], Cost]:
+        fence = Fence(secrets.token_hex(FENCE_BYTES))
+        prompt = claims_prompt(chunk, names, fence)
+        try:
+            reply = await self._model.generate(prompt, deadline_s=self._deadline_s)
+        except ModelReplyError as error:  # of this chunk only
+            log.warning("the model did not read the claims of a chunk: %s", error.code)
+            return (), Cost(calls=1)
+        parsed = parsed_claims(said_by(reply, prompt, fence), chunk, names)
+        log.debug("%d claims were read in %s, %d lines were of no use", len(parsed.claims), chunk.chunk_id, parsed.unread_lines)
+        return parsed.claims, Cost(1, reply.tokens_in, reply.tokens_out)

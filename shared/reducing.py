@@ -1,0 +1,181 @@
+"""Points of several reports, or of several sites, made into one answer whose every sentence names what it rests on (GraphRAG §2.6).
+
+A *point* is ``Evidence``: what a document says, and in ``point`` the sentence that somebody wrote about it. Scores are cosines or
+shares of 100, and order points; they prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from shared.citations import MARKER, MAX_QUOTE_CHARS, Citer, is_supported, with_marker
+from shared.fence import one_line
+from shared.inert import inert
+from shared.quoting import is_copy
+from shared.records import Citation, EdgeReport, Evidence
+from shared.sentences import content_words, sentences
+
+MIN_WORDS = 3  # content words of a sentence that is missed when it is left out; shorter ones are headings and numbers of lists
+_CLOSING = (".", "!", "?", ":", ";", "…")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An answer made of points. ``left_out``: sentences that no point supports."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    left_out: int = 0
+
+
+def said(point: Evidence) -> str:
+    """The point as a sentence."""
+    return point.point or point.text
+
+
+def ordered(points: Sequence[Evidence]) -> list[Evidence]:
+    """Best first; ties by edge, then as they came. What says the same as a better one goes."""
+    first: dict[str, Evidence] = {}
+    for point in sorted(points, key=lambda point: (-point.score, point.edge)):
+        first.setdefault(one_line(said(point)).casefold(), point)
+    return list(first.values())
+
+
+def fitting(points: Sequence[Evidence], *, limit_tokens: int, count: Callable[[str], int]) -> list[Evidence]:
+    """The first points that fit into ``limit_tokens``, which is where the paper's reduce step stops (GraphRAG §2.6).
+
+    >>> from shared.records import ChunkId, DocumentId, EdgeId
+    >>> points = [Evidence(EdgeId("a"), DocumentId("d"), "d", ChunkId("d:0"), (0, 9), text, 0.5) for text in ("one two", "three", "four")]
+    >>> [point.text for point in fitting(points, limit_tokens=3, count=lambda text: len(text.split()))]
+    ['one two', 'three']
+    """
+    kept, left = list[Evidence](), limit_tokens
+    for point in points:
+        left -= count(said(point))
+        if left < 0:
+            break
+        kept.append(point)
+    return kept
+
+
+def listable(points: Sequence[Evidence]) -> list[Evidence]:
+    """The points as passages of a prompt: their sentences in the place of the documents' words."""
+    return [replace(point, text=said(point)) for point in points]
+
+
+class Teller:
+    """Takes an answer sentence by sentence: cites it, and leaves out what no point supports."""
+
+    def __init__(self, points: Sequence[Evidence]) -> None:
+        self._points = points
+        self._citer = Citer(listable(points))
+        self._hidden = [point.text for point in points if not point.quotable]
+        self._text = ""
+        self._left_out = 0
+
+    def add(self, text: str) -> str:
+        """What may be shown of the next whole sentences."""
+        kept, numbered = "", len(self._citer.rows)
+        for cited in self._citer.add(text):
+            sentence = cited
+            if not self._is_supported(sentence):
+                self._citer.forget(numbered)
+                sentence = self._citer.gathered(cited)  # it may list what many points say, and name one of them
+            if self._is_supported(sentence):
+                kept += sentence
+                numbered = len(self._citer.rows)
+            else:
+                self._left_out += len(content_words(sentence)) >= MIN_WORDS
+                self._citer.forget(numbered)
+        kept = kept if self._text else kept.lstrip()
+        self._text += kept
+        return kept
+
+    def _is_supported(self, sentence: str) -> bool:
+        """Whether the points that it cites say it: any number can be written behind a sentence. A copy of what is hidden is not shown."""
+        bare = MARKER.sub("", sentence)
+        held = [said(self._points[row]) for row in self._citer.rows_of(sentence)]
+        return is_supported(bare, held) and not any(is_copy(bare, text) for text in self._hidden)
+
+    def told(self) -> Told:
+        """The answer so far."""
+        rows = zip(self._citer.citations(), self._citer.rows, strict=True)
+        citations = tuple(_resolved(citation, self._points[row]) for citation, row in rows)
+        return Told(self._text.strip(), citations, self._left_out)
+
+
+def spoken(points: Sequence[Evidence], *, most: int) -> Told:
+    """The answer without a model: the first points that may be shown, a line each, each sentence with its point's marker.
+
+    Of a long point come the sentences that fit into ``MAX_QUOTE_CHARS``, or as much of the first.
+
+    >>> from shared.records import ChunkId, DocumentId, EdgeId
+    >>> spoken([Evidence(EdgeId("a"), DocumentId("d"), "d", ChunkId("d:0"), (0, 9), "Pumps fail.", 0.5)], most=5).text
+    'Pumps fail [1].'
+    """
+    shown = [point for point in points if point.point or point.quotable][:most]
+    lines, citations = list[str](), list[Citation]()
+    for n, point in enumerate(shown, start=1):
+        lines.append(_marked(_bounded(one_line(MARKER.sub("", inert(said(point))))), n))
+        blank = Citation(
+            n, point.edge, point.document_id, one_line(inert(point.document)), point.chunk_id, point.span, _quote(point), point.score
+        )
+        citations.append(_resolved(blank, point))
+    return Told("\n".join(lines), tuple(citations))
+
+
+def coverage(reports: Sequence[EdgeReport]) -> str:
+    """Which sites a global answer tells of, from what became of each; how many of its reports each has read.
+
+    >>> from shared.records import EdgeId
+    >>> told = EdgeReport(EdgeId("bank"), "reports", "answered", 9.0, 900, 4, reports=12, reports_there=40)
+    >>> coverage([told, EdgeReport(EdgeId("field"), "reports", "late", 9.0, 0, 0)])
+    '1 of 2 sites answered: bank (12 of 40 reports); late: field'
+    """
+    answered = [report for report in reports if report.status == "answered"]
+    told = ", ".join(f"{one.edge} ({_read(one)})" for one in answered)
+    missing = {
+        status: [one.edge for one in reports if one.status == status] for status in ("refused", "late", "failed", "offline", "skipped")
+    }
+    first = f"{len(answered)} of {len(reports)} {'site' if len(reports) == 1 else 'sites'} answered{': ' if told else ''}{told}"
+    return "; ".join([first, *(f"{status}: {', '.join(edges)}" for status, edges in missing.items() if edges)])
+
+
+def _read(report: EdgeReport) -> str:
+    return f"{report.reports} of {report.reports_there} reports{', ' if report.reason else ''}{report.reason}"
+
+
+def coverage_alone(*, read: int, there: int) -> str:
+    """``coverage`` where one site answers by itself.
+
+    >>> coverage_alone(read=12, there=40)
+    'this site alone: 12 of 40 reports'
+    """
+    return f"this site alone: {read} of {there} reports"
+
+
+def _bounded(line: str) -> str:
+    if len(line) <= MAX_QUOTE_CHARS:
+        return line
+    whole = [end for _, end in sentences(line) if end <= MAX_QUOTE_CHARS]
+    return line[: whole[-1]].strip() if whole else f"{line[: MAX_QUOTE_CHARS - 1].rpartition(' ')[0] or line[: MAX_QUOTE_CHARS - 1]}…"
+
+
+def _marked(line: str, n: int) -> str:
+    """With a marker in each sentence that needs one, and in the last."""
+    closed = line if line.endswith(_CLOSING) else f"{line}."
+    spans = sentences(closed)
+    needs = [len(content_words(closed[start:end])) >= MIN_WORDS for start, end in spans[:-1]]
+    pieces = (closed[start:end] for start, end in spans)
+    return "".join(with_marker(piece, f" [{n}]") if needed else piece for piece, needed in zip(pieces, [*needs, True], strict=True))
+
+
+def _resolved(citation: Citation, point: Evidence) -> Citation:
+    """With the report and what the document itself says: a point's own sentence is nobody's quote."""
+    found = replace(citation, report=point.report, chunks=point.chunk_ids)
+    return replace(found, span=point.span, quote=_quote(point)) if point.point else found
+
+
+def _quote(point: Evidence) -> str:
+    return inert(one_line(point.text))[:MAX_QUOTE_CHARS] if point.quotable else ""

@@ -1,0 +1,70 @@
+import pytest
+
+from benchmarks.report import chapter, goals, overviews
+from benchmarks.report.answers import head_to_head
+from benchmarks.report.goals import goals as goals_of
+
+
+def mean(value):
+    return {"mean": value, "low": value, "high": value, "n": 12}
+
+
+@pytest.fixture
+def told(result):
+    row = {"split": "news", "scenario": "mixed", "asked": 5, "compared": 5, "code": [], "errors": 0, "asked_again": 0}
+    metrics = {"seconds": 90.0, "bytes_of_corpus": 0.03, "opened": 1.0, "referenced": 0.9, "over_slowest": 1.4}
+    systems = [
+        row | {"system": "graphrag-federated", "metrics": {name: mean(value) for name, value in metrics.items()}},
+        row | {"system": "graphrag-ss", "metrics": {"seconds": mean(30.0)}},
+    ]
+    place = {"split": "news", "system": "graphrag-federated", "edge": "client-0", "question_id": "q1"}
+    coverage = [place | {"coverage": "2 of 3 sites answered", "faults": ["404"]}]
+    config = {"split": [{"name": "news", "kind": "federated", "set": "multihop_rag"}]}
+    return {**result, "systems": systems, "coverage": coverage, "run": {"name": "graphrag", "config": config}, "wins": wins()}
+
+
+def wins():
+    row = {"split": "news", "scenario": "mixed", "win": mean(0.6), "position_bias": None, "flips": None, "equal": 0}
+    couples = [("graphrag-c0", "graphrag-ss"), ("graphrag-c0", "graphrag-ts"), ("graphrag-ts", "graphrag-ss")]
+    return [row | {"system": ours, "against": theirs, "criterion": "directness"} for ours, theirs in couples]
+
+
+def test_what_was_read_and_moved_stands_by_system_and_each_coverage_line_is_shown(told):
+    measured, coverage = overviews.overviews(told).tables
+    assert [column.title for column in measured.columns][:3] == ["system", "seconds", "of the corpus"]
+    assert [(row[0], row[1].mean, row[2] is None) for row in measured.rows] == [
+        ("graphrag-federated", 90.0, False),
+        ("graphrag-ss", 30.0, True),
+    ]
+    assert coverage.rows == (("graphrag-federated", "q1", "2 of 3 sites answered", "404"),)
+
+
+def test_the_goals_of_a_global_answer_are_a_fiftieth_of_the_corpus_and_references_that_open(told):
+    wanted = {"bytes_of_corpus_at_most": 0.02, "referenced_at_least": 1.0, "opened_at_least": 1.0, "cloud_tokens_share_at_most": 1}
+    wanted |= {"escalated_within_at_most": 1, "escalated_out_at_least": 0, "hit_at_least": 0, "storage_ratio_at_least": 0}
+    wanted |= {"centralised_recall_at_5_at_least": {}, "edges_asked_at_most": 9, goals.SHARE: 0}
+    found = {goal.what: goal.verdict for goal in goals_of(told, wanted) if "split news" in goal.what}
+    assert found == {
+        "bytes moved of the corpus’s, graphrag-federated, split news": "missed",
+        "sentences with a reference, graphrag-federated, split news": "missed",
+        "references that open at their edge, graphrag-federated, split news": "met",
+    }
+
+
+def test_the_papers_win_rates_stand_beside_ours_on_the_same_set(told):
+    """Fig. 4, news, directness: C0 over SS 41, over TS 45; TS over SS 46."""
+    pytest.importorskip("matplotlib")
+    (table,) = [table for section in chapter(told).sections for table in section.tables if table.name == "graphrag-wins-news-mixed"]
+    assert [(row[0], row[3]) for row in table.rows] == [
+        ("graphrag-c0 vs. graphrag-ss", 0.41),
+        ("graphrag-c0 vs. graphrag-ts", 0.45),
+        ("graphrag-ts vs. graphrag-ss", 0.46),
+    ]
+
+
+def test_a_set_or_a_system_that_the_paper_has_not_has_no_win_rate():
+    conditions = {"order": ["a", "b"], "news": {"directness": [[50, 40], [60, 50]]}}
+    row = {"system": "b", "against": "a", "criterion": "directness"}
+    assert head_to_head(row, "news", conditions) == 0.6
+    assert head_to_head(row, "podcast", conditions) is None
+    assert head_to_head(row | {"against": "c"}, "news", conditions) is None
