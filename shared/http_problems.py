@@ -102,7 +102,8 @@ def printable(text: str) -> str:
 
 def faults_of(error: RequestValidationError) -> str:
     """What is wrong with a request, without its content; the first three faults."""
-    return "; ".join(f"{'.'.join(str(part)[:40] for part in fault['loc'])}: {fault['msg']}" for fault in error.errors()[:MAX_FAULTS])
+    faults = [(".".join(str(part)[:40] for part in fault["loc"]), fault["msg"]) for fault in error.errors()[:MAX_FAULTS]]
+    return "; ".join(f"{where}: {said.removeprefix('Value error, ')}" for where, said in faults)
 
 
 def install_problems(app: FastAPI, *, max_body_bytes: int) -> None:

@@ -132,6 +132,8 @@ def coverage(reports: Sequence[EdgeReport]) -> str:
     >>> told = EdgeReport(EdgeId("bank"), "reports", "answered", 9.0, 900, 4, reports=12, reports_there=40)
     >>> coverage([told, EdgeReport(EdgeId("field"), "reports", "late", 9.0, 0, 0)])
     '1 of 2 sites answered: bank (12 of 40 reports); late: field'
+    >>> coverage([EdgeReport(EdgeId("ward"), "reports", "answered", 9.0, 60, 0, reports=3, reports_there=3)])
+    '1 of 1 site answered: ward (3 of 3 reports, nothing to tell)'
     """
     answered = [report for report in reports if report.status == "answered"]
     told = ", ".join(f"{one.edge} ({_read(one)})" for one in answered)
@@ -143,7 +145,8 @@ def coverage(reports: Sequence[EdgeReport]) -> str:
 
 
 def _read(report: EdgeReport) -> str:
-    return f"{report.reports} of {report.reports_there} reports{', ' if report.reason else ''}{report.reason}"
+    nothing = "" if report.evidence else "nothing to tell"
+    return ", ".join(filter(None, (f"{report.reports} of {report.reports_there} reports", report.reason, nothing)))
 
 
 def coverage_alone(*, read: int, there: int) -> str:

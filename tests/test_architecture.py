@@ -114,6 +114,7 @@ BORDER = [
     "deploy/cli/estimating.py",
     "deploy/cli/foreground.py",
     "deploy/cli/keys.py",
+    "deploy/cli/listening.py",
     "deploy/cli/main.py",
     "deploy/cli/membership.py",
     "deploy/cli/model.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -11,11 +12,14 @@ import typer
 from pydantic import TypeAdapter
 
 from deploy.cli import render
-from deploy.cli.board import err, out
+from deploy.cli.board import err, out, waiting
+from deploy.cli.listening import heard
 from deploy.cli.options import DEFAULT_STATE, Edge, Json, State
 from deploy.cli.rest import body, client, edge_url
 from deploy.cluster.state import StateDir
+from shared.errors import InputError
 from shared.records import Answer
+from shared.reducer import unheard
 
 ANSWER_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # an edge has its own, shorter deadline
 
@@ -72,15 +76,17 @@ def ask(
     state: State = DEFAULT_STATE,
 ) -> None:
     """Ask an edge (the first one, unless --edge names another)."""
+    if level is not None and mode is not Mode.global_:
+        raise InputError("a level is of the reports of a global answer", next_step="add --mode global")
     url = edge_url(StateDir(state), edge)
     with client() as http:
-        with err().status("reading reports, which takes a small model minutes …" if mode is Mode.global_ else "thinking …"):
-            reply = query(http, url, question, mode, escalate, purpose, level)
+        with waiting("reading reports, which takes a small model minutes" if mode is Mode.global_ else "thinking") as tell:
+            reply = query(http, url, question, mode, escalate, purpose, level, tell)
         if would_send(reply) and not as_json and err().is_terminal:
             err().print("to answer this from other sites, this would leave the site:", reply["would_ask"], sep="\n  ", markup=False)
             if typer.confirm("send it?", err=True):
-                with err().status("asking other sites …"):
-                    reply = query(http, url, question, mode, Escalate.yes, purpose, level)
+                with waiting("asking other sites") as tell:
+                    reply = query(http, url, question, mode, Escalate.yes, purpose, level, tell)
     if as_json:
         typer.echo(orjson.dumps(reply).decode())
     else:
@@ -100,12 +106,16 @@ def query(
     escalate: Escalate | None = None,
     purpose: str | None = None,
     level: Level | None = None,
+    tell: Callable[[str], None] = unheard,
 ) -> Any:
-    """The Answer as it came, fields that we do not know included."""
+    """The Answer as it came, fields that we do not know included; ``tell`` hears how far a global one is."""
     depth = level and (int(level) if level.isdigit() else level.value)
     chosen = {"allow_escalation": escalate and escalate.value, "purpose": purpose, "level": depth}
     given = {key: value for key, value in chosen.items() if value is not None}
-    return body(http.post(f"{url}/v1/query", json={"question": question, "mode": mode.value, **given}, timeout=ANSWER_TIMEOUT))
+    asked = {"question": question, "mode": mode.value, **given}
+    if mode is Mode.global_:
+        return heard(http, url, asked, tell, timeout=ANSWER_TIMEOUT)
+    return body(http.post(f"{url}/v1/query", json=asked, timeout=ANSWER_TIMEOUT))
 
 
 def as_answer(reply: Any) -> Answer:

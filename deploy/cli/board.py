@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
 from deploy.cli.sending import EdgeStatus
@@ -24,6 +26,16 @@ def err() -> Console:
 def out() -> Console:
     """Standard output: results."""
     return Console(highlight=False)
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[Callable[[str], None]]:
+    """A line that says on a terminal what goes on, and for how long; gone when it is over. What it yields takes news of it."""
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    console = err()
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
+        row = bars.add_task(f"{what} …", total=None)
+        yield lambda news: bars.update(row, description=news)
 
 
 class IndexBoard:

@@ -12,7 +12,7 @@ import orjson
 import typer
 
 from deploy.cli import policy_text
-from deploy.cli.board import out
+from deploy.cli.board import out, waiting
 from deploy.cli.options import Json
 from edge_node.build import Parts
 from edge_node.node import EdgeNode
@@ -28,7 +28,9 @@ from shared.retry_budget import RetryBudget
 from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, POINTS_MAX_BYTES, SharedLevel, Task
 
 app = typer.Typer()
-Folder = Annotated[Path, typer.Option("--state", help="Folder of the edge's store, with the file policy.toml.")]
+Folder = Annotated[
+    Path, typer.Option("--state", help="Folder of the edge's store, with the file policy.toml: of a local cluster .dgrag/edges/NAME.")
+]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A policy.")]
 
 
@@ -78,8 +80,9 @@ def try_policy(
 ) -> None:
     """Show what the next sync would bring to the cloud, and the answer to a question.
 
-    Works on a copy of the store, also while its edge runs, and opens no connection. A policy that cannot be read is shown as it acts
-    once it has been so for ten seconds.
+    Works on a copy of the store, also while its edge runs, and opens no connection; only --task reports has the language model of this
+    shell's settings (DGRAG_MODEL_*) word the points, which the edge's own model may word otherwise. A policy that cannot be read is shown
+    as it acts once it has been so for ten seconds.
     """
     if file is not None:
         parse(_read(file))
@@ -89,7 +92,8 @@ def try_policy(
         bounds = {"budget_tokens": budget, "max_bytes": max_bytes}
         return await shown_evidence(node, question, requester, purpose or None, min_score=min_score, task=task, level=level, **bounds)
 
-    bodies = asyncio.run(_tried(settings, asked if question else None))
+    with waiting("working on a copy of the store"):
+        bodies = asyncio.run(_tried(settings, asked if question else None))
     if as_json:
         for body in bodies:
             typer.echo(orjson.dumps(asdict(body)).decode())

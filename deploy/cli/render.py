@@ -35,7 +35,10 @@ def answer(reply: Answer) -> RenderableType:
     """The answer, where it comes from, and what it cost."""
     parts: list[RenderableType] = [Text(plain(reply.answer)), Text()]
     if reply.citations:
-        parts += [heading("Sources"), *(citation(item) for item in reply.citations), Text()]
+        parts += [heading("Sources"), *(citation(item) for item in reply.citations)]
+        if opened := next((item for item in reply.citations if item.report), None):
+            parts.append(Text(f"to read a report: dgrag report {plain(opened.report)} --edge {plain(opened.edge)}", style="dim"))
+        parts.append(Text())
     parts += [heading("How"), route(reply)]
     if reply.coverage:
         parts.append(Text(plain(reply.coverage)))

@@ -20,7 +20,7 @@ from edge_node.policy.rules import DENIED, Escalation
 from edge_node.policy.sharing import SPENT, Departing, Reading, Requester, Served
 from edge_node.strategies.base import NOTHING_WITHHELD, IndexStrategy, Tools
 from shared.deadline import Deadline
-from shared.errors import CloudError, ModelError, Withheld
+from shared.errors import CloudError, Conflict, ModelError, Withheld
 from shared.ports import FloatArray
 from shared.records import Answer, DocumentId, Evidence, Level, TraceStep
 from shared.reducer import Hear, Reducer, unheard
@@ -34,6 +34,7 @@ LAST_SHARE = 0.9  # … for what no other call follows: the answer is still to b
 CHOOSE = "choose"  # the step
 MAX_COMPARED = 256  # findings that are compared with the question where no model reads them
 NOTHING_HELPS = "The documents of this site do not answer this question."
+NO_REPORTS = "it makes no reports"
 UNSUPPORTED = "no sentence that the model wrote rests on a point"
 
 
@@ -199,7 +200,7 @@ class Overview:
     # ------------------------------------------------------------ for other sites, through the cloud
 
     async def points(self, request: EvidenceRequest) -> Served:
-        """What this site's reports say to another site's question; the policy lets some of it leave. Raises Conflict without reports."""
+        """What this site's reports say to another site's question; the policy lets some of it leave."""
         return await self._points(request, self._tools.sharing.served)
 
     async def tried_points(self, request: EvidenceRequest) -> Served:
@@ -215,7 +216,10 @@ class Overview:
             return await asyncio.to_thread(sharing.refused, SPENT)
         reading = Deadline(LAST_SHARE * request.deadline_ms / 1000)
         redactor = (await asyncio.to_thread(sharing.summaries)).redactor
-        found = await self._find(request.question, request.level, withheld, trace, reading, redactor.mask)
+        try:
+            found = await self._find(request.question, request.level, withheld, trace, reading, redactor.mask)
+        except Conflict:
+            return await asyncio.to_thread(sharing.refused, NO_REPORTS)
         now = await asyncio.to_thread(sharing.withheld, requester)
         if now is None or not now <= withheld:  # a model has read them by now
             return await asyncio.to_thread(sharing.refused, f"{DENIED}: it has changed meanwhile")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -20,6 +21,7 @@ from shared.sentences import content_words
 MOST_CHUNKS = 8  # of a finding
 MOST_RATING = 10
 TITLE_NAMES = 2
+_LEANS = re.compile(r"\W*(?:[Ii]ts?|[Hh]e|[Hh]is|[Ss]he|[Hh]er|[Tt]he(?:y|ir|se)|[Tt]h(?:is|at|ose)|[Ss]uch)\b")  # not IT, the trade
 TELLING_WORDS = 6  # content words of a sentence that says something by itself; shorter ones are captions and times of day
 
 
@@ -95,12 +97,22 @@ def chunks_of(part: Graph) -> set[ChunkId]:
 
 
 def _findings(lines: Sequence[Line], report_tokens: int, most: int, count: Count) -> tuple[Finding, ...]:
-    told = [[finding.text for finding in line.findings] for line in lines]
+    told = _by_themselves([[finding.text for finding in line.findings] for line in lines])
     chosen = [
         (one.text, lines[one.place[0]].findings[one.place[1]])
         for one in cover(told, max_tokens=report_tokens, count=count, terms=content_words, most=most, least=TELLING_WORDS)
     ]
     return tuple(replace(finding, text=text, chunk_ids=finding.chunk_ids[:MOST_CHUNKS]) for text, finding in chosen)
+
+
+def _by_themselves(told: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    """With "" in the place of each sentence that leans on the one before it; as they are, where all do.
+
+    >>> _by_themselves([["The pump failed.", "It was old."]])
+    [['The pump failed.', '']]
+    """
+    alone = [["" if _LEANS.match(text) else text for text in texts] for texts in told]
+    return alone if any(map(any, alone)) else told
 
 
 def _names(part: Graph) -> list[str]:

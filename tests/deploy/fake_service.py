@@ -61,7 +61,10 @@ class Service(BaseHTTPRequestHandler):
         data = self.rfile.read(int(self.headers["content-length"]))
         if self.path == "/v1/query":
             asked = json.loads(data)
-            self.reply(200, answer(asked))
+            if asked.get("stream"):
+                self.stream(("text", "so far"), ("void", None), ("text", "at last"), ("answer", answer(asked)))
+            else:
+                self.reply(200, answer(asked))
         elif self.path == "/v1/match":
             self.reply(200, {"matches": [{"edge": "ward", "summary_id": "s1", "score": 0.5}]})
         else:
@@ -79,6 +82,13 @@ class Service(BaseHTTPRequestHandler):
         parked = {"status": "parked", "code": "no_text_layer", "reason": "no text layer", "next_step": "run OCR"}
         DOCUMENTS[f"d{len(DOCUMENTS)}"] = parked if "park" in name else {"status": "indexed"}
         self.reply(202, {"document_id": f"d{len(DOCUMENTS) - 1}", "job_id": "j", "duplicate": False})
+
+    def stream(self, *events: tuple[str, Any]) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.end_headers()
+        for kind, data in events:
+            self.wfile.write(f"event: {kind}\ndata: {json.dumps(data)}\n\n".encode())
 
     def reply(self, status_code: int, value: dict[str, Any]) -> None:
         data = json.dumps(value).encode()

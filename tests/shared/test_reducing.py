@@ -152,7 +152,7 @@ def test_links_in_points_are_inert():
 
 
 def report(edge, status, read=0, there=0):
-    return EdgeReport(EdgeId(edge), "reports", status, 1.0, 10, 0, reports=read, reports_there=there)
+    return EdgeReport(EdgeId(edge), "reports", status, 1.0, 10, 2 if read else 0, reports=read, reports_there=there)
 
 
 def test_the_coverage_says_what_a_site_fell_short_of():

@@ -202,6 +202,12 @@ def test_a_global_answer_tells_what_it_covers(dgrag: Dgrag, given: tuple[str, ..
     assert f"route: global\nlevel {sent}\n" in out
 
 
+def test_a_level_without_the_mode_that_reads_reports_is_refused_before_anything_is_sent(dgrag: Dgrag):
+    code, _, err = dgrag("ask", "Why?", "--level", "2")
+    assert code != 0
+    assert "add --mode global" in err
+
+
 def test_add_of_good_documents_ends_with_zero(dgrag: Dgrag, folder: Path):
     dgrag("up", "--detach")
     assert dgrag("add", str(folder / "notes.md"), "--labels", "a, b")[0] == 0

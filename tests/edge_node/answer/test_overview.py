@@ -274,6 +274,9 @@ async def test_an_edge_without_reports_to_read_says_so():
 
     with pytest.raises(Conflict):
         await overview(strategy=Without()).answer(GlobalAsk("What happened?"), Trace(), Deadline(9.0))
+    sharing = Sharing()
+    served = await overview(strategy=Without(), sharing=sharing).points(request())
+    assert (served.reply.refused, sharing.sent) == ("it makes no reports", [])
 
 
 async def test_where_little_is_left_of_the_deadline_the_cloud_gets_no_more():

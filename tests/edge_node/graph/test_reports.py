@@ -59,6 +59,27 @@ def test_findings_are_bounded_in_number_and_in_tokens():
     assert [one.text for one in report(MILLS, report_tokens=2).findings] == ["Ann left."]
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("It is old.", []),
+        ("They closed it at once.", []),
+        ("“His mill burnt down.", []),
+        ("This was the end.", []),
+        ("IT runs the mill.", ["IT runs the mill."]),
+        ("Thistles grow there.", ["Thistles grow there."]),
+        ("Heaters hum.", ["Heaters hum."]),
+    ],
+)
+def test_a_sentence_that_leans_on_the_one_before_it_is_no_finding(said, told):
+    made = report(graph(replace(ANN, description=f"{BUILT} {said}")))
+    assert [one.text for one in made.findings if one.text != BUILT] == told
+
+
+def test_where_every_sentence_leans_on_another_they_are_told_all_the_same():
+    assert [one.text for one in report(graph(replace(ANN, description="It is old."))).findings] == ["It is old."]
+
+
 def test_where_no_sentence_fits_one_is_cut():
     made = report(MILLS, report_tokens=1).findings
     assert [(one.text, one.elements) for one in made] == [("Ann", ("ann", "mill", "ann\tmill"))]
