@@ -24,7 +24,6 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import code, machine
-from benchmarks.method_pieces import peak_mb
 from edge_node.memory.incidence import Shape, joined, prototypes, pruned, residuals
 from edge_node.memory.simplex import Rows, projected
 from edge_node.memory.training import descent, grown, seeds_of, trained
@@ -221,6 +220,12 @@ def step_cost(units: FloatArray, keys: Sequence[str], shape: Shape) -> dict[str,
         "peak_mb": peak_mb(),
         "peak_mb_before": before,
     }
+
+
+def peak_mb() -> float:
+    """Memory that this process has held at most; ``getrusage`` would begin with what the process held that started this one."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(round(int(line.split()[1]) / 1024, 1) for line in lines if line.startswith("VmHWM"))
 
 
 def plotted(found: Mapping[str, Mapping[str, Run]]) -> bytes:

@@ -30,9 +30,12 @@ AFTERWARDS = (
 SINGLE = (
     *(
         f"benchmarks/{name}.py"
-        for name in ("full_size", "growth", "growth_models", "hijack", "levels", "life", "membership", "method_pieces")
+        for name in ("full_size", "growth", "growth_models", "hijack", "hypergraph", "levels", "life", "membership", "method_pieces")
     ),
-    *(f"benchmarks/{name}.py" for name in ("pieces", "questions", "start_up", "support_price", "synthetic", "ten_edges", "under_load")),
+    *(
+        f"benchmarks/{name}.py"
+        for name in ("pieces", "questions", "recall", "start_up", "support_price", "synthetic", "ten_edges", "under_load")
+    ),
 )
 # What only the comparison with other systems asks with.
 PEERS = ("benchmarks/peers", *(f"benchmarks/{name}.py" for name in ("instant_edge", "meters", "stand_ins")))

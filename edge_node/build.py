@@ -109,6 +109,7 @@ def _overview(settings: EdgeSettings, parts: Parts, tools: Tools, strategy: Inde
         level=settings.global_level,
         read_tokens=settings.global_read_tokens,
         floor=settings.global_floor,
+        nearness=settings.global_nearness,
         context_tokens=settings.global_context_tokens,
         reduce_tokens=settings.global_reduce_tokens,
         findings=settings.report_findings,

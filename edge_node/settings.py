@@ -100,6 +100,7 @@ class EdgeSettings(BaseSettings):
     global_level: Level = "dynamic"  # "dynamic": as far down as reports are relevant; 0 to 3: a level; "text": passages instead of reports
     global_read_tokens: Annotated[int, Field(ge=0, le=1_000_000)] = 3000  # of the reports that are read for a question; 0: all of the level
     global_floor: Share = 0.5  # of the best relevance, that a report needs to be read, or descended into
+    global_nearness: Annotated[float, Field(ge=-1, le=1)] = 0.2  # of the nearest report; below, reports of what is most told of come first
     global_min_score: Share = 0.45  # P(yes) that reports help with the question, below which nothing is written about them; the paper: 0
     global_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 1500  # of one call; the paper: 8000
     global_reduce_tokens: Annotated[int, Field(ge=200, le=100_000)] = 4000  # of the points that the answer is made of; the paper: 8000

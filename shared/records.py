@@ -220,6 +220,21 @@ class GateReport:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryReport:
+    """The memory nearest a question, and why it did not answer (FD-RAG §4.2)."""
+
+    memory_id: Annotated[str, PLAIN]
+    kind: Annotated[str, PLAIN]  # template, model, learned
+    question: str
+    answer: str
+    score: float  # alpha cosine + (1 - alpha) dice
+    cosine: float  # of both questions
+    dice: float  # of their anchors
+    threshold: float  # that the score must reach
+    why_not: str = ""  # in words; empty: it answered
+
+
+@dataclass(frozen=True, slots=True)
 class EdgeReport:
     """What one edge was asked for and how it answered."""
 
@@ -265,4 +280,5 @@ class Answer:
     answered: bool = True  # False: nobody's documents answer this, and the text says so
     coverage: str = ""  # of a global answer: which sites it tells of, and how much of each was read
     would_ask: str = ""  # the question as it would leave this site, if the client says yes to that; empty: nothing waits for a yes
+    memory: MemoryReport | None = None  # None: nothing was looked for, or nothing is remembered
     trace: tuple[TraceStep, ...] = field(default=())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from cloud_server.crossedge.coordinator import Models, within
 from cloud_server.crossedge.fan_out import FanOut, FanOutResult, Wanted
-from cloud_server.crossedge.points import in_turn, rescored, within_shares, worth_reading
+from cloud_server.crossedge.points import in_turn, is_about_something, rescored, within_shares, worth_reading
 from cloud_server.crossedge.standing import Standing
 from cloud_server.crossedge.writing import with_edges, with_shortfalls
 from cloud_server.registry.edges import EdgeRegistry
@@ -150,7 +150,8 @@ class Overviewer:
             return in_turn(points), "they were not compared with the question in time"
         except ModelError as error:
             return in_turn(points), f"they could not be compared with the question: {error.message}"
-        return await asyncio.to_thread(rescored, points, vectors[1:], vectors[:1]), ""
+        best = await asyncio.to_thread(rescored, points, vectors[1:], vectors[:1])
+        return (best if is_about_something([point.score for point in best]) else in_turn(points)), ""
 
     async def _write(self, question: str, points: Sequence[Evidence], nobody: Answer, trace: Trace, *, until: float, hear: Hear) -> Answer:
         left_s = REDUCE_SHARE * (until - self._clock.monotonic())

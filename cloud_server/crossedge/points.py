@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from heapq import nlargest
 from itertools import accumulate, chain, zip_longest
+from statistics import fmean
 
 from cloud_server.crossedge.evidence import DUPLICATE_COSINE, cosines, fill_whole
 from shared.fence import one_line
@@ -17,6 +19,7 @@ from shared.sentences import content_words
 MIN_NEW_WORDS = 4  # content words of a point that are not the question's: what has fewer repeats it
 MOST_POINTS = 32  # of one edge: the cloud embeds each …
 MOST_READ = 512  # … of all edges together; beyond as many edges, one each
+NEAREST, NEARNESS = 3, 0.25  # points whose mean cosine with a question says whether it names a subject of theirs: 0.2 for "the main themes"
 SCORE_DIGITS = 5  # the same words have the same score wherever in a batch they stand; what float32 adds behind is chance
 
 
@@ -64,6 +67,16 @@ def rescored(points: Sequence[Evidence], vectors: FloatArray, question: FloatArr
             rows.append(row)
             kept.append(point)
     return kept
+
+
+def is_about_something(scores: Sequence[float]) -> bool:
+    """Whether cosines of points with a question tell which help more: not with "What are the main themes?", which names no subject.
+
+    >>> is_about_something([0.5, 0.1, 0.1, 0.3]), is_about_something([0.2, 0.1, 0.2]), is_about_something([])
+    (True, False, False)
+    """
+    nearest = nlargest(NEAREST, scores)
+    return bool(nearest) and fmean(nearest) >= NEARNESS
 
 
 def in_turn(points: Iterable[Evidence]) -> list[Evidence]:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from deploy.cli.render import heading, plain, table
 from edge_node.policy.dry_run import Shown
-from edge_node.policy.rules import Daily, Policy, Redact, Share
+from edge_node.policy.rules import Daily, Memories, Policy, Redact, Share
 from shared.wire import DeltaBody, EvidenceReply
 
 MEANING: dict[Share, str] = {
@@ -47,8 +47,18 @@ def _rest(read: Policy) -> Iterator[tuple[str, str]]:
     )
     yield "passages", f"at most {read.snippet_chars:,} characters"
     yield "masked", _masks(read.redact)
+    yield "memories", _remembered(read.memories)
     yield "a requester a day", _limits(read.daily)
     yield "all of them a day", _limits(read.daily_all)
+
+
+def _remembered(memories: Memories) -> str:
+    if memories.share == "off":
+        return "stay here"
+    told = {"hints": "as hints", "answers": "answers where all may quote the documents, else hints"}[memories.share]
+    names = f"each name of {_listed(memories.names, 'no kind')} exchanged once, epsilon {memories.epsilon:g}"
+    stopped = f"; epsilon is over its budget of {memories.epsilon_budget:g}: no further name is drawn"
+    return f"at most {memories.most:,}: {told}; in hints {names}" + (stopped if memories.epsilon > memories.epsilon_budget else "")
 
 
 def _masks(redact: Redact) -> str:

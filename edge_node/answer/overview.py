@@ -12,7 +12,7 @@ from typing import Protocol
 
 from edge_node.answer.mapping import Mapper
 from edge_node.answer.packing import packed, shuffled
-from edge_node.answer.points import Said, masked, notes_of, pointed
+from edge_node.answer.points import Said, in_turn, masked, notes_of, pointed
 from edge_node.graph.choosing import Overlook
 from edge_node.graph.reports import Report
 from edge_node.link.cloud_client import CloudClient
@@ -64,6 +64,7 @@ class OverviewLimits:
     level: Level
     read_tokens: int
     floor: float
+    nearness: float
     context_tokens: int
     reduce_tokens: int
     findings: int  # that an answer without a model tells
@@ -241,7 +242,7 @@ class Overview:
         limits, count = self.limits, self._tools.tokenizer.count
         with trace.step(CHOOSE):
             vector = (await self._tools.embedder.embed([question]))[0]
-            chosen = await self._strategy.reports(Overlook(vector, level, limits.read_tokens, limits.floor, withheld))
+            chosen = await self._strategy.reports(Overlook(vector, level, limits.read_tokens, limits.floor, withheld, limits.nearness))
         reports = [masked(report, mask) for report in chosen.reports]
         packs = packed(shuffled(reports, seed=limits.seed, question=question), limit_tokens=limits.context_tokens, count=count)
         mapped = await self._mapper.map(question, packs, trace, deadline)
@@ -258,6 +259,8 @@ class Overview:
         notes = notes_of(reports)
         vectors = await self._tools.embedder.embed([note.finding.text for note in notes])
         cosines = (vectors @ vector).tolist()
+        if max(cosines, default=0.0) < self.limits.nearness:  # they tell nothing apart: the first of each report, then the second of each
+            return tuple(Said(note, note.finding.text, 0.0) for note in in_turn(reports))
         return tuple(Said(note, note.finding.text, round(max(0.0, cosine), 2)) for note, cosine in zip(notes, cosines, strict=True))
 
     def _pointed(self, said: Sequence[Said]) -> list[Evidence]:

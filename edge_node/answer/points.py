@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 
 from edge_node.graph.elements import Finding
 from edge_node.graph.reports import Report
@@ -49,6 +50,12 @@ def masked(report: Report, mask: Callable[[str], str]) -> Report:
 def notes_of(reports: Sequence[Report]) -> list[Note]:
     """Every finding that rests on something."""
     return [Note(report, finding) for report in reports for finding in report.findings if finding.chunk_ids]
+
+
+def in_turn(reports: Sequence[Report]) -> list[Note]:
+    """The first finding of each report, then the second of each, where nothing tells which help more."""
+    turns = zip_longest(*(notes_of([report]) for report in reports))
+    return [note for note in chain.from_iterable(turns) if note is not None]
 
 
 def passages_of(notes: Sequence[Note], edge: EdgeId) -> list[Evidence]:

@@ -25,6 +25,7 @@ class Overlook:
     read_tokens: int  # of the reports that are read; 0: all of the level
     floor: float  # share of the best relevance that a report needs to be read, or descended into; for "dynamic" only
     withheld: frozenset[DocumentId]
+    nearness: float = -1.0  # of the best relevance; below it the question names no subject of this site, as "What are the main themes?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,16 @@ def relevance(cosines: Mapping[str, float], chunk_ids: Iterable[str]) -> float:
     """
     best = nlargest(NEAREST, (cosines[chunk_id] for chunk_id in chunk_ids if chunk_id in cosines))
     return fsum(best) / len(best) if best else -1.0
+
+
+def by_weight(sizes: Mapping[str, int]) -> dict[str, float]:
+    """What stands in the place of ``relevance`` where nothing is near: how much tells of a community, as a share of what tells of most.
+
+    >>> by_weight({"a": 4, "b": 1, "c": 0})
+    {'a': 1.0, 'b': 0.25, 'c': 0.0}
+    """
+    most = max(sizes.values(), default=0) or 1
+    return {key: size / most for key, size in sizes.items()}
 
 
 def told_tokens(report: Report, count: Count) -> int:

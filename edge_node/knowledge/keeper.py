@@ -10,7 +10,7 @@ from itertools import chain, islice
 from threading import Event
 from typing import TypeVar
 
-from edge_node.graph.choosing import Chosen, Overlook, descended, told_tokens, within
+from edge_node.graph.choosing import Chosen, Overlook, by_weight, descended, told_tokens, within
 from edge_node.graph.claims import Claim, linked
 from edge_node.graph.elements import Finding
 from edge_node.graph.hierarchy import LEVELS, Uppers
@@ -222,6 +222,9 @@ class Keeper:
         writer = self._seen_without(asked.withheld)
         hierarchy, told = writer.moment.hierarchy, writer.moment.told
         near = writer.moment.near(self._passages.scores(asked.vector, list({*chain.from_iterable(told.values())})))
+        floor = asked.floor
+        if max(near.values(), default=0.0) < asked.nearness:
+            near, floor = by_weight(writer.moment.sizes()), 0.0
 
         def tokens(key: str) -> int:
             return told_tokens(writer.report(hierarchy.communities[key]), self._reading.count)
@@ -230,7 +233,7 @@ class Keeper:
             ids = sorted(hierarchy.at(asked.level), key=lambda key: (-near[key], key))
             chosen, there = within(ids, tokens, read_tokens=asked.read_tokens), len(ids)
         else:
-            chosen, there = descended(hierarchy, near, tokens, read_tokens=asked.read_tokens, floor=asked.floor)
+            chosen, there = descended(hierarchy, near, tokens, read_tokens=asked.read_tokens, floor=floor)
         reports = [writer.report(hierarchy.communities[key]) for key in chosen]
         found = tuple(report for report in reports if report.findings)
         return Chosen(found, there - (len(reports) - len(found)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from edge_node.graph.extractor import Extracted, Extractor, Extracts
@@ -54,7 +54,7 @@ class Knowledge:
     def __init__(self, tools: Tools, options: Options, needs: Needs, extractor: Extracts | None = None) -> None:
         self._tools = tools
         self.needs = needs
-        self.tagger = SpacyExtractor()
+        self.tagger = SpacyExtractor(with_facts=needs.facts)
         words = LexicalIndex() if needs.words else None
         self.passages = Passages(tools.edge, tools.documents, tools.graph, tools.embedder, tools.index, words)
         model = ModelExtractor(
@@ -79,7 +79,7 @@ class Knowledge:
 
     async def open(self) -> None:
         """Load models and caches; what a stop left between two steps is made good by the next settle."""
-        if self.needs.mentions:
+        if self.needs.mentions or self.needs.facts:
             await self.extractor.load()
         await asyncio.to_thread(self.passages.load)
         await self._claims.open()
@@ -90,13 +90,18 @@ class Knowledge:
     # ------------------------------------------------------------ documents
 
     async def read(self, chunks: Sequence[Chunk], progress: Progress) -> Extracted:
-        """① What the chunks of a document say of entities and relations, its title included. Raises NotFound where it was removed since."""
-        if not self.needs.mentions:
+        """① What the chunks of a document say of entities and relations, its title included, and their facts: what is needed of it.
+
+        Raises NotFound where the document was removed since.
+        """
+        if not (self.needs.mentions or self.needs.facts):
             return Extracted((), (), ())
         progress("extract", 0, len(chunks))
         found = await self.extractor.extract(chunks, progress)
+        if not self.needs.mentions:
+            return Extracted((), (), cost=found.cost, facts=found.facts)
         titled = await asyncio.to_thread(self._titled, chunks, found.entities)
-        return Extracted((*found.entities, *titled), found.relations, found.definitions, found.cost, found.shortfalls)
+        return replace(found, entities=(*found.entities, *titled))
 
     async def save(self, chunks: Sequence[Chunk], found: Extracted, rows: VectorRows, drafts: Sequence[Draft], progress: Progress) -> Added:
         """Commit all of it at once, in place of the document's former version. Raises as ``Passages.save``."""

@@ -76,6 +76,14 @@ class Moment:
             nearest[key] = sorted(held, key=cosines.__getitem__, reverse=True)[:NEAREST]
         return {key: relevance(cosines, chunk_ids) for key, chunk_ids in nearest.items()}
 
+    def sizes(self) -> dict[str, int]:
+        """How many chunks tell of each community, by its id."""
+        held: dict[str, set[str]] = {}
+        for community in sorted(self.hierarchy.communities.values(), key=lambda community: -community.level):
+            key = community.community_id
+            held[key] = set[str]().union(self.told.get(key, ()), *(held[child] for child in community.children))
+        return {key: len(chunk_ids) for key, chunk_ids in held.items()}
+
 
 def own_moment(view: View, parts: Parts, hidden: frozenset[DocumentId], graph: Graph, before: Uppers, options: ReportOptions) -> Moment:
     """Of the partition that is kept; C0 and C1 stay as they were, as far as that is good. before: no labels at first."""

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterable
 from enum import IntEnum
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal, cast, get_args
 
 import phonenumbers
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -21,6 +21,8 @@ from shared.wire import MAX_EVIDENCE_CHARS
 Share = Literal["never", "summary", "evidence", "full"]
 Identifier = Literal["email", "phone", "iban", "card", "ssn", "record"]
 Escalation = Literal["yes", "no", "ask"]
+NameKind = Literal["person", "organization", "place", "group"]
+NAME_KINDS: tuple[NameKind, ...] = get_args(NameKind)
 Word = Annotated[str, Field(min_length=1, max_length=200)]
 Count = Annotated[int, Field(ge=0)]
 MAX_FAULTS = 5  # that are told at once
@@ -105,6 +107,16 @@ class Daily(_Part):
     bytes: Count = 0
 
 
+class Memories(_Part):
+    """What the cloud is told of a site's memories: nothing, hints of where to ask, or also answers of what everybody may quote."""
+
+    share: Literal["off", "hints", "answers"] = "off"
+    names: list[NameKind] = list(NAME_KINDS)  # that are exchanged in hints; with a name of another kind a hint stays here
+    epsilon: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)] = 2.0  # of a name that has not been drawn yet
+    epsilon_budget: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 2.0  # of each name; above it none is drawn
+    most: Annotated[int, Field(ge=1, le=100_000)] = 2_000
+
+
 class Policy(_Part):
     """A policy file. ``fault`` is never in it: why nothing is shared at all."""
 
@@ -116,6 +128,7 @@ class Policy(_Part):
     labels: dict[str, Share] = {}
     exceptions: Annotated[list[Exceptional], Field(max_length=200)] = []
     redact: Redact = Redact()
+    memories: Memories = Memories()
     daily: Daily = Daily()
     daily_all: Daily = Daily()
     fault: Annotated[str, Field(exclude=True)] = ""
@@ -143,6 +156,12 @@ class Policy(_Part):
         unlabelled = level(self.unlabelled) >= Level.SUMMARY
         return _digest([unlabelled, shared, self.minimum_support, self.redact.model_dump()])
 
+    @property
+    def memories_key(self) -> str:
+        """The same for the parts that concern memories."""
+        parts = {"unlabelled", "labels", "exceptions", "minimum_support", "redact", "memories"}
+        return _digest([self.model_dump(include=parts), bool(self.fault)])
+
     def summary_level(self, labels: Iterable[str]) -> Level:
         """The base level of a document with these labels: the lowest of them; a label that is not named: never."""
         return min((level(self.labels.get(label, "never")) for label in labels), default=level(self.unlabelled))
@@ -151,6 +170,12 @@ class Policy(_Part):
         """What a requester may get of a document with these labels, and the rule that says so: of its labels, the strictest."""
         found = [self._of_label(label, requester, purpose) for label in sorted(set(labels))]
         return min(found, key=lambda item: item[0]) if found else self._of_label(None, requester, purpose)
+
+    def level_for_all(self, labels: Iterable[str]) -> Level:
+        """What may be told to everybody of a document: the least of its base and of all exceptions that could fit some requester."""
+        named = set(labels)
+        excepted = (level(item.share) for item in self.exceptions if not item.labels or not named.isdisjoint(item.labels))
+        return Level.NEVER if self.fault else min([self.summary_level(named), *excepted])
 
     def escalation(self, client: Escalation | None) -> Escalation:
         """Whether a question may leave: the stricter of policy and client, but a client's yes is an answer to ``ask``."""
@@ -190,7 +215,8 @@ def parse(text: str) -> Policy:
 
 
 def _fields_at(where: tuple[int | str, ...]) -> list[str]:
-    parts: dict[str, type[_Part]] = {"exceptions": Exceptional, "redact": Redact, "daily": Daily, "daily_all": Daily}
+    parts: dict[str, type[_Part]] = {"exceptions": Exceptional, "redact": Redact, "memories": Memories}
+    parts |= {"daily": Daily, "daily_all": Daily}
     part = parts.get(str(where[0]), Policy) if len(where) > 1 else Policy
     return [name for name, field in part.model_fields.items() if not field.exclude]
 
@@ -228,6 +254,13 @@ identifiers = []           # of email, phone, iban, card, ssn, record
 patterns = []              # as "PAT-[0-9]{6}"
 types = []                 # entity types whose names are masked, as "person"
 names = []
+
+[memories]                 # questions with their answers, as this site remembers them, for everybody who asks the cloud
+share = "off"              # off, hints (of where to ask; their names are exchanged), or answers (also, of what all may quote)
+names = ["person", "organization", "place", "group"]  # that are exchanged; a hint with another name stays here
+epsilon = 2.0              # how much the other name tells of the true one; each is drawn once, for ever
+epsilon_budget = 2.0       # while epsilon is above it, a memory with a name that is not drawn yet stays here
+most = 2000                # memories that leave
 
 [daily]                    # for each requester, by the name that the cloud gives it; 0: no limit
 replies = 0

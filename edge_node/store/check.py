@@ -23,10 +23,15 @@ LINES = {  # what SQLite says of single rows, by the kind of damage; anything el
     "constraints": re.compile(r"^(NULL value in|NUMERIC value in|TEXT value in|CHECK constraint failed in) "),
 }
 NO_TEXT = frozenset(  # columns of numbers and of bytes
-    {"ordinal", "start", "end", "strength", "raw", "vector", "splits", "vectors", "planes", "level", "by_model", "rating", "sources"}
-)
+    {
+        "at", "bad", "by_model", "direct", "doubtful", "end", "epsilon", "good", "hyperedges", "later", "level", "negated", "ordinal",
+        "planes", "rating", "raw", "shares", "sources", "splits", "start", "strength", "units", "vector", "vectors",
+    }
+)  # fmt: skip
 REPORT = ("community_id", "level", "content", "facts", "title", "summary", "rating", "reason", "findings", "by_model", "sources")
 CLAIM = ("chunk_id", "subject", "object", "type", "status", "description", "start", "end", "since", "until")
+FACT = ("subject", "subject_type", "verb", "lemma", "preposition", "object", "object_type", "negated")
+MEMORY = ("memory_id", "kind", "question", "answer", "anchors", "model", "doubtful", "vector", "sources")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +133,31 @@ CHECKS = (  # a mended table may bring the rows of the next ones with it, so the
     ),
     Check("claims", "forget", "chunk_id", _mismatch(*CLAIM)),
     Check("claim_readings", "forget", "chunk_id", _unreadable("chunk_id", "model")),
+    Check("facts", "index again", "chunk_id", _mismatch("chunk_id", "ordinal", "start", "end", *FACT), _OF_CHUNK.format("facts.chunk_id")),
+    Check("memory_readings", "forget", "chunk_id", f"{_unreadable('chunk_id')} OR typeof(templates) <> 'integer'"),
+    Check(
+        "memory_chunks",
+        "forget",
+        "rowid",
+        f"{_mismatch('memory_id', 'chunk_id', 'start', 'end')} OR chunk_id NOT IN (SELECT +chunk_id FROM chunks NOT INDEXED)"
+        " OR memory_id NOT IN (SELECT +memory_id FROM memories NOT INDEXED)",
+    ),
+    Check(  # as of reports
+        "memories",
+        "forget",
+        "memory_id",
+        f"{_mismatch(*MEMORY)} OR sources <> (SELECT count(*) FROM memory_chunks WHERE memory_chunks.memory_id = memories.memory_id)",
+    ),
+    Check("memory_ratings", "forget", "memory_id", _mismatch("memory_id", "good", "bad")),
+    Check("incidence", "forget", "chunk_id", _mismatch("chunk_id", "grain", "text_hash", "units", "later", "hyperedges", "shares")),
+    Check(
+        "shared_memories",
+        "forget",
+        "shared_id",
+        "NOT (removed = 1 AND memory_id = '' AND question = '' AND answer = '' AND crc = 0)"
+        f" AND (removed <> 0 OR {_mismatch('shared_id', 'memory_id', 'question', 'answer', 'direct')})",
+    ),
+    Check("released_names", "forget", "name_key", _mismatch("name_key", "kind", "surrogate", "epsilon", "at")),
     Check("llm_results", "forget", "input_hash", _mismatch("input_hash", "model", "reply")),
 )
 

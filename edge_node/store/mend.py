@@ -19,9 +19,11 @@ log = logging.getLogger("dgrag.edge.store")
 UNORDERED = frozenset(  # trees by key, and nothing hangs on them
     {
         "vectors", "aliases", "subgraphs", "summaries", "descriptions", "chunk_parts", "core_readings", "tree_nodes", "llm_results",
-        "receipts", "report_uppers", "claim_readings",
+        "receipts", "report_uppers", "claim_readings", "facts", "memory_readings", "memory_ratings", "incidence", "shared_memories",
+        "released_names",
     }
 )  # fmt: skip
+TOLD = frozenset({"subgraphs", "summaries", "shared_memories"})  # the cloud has copies of them
 
 
 def open_store(path: Path, clock: Clock) -> Database:
@@ -60,7 +62,7 @@ def mend(tx: sqlite3.Connection, *, now: float) -> tuple[Damage, ...]:
     _index_again(tx, found, now=now)
     if any(damage.remedy in {"settle again", "index again"} or damage.table in UNORDERED for damage in found):
         resettle(tx)
-    if any(damage.table in {"subgraphs", "summaries"} for damage in found):  # a tombstone may be lost: the cloud must compare all it has
+    if any(damage.table in TOLD for damage in found):  # a tombstone may be lost: the cloud must compare all it has
         tx.execute("DELETE FROM summaries WHERE summary_id NOT IN (SELECT subgraph_id FROM subgraphs)")
         tx.execute("UPDATE meta SET value = ? WHERE key = 'epoch'", (secrets.token_hex(8),))
     left = [damage for damage in examine(tx) if damage.remedy != "park"]

@@ -7,6 +7,8 @@ import sqlite3
 from collections.abc import Callable
 
 from edge_node.store.database import Database
+from edge_node.store.incidence import drop_incidence
+from edge_node.store.memories import drop_vectors
 from edge_node.store.mend import resettle
 from edge_node.store.passages import text_hash
 from edge_node.store.vectors import VectorRows, insert_vectors
@@ -55,6 +57,8 @@ def _begin(database: Database, target: str) -> None:
     with database.write() as tx:
         for table in ("vectors", "chunk_parts", "tree_planes", "tree_nodes"):
             tx.execute(f"DELETE FROM {table}")
+        drop_vectors(tx)
+        drop_incidence(tx)
         tx.execute("DELETE FROM aliases")  # whether two names mean one thing was judged by vectors too
         resettle(tx)
         tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?), (?, '')", (UNDER_WAY, target, LAST))

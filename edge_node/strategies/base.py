@@ -71,9 +71,11 @@ class Needs:
     words: bool = False  # an index of the chunks' words
     mentions: bool = False  # spaCy reads every chunk, and the model its share
     graph: bool = False  # mentions merged, embedded, partitioned and summarised for the cloud
+    facts: bool = False  # what each sentence says of something, from the parse that finds mentions
 
     def __or__(self, other: Needs) -> Needs:
-        return Needs(self.words or other.words, self.mentions or other.mentions, self.graph or other.graph)
+        facts = self.facts or other.facts
+        return Needs(self.words or other.words, self.mentions or other.mentions, self.graph or other.graph, facts)
 
 
 @dataclass(frozen=True, slots=True)

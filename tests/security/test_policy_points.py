@@ -26,7 +26,7 @@ from tests.support.injections import injections
 from tests.support.policies import EDGES, PURPOSES, Canary, RandomPolicy, Site, spelling
 
 POLICIES = 40  # on each site
-LIMITS = OverviewLimits("dynamic", 3000, 0.0, 400, 4000, 6, 60.0, 7)
+LIMITS = OverviewLimits("dynamic", 3000, 0.0, -1.0, 400, 4000, 6, 60.0, 7)
 NOTE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 

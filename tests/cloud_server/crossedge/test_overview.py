@@ -352,6 +352,19 @@ def test_points_that_cannot_be_compared_in_time_are_told_in_turn_as_they_came(tm
     assert generator.prompts == []
 
 
+@pytest.mark.parametrize(("nearness", "order"), [(0.0, [MEADOWS, BEES, RIVERS]), (0.99, [BEES, RIVERS, MEADOWS])])
+async def test_where_no_point_is_near_the_question_the_sites_tell_theirs_in_turn_each_in_its_own_order(
+    tmp_path, kit, monkeypatch, nearness, order
+):
+    monkeypatch.setattr("cloud_server.crossedge.points.NEARNESS", nearness)
+    replies = {"bank": reply(point(BEES, score=0.9), point(MEADOWS, score=0.2, chunk="d1:1")), "ward": reply(point(RIVERS))}
+    async with sites(tmp_path, kit, generator=failing(ModelUnavailable(MODEL_AWAY))) as service:
+        answer, _ = await asked(service, kit, replies, body=QuestionBody(question="Which gentians?", query_id="q1", mode="global"))
+    told = [text for line in answer.answer.splitlines() for text in (BEES, MEADOWS, RIVERS) if line.startswith(text[:-1])]
+    assert (told[0], sorted(told)) == (order[0], sorted(order))
+    assert told == order or nearness == 0.0
+
+
 async def test_an_embedder_that_is_away_costs_the_order_and_not_the_points(tmp_path, kit):
     async def away(texts):
         raise ModelUnavailable(MODEL_AWAY)

@@ -77,6 +77,25 @@ def test_show_is_a_table_for_people_in_80_columns(tmp_path):
         assert words in told
 
 
+@pytest.mark.parametrize(
+    ("memories", "said"),
+    [
+        ("", "memories stay here"),
+        ("share = 'hints'", "at most 2,000: as hints; in hints each name of person, organization, place, group exchanged once, epsilon 2"),
+        (
+            "share = 'answers'\nnames = []",
+            "answers where all may quote the documents, else hints; in hints each name of no kind exchanged once",
+        ),
+        ("share = 'hints'\nepsilon = 2.5", "epsilon 2.5; epsilon is over its budget of 2: no further name is drawn"),
+    ],
+)
+def test_show_says_what_memories_may_tell(tmp_path, memories, said):
+    (tmp_path / "policy.toml").write_text(f"version = 1\n[memories]\n{memories}")
+    told = dgrag("show", "--state", tmp_path).stdout
+    assert max(map(len, told.splitlines())) <= 80
+    assert said in " ".join(told.replace("│", " ").split())
+
+
 def test_show_for_scripts_is_one_json(tmp_path):
     (tmp_path / "policy.toml").write_text(WARDS)
     shown = json.loads(dgrag("show", "--state", tmp_path, "--json").stdout)

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -124,7 +125,7 @@ def overview(generator=None, *, strategy=None, cloud=None, sharing=None, context
     generator, count = generator or model(), WordTokenizer().count
     tools = Tools("ward", Documents(), None, HashEmbedder(256), None, sharing or Sharing(), WordTokenizer())
     mapper, reducer = Mapper(generator, "ward", max_tokens=50, at_once=2, min_score=0.0), Reducer(generator, count, max_tokens=90)
-    limits = OverviewLimits("dynamic", 3000, 0.5, context_tokens, 4000, 6, 9.0, 7)
+    limits = OverviewLimits("dynamic", 3000, 0.5, -1.0, context_tokens, 4000, 6, 9.0, 7)
     return Overview(tools, strategy or Strategy(), mapper, reducer, cloud, limits)
 
 
@@ -365,3 +366,15 @@ async def test_without_a_model_another_site_gets_the_documents_words():
     points = sharing.sent[0][1]
     assert sharing.sent[0][3] == Reading(3, 40, without_model=True)
     assert sorted((point.text, point.point, point.report) for point in points) == [(LOANS, "", "r2"), (PLANT, "", "r3"), (PUMP, "", "r1")]
+
+
+@pytest.mark.parametrize(("nearness", "told"), [(-1.0, ["nearest", "first", "second"]), (1.01, ["first", "second", "nearest"])])
+async def test_without_a_model_and_with_nothing_near_each_report_tells_its_first_finding_before_any_its_second(nearness, told):
+    texts = {"first": LOANS, "nearest": PUMP, "second": PLANT}
+    strategy = Strategy((report("r1", (LOANS, "d:1"), (PUMP, "d:0")), report("r2", (PLANT, "e:0"))))
+    made = overview(model(fails=("*", ModelUnavailable("no model"))), strategy=strategy)
+    made.limits = replace(made.limits, nearness=nearness)
+    answer = await made.answer(GlobalAsk("Which pump P-204 of Juniper Ward failed?", None, "no"), Trace(), Deadline(9.0))
+    said = [next(name for name, text in texts.items() if text[:9] in line) for line in answer.answer.splitlines()]
+    assert said == told
+    assert strategy.asked[0].nearness == nearness

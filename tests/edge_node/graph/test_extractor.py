@@ -14,6 +14,7 @@ from edge_node.strategies.base import Cost, silent
 from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.records import Chunk, ChunkId, DocumentId, EntityMention, RelationMention
 from shared.retry_budget import RetryBudget
+from tests.support.remembering import a_fact
 
 
 def chunk(number, text="Rowan Ward keeps the Marlow Pump."):
@@ -45,7 +46,8 @@ class Spacy:
     def extract(self, chunks, on_read):
         on_read(len(chunks))
         found = [read_by_spacy(each.ordinal) for each in chunks if each.ordinal not in self.barren]
-        return Extraction(tuple(m for one in found for m in one.entities), tuple(m for one in found for m in one.relations))
+        facts = tuple(a_fact(each.chunk_id) for each in chunks)
+        return Extraction(tuple(m for one in found for m in one.entities), tuple(m for one in found for m in one.relations), facts)
 
 
 class Model:
@@ -87,6 +89,12 @@ async def test_the_model_reads_its_share_and_spacy_the_rest():
     assert model.asked == [0, 1]
     assert extracted.cost == Cost(2, 20, 2)
     assert extracted.shortfalls == ()
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+async def test_facts_are_those_of_spacy_whoever_finds_the_relations(share):
+    extracted = await extractor(Model(), share=share, barren=[1]).extract([chunk(0), chunk(1)], silent)
+    assert extracted.facts == (a_fact("d:0"), a_fact("d:1"))
 
 
 async def test_without_a_share_no_model_is_asked():

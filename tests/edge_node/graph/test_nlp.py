@@ -2,6 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from edge_node.graph.fact_finding import MOST_FACTS
 from edge_node.graph.nlp import SpacyExtractor, passages_of, shortened
 from shared.records import Chunk, ChunkId, DocumentId
 
@@ -143,6 +144,29 @@ def test_the_same_chunks_give_the_same_mentions_in_threads(extractor):
 def test_the_batch_size_makes_no_difference(extractor):
     chunks = [chunk(f"Ward Number{n} keeps the Blue Store.", n) for n in range(7)]
     assert SpacyExtractor(batch_size=2).extract(chunks) == extractor.extract(chunks)
+
+
+def test_facts_are_found_where_they_are_wanted_and_change_nothing_else(extractor):
+    text = "# Wards\n\nMerrowdale Masonry built the Anchor Building.\n\n| Ward | Place |\n|---|---|\n| Cedar Ward | Leeds |"
+    chunks = [
+        chunk(text),
+        chunk("It rained.", 1),
+        chunk("Ann Lee won two cups in 1992.", 2, "e"),
+        chunk("Ann Lee moved to Leeds in 1992.", 3),
+    ]
+    plain, with_facts = extractor.extract(chunks), SpacyExtractor(with_facts=True).extract(chunks)
+    assert (plain.facts, (with_facts.entities, with_facts.relations)) == ((), (plain.entities, plain.relations))
+    assert [fact.chunk_id for fact in with_facts.facts if fact.object == "1992"] == ["d:3", "e:2"]
+    fact = next(fact for fact in with_facts.facts if fact.chunk_id == "d:0")
+    assert (fact.subject, fact.verb, fact.object) == ("Merrowdale Masonry", "built", "the Anchor Building")
+    assert text[fact.start : fact.end] == "Merrowdale Masonry built the Anchor Building."
+
+
+def test_a_chunk_gives_each_fact_once_and_no_more_than_so_many(extractor):
+    many = "\n\n".join(f"Ann Lee visited Leeds in {year}." for year in range(1900, 1950))
+    twice = "Ann Lee was born in 1950.\n\nAnn Lee was born in 1950."
+    found = SpacyExtractor(with_facts=True).extract([chunk(many), chunk(twice, 1)]).facts
+    assert [fact.chunk_id for fact in found] == ["d:0"] * MOST_FACTS + ["d:1"]
 
 
 def test_the_model_is_loaded_at_first_use_only():

@@ -272,6 +272,7 @@ async def test_the_work_for_one_that_went_away_ends_with_the_report_that_it_is_a
     gone = asyncio.create_task(bench.strategy.reports(await everything(bench, 3)))
     await until(lambda: slow.inside)
     gone.cancel()
+    await asyncio.wait([gone], timeout=0)  # it hears of it before the thread goes on
     slow.go.set()
     await asyncio.wait([gone])
     assert gone.cancelled()

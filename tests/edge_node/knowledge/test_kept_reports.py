@@ -267,9 +267,24 @@ async def test_a_settle_looks_at_no_report(tmp_path, monkeypatch):
 # ------------------------------------------------------------ a question about everything
 
 
-async def chosen(bench, level, *, read_tokens=0, floor=0.0, withheld=(), question="Which pump does the ward use?"):
+async def chosen(bench, level, *, read_tokens=0, floor=0.0, withheld=(), question="Which pump does the ward use?", nearness=-1.0):
     vector = (await bench.tools.embedder.embed([question]))[0]
-    return await bench.strategy.reports(Overlook(vector, level, read_tokens, floor, frozenset(bench.ids[name] for name in withheld)))
+    hidden = frozenset(bench.ids[name] for name in withheld)
+    return await bench.strategy.reports(Overlook(vector, level, read_tokens, floor, hidden, nearness))
+
+
+async def test_where_nothing_is_near_what_is_most_told_of_comes_first_and_none_is_too_far(tmp_path):
+    async with Bench.opened(tmp_path) as bench:
+        for n in range(4):
+            await bench.add(f"{n}.md", ("Gate", f"Lock {n}"), related=[("Gate", f"Lock {n}")])
+        await bench.add("Bank.md", ("Bank", "Loan"), related=[("Bank", "Loan")])
+        await bench.add("Ward.md", ("Ward", "Pump"), related=[("Ward", "Pump")])
+        await bench.settle()
+        near, far = [await chosen(bench, "dynamic", floor=1.0, nearness=nearness) for nearness in (-1.0, 1.01)]
+        sizes = [len({chunk for finding in report.findings for chunk in finding.chunk_ids}) for report in far.reports]
+        assert len(near.reports) < len(far.reports) == far.there
+        assert sizes == sorted(sizes, reverse=True)
+        assert "Gate" in far.reports[0].title
 
 
 async def test_a_level_is_read_whole_or_as_far_as_the_tokens_go(tmp_path):

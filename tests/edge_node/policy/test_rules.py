@@ -1,8 +1,11 @@
+import random
+
 import pytest
 
 from edge_node.policy.patterns import bounded
-from edge_node.policy.rules import STANDARD, Level, parse
+from edge_node.policy.rules import STANDARD, Level, Policy, parse
 from shared.errors import InputError
+from tests.support.policies import EDGES, LABELS, PURPOSES, RandomPolicy
 
 WARDS = """
 version = 1
@@ -96,3 +99,76 @@ def test_a_pattern_whose_search_could_run_away_is_refused(pattern):
 @pytest.mark.parametrize(("pattern", "text"), [("PAT-[0-9]{6}", "PAT-004711"), (r"(?:A|B)\d{2,4}", "b123"), (r"\bK\.?\d{3}", "K.123")])
 def test_a_pattern_with_bounded_choices_is_taken(pattern, text):
     assert bounded(pattern).fullmatch(text)
+
+
+# ------------------------------------------------------------ memories
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (("public",), Level.NEVER),  # exception 2 is of every label
+        ((), Level.NEVER),
+        (("unheard",), Level.NEVER),
+    ],
+)
+def test_for_all_an_exception_without_labels_counts_for_every_document(labels, expected):
+    assert parse(WARDS).level_for_all(labels) == expected
+
+
+@pytest.mark.parametrize(
+    ("labels", "share", "expected"),
+    [
+        (("public",), "evidence", Level.FULL),
+        (("patients",), "evidence", Level.SUMMARY),
+        (("patients",), "never", Level.NEVER),
+        (("public", "patients"), "never", Level.NEVER),
+        (("public", "secret"), "full", Level.NEVER),
+        ((), "never", Level.FULL),
+    ],
+)
+def test_for_all_the_least_of_base_and_exceptions_counts_and_none_gives_more(labels, share, expected):
+    assert parse(WARDS.split("[[exceptions]]\nedges")[0].replace('"evidence"', f'"{share}"')).level_for_all(labels) == expected
+
+
+def test_what_all_may_have_each_requester_may_have():
+    rng = random.Random(5)
+    for _ in range(500):
+        policy = RandomPolicy.drawn(rng)
+        labels = rng.sample([*LABELS, "unheard"], rng.randrange(3))
+        for_all = parse(f"version = 1\n{policy.text()}").level_for_all(labels)
+        assert for_all <= policy.summary(labels)
+        assert for_all <= min(policy.evidence(labels, requester, purpose) for requester in EDGES for purpose in PURPOSES)
+
+
+def test_a_policy_that_cannot_be_read_tells_nobody_anything():
+    policy = Policy.nothing("gone").model_copy(update={"unlabelled": "full"})
+    assert (policy.level_for_all(()), policy.memories.share) == (Level.NEVER, "off")
+
+
+def test_memories_stay_here_unless_the_file_says_otherwise():
+    assert (parse("version = 1").memories, parse(STANDARD).memories.share) == (parse(STANDARD).memories, "off")
+
+
+@pytest.mark.parametrize(
+    "memories",
+    [
+        "share = 'all'", "names = ['product']", "epsilon = 0", "epsilon = 11", "epsilon = nan", "epsilon_budget = inf",
+        "epsilon_budget = -1", "most = 0", "hints = true",
+    ],
+)  # fmt: skip
+def test_a_mistake_in_what_memories_may_tell_is_refused(memories):
+    with pytest.raises(InputError, match="line 3: memories"):
+        parse(f"version = 1\n[memories]\n{memories}")
+
+
+def test_epsilon_may_be_a_whole_number():
+    assert parse("version = 1\n[memories]\nepsilon = 1\nepsilon_budget = 3").memories.epsilon == 1.0
+
+
+def test_only_what_concerns_memories_has_them_told_anew():
+    without = parse(WARDS)
+    share, limit = parse(f"{WARDS}[memories]\nshare = 'hints'"), parse(f"{WARDS}[daily]\nreplies = 1")
+    shut = parse(WARDS.split("[[exceptions]]")[0])
+    assert [policy.memories_key == without.memories_key for policy in (share, limit, shut)] == [False, True, False]
+    assert share.summaries_key == without.summaries_key

@@ -7,13 +7,17 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from edge_node.memory.simplex import Rows
 from edge_node.store.database import Database
+from edge_node.store.incidence import ChunkRows, IncidenceStore
+from edge_node.store.memories import MemoryStore
 from edge_node.store.mend import open_store
 from edge_node.store.mentions import Changes
 from shared.clock import SystemClock
 from shared.errors import StoreDamaged
 from shared.models.fake import HashEmbedder
 from tests.support.releases import store_of_release
+from tests.support.remembering import DIMENSIONS, a_fact, a_memory
 from tests.support.settling import Bench
 
 TRIALS = 500
@@ -27,11 +31,24 @@ SERVED = {
     "aliases": "SELECT key, canonical FROM aliases",
     "subgraphs": "SELECT subgraph_id, entities FROM subgraphs",
     "summaries": "SELECT summary_id, text FROM summaries WHERE NOT removed",
+    "facts": "SELECT * FROM facts",
+    "memories": "SELECT * FROM memories",
+    "memory_chunks": "SELECT * FROM memory_chunks",
+    "incidence": "SELECT * FROM incidence",
 }
 
 
 def served(database):
     return {table: {tuple(row) for row in database.rows(query)} for table, query in SERVED.items()}
+
+
+def remember(database):
+    chunk_ids = [row["chunk_id"] for row in database.rows("SELECT chunk_id FROM chunks")]
+    memories = MemoryStore(database, DIMENSIONS)
+    memories.save_facts(chunk_ids, [a_fact(chunk_id, name) for chunk_id in chunk_ids for name in ("Juniper Ward", "Harbour Plant")])
+    memories.commit([a_memory(chunk_id, chunk_ids[0], question=f"When was it built, as told in {chunk_id}?") for chunk_id in chunk_ids])
+    rows = Rows(np.arange(8).reshape(4, 2), np.full((4, 2), 0.5, dtype=np.float32))
+    IncidenceStore(database).add([ChunkRows(chunk_id, "sentence", "hash", rows, later=False) for chunk_id in chunk_ids])
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +57,7 @@ def sound(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sound")
     path = store_of_release("v1", folder / "live")
     database = Database(path)
+    remember(database)
     database.erase()
     copies = []
     for number in range(3):

@@ -1,14 +1,18 @@
 """Another embedding model: refused in words, made anew on demand, and resumed after a kill (R12)."""
 
+import numpy as np
 import pytest
 
+from edge_node.memory.simplex import Rows
 from edge_node.store import reembed as module
 from edge_node.store.database import Database
+from edge_node.store.incidence import ChunkRows, Training
 from edge_node.store.reembed import check_fingerprint, reembed
 from edge_node.store.vectors import VectorStore
 from shared.errors import ModelUnavailable, StoreError
 from shared.models.fake import HashEmbedder
 from tests.support.releases import store_of_release
+from tests.support.remembering import RememberingStore, a_memory, told_of
 
 
 class OtherEmbedder:
@@ -59,6 +63,33 @@ async def test_all_chunks_get_new_vectors_and_the_graph_is_settled_again(databas
     assert not database.rows("SELECT 1 FROM aliases")
     logged = {row["source"] for row in database.rows("SELECT source FROM changes WHERE target = ''")}
     assert {row["key"] for row in database.rows("SELECT key FROM entity_mentions")} <= logged
+
+
+async def test_memories_stay_without_their_vectors_and_units_are_grouped_anew(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "BATCH", 2)
+    store = RememberingStore(tmp_path)
+    ward = store.add("ward")
+    one = a_memory(ward, doubtful=True, model="m")
+    store.memories.commit([one])
+    store.memories.rate(one.memory.memory_id, right=False)
+    rows = Rows(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.float32))
+    store.incidence.replace("sentence", [ChunkRows(ward, "sentence", "h", rows, later=False)], Training(1, 0.5))
+    await reembed(store.database, OtherEmbedder(), silent)
+    [left] = store.memories.all()
+    assert told_of(left) == (one.memory, [], "m", True)
+    assert list(store.memories.ratings()) == [one.memory.memory_id]
+    assert (store.incidence.all("sentence"), store.incidence.training("sentence")) == ((), None)
+    store.database.close()
+
+
+async def test_a_damaged_memory_is_not_made_sound_by_the_loss_of_its_vector(tmp_path):
+    store = RememberingStore(tmp_path)
+    store.memories.commit([a_memory(store.add("ward"))])
+    with store.database.write() as tx:
+        tx.execute("UPDATE memories SET answer = 'forged'")
+    await reembed(store.database, OtherEmbedder(), silent)
+    assert store.memories.all() == ()
+    store.database.close()
 
 
 async def test_what_was_interrupted_is_refused_at_start_and_goes_on_where_it_was(database):

@@ -1,0 +1,210 @@
+"""What is remembered nearest a question: by hand, and against a search through all of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edge_node.memory.anchors import dice
+from edge_node.memory.recall import RecallIndex
+from edge_node.memory.records import Support, memory_of
+from shared.records import document_of
+from shared.sentences import content_words
+from shared.vectors import unit
+
+EAST, NORTH, BETWEEN = unit(np.array([[1, 0], [0, 1], [3, 4]], dtype=np.float32))
+ANCHORS = ["mill", "ann", "bridge", "orrin mill", "1881"]
+
+
+def remembered(question, answer, anchors, *documents):
+    return memory_of("template", question, answer, [Support(f"{document}:0", 0, 9) for document in documents or ("d",)], anchors)
+
+
+BUILT = remembered("Who built Orrin Mill?", "Ann Lee", {"orrin mill", "built", "ann lee"})
+BURNT = remembered("When did Orrin Mill burn?", "1881", {"orrin mill", "burn", "1881"}, "e")
+SOLD = remembered("What did Bo Ray sell?", "slate", {"bo ray", "sell", "slate"}, "f")
+
+
+def index_of(*pairs):
+    return RecallIndex.of([memory for memory, _ in pairs], np.stack([vector for _, vector in pairs]))
+
+
+def found(index, vector, anchors, *, k=9, alpha=0.7, floor=0.0, **how):
+    return [(one.memory, round(one.score, 4)) for one in index.best(vector, anchors, k=k, alpha=alpha, floor=floor, **how)]
+
+
+THREE = index_of((BUILT, EAST), (BURNT, BETWEEN), (SOLD, NORTH))
+
+
+def test_the_score_weighs_meaning_and_anchors():
+    """0.7 · 0.6 + 0.3 · 0.4 for the second: cosine of (1, 0) with (3, 4)/5, and 2 · 1/(2 + 3)."""
+    best = THREE.best(EAST, {"orrin mill", "built"}, k=2, alpha=0.7, floor=0.0)
+    assert [(one.memory, round(one.score, 4), round(one.cosine, 4), one.dice) for one in best] == [
+        (BUILT, 0.94, 1.0, 0.8),
+        (BURNT, 0.54, 0.6, 0.4),
+    ]
+
+
+@pytest.mark.parametrize(("floor", "left"), [(0.0, [BUILT, BURNT, SOLD]), (0.2, [BUILT, BURNT]), (0.6, [BUILT]), (0.95, []), (2.0, [])])
+def test_what_is_below_the_floor_is_left_out(floor, left):
+    assert [memory for memory, _ in found(THREE, EAST, {"orrin mill", "built"}, floor=floor)] == left
+
+
+def test_a_floor_that_is_reached_exactly_is_reached():
+    assert found(index_of((BUILT, EAST)), EAST, BUILT.anchors, alpha=0.5, floor=1.0) == [(BUILT, 1.0)]
+
+
+def test_without_a_shared_anchor_a_floor_above_alpha_is_out_of_reach():
+    assert found(THREE, EAST, {"unheard"}, alpha=0.7, floor=0.71) == []
+    assert found(THREE, EAST, {"unheard"}, alpha=0.7, floor=0.69) == [(BUILT, 0.7)]
+    assert found(THREE, EAST, set(), alpha=0.7, floor=0.69) == [(BUILT, 0.7)]
+
+
+def test_meaning_alone_and_anchors_alone_decide_at_the_ends_of_alpha():
+    assert found(THREE, NORTH, BUILT.anchors, k=1, alpha=1.0) == [(SOLD, 1.0)]
+    assert found(THREE, NORTH, BUILT.anchors, k=1, alpha=0.0) == [(BUILT, 1.0)]
+
+
+def test_equal_scores_stand_in_the_order_of_ids_whichever_came_first():
+    twins = [remembered(f"What is {name} Mill?", name, {"mill"}) for name in ("Ann", "Bo", "Cy", "Di")]
+    ids = sorted(memory.memory_id for memory in twins)
+    for several in (twins, twins[::-1]):
+        best = found(index_of(*((memory, EAST) for memory in several)), EAST, {"mill"}, k=3)
+        assert [memory.memory_id for memory, _ in best] == ids[:3]
+
+
+def test_the_same_question_with_the_same_answer_counts_once_and_brings_the_others_along():
+    again = remembered("Orrin Mill, who built it?", "ann lee.", {"orrin mill"}, "g")
+    other = remembered("Who built Orrin Mill?", "Bo Ray", {"orrin mill", "built"}, "h")
+    best = index_of((again, BETWEEN), (BUILT, EAST), (other, EAST)).best(EAST, BUILT.anchors, k=9, alpha=0.7, floor=0)
+    assert [(one.memory, one.same) for one in best] == [(BUILT, (again,)), (other, ())]
+
+
+def test_as_many_answers_as_are_wanted_come_though_one_is_remembered_many_times():
+    many = [(remembered("Who built Orrin Mill?", "Ann Lee", {"orrin mill"}, f"g{number}"), EAST) for number in range(40)]
+    best = index_of(*many, (SOLD, NORTH)).best(EAST, {"orrin mill"}, k=2, alpha=0.7, floor=0)
+    assert [(one.memory.answer, len(one.same)) for one in best] == [("Ann Lee", 39), ("slate", 0)]
+
+
+def test_a_memory_that_rests_on_a_withheld_document_is_not_there():
+    both = remembered("Who sold what Ann built?", "Bo Ray", {"bo ray", "ann"}, "d", "f")
+    index = index_of((BUILT, EAST), (both, EAST), (SOLD, NORTH))
+    assert {memory for memory, _ in found(index, EAST, {"bo ray"}, withheld=frozenset({"d", "unknown"}))} == {SOLD}
+    assert found(index, EAST, {"bo ray"}) == found(index, EAST, {"bo ray"}, withheld=frozenset())
+
+
+def test_others_that_say_the_same_are_not_told_of_where_they_are_withheld():
+    again = remembered("Who built Orrin Mill?", "Ann Lee", {"orrin mill"}, "secret")
+    best = index_of((BUILT, EAST), (again, EAST)).best(EAST, BUILT.anchors, k=1, alpha=0.7, floor=0, withheld=frozenset({"secret"}))
+    assert [(one.memory, one.same) for one in best] == [(BUILT, ())]
+
+
+def test_a_question_has_the_names_that_memories_are_found_by():
+    assert THREE.anchors_of("Who built the Orrin Mills in 1881?") == {"built", "orrin mill", "1881"}
+    assert THREE.anchors_of("Who built Orrin Bridge?") == {"built", "orrin", "bridge"}
+
+
+def test_a_name_that_only_withheld_or_removed_documents_tell_is_none():
+    assert THREE.anchors_of("What did Bo Ray sell?", frozenset({"f"})) == {"bo", "ray", "sell"}
+    assert THREE.changed([], np.empty((0, 2), np.float32), [SOLD.memory_id]).anchors_of("Bo Ray?") == {"bo", "ray"}
+    assert THREE.anchors_of("Who built Orrin Mill?", frozenset({"d"})) == {"built", "orrin mill"}  # another one tells of it
+
+
+def test_a_change_leaves_the_index_that_readers_have_as_it_was():
+    before = found(THREE, EAST, BUILT.anchors)
+    later = THREE.changed([remembered("Who ran it?", "Di", {"di"})], NORTH[None], [BUILT.memory_id, "unknown"])
+    assert (len(THREE), len(later)) == (3, 3)
+    assert found(THREE, EAST, BUILT.anchors) == before
+    assert BUILT not in dict(found(later, EAST, BUILT.anchors))
+
+
+def test_a_memory_twice_is_there_once_and_one_gone_and_new_is_there_as_it_is_now():
+    twice = THREE.changed([BUILT, BUILT], np.stack([NORTH, NORTH]), [])
+    assert found(twice, EAST, BUILT.anchors) == found(THREE, EAST, BUILT.anchors)
+    moved = THREE.changed([BUILT], NORTH[None], [BUILT.memory_id])
+    assert dict(found(moved, NORTH, BUILT.anchors))[BUILT] == 1.0
+
+
+def test_an_empty_index_finds_nothing():
+    empty = THREE.changed([], np.empty((0, 2), np.float32), [memory.memory_id for memory in (BUILT, BURNT, SOLD)])
+    for index in (empty, RecallIndex.of([], np.empty((0, 2), np.float32))):
+        assert (len(index), found(index, EAST, {"mill"}), index.anchors_of("Orrin Mill?")) == (0, [], {"orrin", "mill"})
+
+
+@pytest.mark.parametrize(
+    "vectors", [np.ones((1, 2), np.float32), np.ones((2, 2), np.float32) / np.sqrt(2), np.full((1, 2), np.nan, np.float32)]
+)
+def test_vectors_that_are_no_unit_rows_of_the_memories_are_refused(vectors):
+    with pytest.raises(ValueError, match="vector"):
+        RecallIndex.of([BUILT], vectors)
+
+
+# ---------------------------------------------------------------- against a search through all of it
+
+VECTORS = st.tuples(*[st.integers(-2, 2)] * 3).filter(any).map(lambda row: unit(np.array([row], np.float32))[0])
+MEMORIES = st.builds(
+    remembered,
+    st.sampled_from(["Who built it?", "Who sold it?", "Who is Ann?"]),
+    st.sampled_from(["Ann", "Bo"]),
+    st.frozensets(st.sampled_from(ANCHORS), max_size=4),
+    st.sampled_from("def"),
+)
+PAIRS = st.lists(st.tuples(MEMORIES, VECTORS), min_size=1, max_size=12, unique_by=lambda pair: pair[0].memory_id)
+SHARES = st.integers(0, 10).map(lambda tenth: tenth / 10)
+
+
+def searched(pairs, vector, anchors, k, alpha, floor):
+    """Scores of the k best answers, by going through every memory."""
+    scores = {}
+    for memory, own in pairs:
+        cosine = min(float((own.astype(np.float64) * vector).sum()), 1)
+        scores[memory] = alpha * cosine + (1 - alpha) * dice(anchors, memory.anchors)
+    firsts = {}
+    for memory in sorted(scores, key=lambda memory: (-scores[memory], memory.memory_id)):
+        if scores[memory] >= floor:
+            firsts.setdefault((content_words(memory.question), memory.answer), (memory.memory_id, scores[memory]))
+    return list(firsts.values())[:k]
+
+
+def ids(scored):
+    return [(one.memory.memory_id, one.score) for one in scored]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    PAIRS,
+    VECTORS,
+    st.frozensets(st.sampled_from(ANCHORS)),
+    st.integers(1, 4),
+    SHARES,
+    st.floats(0, 1),
+    st.frozensets(st.sampled_from("def")),
+)
+def test_the_pruned_search_finds_what_going_through_all_finds(pairs, vector, anchors, k, alpha, floor, withheld):
+    shown = [(memory, own) for memory, own in pairs if document_of(memory.supports[0].chunk_id) not in withheld]
+    best = index_of(*pairs).best(vector, anchors, k=k, alpha=alpha, floor=floor, withheld=withheld)
+    assert ids(best) == searched(shown, vector, anchors, k, alpha, floor)
+
+
+@settings(max_examples=150, deadline=None)
+@given(PAIRS, VECTORS, st.frozensets(st.sampled_from(ANCHORS)), st.floats(0, 0.98), st.floats(0.01, 1))
+def test_a_floor_above_alpha_prunes_nothing_that_reaches_it(pairs, vector, anchors, alpha, above):
+    index, floor = index_of(*pairs), alpha + above * (1 - alpha)
+    whole = index.best(vector, anchors, k=99, alpha=alpha, floor=-1)
+    assert ids(index.best(vector, anchors, k=99, alpha=alpha, floor=floor)) == ids(one for one in whole if one.score >= floor)
+
+
+@settings(max_examples=150, deadline=None)
+@given(PAIRS, st.lists(st.integers(0, 11), max_size=12), st.integers(1, 4), VECTORS, st.frozensets(st.sampled_from(ANCHORS)))
+def test_after_any_comings_and_goings_it_answers_as_a_fresh_one(pairs, order, step, vector, anchors):
+    index, there = RecallIndex.of([], np.empty((0, 3), np.float32)), {}
+    for start in range(0, len(pairs), step):
+        new = pairs[start : start + step]
+        gone = [pairs[row][0].memory_id for row in order[start : start + step] if row < len(pairs)]
+        index = index.changed([memory for memory, _ in new], np.stack([own for _, own in new]), gone)
+        there = {name: pair for name, pair in there.items() if name not in gone} | {pair[0].memory_id: pair for pair in new}
+    fresh = RecallIndex.of([pair[0] for pair in there.values()], np.stack([pair[1] for pair in there.values()]))
+    asked = {"k": 9, "alpha": 0.7, "floor": 0.0}
+    assert index.best(vector, anchors, **asked) == fresh.best(vector, anchors, **asked)
+    assert len(index) == len(there)
+    assert index.anchors_of("Orrin Mill, Ann") == fresh.anchors_of("Orrin Mill, Ann")
