@@ -1,6 +1,7 @@
-# `make` lists the verbs. MODEL is the language model that install fetches: standard (1.1 GB), small (0.5 GB) or smoke (0.1 GB).
+# `make` lists the verbs. JOBS is how many tests run at once; MODEL is the language model that install fetches: standard (1.1 GB), small (0.5 GB) or smoke (0.1 GB).
 PYTHON ?= python3
 MODEL ?= standard
+JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 PACKAGES := shared edge_node cloud_server deploy benchmarks
@@ -19,7 +20,8 @@ demo: install ## four sites and a cloud on this machine: documents indexed, ques
 	$(BIN)/dgrag demo --model $(MODEL)
 
 test: $(VENV)/.models-small ## every test but the slow ones, as CI runs them; fetches the small model (0.5 GB)
-	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "not slow"
+	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "not slow and not alone" -n $(JOBS) --dist loadfile
+	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "alone and not slow"
 
 test-slow: $(VENV)/.models-small ## the tests that take minutes
 	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m slow

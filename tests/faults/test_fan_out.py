@@ -17,6 +17,7 @@ from tests.faults.stub_edges import StubEdge, drip, endless, garbage, good, over
 from tests.support.cloud_socket import AT_ONCE, cloud_on_a_socket
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.alone
 PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20
 QUESTION = "When was the pump P-204 replaced?"
 DEADLINE_S = 12.0  # of an asker; what decides is the site's, 5 s, and test_fan_out_deadline measures that, by a clock of its own

@@ -4,6 +4,7 @@ import asyncio
 import time
 
 import httpx
+import pytest
 
 from shared.wire import NDJSON, AskLine
 from tests.faults.stub_edges import drip, endless, garbage, good, oversized, refuse, silent
@@ -11,6 +12,7 @@ from tests.faults.test_fan_out import edges_of
 from tests.support.cloud_socket import cloud_on_a_socket
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.alone
 ASK = {"question": "What went wrong with the pumps?", "mode": "global"}
 DEADLINE_S = 4.0  # of the fan-out; that it is kept to, test_overview measures by a clock of its own
 

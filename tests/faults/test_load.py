@@ -7,7 +7,7 @@ import pytest
 
 from tests.faults.load import percentile, under_load
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+pytestmark = [pytest.mark.alone, pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")]
 DEADLINE_S = 10.0  # the edge's, for a whole question
 WAITING = 16
 HEALTH_S = 0.1 if (os.cpu_count() or 1) >= 4 else 0.2  # the load comes from this machine: on two cores it takes half of them
