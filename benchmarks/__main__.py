@@ -93,6 +93,18 @@ def calibrate(
         typer.echo(calibration.render(chosen))
 
 
+@app.command()
+def memory(results: Annotated[list[Path], typer.Argument(help="Results with answers of fdrag-slow beside them.")]) -> None:
+    """Choose the least score at which each kind of memory may answer: from the even questions, checked on the odd ones."""
+    rows = [asdict(row) for file in results for row in _answers(file.with_suffix(".answers.jsonl"))]
+    if not (found := list(calibration.looked(rows))):
+        raise BenchmarkError(
+            "no answer was looked at by memories, whatever their score", next_step="run fdrag-slow on questions with answers"
+        )
+    typer.echo(f"Memories' thresholds, {len(found)} questions:")
+    typer.echo(calibration.render_thresholds(calibration.thresholds(found)))
+
+
 def _swept_matching(result: Path) -> Iterator[str]:
     from benchmarks.report import load  # with its plots: see above
 

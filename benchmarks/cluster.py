@@ -264,9 +264,9 @@ def local_port(url: str) -> int:
     return address.port or 80
 
 
-async def until(true: Callable[[], Any], *, what: str, alive: Callable[[], bool] = lambda: True) -> None:
-    """Wait for an awaitable truth. Raises BenchmarkError when it does not come within five minutes, or cannot come any more."""
-    deadline = time.monotonic() + READY_S
+async def until(true: Callable[[], Any], *, what: str, alive: Callable[[], bool] = lambda: True, seconds: float = READY_S) -> None:
+    """Wait for an awaitable truth. Raises BenchmarkError when it does not come in time, or cannot come any more."""
+    deadline = time.monotonic() + seconds
     while not await true():
         if not alive() or time.monotonic() > deadline:
             raise BenchmarkError(f"{what} does not become ready", next_step="read its log, then run again: it goes on")

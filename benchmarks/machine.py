@@ -25,17 +25,29 @@ ASKING = ("benchmarks",)
 AFTERWARDS = (
     *(f"benchmarks/{name}" for name in ("calibration", "configs", "report", "results", "README.md", "board.py")),
     *(f"benchmarks/{name}.py" for name in ("comparing", "costs", "summary")),
-    *(f"benchmarks/metrics/{name}.py" for name in ("bertscore", "bootstrap", "retrieval", "routing", "wins")),
+    *(f"benchmarks/metrics/{name}.py" for name in ("bertscore", "bootstrap", "fast_path", "retrieval", "routing", "wins")),
 )
 SINGLE = (
     *(
         f"benchmarks/{name}.py"
-        for name in ("full_size", "growth", "growth_models", "hijack", "hypergraph", "levels", "life", "membership", "method_pieces")
+        for name in (
+            "again",
+            "again_asked",
+            "construction",
+            "full_size",
+            "growth",
+            "growth_models",
+            "hijack",
+            "hypergraph",
+            "levels",
+            "life",
+        )
     ),
     *(
         f"benchmarks/{name}.py"
-        for name in ("pieces", "questions", "recall", "start_up", "support_price", "synthetic", "ten_edges", "under_load")
+        for name in ("lookup", "membership", "method_pieces", "paraphrases", "pieces", "questions", "recall", "start_up", "support_price")
     ),
+    *(f"benchmarks/{name}.py" for name in ("synthetic", "ten_edges", "under_load")),
 )
 # What only the comparison with other systems asks with.
 PEERS = ("benchmarks/peers", *(f"benchmarks/{name}.py" for name in ("instant_edge", "meters", "stand_ins")))

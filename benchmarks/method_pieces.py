@@ -28,8 +28,8 @@ from edge_node.strategies.ketrag.bipartite import Bipartite, ChunkTerms, Piece
 from edge_node.strategies.ketrag.centrality import core, pagerank
 from edge_node.strategies.ketrag.channels import by_score, extended, neighbourhood
 from edge_node.strategies.ketrag.knn import Neighbours, Node
-from edge_node.strategies.ketrag.quantised import to_ints
 from shared.ports import FloatArray
+from shared.quantised import to_ints
 from shared.vectors import unit
 
 T = TypeVar("T")

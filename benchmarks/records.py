@@ -132,6 +132,7 @@ class AnswerRow:
     bertscore_recall: float | None = None  # when the run has ended, where the model can be had
     code: str = ""  # that asked and answered: machine.answering_code
     overview: Overview | None = None  # of a global answer
+    memory: dict[str, Any] | None = None  # MemoryReport as JSON: the memory nearest the question, and why it did not answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,7 @@ class RetrievalRow:
     seconds: float
     asked_edges: tuple[str, ...]
     error: str = ""
+    owners_asked: float | None = None  # share of the needed documents of which an owner was asked; None: the cloud was asked nothing
     tries: int = 1  # this one included; the ones before failed
     facts_tokens: int = 0  # of the context: lines of a graph or a tree
 

@@ -18,8 +18,9 @@ import orjson
 from benchmarks.cluster import Fleet, served
 from benchmarks.config import SIZE, RunConfig, SplitConfig
 from benchmarks.datasets import open_corpus, split_of, write_data
-from benchmarks.datasets.corpus import Corpus, lines_of
+from benchmarks.datasets.corpus import Corpus
 from benchmarks.errors import BenchmarkError
+from benchmarks.fdrag_systems import NO_MEMORY
 from benchmarks.journal import END, START, Journal
 from benchmarks.link import LinkConfig, unable
 from benchmarks.machine import answering_code, code, indexing_code, machine, prompts
@@ -27,11 +28,12 @@ from benchmarks.metrics.bertscore import bertscore
 from benchmarks.peers.run import rows_of, run_peers
 from benchmarks.records import Split
 from benchmarks.samples import apart, sampled
-from benchmarks.sharing import sharing_policy
+from benchmarks.sharing import sharing
 from benchmarks.stages import Progress, Task, Work
 from benchmarks.stages.answers import answers
 from benchmarks.stages.index import index, seconds_before, state_name
 from benchmarks.stages.judging import judging
+from benchmarks.stages.remembering import remembering
 from benchmarks.stages.retrieval import retrieval
 from benchmarks.stages.routing import routing
 from benchmarks.stages.storage import storage
@@ -39,7 +41,7 @@ from benchmarks.summary import summarise, with_bertscore
 from benchmarks.systems import CENTRAL, PLAIN_MATCHING, SAME_FOR_ALL, Layout, Start, parsed_retrieval, system_named
 
 HTTP_TIMEOUT = httpx.Timeout(120.0, connect=10.0)
-STAGES = ("index", "storage", "routing", "answers", "retrieval", "judging", "link", "skipped")
+STAGES = ("index", "storage", "memories", "routing", "answers", "retrieval", "judging", "link", "skipped")
 BARE = "naive"  # a copy of a state from which all that is derived is gone
 
 
@@ -103,7 +105,7 @@ class Runner:
                 self._work,
                 config.models.generator,
                 http,
-                SAME_FOR_ALL | config.environment,
+                SAME_FOR_ALL | NO_MEMORY | config.environment,
                 self._link(journal),
                 partial(note_carried, journal),
             ) as fleet,
@@ -160,6 +162,7 @@ class Runner:
             name = await self._state(work, start)
             self._progress.begin(f"{work.split.name}: start {start.layout} {' '.join(map('='.join, start.environment))}", 1)
             cluster = await work.fleet.up(name, edges, self._environment(work, start))
+            await remembering(work, cluster, name, start)
             for task in (task for task in tasks if task.start == start):
                 self._progress.begin(task.what, task.units)
                 await task.make(cluster)
@@ -191,27 +194,29 @@ class Runner:
         return work.measured.storage or any(start.layout == "central" for start in starts)
 
     def _environment(self, work: Work, start: Start) -> Mapping[str, str]:
-        policy = work.data / "policy.toml"
-        if not policy.exists():
-            lines = (line for edge in work.edges for _, line in lines_of(work.data / f"{edge}.jsonl"))
-            policy.write_text(sharing_policy(lines), encoding="utf-8")
-        return {SIZE: str(work.measured.subgraph_entities[0]), "DGRAG_EDGE_POLICY_FILE": str(policy), **dict(start.environment)}
+        shared = sharing(work.data, work.edges, start.shares)
+        return {SIZE: str(work.measured.subgraph_entities[0]), **shared, **dict(start.environment)}
 
     async def _state(self, work: Work, start: Start) -> str:
-        """The state that a start works on: the indexed one, or a copy. Other sizes of subgraphs are made from a bare copy."""
+        """The state that a start works on: the indexed one, or a copy; a bare one, unless its graph leads the cloud to it."""
         indexed = work.states[start.layout]
         if not start.copy:
             return indexed
-        bare, name = f"{indexed}-{BARE}", f"{indexed}-{start.copy}"
+        source, name = indexed if start.shares else await self._bare(work, indexed), f"{indexed}-{start.copy}"
+        if not work.fleet.state(name).exists():  # one copy is the bare one itself
+            work.fleet.copy(source, name)
+        return name
+
+    async def _bare(self, work: Work, indexed: str) -> str:
+        """The copy of a state from which all that is derived is gone."""
+        bare = f"{indexed}-{BARE}"
         if not work.fleet.state(bare).exists():
             self._progress.begin(f"{work.split.name}: a copy without a graph", 1)
             work.fleet.copy(indexed, f"{bare}-draft")
             await work.fleet.up(f"{bare}-draft", work.edges, {"DGRAG_EDGE_STRATEGY": "naive"})
             await work.fleet.down()
             work.fleet.state(f"{bare}-draft").rename(work.fleet.state(bare))
-        if not work.fleet.state(name).exists():
-            work.fleet.copy(bare, name)
-        return name
+        return bare
 
     # ------------------------------------------------------------ the result
 

@@ -1,14 +1,31 @@
-"""What the edges of a benchmark share: everything, as the paper's do."""
+"""What the edges of a benchmark share: everything, as the paper's do; of their memories what a system says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import orjson
 
+from benchmarks.datasets.corpus import lines_of
+from benchmarks.fdrag_systems import Shares
 
-def sharing_policy(lines: Iterable[bytes]) -> str:
+
+def sharing(data: Path, edges: Sequence[str], shares: Shares) -> dict[str, str]:
+    """Settings by which the edges share their documents and so much of their memories; an operator vouches for all who tell answers.
+
+    The policy is written into the folder ``data`` with ``<edge>.jsonl``.
+    """
+    policy = data / (f"policy-{shares}.toml" if shares else "policy.toml")
+    if not policy.exists():
+        lines = (line for edge in edges for _, line in lines_of(data / f"{edge}.jsonl"))
+        policy.write_text(sharing_policy(lines, shares), encoding="utf-8")
+    trusted = {"DGRAG_CLOUD_MEMORY_TRUSTED": orjson.dumps(list(edges)).decode()} if shares == "answers" else {}
+    return {"DGRAG_EDGE_POLICY_FILE": str(policy), **trusted}
+
+
+def sharing_policy(lines: Iterable[bytes], shares: Shares = "") -> str:
     """A policy under which all of these rows may leave: by the standard one a label that it does not name never does.
 
     >>> print(sharing_policy([b'{"label": "law"}', b'{"labels": ["a", "law"]}']))
@@ -19,7 +36,8 @@ def sharing_policy(lines: Iterable[bytes]) -> str:
     "law" = "full"
     """
     labels = sorted({" ".join(label.split()) for line in lines for label in _labels(orjson.loads(line))})
-    return "\n".join(["version = 1", "", "[labels]", *(f'{orjson.dumps(label).decode()} = "full"' for label in labels)])
+    memories = ["", "[memories]", f'share = "{shares}"'] if shares else []
+    return "\n".join(["version = 1", "", "[labels]", *(f'{orjson.dumps(label).decode()} = "full"' for label in labels), *memories])
 
 
 def _labels(row: Mapping[str, Any]) -> Iterator[str]:

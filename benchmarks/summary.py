@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
-from benchmarks.calibration import Calibration, calibrate, matching, signals_of
+from benchmarks.calibration import Calibration, calibrate, looked, matching, signals_of, swept, thresholds
 from benchmarks.comparing import Groups, Row, by, common, grouped_answers, pairs
 from benchmarks.costs import LINK_MBIT, by_component, costs
 from benchmarks.metrics.bootstrap import bootstrap, ratio, wilson
+from benchmarks.metrics.fast_path import fast_path
 from benchmarks.metrics.overviews import overview_values
 from benchmarks.metrics.retrieval import all_at, recall_at
 from benchmarks.metrics.routing import any_mismatch, hit, right_share
@@ -24,7 +25,7 @@ from benchmarks.records import AnswerRow, Judgement, RoutingRow
 BertScore: TypeAlias = Callable[[Sequence[str], Sequence[str]], Sequence[float]]  # answers, references -> recall of each
 
 CLOUD_PAYS = frozenset({"centralized"})  # systems whose whole work is the cloud's
-PASSED_ON = ("index", "storage", "peers", "link")  # stages whose rows are figures already
+PASSED_ON = ("index", "storage", "memories", "peers", "link")  # stages whose rows are figures already
 KS = 2, 5, 10
 COSINES = (0.0, 0.2, 0.3, 0.4, 0.5, 0.6)  # thresholds of summary matching, beside each other
 CENTRAL = "centralized"  # the way to retrieve that has everything in one index
@@ -61,6 +62,9 @@ def summarise(
         "tokens": _tokens(grouped, seed),
         "components": _components(answers, seed, link_mbit=(provenance.get("link") or {}).get("mbit", LINK_MBIT)),
         "coverage": [_covered(row) for row in answers if row.get("overview")],
+        "memory": fast_path(answers, seed=seed),
+        "pareto": _pareto(answers, seed),
+        "thresholds": [asdict(one) for one in thresholds(list(looked(answers)))],
         "wins": wins([Judgement(**row) for row in rows.get("judging", ())], seed=seed),
         "retrieval": [_retrieval(split, system, group, seed) for (split, system), group in by(found, "split", "system").items()],
         "retrieval_ratios": _ratios(found, seed),
@@ -180,6 +184,16 @@ def calibrations(answers: Sequence[Row]) -> Iterator[tuple[str, Calibration]]:
             yield split, calibrate(signals)
 
 
+def _pareto(answers: Sequence[Row], seed: int) -> list[dict[str, Any]]:
+    """What each threshold of the fast path would have done, by split and system."""
+    groups = by(answers, "split", "system").items()
+    return [
+        {"split": split, "system": system, **asdict(one)}
+        for (split, system), rows in groups
+        for one in swept(list(looked(rows)), seed=seed)
+    ]
+
+
 # ------------------------------------------------------------ retrieval and routing
 
 
@@ -229,6 +243,8 @@ def _found(row: Row, needed: Sequence[str]) -> dict[str, float]:
         values |= {f"recall@{k}": recall_at(ranked, needed, k) for k in KS} | {"all@8": all_at(ranked, needed, 8)}
     if row["covered"] is not None:
         values["coverage"] = float(row["covered"] and not row["error"])
+    if (owners := row.get("owners_asked")) is not None and not row["error"]:
+        values["owners_asked"] = owners
     if not row["error"]:
         values |= {"edges_asked": len(row["asked_edges"]), "context_tokens": row["context_tokens"], "ms": row["seconds"] * 1000}
     return values

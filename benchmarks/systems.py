@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import httpx
 
+from benchmarks.fdrag_systems import MEMORY, VARIANTS, Shares, copy_of, shared_copy
 from benchmarks.metrics.overviews import overview_of
 from benchmarks.records import AnswerRow, Asking, Step
 from shared.records import Level
@@ -70,11 +71,12 @@ class Start:
     layout: Layout = "edges"
     copy: str = ""  # it works on its own copy of the indexed state, of this name; empty: on the state itself
     environment: tuple[tuple[str, str], ...] = ()  # settings of the services, beside their defaults
+    shares: Shares = ""  # of its memories; its copy is then of the whole state, graph and summaries too
 
     @classmethod
-    def of(cls, layout: Layout = "edges", environment: Mapping[str, str] | None = None, *, copy: str = "") -> Start:
+    def of(cls, layout: Layout = "edges", environment: Mapping[str, str] | None = None, *, copy: str = "", shares: Shares = "") -> Start:
         """With the settings in order, so that equal ones are equal."""
-        return cls(layout, copy, tuple(sorted((environment or {}).items())))
+        return cls(layout, copy, tuple(sorted((environment or {}).items())), shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,7 @@ _ALL = (
     System("graphrag-ss", Start.of("edges", ONE_ANSWER | ONE_WINDOW, copy="naive"), mode="local"),
     System("graphrag-federated", mode="global"),
     System("graphrag-central", Start.of("central"), mode="global", alone=True),
+    *(System(one.name, Start.of("edges", ONE_ANSWER | one.settings, copy=one.copy, shares=one.shares), mode=one.mode) for one in VARIANTS),
 )
 SYSTEMS: Mapping[str, System] = {system.name: system for system in _ALL}
 # What a name may change after a colon, as in "dgrag:match=0.3" (DGRAG Fig. 11).
@@ -124,6 +127,8 @@ KNOBS = {
     "evidence": "DGRAG_CLOUD_EVIDENCE_THRESHOLD",
     "samples": "DGRAG_EDGE_SAMPLES",
     "read": "DGRAG_EDGE_GLOBAL_READ_TOKENS",
+    "memory": MEMORY,
+    "cover": "DGRAG_EDGE_MEMORY_COVER",
 }
 
 
@@ -152,7 +157,8 @@ def system_named(name: str) -> System:
     if knob not in KNOBS or not value:
         raise ValueError(f"{name!r} changes nothing that is known; a system may be followed by :{', :'.join(KNOBS)} with =VALUE")
     system = SYSTEMS[plain]
-    start = Start.of(system.start.layout, {**dict(system.start.environment), KNOBS[knob]: value}, copy=system.start.copy)
+    environment = {**dict(system.start.environment), KNOBS[knob]: value}
+    start = Start.of(system.start.layout, environment, copy=copy_of(system.start.copy, environment), shares=system.start.shares)
     return replace(system, name=name, start=start)
 
 
@@ -172,6 +178,7 @@ RETRIEVAL_KNOBS = {
     "search": "DGRAG_EDGE_TREE_SEARCH",
     "p": "DGRAG_EDGE_TREE_SHARE",
 }
+SHARING: Mapping[str, Shares] = {"share=hints": "hints", "share=answers": "answers"}  # in the place of settings: what the cloud is told
 OPERATORS = "federated-operator"
 PLACES: Mapping[str, Literal["local", "cloud"]] = {"centralized": "local", "local": "local", "federated": "cloud", OPERATORS: "cloud"}
 
@@ -181,6 +188,8 @@ def parsed_retrieval(name: str) -> Retriever:
 
     Behind a colon stand the channels, where not all are meant, or settings of a strategy. Raises ValueError.
 
+    >>> parsed_retrieval("federated-operator:share=hints").start.shares
+    'hints'
     >>> parsed_retrieval("centralized:dense+lexical").start.environment
     (('DGRAG_EDGE_RETRIEVAL', 'dense,lexical'),)
     >>> parsed_retrieval("centralized:strategy=ketrag,theta=0.2").start.environment
@@ -191,14 +200,17 @@ def parsed_retrieval(name: str) -> Retriever:
         raise ValueError(f"there is no retrieval {name!r}; there are {', '.join(PLACES)}, as in centralized:dense+lexical")
     if "=" not in settings:
         settings = f"channels={settings}" if settings else ""
-    environment = {}
-    for setting in settings.split(",") if settings else ():
+    environment, shares = {}, SHARING.get(settings)
+    for setting in settings.split(",") if settings and shares is None else ():
         knob, _, value = setting.partition("=")
         if knob not in RETRIEVAL_KNOBS or not value:
             raise ValueError(f"{name!r} changes nothing that is known; behind the colon may stand {'=, '.join(RETRIEVAL_KNOBS)}=")
         environment[RETRIEVAL_KNOBS[knob]] = value.replace("+", ",").replace("/", "=")
     layout: Layout = "central" if place == "centralized" else "edges"
-    return Retriever(name, Start.of(layout, environment), PLACES[place], "operator" if place == OPERATORS else "home")
+    start = (
+        Start.of(layout, environment) if shares is None else Start.of("edges", {MEMORY: "plain"}, copy=shared_copy(shares), shares=shares)
+    )
+    return Retriever(name, start, PLACES[place], "operator" if place == OPERATORS else "home")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +254,7 @@ class Asker:
             asked_edges=asked_edges(said),
             error=error,
             overview=overview_of(said) if self.system.mode == "global" and not error else None,
+            memory=said.get("memory"),
         )
 
 

@@ -30,7 +30,7 @@ def create_app(cloud: Cloud) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        await cloud.catalogue.open()
+        await cloud.open()
         app.state.ready = True
         erasing = asyncio.create_task(cloud.eraser.run(), name="eraser")
         yield

@@ -11,9 +11,12 @@ from cloud_server.crossedge.fan_out import FanOut
 from cloud_server.crossedge.gathering import Gatherer, Reach
 from cloud_server.crossedge.mailbox import Mailbox
 from cloud_server.crossedge.overview import Breadth, Overviewer
+from cloud_server.crossedge.remembering import Rememberer, Trust
 from cloud_server.crossedge.standing import Standing
 from cloud_server.database import Database
 from cloud_server.eraser import Eraser
+from cloud_server.memories.bank import MemoryBank
+from cloud_server.memories.store import MemoryStore
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.registry.roll import Roll, open_roll
 from cloud_server.settings import CloudSettings
@@ -36,6 +39,8 @@ class Cloud:
     registry: EdgeRegistry
     summaries: SummaryStore
     catalogue: Catalogue
+    memories: MemoryStore
+    bank: MemoryBank
     mailbox: Mailbox
     fan_out: FanOut
     standing: Standing
@@ -45,9 +50,15 @@ class Cloud:
     eraser: Eraser
     roll: Roll
 
+    async def open(self) -> None:
+        """Fill the indexes from the store. Raises StoreError, ModelError."""
+        await self.catalogue.open()
+        await self.bank.open()
+
     async def expel(self, edge: EdgeId) -> int:
-        """Shut an edge out: purge its row, its summaries, its poll, and what is asked of it now. Raises NotFound, Expelled."""
+        """Shut an edge out: purge its row, summaries, memories, poll, and what is asked of it now. Raises NotFound, Expelled."""
         purged = await self.catalogue.expel(edge)
+        await self.bank.forget(edge)
         self.eraser.note()
         self.mailbox.forget(edge)
         self.fan_out.give_up(edge)
@@ -60,7 +71,7 @@ class Cloud:
 
     def edges(self) -> list[EdgeView]:
         """All edges, by name; reads the store, so it belongs off the event loop."""
-        counts, heads = self.summaries.counts(), self.roll.heads.sequence_numbers()
+        counts, heads, memories = self.summaries.counts(), self.roll.heads.sequence_numbers(), self.memories.counts()
         return [
             EdgeView(
                 edge=row.edge,
@@ -70,6 +81,7 @@ class Cloud:
                 epoch=row.epoch,
                 version=row.version,
                 quarantined=row.quarantined,
+                memories=memories.get(row.edge, 0),
                 held_back=counts.get(row.edge, (0, 0))[1],
                 reliability=round(self.standing.reliability(row.edge), 3),
                 ledger=heads.get(row.edge, 0),
@@ -84,20 +96,24 @@ def random_id() -> str:
 
 
 def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None = None, new_id: Callable[[], str] = random_id) -> Cloud:
-    """Put a cloud together; ``Catalogue.open`` fills its index later. Raises StoreError and SettingsError."""
+    """Put a cloud together; ``Cloud.open`` fills its indexes later. Raises StoreError and SettingsError."""
     clock = clock or SystemClock()
     database = Database(settings.state_dir / "cloud.db")
     eraser = Eraser(database, every_s=settings.erase_every_s)
     registry = EdgeRegistry(database, clock)
     store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)
     catalogue = Catalogue(registry, store, open_index(settings.index, models.embedder.dimensions), models.embedder)
+    memories = MemoryStore(database, clock, max_per_edge=settings.max_memories_per_edge, on_removed=eraser.note)
+    direct, hints = (open_index(settings.index, models.embedder.dimensions) for _ in range(2))
+    bank = MemoryBank(registry, memories, direct, hints, models.embedder, is_on=settings.memory_bank)
     mailbox = Mailbox(clock)
     fan_out = FanOut(mailbox, clock, new_id)
     standing = Standing(
         database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s, deadline_s=settings.deadline_s
     )
-    gatherer = Gatherer(catalogue, fan_out, standing, models.embedder, models.tokenizer, reach_of(settings), clock)
-    coordinator = Coordinator(gatherer, models, limits_of(settings), clock, new_id)
+    gatherer = Gatherer(catalogue, fan_out, standing, models.embedder, models.tokenizer, reach_of(settings), clock, bank)
+    rememberer = Rememberer(bank, gatherer, standing, trust_of(settings), clock)
+    coordinator = Coordinator(gatherer, rememberer, models, limits_of(settings), clock, new_id)
     overviewer = Overviewer(registry, fan_out, standing, models, breadth_of(settings), clock, new_id)
     roll = open_roll(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
     return Cloud(
@@ -107,6 +123,8 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
         registry=registry,
         summaries=store,
         catalogue=catalogue,
+        memories=memories,
+        bank=bank,
         mailbox=mailbox,
         fan_out=fan_out,
         standing=standing,
@@ -130,7 +148,13 @@ def reach_of(settings: CloudSettings) -> Reach:
         min_further=settings.reader_threshold,
         budget_tokens=settings.evidence_budget_tokens,
         fan_out_deadline_s=settings.deadline_s,
+        min_hint=settings.memory_hint,
     )
+
+
+def trust_of(settings: CloudSettings) -> Trust:
+    """The part of the settings that says whose memories may answer."""
+    return Trust(frozenset(map(EdgeId, settings.memory_trusted)), settings.memory_threshold)
 
 
 def limits_of(settings: CloudSettings) -> Limits:

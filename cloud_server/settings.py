@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.memory_wire import MAX_MEMORIES
 from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, POINTS_MAX_BYTES
 
 PAPER_THRESHOLD = 0.4  # DGRAG §IV-B, both thresholds; a cosine of the paper's embedding model
@@ -46,6 +47,13 @@ class CloudSettings(BaseSettings):
     breaker_s: Annotated[float, Field(gt=0)] = 30.0  # … for so long, and probed once
     slots_per_edge: Annotated[int, Field(ge=1)] = 3  # of the m matched summaries, at most, where others match too
     max_summaries_per_edge: Annotated[int, Field(ge=1)] = 20_000
+
+    # what edges let the cloud know of their memories: FD-RAG §6
+    memory_bank: bool = True  # False: none is held
+    memory_trusted: tuple[str, ...] = ()  # edges whose answers may be given on the word of one site alone, as JSON: ["ward"]
+    memory_threshold: Annotated[float, Field(ge=0, le=2)] = 0.92  # of the score from which one answers; above 1: none does
+    memory_hint: Cosine = 0.6  # of a question with a memory's from which the memory's edge may know
+    max_memories_per_edge: Annotated[int, Field(ge=1, le=MAX_MEMORIES)] = MAX_MEMORIES
 
     # ⑥ cross-edge retrieval: DGRAG §III-C, §IV-B
     match_m: Annotated[int, Field(ge=1, le=100)] = 5  # summaries; the paper's mixed-domain setting

@@ -10,7 +10,7 @@ from importlib import metadata
 
 from fastapi import FastAPI
 
-from edge_node.api import audit, chat, communities, documents, jobs, policy, questions, service
+from edge_node.api import audit, chat, communities, documents, jobs, memories, policy, questions, service
 from edge_node.api.access import GuardedRoute
 from edge_node.api.deps import Admissions
 from edge_node.build import Parts, build_node
@@ -66,7 +66,7 @@ def create_app(node: EdgeNode) -> FastAPI:
     )
     install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD)
     app.include_router(docs_router(GuardedRoute))
-    for routes in (service, communities, policy, audit, documents, jobs, questions, chat):
+    for routes in (service, communities, policy, audit, documents, jobs, questions, memories, chat):
         app.include_router(routes.router)
     return app
 

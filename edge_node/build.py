@@ -10,8 +10,10 @@ from edge_node.answer.answerer import Answerer, ReadLimits
 from edge_node.answer.focus import Focus
 from edge_node.answer.gate import Gate, GateLimits
 from edge_node.answer.mapping import Mapper
+from edge_node.answer.memorizer import Memorizer
 from edge_node.answer.overview import Overview, OverviewLimits
 from edge_node.answer.samples import Sampling
+from edge_node.answer.verdicts import Verdicts
 from edge_node.background import Background
 from edge_node.ingest.cutting import Cutter
 from edge_node.ingest.worker import Pace, Worker
@@ -19,9 +21,13 @@ from edge_node.link.cloud_client import CloudClient
 from edge_node.link.cloud_link import CloudLink
 from edge_node.link.joining import rejoin
 from edge_node.link.membership import Membership
+from edge_node.link.memory_sync import MemorySync
 from edge_node.link.sync import LinkState, Sync
+from edge_node.link.told_passages import ToldPassages
+from edge_node.memory.guards import Limits
 from edge_node.node import EdgeNode
 from edge_node.policy.file import NAME, PolicyFile
+from edge_node.policy.memory_sharing import MemorySharing
 from edge_node.policy.meter import Meter
 from edge_node.policy.sharing import Sharing
 from edge_node.settings import EdgeSettings
@@ -33,6 +39,7 @@ from edge_node.store.mend import open_store
 from edge_node.store.receipts import ReceiptStore
 from edge_node.store.reembed import check_fingerprint
 from edge_node.store.replies import RememberingGenerator
+from edge_node.store.shared_memories import SharedMemories
 from edge_node.strategies.base import IndexStrategy, Tools
 from edge_node.strategies.opening import open_strategy
 from shared.breaker import Breaker
@@ -84,10 +91,10 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
         membership.identity()  # a key that others can read is found now
         parts.cloud.auth = membership
         client = CloudClient(parts.cloud, edge, ledger, breaker, patience_s=settings.cloud_patience_s)
-    gate = Gate(parts.generator, embedder, _gate_limits(settings))
-    answerer = Answerer(strategy, Focus(embedder, parts.tokenizer), parts.generator, gate, client, sharing, _read_limits(settings))
+    memorizer = _memorizer(settings, tools, strategy)
+    answerer = _answerer(settings, parts, tools, strategy, memorizer, client)
     overview = _overview(settings, parts, tools, strategy, client)
-    link = _link(client, membership, graph, ledger, sharing, answerer, overview) if client else None
+    link = _link(client, membership, tools, ledger, answerer, overview) if client else None
 
     async def tell_cloud() -> None:
         if link is not None:
@@ -96,9 +103,23 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     cutter = Cutter(parts.tokenizer, settings.chunk_tokens, settings.chunk_overlap)
     queue, receipts, background = JobQueue(database, parts.clock), ReceiptStore(database), Background()
     worker = Worker(queue, receipts, strategy, cutter, _pace(settings), background, retries=parts.retries, on_settled=tell_cloud)
-    return EdgeNode(
-        settings, documents, queue, receipts, graph, strategy, cutter, worker, answerer, overview, link, background, ledger, sharing
-    )
+    verdicts = Verdicts(edge, strategy, embedder, documents, settings.memory_learn)
+    write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, memorizer, verdicts, overview)
+    return EdgeNode(settings, *write, *read, link, background, ledger, sharing)
+
+
+def _answerer(
+    settings: EdgeSettings, parts: Parts, tools: Tools, strategy: IndexStrategy, memorizer: Memorizer, client: CloudClient | None
+) -> Answerer:
+    gate, focus = Gate(parts.generator, tools.embedder, _gate_limits(settings)), Focus(tools.embedder, parts.tokenizer)
+    told = ToldPassages(tools.edge, SharedMemories(tools.graph.database), tools.documents, tools.embedder)
+    return Answerer(strategy, focus, parts.generator, gate, client, tools.sharing, _read_limits(settings), memorizer, told)
+
+
+def _memorizer(settings: EdgeSettings, tools: Tools, strategy: IndexStrategy) -> Memorizer:
+    limits = Limits(settings.memory_threshold, settings.memory_cover)
+    fast = "off" if settings.memory == "off" else settings.memory_fast
+    return Memorizer(tools.edge, strategy, tools.embedder, tools.documents, fast, limits, k=settings.memory_k)
 
 
 def _overview(settings: EdgeSettings, parts: Parts, tools: Tools, strategy: IndexStrategy, client: CloudClient | None) -> Overview:
@@ -119,18 +140,11 @@ def _overview(settings: EdgeSettings, parts: Parts, tools: Tools, strategy: Inde
     return Overview(tools, strategy, mapper, reducer, client, limits)
 
 
-def _link(
-    client: CloudClient,
-    membership: Membership,
-    graph: GraphStore,
-    ledger: Ledger,
-    sharing: Sharing,
-    answerer: Answerer,
-    overview: Overview,
-) -> CloudLink:
-    state = LinkState()
-    sync = Sync(client, graph, ledger, sharing, state, membership.cloud_key)
-    return CloudLink(client, sync, answerer.evidence, lambda: rejoin(client, membership), state, points=overview.points)
+def _link(client: CloudClient, membership: Membership, tools: Tools, ledger: Ledger, answerer: Answerer, overview: Overview) -> CloudLink:
+    state, memories = LinkState(), MemorySharing.of(tools.sharing, tools.documents, tools.graph)
+    sync = Sync(client, tools.graph, ledger, tools.sharing, state, membership.cloud_key)
+    told = MemorySync(client, memories, tools.graph.database, state)
+    return CloudLink(client, sync, answerer.evidence, lambda: rejoin(client, membership), state, points=overview.points, memories=told)
 
 
 def _pace(settings: EdgeSettings) -> Pace:

@@ -9,7 +9,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from edge_node.answer.answerer import Answerer
+from edge_node.answer.memorizer import Memorizer
 from edge_node.answer.overview import Overview
+from edge_node.answer.verdicts import Verdicts
 from edge_node.background import Background
 from edge_node.ingest.cutting import Cutter, Offered
 from edge_node.ingest.estimate import Estimate, Unreadable, estimate
@@ -62,6 +64,8 @@ class EdgeNode:
     cutter: Cutter
     worker: Worker
     answerer: Answerer
+    memorizer: Memorizer
+    verdicts: Verdicts
     overview: Overview
     link: CloudLink | None
     background: Background
@@ -177,12 +181,16 @@ class EdgeNode:
         return [self._receipt_view(receipt) for receipt in self.receipts.of_document(document_id)]
 
     def _receipt_view(self, receipt: Receipt) -> dict[str, Any]:
-        known = self.receipts.acknowledged()
-        confirmed = known is not None and receipt.version <= known
-        cloud = "none" if self.link is None and known is None else "confirmed" if confirmed else "pending"
+        confirmed = self.receipts.is_confirmed(receipt)
+        cloud = "none" if self.link is None and confirmed is None else "confirmed" if confirmed else "pending"
         view = asdict(receipt) | {"cloud": cloud}
-        del view["version"]
+        del view["version"], view["memories"]
         return view
+
+    def tell_cloud(self) -> None:
+        """What the cloud may know has changed: let it learn that soon."""
+        if self.link is not None:
+            self.link.wake()
 
     async def cancel(self, job_id: str) -> None:
         """Stop a job and park its document. Raises NotFound, and Conflict where it has ended."""
@@ -214,6 +222,12 @@ class EdgeNode:
         pace = self.worker.pace
         found = estimate(taken, self.cutter, self.worker.rates, known=known, share=pace.share, gleanings=pace.gleanings)
         return replace(found, unreadable=(*refused, *found.unreadable))
+
+    async def memory_status(self) -> dict[str, Any]:
+        """Memories by kind, with which score each kind answers, and how many of the questions since the start they answered."""
+        chosen, asked = self.settings, {"looked": self.memorizer.looked, "answered": self.memorizer.answered}
+        switches = {"fast": chosen.memory_fast, "learn": chosen.memory_learn, "thresholds": chosen.memory_threshold}
+        return await self.strategy.memory_counts() | asked | switches
 
     def status(self) -> dict[str, Any]:
         """Counts, cost and progress. ``settled``: nothing waits, and what the cloud should know it knows (or it is away)."""

@@ -8,6 +8,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from edge_node.memory.records import Kind
+from edge_node.memory.thresholds import THRESHOLDS, parsed_thresholds
 from edge_node.strategies.mixing import parsed_mix
 from shared.records import Level
 from shared.wire import EDGE_ID_PATTERN, HEARTBEAT_S
@@ -31,8 +33,9 @@ def channels_of(value: object) -> object:
 
 
 Channels = Annotated[frozenset[Channel], NoDecode, BeforeValidator(channels_of)]
-MethodName = Literal["dgrag", "erarag", "graphrag", "ketrag", "naive"]
+MethodName = Literal["dgrag", "erarag", "fdrag", "graphrag", "ketrag", "naive"]
 Mix = Annotated[dict[MethodName, float], NoDecode, BeforeValidator(parsed_mix)]
+Thresholds = Annotated[dict[Kind, float], NoDecode, BeforeValidator(parsed_thresholds)]
 
 
 class EdgeSettings(BaseSettings):
@@ -109,6 +112,26 @@ class EdgeSettings(BaseSettings):
     global_at_once: Annotated[int, Field(ge=1, le=32)] = 2  # calls
     global_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of the whole question
 
+    # FD-RAG §4.1: memories, made in idle time; §4.2: questions that a memory answers, without a model
+    memory: Literal["off", "plain", "model"] = "plain"  # "plain": questions by templates; "model": it writes some too; "off" takes all away
+    memory_anchors: Literal["question", "own"] = "question"  # whose words find a memory: its question's, or its sentences' (eq. 12)
+    memory_tokens: Annotated[int, Field(ge=0, le=1000)] = 58  # that the model may write for 1,000 tokens of documents; 58: the paper's
+    hyper_units: Annotated[int, Field(ge=2, le=50)] = 4  # n/m: sentences, or passages, of a hyperedge on average
+    hyper_softness: Annotated[float, Field(ge=0.01, le=4)] = 0.25  # μ: how easily a sentence is in several hyperedges
+    hyper_spread: Annotated[float, Field(ge=0, le=10)] = 0.1  # λ: weight of the loss between hyperedges (eq. 8); 0 leaves it out
+    hyper_margin: Annotated[float, Field(ge=0, le=2)] = 1.0  # γ: distance up to which hyperedges that differ repel each other (eq. 7)
+    hyper_steps: Annotated[int, Field(ge=1, le=1000)] = 100  # of a training; the paper: 300
+    hyper_keep: Share = 0.1  # memberships below it go after training
+    hyper_staleness: Share = 0.2  # share of the sentences that came or went since the last training, beyond which all is trained anew
+    hyper_rows: Annotated[int, Field(ge=100, le=1_000_000)] = 20_000  # sentences that are trained on; the others join
+    memory_fast: Literal["on", "shadow", "off"] = "on"  # "shadow": memories are looked at and reported, and never answer
+    memory_alpha: Share = 0.7  # α: of the cosine of both questions in a memory's score; the rest is for shared words (eq. 11)
+    memory_threshold: Thresholds = dict(THRESHOLDS)  # τ by kind, as in "template=0.92,model=0.92,learned=0.88"; above 1: never answers
+    memory_cover: Share = 1.0  # of a question's words, that a memory or its sentences must have
+    memory_k: Annotated[int, Field(ge=1, le=100)] = 10  # memories that are looked at; those that fdrag searches by
+    memory_edges: Literal["hyperedges", "chunks"] = "hyperedges"  # where a memory leads fdrag: what belongs to its sentences; its own chunk
+    memory_learn: Literal["off", "confirmed", "gate"] = "confirmed"  # answers to remember: called right, or sure by the gate too
+
     # KET-RAG §5; of the index: neighbours, core and splits
     ket_variant: Literal["text", "knng", "keyword", "skeleton", "ket-u", "ket-p"] = "ket-p"  # §6.1
     ket_neighbours: Annotated[int, Field(ge=2, le=20, multiple_of=2)] = 2  # K: half by shared words, half by meaning
@@ -161,6 +184,8 @@ class EdgeSettings(BaseSettings):
             raise ValueError(
                 f"the setting mix changes nothing while the strategy is {self.strategy}: set the strategy to mix, or take it away"
             )
+        if self.memory == "off" and "fdrag" in self.methods:
+            raise ValueError("the strategy fdrag searches by what is remembered: set memory to plain or model, or take another strategy")
         if self.tree_max < 2 * self.tree_min - 1:
             raise ValueError(f"tree_max must be at least 2 * tree_min - 1 = {2 * self.tree_min - 1}, to cut what is too large in two")
         if "community_entities" in self.model_fields_set and self.community_entities > self.subgraph_entities:

@@ -139,7 +139,8 @@ def checked_answer(answer: Answer, *, route: Route = "cloud") -> Answer:
     """An answer that somebody else wrote, as one may show it: inert text of bounded length, markers and citations that agree.
 
     A marker without its citation goes, and so does a citation that no marker names; numbers are again 1 to k in order of appearance.
-    What only this site can say of itself, its gate and what it would ask elsewhere, is not taken from there.
+    What only this site can say of itself, its gate, its memories and what it would ask elsewhere, is not taken from there; that a cloud
+    answered from memory is.
     """
     known = {citation.n: citation for citation in answer.citations[:MAX_CITATIONS]}
     numbers: dict[int, int] = {}
@@ -157,8 +158,9 @@ def checked_answer(answer: Answer, *, route: Route = "cloud") -> Answer:
         edges=tuple(replace(report, reason=_line(report.reason)) for report in answer.edges[:MAX_EDGES]),
         reason=_line(answer.reason),
         coverage=one_line(inert(answer.coverage[:MAX_COVERAGE_CHARS])),
-        route=route,
+        route=answer.route if (answer.route, route) == ("memory", "cloud") else route,
         gate=None,
+        memory=None,
         would_ask="",
         trace=answer.trace[:MAX_STEPS],
     )

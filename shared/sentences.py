@@ -15,6 +15,17 @@ _STOP_WORDS = frozenset(
     were what when where which who why will with would you your yes answer passage passages according based question
     """.split()  # noqa: SIM905 - a list would be a page long
 )
+NUMBER_WORDS = frozenset(  # words of numbers, measures, money and times
+    """
+    ad afternoon am apr april aug august autumn bc bce billion ce cent centimeter century cm day dec decade december dollar dozen early
+    eight eighteen eighth eighty eleven eur euro evening fall feb february fifteen fifth fifty first five foot forty four fourteen fourth
+    friday gbp gram half hour hundred inch jan january jul july jun june kg kilogram kilometer km late liter litre mar march may meter
+    metre mg mid mile millimeter million minute ml mm monday month morning night nine nineteen ninety ninth noon nov november oct october
+    once one ounce percent percentage pm point pound quarter saturday second sep sept september seven seventeen seventh seventy six
+    sixteen sixth sixty spring summer sunday ten tenth third thirteen thirty thousand three thursday today tomorrow trillion tuesday
+    twelve twenty twice two usd wednesday week weekend winter year yen yesterday zero
+    """.split()  # noqa: SIM905 - a list would be a page long
+)
 # "…, and which …?": a second question that could stand alone
 _SECOND_QUESTION = re.compile(
     r",?\s+and\s+(?=(?:(?:on|at|in|to|from|by|for|with|of)\s+)?(?:which|what|who|whom|whose|when|where|why|how)\b)", re.IGNORECASE

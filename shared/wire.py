@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shared.records import PLAIN, Answer, Count, Evidence, Summary, SummaryDelta, SummaryId, TraceStep
 
-WIRE_VERSION = 4
+WIRE_VERSION = 5
 EDGE_ID_PATTERN = r"^[a-z0-9][a-z0-9-]{0,62}$"
 MAX_QUESTION_CHARS = 4_000
 MAX_SUMMARY_CHARS = 8_000
@@ -19,6 +19,7 @@ MAX_SUMMARIES = 5_000
 MAX_EVIDENCE = 64
 MAX_POINT_CHARS = 800  # of a sentence that somebody wrote about a passage
 MAX_MORE_CHUNKS = 8
+MAX_MEMORIES_ASKED = 8
 MAX_POLLED = 64  # requests in one answer to a poll
 MAX_EVIDENCE_CHARS = 16_000
 MAX_NAME_CHARS = 512
@@ -63,11 +64,13 @@ class Rotation(Wire):
 
 
 class Enrolled(Wire):
-    """What the cloud knows of the edge's summaries, so that the edge knows what to send."""
+    """What the cloud knows of the edge's summaries and memories, so that the edge knows what to send."""
 
     edge: EdgeName
     epoch: Annotated[str, Field(max_length=64)] = ""
     version: Count = 0
+    memory_epoch: Annotated[str, Field(max_length=64)] = ""  # "": it holds no memories
+    memory_version: Count = 0
     cloud_key: str = ""  # base64 Ed25519: the edge pins it when it joins; it countersigns the heads of the edge's ledger
 
 
@@ -137,13 +140,8 @@ class DeltaBody(Wire):
 
     def to_record(self) -> SummaryDelta:
         """The record."""
-        return SummaryDelta(
-            self.epoch,
-            self.base_version,
-            self.version,
-            tuple(body.to_record() for body in self.upserts),
-            tuple(SummaryId(summary_id) for summary_id in self.removals),
-        )
+        upserts = tuple(body.to_record() for body in self.upserts)
+        return SummaryDelta(self.epoch, self.base_version, self.version, upserts, tuple(map(SummaryId, self.removals)))
 
 
 class EvidenceRequest(Wire):
@@ -160,6 +158,8 @@ class EvidenceRequest(Wire):
     task: Task = "evidence"  # "reports": points for a global answer, out of this site's reports
     level: SharedLevel = "dynamic"  # of those
     max_bytes: Annotated[int, Field(ge=1_000, le=250_000)] = 250_000  # of the reply
+    memories: Annotated[list[Annotated[str, PLAIN]], Field(max_length=MAX_MEMORIES_ASKED)] = []  # told ones, whose passages may answer
+    memories_only: bool = False  # those passages, and nothing else
 
 
 class PollReply(Wire):
@@ -293,6 +293,7 @@ class EdgeView(Wire):
     epoch: str
     version: int
     quarantined: str = ""  # why an operator, or the cloud itself, has set the edge aside; it is not asked
+    memories: int = 0  # that it told of, as far as they are held
     held_back: int = 0  # summaries that are not matched: near-duplicates and hubs
     reliability: float = 1.0  # share of its recent replies that held something useful, [0, 1]
     ledger: int = 0  # sequence number of the newest countersigned head

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.report import answers, goals, overviews, peers, prices, retrieval, upkeep
+from benchmarks.report import answers, goals, memory, overviews, peers, prices, retrieval, upkeep
 from benchmarks.report.compare import side_by_side
 from benchmarks.report.csvs import as_csv, as_text
 from benchmarks.report.page import Chapter, page, stem
@@ -110,6 +110,8 @@ def sections(result: Row, reference: Row) -> Iterator[Section]:
     yield retrieval.thresholds(result)
     yield answers.judged(result, reference)
     yield overviews.overviews(result)
+    yield memory.fast_path(result)
+    yield memory.thresholds(result)
     yield retrieval.multi_hop(result, reference)
     yield peers.peers(result)
     yield upkeep.calibration(result)

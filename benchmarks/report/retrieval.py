@@ -27,6 +27,12 @@ WAYS = {False: "as the cloud does it", True: "by cosine alone"}  # by whether it
 RANKED = ("recall@2", "recall@5", "recall@10", "all@8", "coverage")
 THRESHOLD = re.compile(r"(?P<system>.+):(?P<what>match|evidence)=(?P<value>[\d.]+)")
 THRESHOLDS = {"match": "summary matching", "evidence": "global retrieval"}
+FOUND_AT = {  # what it costs, and whom it was asked of
+    "owners_asked": Column("needed, of an edge that was asked", "%"),
+    "edges_asked": Column("edges asked"),
+    "context_tokens": Column("context tokens"),
+    "ms": Column("time", "ms"),
+}
 LIMIT_OF_DOTS = 8  # systems that one plot can tell apart
 
 
@@ -113,7 +119,7 @@ def multi_hop(result: Row, reference: Row) -> Section:
 def _found(result: Row, split: str, floors: Row) -> Table:
     rows = [row for row in result["retrieval"] if row["split"] == split]
     shown = [name for name in RANKED if any(name in row for row in rows)]
-    costs = [name for name in ("edges_asked", "context_tokens", "ms") if any(name in row for row in rows)]
+    costs = [name for name in FOUND_AT if any(name in row for row in rows)]
     shares = {
         row["system"]: estimate(row["share"])
         for row in result.get("retrieval_ratios", ())
@@ -132,14 +138,13 @@ def _found(result: Row, split: str, floors: Row) -> Table:
     ]
     for name, floor in floors.get(set_of(result, split), {}).items():
         cells.append((name + plots.FLOOR, "", *(floor.get(measure) for measure in shown), *(None for _ in (0, *costs, *FAILURES))))
-    titles = {"edges_asked": Column("edges asked"), "context_tokens": Column("context tokens"), "ms": Column("time", "ms")}
     share = Column("recall@10 of centralised’s", "%")
     columns = (
         Column("system"),
         Column("who asks"),
         *(Column(name, "%") for name in shown),
         share,
-        *(titles[name] for name in costs),
+        *(FOUND_AT[name] for name in costs),
         *FAILURES,
     )
     note = (

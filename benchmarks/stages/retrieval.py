@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -64,8 +64,18 @@ async def _retrieved(
         seconds=seconds,
         asked_edges=asked_edges(said),
         error=error,
+        owners_asked=owners_asked(work.owners(), question.gold, asked_edges(said)) if retriever.mode == "cloud" else None,
         tries=tries,
     )
+
+
+def owners_asked(owners: Mapping[str, Collection[str]], gold: Sequence[str], asked: Collection[str]) -> float | None:
+    """The share of the needed documents of which an owner was asked, whatever it told; None where none is known.
+
+    >>> owners_asked({"d1": ("a", "b"), "d2": ("c",)}, ["d1", "d2"], ["b"])
+    0.5
+    """
+    return sum(not set(asked).isdisjoint(owners[document]) for document in gold) / len(gold) if gold else None
 
 
 async def _found(work: Work, retriever: Retriever, cluster: Cluster, asking: Asking) -> tuple[Mapping[str, Any], str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from cloud_server.crossedge.gathering import Gatherer, Sought
 from cloud_server.crossedge.reading import Reader
+from cloud_server.crossedge.remembering import Rememberer
 from cloud_server.crossedge.writing import NOT_MATCHED, missing_reason, none_of, render, with_edges
 from shared.citations import cite
 from shared.errors import ModelTimeout
@@ -49,8 +50,11 @@ class Models:
 class Coordinator:
     """Answers escalated questions."""
 
-    def __init__(self, gatherer: Gatherer, models: Models, limits: Limits, clock: Clock, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, gatherer: Gatherer, rememberer: Rememberer, models: Models, limits: Limits, clock: Clock, new_id: Callable[[], str]
+    ) -> None:
         self._gatherer = gatherer
+        self._rememberer = rememberer
         self._reader = Reader(gatherer)
         self._models = models
         self._limits = limits
@@ -78,7 +82,10 @@ class Coordinator:
 
     async def _answer(self, body: QuestionBody, asking: EdgeId | None, requester: str, *, until: float) -> Answer:
         trace, sought = Trace(), Sought(body.question, body.purpose, asking, requester)
-        nobody = Answer(body.query_id or self._new_id(), NOT_MATCHED, (), "cloud", answered=False)
+        query_id = body.query_id or self._new_id()
+        if (remembered := await self._rememberer.answer(sought, query_id, trace, until=until)) is not None:
+            return remembered
+        nobody = Answer(query_id, NOT_MATCHED, (), "cloud", answered=False)
         found = await self._gatherer.for_answer(sought, trace, m=body.m, until=until)
         if not found.asked:
             return with_edges(replace(nobody, reason=found.reason), found.reports, trace.steps())

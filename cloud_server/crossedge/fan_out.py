@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cloud_server.crossedge.mailbox import Mailbox
@@ -20,7 +20,7 @@ MAX_REASON_CHARS, MAX_STEP_CHARS, MOST_STEPS = 300, 64, 16  # of what an edge sa
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked of every edge alike."""
+    """What is asked of every edge alike, but for the memories that each has told of."""
 
     question: str
     budget_tokens: int
@@ -31,6 +31,8 @@ class Wanted:
     task: Task = "evidence"  # "reports": points for a global answer (GraphRAG §2.6)
     level: Level = "dynamic"  # of the reports
     max_bytes: int = 250_000  # of the reply: the most that the wire allows
+    memories: Mapping[EdgeId, Sequence[str]] = field(default_factory=dict)  # that edges told of: their passages may answer
+    memories_only: bool = False  # and nothing else is wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,8 @@ class FanOut:
             task=wanted.task,
             level=wanted.level,
             max_bytes=wanted.max_bytes,
+            memories=list(wanted.memories.get(edge, ())),
+            memories_only=wanted.memories_only,
         )
         asked = _Asked(edge, request, asyncio.get_running_loop().create_future())
         self._pending[request.request_id] = asked

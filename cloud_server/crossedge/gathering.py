@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -12,6 +12,7 @@ from cloud_server.crossedge.evidence import cosines, fill_budget, rescore, withi
 from cloud_server.crossedge.fan_out import FanOut, FanOutResult, Wanted
 from cloud_server.crossedge.ranking import Pool
 from cloud_server.crossedge.standing import Standing
+from cloud_server.memories.bank import MemoryBank
 from cloud_server.summaries.catalogue import Catalogue
 from cloud_server.summaries.matching import FURTHER, SummaryMatch, owners
 from shared.passages import grouped
@@ -37,6 +38,7 @@ class Reach:
     min_further: float  # the same, for a reader: a second hop is far from the question
     budget_tokens: int  # of an answer's passages
     fan_out_deadline_s: float
+    min_hint: float  # cosine, question with the question of a memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,16 @@ class Gathered:
     reason: str = ""  # why nobody was asked
 
 
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """``matched`` claim to know, by their summaries or memories; ``skipped``: a report for each edge that is passed over."""
+
+    matched: list[EdgeId]
+    asked: list[EdgeId]
+    skipped: list[EdgeReport]
+    hints: Mapping[EdgeId, Sequence[str]]  # ids of the memories that said so
+
+
 class Gatherer:
     """Chooses edges, asks them, and reads what they send."""
 
@@ -71,8 +83,10 @@ class Gatherer:
         tokenizer: Tokenizer,
         reach: Reach,
         clock: Clock,
+        bank: MemoryBank,
     ) -> None:
         self._catalogue = catalogue
+        self._bank = bank
         self._fan_out = fan_out
         self._standing = standing
         self._tokenizer = tokenizer
@@ -85,18 +99,18 @@ class Gatherer:
         reach = self.reach
         with trace.step("match"):
             questions = await self.embedder.embed(questions_in(sought.question))
-            matched, asked, skipped = await self._chosen(sought, questions, m=m or reach.m)
-        if not asked:
-            reason = "no site that may know can be asked now" if skipped else "no summary is near enough to the question"
-            return Gathered((), (), tuple(skipped), reason)
-        wanted = Wanted(sought.question, reach.budget_tokens, reach.min_evidence, sought.requester, sought.purpose)
-        result = await self.ask(asked, wanted, trace, until=until)
+            chosen = await self._chosen(sought, questions, m=m or reach.m)
+        if not chosen.asked:
+            reason = "no site that may know can be asked now" if chosen.skipped else "no summary is near enough to the question"
+            return Gathered((), (), tuple(chosen.skipped), reason)
+        told = (sought.question, reach.budget_tokens, reach.min_evidence, sought.requester, sought.purpose)
+        result = await self.ask(chosen.asked, Wanted(*told, memories=chosen.hints), trace, until=until)
         with trace.step("rescore"):
             pool = await self.read(result, questions, budget_tokens=reach.budget_tokens)
-            await self.note(result.reports, pool, matched, sought.requester)
+            await self.note(result.reports, pool, chosen.matched, sought.requester)
             ranked = rescore(pool.passages, pool.vectors, questions, min_cosine=reach.min_evidence)
             evidence = grouped(self.within(ranked, budget_tokens=reach.budget_tokens))
-        return Gathered(tuple(evidence), tuple(asked), (*result.reports, *skipped))
+        return Gathered(tuple(evidence), tuple(chosen.asked), (*result.reports, *chosen.skipped))
 
     async def matched(self, question: str, *, m: int, min_score: float | None = None) -> tuple[list[SummaryMatch], list[EdgeId]]:
         """The m summaries that a question matches, and their edges: as for an answer, down to ``min_score`` where one is given."""
@@ -148,26 +162,32 @@ class Gatherer:
     def _retrieval_s(self, until: float) -> float:
         return max(0.0, min(self.reach.fan_out_deadline_s, RETRIEVAL_SHARE * (until - self._clock.monotonic())))
 
-    async def _chosen(self, sought: Sought, questions: FloatArray, *, m: int) -> tuple[list[EdgeId], list[EdgeId], list[EdgeReport]]:
-        """The edges whose summaries match, those to ask, and a report for each that is passed over.
+    async def _chosen(self, sought: Sought, questions: FloatArray, *, m: int) -> _Chosen:
+        """The edges whose summaries match, and those to ask.
 
-        The asking edge is one of the k: its passages did not suffice alone, but may with another site's, or with a larger model.
+        The asking edge is one of the k: its passages did not suffice alone, but may with another site's, or with a larger model. So is,
+        where k leaves room for it, the nearest that only memories speak for: what they say is never read, only whom they belong to.
         Where fewer than two others match, a second opinion is asked, if m and k leave room for one; that it cannot be had is no loss
         to report, and what it says of its edge's summaries is nothing.
         """
-        reach, asking, requester = self.reach, sought.asking, sought.requester
+        reach, asking, reaches = self.reach, sought.asking, self._fan_out.reaches
 
         def is_other(edge: EdgeId) -> bool:
-            return edge != asking and self._fan_out.reaches(edge)
+            return edge != asking and reaches(edge)
+
+        def chosen(edges: Sequence[EdgeId], k: int, online: Callable[[EdgeId], bool] = reaches) -> tuple[list[EdgeId], list[EdgeReport]]:
+            return self._standing.chosen(edges, k=k, online=online, requester=sought.requester)
 
         matched = owners(await self._matches(sought.question, questions, m=m, min_cosine=reach.min_match))
+        hints = await self._bank.hinted(questions, min_cosine=reach.min_hint, reaches=reaches)
         own = [asking] if asking and self.can_ask(asking) else []
         room = max(1, reach.k - len(own))
-        asked, skipped = self._standing.chosen(
-            [edge for edge in matched if edge not in own], k=room, online=self._fan_out.reaches, requester=requester
-        )
+        hinted = [edge for edge in hints if edge != asking and edge not in matched][:1]
+        more, passed_over = chosen(hinted, 1) if room > 1 or not matched else ([], [])
+        asked, skipped = chosen([edge for edge in matched if edge not in own], room - len(more))
+        asked += more
         if m > 1 and len(asked) < room:
-            others = [edge for edge in matched if edge != asking] or matched
+            others = [edge for edge in (*matched, *more) if edge != asking] or matched
             further = await self._catalogue.second_opinion(questions, known=others, min_cosine=reach.min_match, reaches=is_other)
-            asked += self._standing.chosen(further, k=1, online=is_other, requester=requester)[0]
-        return matched, [*asked, *own], skipped
+            asked += chosen(further, 1, is_other)[0]
+        return _Chosen([*matched, *more], [*asked, *own], [*skipped, *passed_over], hints)

@@ -93,15 +93,22 @@ class Standing:
             elif report.status in {"answered", "refused"} and report.edge in self._breakers:
                 self._breakers[report.edge].succeeded()
             if useful and report.status == "answered" and report.edge in matched:
-                seen = self._seen.setdefault(report.edge, {})
-                seen[requester] = seen.get(requester, Reliability()).after(useful=report.edge in useful)
-                self._unwritten.add((report.edge, requester))
+                self._learn(report.edge, requester, useful=report.edge in useful)
         if self._unwritten and self._clock.monotonic() - self._written >= WRITTEN_EVERY_S:
             await self._write()
+
+    def disappointed(self, edge: EdgeId, requester: str) -> None:
+        """An edge has sent a passage that does not say what the edge itself had told of it: nobody else is to blame."""
+        self._learn(edge, requester, useful=False)
 
     def reliability(self, edge: EdgeId) -> float:
         """Share of an edge's recent replies that were of use, whoever asked, [0, 1]; 1 while too few are known."""
         return total(self._seen.get(edge, {}).copy().values()).share
+
+    def _learn(self, edge: EdgeId, requester: str, *, useful: bool) -> None:
+        seen = self._seen.setdefault(edge, {})
+        seen[requester] = seen.get(requester, Reliability()).after(useful=useful)
+        self._unwritten.add((edge, requester))
 
     def _why_not(self, edge: EdgeId, requester: str) -> str:
         if self._rng.random() >= self._for(edge, requester).asked_with_probability:

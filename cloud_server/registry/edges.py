@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
+from dataclasses import fields as fields_of
 
 from cloud_server.database import Database
 from cloud_server.registry.keys import end_keys_in
@@ -23,6 +24,8 @@ class EdgeRow:
     version: int
     last_seen: float  # seconds since the epoch
     quarantined: str = ""  # why the edge is set aside: it keeps its line, but is not asked and its summaries match nothing
+    memory_epoch: str = ""  # "": no memories yet
+    memory_version: int = 0
 
 
 class EdgeRegistry:
@@ -49,11 +52,11 @@ class EdgeRegistry:
 
     def get(self, edge: EdgeId) -> EdgeRow:
         """The row. Raises Expelled, and NotFound for an edge that never enrolled."""
-        found = self._database.rows("SELECT edge, epoch, version, last_seen, quarantined FROM edges WHERE edge = ?", (edge,))
+        found = self._database.rows("SELECT * FROM edges WHERE edge = ?", (edge,))
         if not found:
             self.admit(edge)
             raise NotFound("edge", edge)
-        return self._row(*found[0])
+        return self._row(found[0])
 
     def admit(self, edge: EdgeId) -> None:
         """Let pass whoever is not shut out, known or not. Raises Expelled."""
@@ -62,9 +65,7 @@ class EdgeRegistry:
 
     def all(self) -> list[EdgeRow]:
         """All edges, by name."""
-        return [
-            self._row(*row) for row in self._database.rows("SELECT edge, epoch, version, last_seen, quarantined FROM edges ORDER BY edge")
-        ]
+        return [self._row(row) for row in self._database.rows("SELECT * FROM edges ORDER BY edge")]
 
     def seen(self, edge: EdgeId) -> None:
         """Note that an edge spoke. Raises as ``get``."""
@@ -112,5 +113,6 @@ class EdgeRegistry:
         with self._database.write() as tx:
             tx.execute("UPDATE edges SET quarantined = ? WHERE edge = ?", (reason, edge))
 
-    def _row(self, edge: str, epoch: str, version: int, last_seen: float, quarantined: str) -> EdgeRow:
-        return EdgeRow(EdgeId(edge), epoch, version, max(last_seen, self._seen.get(EdgeId(edge), 0.0)), quarantined)
+    def _row(self, row: sqlite3.Row) -> EdgeRow:
+        fields = {field.name: row[field.name] for field in fields_of(EdgeRow)}
+        return EdgeRow(**fields | {"last_seen": max(row["last_seen"], self._seen.get(row["edge"], 0.0))})

@@ -10,6 +10,7 @@ FEW = 4 * 2**10  # a key, a name, a head
 QUESTION = 64 * 2**10
 REPLY = 256 * 2**10
 SUMMARIES = 8 * 2**20
+MEMORIES = 8 * 2**20
 
 PUBLIC = Rule(frozenset({"anyone"}), NO_BODY)
 READ = Rule(frozenset({"read"}), NO_BODY)
@@ -28,6 +29,7 @@ RULES: Rules = {
     ("GET", "/v1/edges/{edge}/ledger"): Rule(frozenset({"edge", "read"}), NO_BODY),
     ("GET", "/v1/edges/{edge}/ledger/heads"): Rule(frozenset({"edge", "read"}), NO_BODY),
     ("PUT", "/v1/edges/{edge}/summaries"): Rule(frozenset({"edge"}), SUMMARIES),
+    ("PUT", "/v1/edges/{edge}/memories"): Rule(frozenset({"edge"}), MEMORIES),
     ("POST", "/v1/edges/{edge}/poll"): EDGE,
     ("POST", "/v1/edges/{edge}/replies/{request_id}"): Rule(frozenset({"edge"}), REPLY),
     ("POST", "/v1/edges/{edge}/quarantine"): Rule(frozenset({"admin"}), FEW),

@@ -15,8 +15,9 @@ from cloud_server.registry.invites import no_invitation
 from cloud_server.routes.access import RULES, GuardedRoute
 from cloud_server.routes.deps import CloudDep, DoorDep, OwnEdge, RequestPath, get_cloud
 from shared.disconnect import while_connected
-from shared.errors import TooLarge, WireMismatch
+from shared.errors import Conflict, TooLarge, WireMismatch
 from shared.guard import Unusable, guarded
+from shared.memory_wire import MemoryDelta
 from shared.records import EdgeId
 from shared.signing import claims_of
 from shared.wire import WIRE_VERSION, Countersigned, DeltaBody, Enrolled, Enrolment, EvidenceReply, Head, Heads, PollReply, Rotation
@@ -99,6 +100,15 @@ async def put_summaries(edge: OwnEdge, body: DeltaBody, cloud: CloudDep) -> Enro
     return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge))
 
 
+@router.put("/{edge}/memories")
+async def put_memories(edge: OwnEdge, body: MemoryDelta, cloud: CloudDep) -> Enrolled:
+    """Apply a delta once; 409 ``resync`` asks for a snapshot, and ``conflict`` says that this cloud holds no memories."""
+    if not cloud.bank.is_on:
+        raise Conflict("this cloud holds no memories", next_step="share none, or ask its operator for DGRAG_CLOUD_MEMORY_BANK")
+    await cloud.bank.accept(edge, body)
+    return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge))
+
+
 @router.post("/{edge}/poll")
 async def poll(edge: OwnEdge, cloud: CloudDep, request: Request, wait_s: Annotated[float, Query(ge=0, le=60)] = 25.0) -> PollReply:
     """Held until a request for this edge comes, one is withdrawn, or the time is over.
@@ -120,4 +130,11 @@ async def reply(edge: OwnEdge, request_id: RequestPath, body: EvidenceReply, clo
 
 
 def _enrolled(cloud: Cloud, row: EdgeRow) -> Enrolled:
-    return Enrolled(edge=row.edge, epoch=row.epoch, version=row.version, cloud_key=cloud.roll.identity.public_key)
+    return Enrolled(
+        edge=row.edge,
+        epoch=row.epoch,
+        version=row.version,
+        memory_epoch=row.memory_epoch,
+        memory_version=row.memory_version,
+        cloud_key=cloud.roll.identity.public_key,
+    )

@@ -58,6 +58,17 @@ def unpacked(blob: bytes, rows: int) -> FloatArray:
     return unit(np.frombuffer(blob, dtype=np.int8).reshape(rows, -1).astype(np.float32)) if rows else np.empty((0, 0), dtype=np.float32)
 
 
+def retire(tx: sqlite3.Connection, edge: EdgeId, epoch: str, *, at: float) -> None:
+    """Take no delta any more of the store that an edge had until now, if it had one; at: seconds since the epoch."""
+    if epoch:
+        tx.execute("INSERT OR IGNORE INTO retired_epochs (edge, epoch, at) VALUES (?, ?, ?)", (edge, epoch, at))
+    tx.execute(
+        "DELETE FROM retired_epochs WHERE edge = ?1 AND epoch IN"
+        " (SELECT epoch FROM retired_epochs WHERE edge = ?1 ORDER BY at DESC LIMIT -1 OFFSET ?2)",
+        (edge, RETIRED_KEPT),
+    )
+
+
 class SummaryStore:
     """Applies deltas at most once each, in order (reliability goal R4)."""
 
@@ -104,7 +115,8 @@ class SummaryStore:
             gone, known = set(delta.removals), set(self.ids(edge))
             if delta.base_version == 0:
                 gone = known
-                self._retire(tx, edge, but=delta.epoch)
+                (epoch,) = tx.execute("SELECT epoch FROM edges WHERE edge = ?", (edge,)).fetchone()
+                retire(tx, edge, "" if epoch == delta.epoch else epoch, at=self._clock.now())
             tx.executemany("DELETE FROM summaries WHERE edge = ? AND summary_id = ?", [(edge, summary_id) for summary_id in gone])
             _insert(tx, edge, [(one, vector, verdicts.get(one.summary_id, "")) for one, vector in zip(delta.upserts, vectors, strict=True)])
             _hold_back(tx, edge, {summary_id: why for summary_id, why in verdicts.items() if summary_id in known - sent})
@@ -169,17 +181,6 @@ class SummaryStore:
             for row, vector in rows:
                 _insert(tx, row.edge, [(row.summary, vector, row.held_back)])
             tx.execute("INSERT OR REPLACE INTO meta VALUES ('embedding', ?)", (fingerprint,))
-
-    def _retire(self, tx: sqlite3.Connection, edge: EdgeId, *, but: str) -> None:
-        tx.execute(
-            "INSERT OR IGNORE INTO retired_epochs SELECT edge, epoch, ? FROM edges WHERE edge = ? AND epoch NOT IN ('', ?)",
-            (self._clock.now(), edge, but),
-        )
-        tx.execute(
-            "DELETE FROM retired_epochs WHERE edge = ?1 AND epoch IN"
-            " (SELECT epoch FROM retired_epochs WHERE edge = ?1 ORDER BY at DESC LIMIT -1 OFFSET ?2)",
-            (edge, RETIRED_KEPT),
-        )
 
     def _note(self, tx: sqlite3.Connection, edge: EdgeId, delta: SummaryDelta, *, held_back: int) -> None:
         tx.execute(

@@ -72,6 +72,7 @@ def ask(
         Escalate | None, typer.Option(help="May the question leave the site? ask: show it first. Default: as the site's policy says.")
     ] = None,
     purpose: Annotated[str | None, typer.Option(help="What the answer is for, as sites' policies name it.")] = None,
+    memory: Annotated[bool, typer.Option("--memory/--no-memory", help="May a remembered answer do? It needs no model.")] = True,
     as_json: Json = False,
     state: State = DEFAULT_STATE,
 ) -> None:
@@ -81,7 +82,7 @@ def ask(
     url = edge_url(StateDir(state), edge)
     with client() as http:
         with waiting("reading reports, which takes a small model minutes" if mode is Mode.global_ else "thinking") as tell:
-            reply = query(http, url, question, mode, escalate, purpose, level, tell)
+            reply = query(http, url, question, mode, escalate, purpose, level, tell, memory=memory)
         if would_send(reply) and not as_json and err().is_terminal:
             err().print("to answer this from other sites, this would leave the site:", reply["would_ask"], sep="\n  ", markup=False)
             if typer.confirm("send it?", err=True):
@@ -90,7 +91,25 @@ def ask(
     if as_json:
         typer.echo(orjson.dumps(reply).decode())
     else:
-        out().print(render.answer(as_answer(reply)))
+        show(as_answer(reply), edge)
+
+
+def show(answer: Answer, edge: str | None) -> None:
+    """Print an answer, and how it can be judged."""
+    out().print(render.answer(answer))
+    if hint := verdict_hint(answer, edge):
+        out().print(hint, markup=False, style="dim")
+
+
+def verdict_hint(answer: Answer, edge: str | None) -> str:
+    """How to say what one thinks of an answer; empty where this site learns nothing from that.
+
+    >>> verdict_hint(Answer("c0ffee", "Ann Lee", (), "memory"), "ward")
+    'right or wrong? dgrag feedback c0ffee right|wrong --edge ward'
+    """
+    if not answer.answered or answer.route not in ("memory", "local"):
+        return ""
+    return f"right or wrong? dgrag feedback {render.plain(answer.query_id)} right|wrong" + (f" --edge {edge}" if edge else "")
 
 
 def would_send(reply: Any) -> bool:
@@ -107,11 +126,13 @@ def query(
     purpose: str | None = None,
     level: Level | None = None,
     tell: Callable[[str], None] = unheard,
+    *,
+    memory: bool = True,
 ) -> Any:
     """The Answer as it came, fields that we do not know included; ``tell`` hears how far a global one is."""
     depth = level and (int(level) if level.isdigit() else level.value)
     chosen = {"allow_escalation": escalate and escalate.value, "purpose": purpose, "level": depth}
-    given = {key: value for key, value in chosen.items() if value is not None}
+    given = {key: value for key, value in chosen.items() if value is not None} | ({} if memory else {"memory": False})
     asked = {"question": question, "mode": mode.value, **given}
     if mode is Mode.global_:
         return heard(http, url, asked, tell, timeout=ANSWER_TIMEOUT)

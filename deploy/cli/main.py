@@ -13,7 +13,7 @@ import httpx
 import typer
 from pydantic import ValidationError
 
-from deploy.cli import add, ask, cloud, communities, documents, model, status, up
+from deploy.cli import add, ask, cloud, communities, documents, memories, model, status, up
 from deploy.cli.board import err
 from deploy.cli.late import late
 from deploy.cli.rest import ACCESS, Access
@@ -46,7 +46,7 @@ def about(
 
 for verbs in (
     (up.up, up.down, status.status, add.add, documents.documents, documents.remove, documents.retry),
-    (ask.ask, communities.communities, communities.report, demo),
+    (ask.ask, memories.feedback, memories.memories, communities.communities, communities.report, demo),
 ):
     for verb in verbs:
         app.command()(verb)

@@ -19,6 +19,7 @@ from edge_node.node import EdgeNode
 from edge_node.policy.dry_run import Shown
 from edge_node.policy.file import NAME
 from edge_node.policy.rules import STANDARD, parse
+from edge_node.policy.spending import spending
 from edge_node.policy.trial import shown_evidence, trial, trial_sync
 from edge_node.settings import EdgeSettings
 from shared.errors import Conflict, InputError
@@ -62,6 +63,20 @@ def show(state: Folder, as_json: Json = False) -> None:
         typer.echo(orjson.dumps({"key": policy.key, **policy.model_dump()}).decode())
     else:
         out().print(policy_text.policy(policy))
+
+
+@app.command()
+def epsilon(state: Folder, as_json: Json = False) -> None:
+    """Say what hints tell of each name: what was drawn for it, once and for ever, and the sum over the names of each memory.
+
+    The true names are shown, so this is for the site alone. Names that the next sync would draw are counted as drawn.
+    """
+    with waiting("working on a copy of the store"):
+        spent = spending(state)
+    if as_json:
+        typer.echo(orjson.dumps({**asdict(spent), "rules": spent.rules.model_dump()}).decode())
+    else:
+        out().print(policy_text.spent(spent))
 
 
 @app.command("try")

@@ -11,6 +11,8 @@ from rich.text import Text
 from deploy.cli.render import heading, plain, table
 from edge_node.policy.dry_run import Shown
 from edge_node.policy.rules import Daily, Memories, Policy, Redact, Share
+from edge_node.policy.spending import Spending
+from shared.memory_wire import MemoryDelta
 from shared.wire import DeltaBody, EvidenceReply
 
 MEANING: dict[Share, str] = {
@@ -85,7 +87,10 @@ def shown(bodies: Sequence[Shown]) -> RenderableType:
     if not syncs:
         parts += [heading("Next sync"), Text("nothing: the cloud knows all that it may know"), Text()]
     for body in bodies:
-        if body.kind != "summaries":
+        if body.kind == "memories":
+            parts += [heading("Next sync of memories"), _size(body), *_memories(MemoryDelta.model_validate_json(body.body)), Text()]
+    for body in bodies:
+        if body.kind not in ("summaries", "memories"):
             parts += [heading("Answer to the question"), _size(body), *_answer(EvidenceReply.model_validate_json(body.body)), Text()]
     return Group(*parts, Text("The exact bodies: --json", style="dim"))
 
@@ -100,6 +105,24 @@ def _summaries(delta: DeltaBody) -> Iterator[RenderableType]:
         yield Padding(Text(plain(item.text)), INDENT)
     if delta.removals:
         yield Text(f"{len(delta.removals)} summaries withdrawn", style="bold")
+
+
+def _memories(delta: MemoryDelta) -> Iterator[RenderableType]:
+    for item in sorted(delta.upserts, key=lambda item: not item.direct):
+        answer = f" {plain(item.answer)}" if item.answer else ""
+        yield Text(("answer: " if item.direct else "hint, not true by design: ") + plain(item.question) + answer)
+    if delta.removals:
+        yield Text(f"{len(delta.removals)} memories withdrawn", style="bold")
+
+
+def spent(found: Spending) -> RenderableType:
+    """What hints tell of names."""
+    names = [(plain(one.name) or "(in no document any more)", one.kind, one.surrogate, f"{one.epsilon:g}") for one in found.names]
+    hints = [(plain(one.question), plain(one.told), f"{one.epsilon:g}") for one in found.hints]
+    parts: list[RenderableType] = [table(("name", "kind", "told as", "epsilon"), names), Text()]
+    parts += [table(("memory", "told as", "sum of epsilon"), hints), Text()]
+    stay = _listed([f"{count:,} ({why})" for why, count in sorted(found.stayed.items())], "none")
+    return Group(*parts, Text(f"Memories that stay here: {stay}"), Text(f"Memories {_remembered(found.rules)}"))
 
 
 def _answer(reply: EvidenceReply) -> Iterator[RenderableType]:

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.sending import EdgeStatus, Refused, Sent
-from shared.records import Answer, Citation, EdgeReport, GateReport, TraceStep
+from shared.records import Answer, Citation, EdgeReport, GateReport, MemoryReport, TraceStep
 
 TOTAL = "total"
 COPIED = frozenset({"id", "job", "receipt"})  # columns that are copied into another command: never folded
@@ -40,6 +40,8 @@ def answer(reply: Answer) -> RenderableType:
             parts.append(Text(f"to read a report: dgrag report {plain(opened.report)} --edge {plain(opened.edge)}", style="dim"))
         parts.append(Text())
     parts += [heading("How"), route(reply)]
+    if reply.memory and not reply.memory.why_not:
+        parts.append(remembered(reply.memory))
     if reply.coverage:
         parts.append(Text(plain(reply.coverage)))
     if reply.would_ask:
@@ -76,6 +78,31 @@ def route(reply: Answer) -> Text:
         line.append(f" ({', '.join(flags)})", style="yellow")
     if reply.reason:
         line.append(f" – {plain(reply.reason)}")
+    return line
+
+
+def remembered(report: MemoryReport) -> Text:
+    """Which question was answered before, and how near it is: no model has read the one that is asked now."""
+    kind = {"template": "a fact", "model": "a model's note", "learned": "an answer given before"}.get(report.kind, report.kind)
+    return Text(
+        f"remembered: {plain(report.question)} – of {plain(kind)}, score {report.score:.2f} (threshold {report.threshold:.2f}; "
+        f"cosine {report.cosine:.2f}, shared words {report.dice:.2f})"
+    )
+
+
+def memory_line(status: EdgeStatus) -> str:
+    """What an edge remembers, and how often that answered; empty where it remembers nothing.
+
+    >>> memory_line(EdgeStatus("ward", memory={"template": 1200, "learned": 3, "looked": 40, "answered": 9}))
+    'remembers 1,203 questions (1,200 template, 3 learned); 9 of 40 that were asked since its start were among them'
+    """
+    kinds = {kind: status.memory.get(kind, 0) for kind in ("template", "model", "learned")}
+    if not any(kinds.values()):
+        return ""
+    told = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
+    line = f"remembers {sum(kinds.values()):,} questions ({told})"
+    if looked := status.memory.get("looked", 0):
+        line += f"; {status.memory.get('answered', 0):,} of {looked:,} that were asked since its start were among them"
     return line
 
 

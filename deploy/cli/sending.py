@@ -67,6 +67,7 @@ class EdgeStatus:
     tokens_out: int = 0
     model_calls: int = 0
     progress: Mapping[str, Any] | None = None
+    memory: Mapping[str, Any] = field(default_factory=dict)  # memories by kind, and how many questions they answered
 
     @property
     def total(self) -> int:

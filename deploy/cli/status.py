@@ -31,6 +31,9 @@ def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
     else:
         rows = [(member.name, member.url, _state(member, ready=ready[member.name]), found[member.name]) for member in members]
         out().print(render.cluster(rows))
+        for name, told in found.items():
+            if told and (line := render.memory_line(told)):
+                out().print(f"{name}: {line}", markup=False)
         for name, why in troubles.items():
             out().print(f"{name}: {why}", markup=False)
 

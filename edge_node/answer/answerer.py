@@ -11,9 +11,11 @@ from typing import Literal
 
 from edge_node.answer.focus import Focus
 from edge_node.answer.gate import Gate, Question
+from edge_node.answer.memorizer import NOTHING_SEEN, Look, Memorizer, with_report
 from edge_node.answer.samples import Sampling, answer_prompt, draw, sufficiency_prompt
 from edge_node.graph.facts import lines_within
 from edge_node.link.cloud_client import CloudClient
+from edge_node.link.told_passages import Tells
 from edge_node.policy.rules import DENIED, Escalation
 from edge_node.policy.sharing import Requester, Served, Sharing
 from edge_node.strategies.base import NOTHING_WITHHELD, IndexStrategy, Retrieval
@@ -45,6 +47,7 @@ class Ask:
     samples: int | None = None  # default: the setting
     escalation: Escalation | None = None  # may the question leave; None: as the sharing policy says
     purpose: str = ""  # what the answer is for, as other sites' policies know it
+    memory: bool = True  # a memory may answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,10 @@ class Answerer:
         cloud: CloudClient | None,
         sharing: Sharing,
         limits: ReadLimits,
+        memorizer: Memorizer | None = None,
+        told: Tells | None = None,
     ) -> None:
+        """``memorizer``: asked before anything is read; None: no memory answers."""
         self._strategy = strategy
         self._focus = focus
         self._generator = generator
@@ -98,9 +104,17 @@ class Answerer:
         self._cloud = cloud
         self._sharing = sharing
         self.limits = limits
+        self._memorizer = memorizer
+        self._told = told
 
-    async def answer(self, ask: Ask, trace: Trace) -> Answer:
-        """Answer from the local graph, or through the cloud.
+    async def remembered(self, ask: Ask, trace: Trace) -> Look:
+        """What memories say of a question that may be answered here; it needs no model, and so no turn at one."""
+        if self._memorizer is None or not ask.memory or ask.mode == "cloud":
+            return NOTHING_SEEN
+        return await self._memorizer.answer(ask.question, secrets.token_hex(8), trace)
+
+    async def answer(self, ask: Ask, trace: Trace, look: Look | None = None) -> Answer:
+        """Answer from memory, from the local graph, or through the cloud. ``look``: what ``remembered`` gave, where it was asked before.
 
         Raises InputError for a cloud question that may not be escalated, ModelTimeout when the whole takes too long, and
         ModelError when no model answers, neither here nor, where the question may be escalated, at the cloud.
@@ -108,10 +122,13 @@ class Answerer:
         stays = ask.mode == "local" or await asyncio.to_thread(self._sharing.escalation, ask.escalation) == "no"
         if ask.mode == "cloud" and stays:
             raise InputError("mode 'cloud' escalates, and escalation is not allowed", next_step=HOW_TO_ESCALATE)
+        look = look or await self.remembered(ask, trace)
+        if look.answer is not None:
+            return replace(look.answer, trace=trace.steps())
         deadline = Deadline(self.limits.answer_deadline_s)
         try:
             async with asyncio.timeout(deadline.seconds):
-                return await self._answer(ask, stays, secrets.token_hex(8), trace, deadline)
+                return with_report(await self._answer(ask, stays, secrets.token_hex(8), trace, deadline), look)
         except TimeoutError as error:
             raise ModelTimeout(deadline_s=deadline.seconds) from error
 
@@ -270,10 +287,13 @@ class Answerer:
         withheld = await asyncio.to_thread(self._sharing.withheld, requester)
         if withheld is None:
             return await asyncio.to_thread(self._sharing.refused)
+        told = await self._told.of(request.question, request.memories, withheld) if self._told else []
+        if request.memories_only:
+            return await asyncio.to_thread(serve, requester, told, trace.steps())
         budget_tokens, top_k = request.budget_tokens, request.top_k
         if top_k is None:
             found = await self._read(request.question, trace, budget_tokens=budget_tokens, withheld=withheld)
         else:
             found = await self.retrieve(request.question, trace, budget_tokens=budget_tokens, top_k=top_k, withheld=withheld)
-        relevant = [item for item in found.evidence if item.score >= request.min_score]
+        relevant = [*told, *(item for item in found.evidence if item.score >= request.min_score)]
         return await asyncio.to_thread(serve, requester, relevant, trace.steps())

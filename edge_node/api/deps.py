@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import Annotated, cast
 
@@ -48,18 +49,26 @@ Turns = Annotated[Admissions, Depends(get_admissions)]
 
 
 async def answered(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk, trace: Trace, hear: Hear = unheard) -> Answer:
-    """The answer, when its turn has come; of one to a question about everything ``hear`` gets the sentences as they are written.
+    """The answer, when its turn has come; one from memory needs none. It can be judged by its id then.
+
+    Of one to a question about everything ``hear`` gets the sentences as they are written.
 
     Raises Overloaded, ModelTimeout (the wait counts) and as ``Answerer.answer`` and ``Overview.answer``.
     """
     deadline = Deadline(node.overview.limits.deadline_s if isinstance(ask, GlobalAsk) else node.answerer.limits.answer_deadline_s)
     try:
-        async with asyncio.timeout(deadline.seconds), turns.of(ask).turn():
+        async with asyncio.timeout(deadline.seconds):
             if isinstance(ask, GlobalAsk):
-                return await node.overview.answer(ask, trace, deadline, hear)
-            return await node.answerer.answer(ask, trace)
+                async with turns.of(ask).turn():
+                    answer = await node.overview.answer(ask, trace, deadline, hear)
+            else:
+                look = await node.answerer.remembered(ask, trace)
+                async with turns.of(ask).turn() if look.answer is None else contextlib.nullcontext():
+                    answer = await node.answerer.answer(ask, trace, look)
     except TimeoutError as error:
         raise ModelTimeout(deadline_s=deadline.seconds) from error
+    await node.verdicts.given(ask.question, answer)
+    return answer
 
 
 def later(what: str) -> NotBuilt:

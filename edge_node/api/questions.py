@@ -39,6 +39,7 @@ class QueryBody(BaseModel):
     allow_escalation: Literal["yes", "no", "ask"] | None = None  # as the sharing policy says
     purpose: Purpose | None = None  # told to the sites that are asked
     filters: dict[str, str] = {}
+    memory: bool = True  # the answer may come from memory, where this site has asked and answered the same before
     level: Level | None = None  # of the reports, with mode global: 0 has the broadest; as the setting says
 
     @model_validator(mode="after")
@@ -107,7 +108,7 @@ def _ask(body: QueryBody) -> Ask | GlobalAsk:
         raise later("filters")
     if body.mode == "global":
         return GlobalAsk(body.question, body.level, body.allow_escalation, body.purpose or "")
-    return Ask(body.question, body.mode, body.n, body.allow_escalation, body.purpose or "")
+    return Ask(body.question, body.mode, body.n, body.allow_escalation, body.purpose or "", memory=body.memory)
 
 
 async def _answer_events(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[dict[str, str]]:

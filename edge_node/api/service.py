@@ -37,7 +37,7 @@ async def metrics() -> None:
 @router.get("/v1/status")
 async def status(node: Node) -> dict[str, Any]:
     """Counts, cost and progress of this edge."""
-    return await asyncio.to_thread(node.status)
+    return await asyncio.to_thread(node.status) | {"memory": await node.memory_status()}
 
 
 @router.get("/v1/graph")

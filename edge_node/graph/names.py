@@ -6,7 +6,8 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 
-from edge_node.graph.words import DETERMINERS, FURNITURE, GENERAL_NOUNS, NUMBER_WORDS, QUANTIFIERS, STOP_WORDS, VAGUE_ADJECTIVES
+from edge_node.graph.words import DETERMINERS, FURNITURE, GENERAL_NOUNS, QUANTIFIERS, STOP_WORDS, VAGUE_ADJECTIVES
+from shared.sentences import NUMBER_WORDS
 
 MAX_WORDS = 8
 REMEMBERED = 20_000  # names whose normal form is kept: each is asked for ten times on its way into the graph

@@ -146,15 +146,3 @@ FURNITURE = _phrases(
     watch this video; what do you think; work it out
     """
 )
-
-NUMBER_WORDS = _words(
-    """
-    ad afternoon am apr april aug august autumn bc bce billion ce cent centimeter century cm day dec decade december dollar dozen early
-    eight eighteen eighth eighty eleven eur euro evening fall feb february fifteen fifth fifty first five foot forty four fourteen fourth
-    friday gbp gram half hour hundred inch jan january jul july jun june kg kilogram kilometer km late liter litre mar march may meter
-    metre mg mid mile millimeter million minute ml mm monday month morning night nine nineteen ninety ninth noon nov november oct october
-    once one ounce percent percentage pm point pound quarter saturday second sep sept september seven seventeen seventh seventy six
-    sixteen sixth sixty spring summer sunday ten tenth third thirteen thirty thousand three thursday today tomorrow trillion tuesday
-    twelve twenty twice two usd wednesday week weekend winter year yen yesterday zero
-    """
-)

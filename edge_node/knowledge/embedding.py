@@ -15,23 +15,23 @@ BATCH = 32  # a question waits for one batch at most, at the speed of larger one
 
 
 async def embed_texts(
-    embedder: Embedder, texts: Mapping[str, str], on_batch: Callable[[int], None] | None = None
+    embedder: Embedder, texts: Mapping[str, str], on_batch: Callable[[int], None] | None = None, *, batch: int = BATCH
 ) -> tuple[list[str], FloatArray]:
     """Return (keys, (n, d) unit rows) of those of ``texts`` (key -> text) that the model can embed; the others are counted in the log.
 
-    ``on_batch`` is told how many are done. Raises ModelTimeout and ModelUnavailable.
+    ``on_batch`` is told how many are done; ``batch``: texts that are embedded at a time. Raises ModelTimeout and ModelUnavailable.
     """
     waiting = list(texts)
     keys: list[str] = []
     rows = [np.empty((0, embedder.dimensions), dtype=np.float32)]
-    for start in range(0, len(waiting), BATCH):
+    for start in range(0, len(waiting), batch):
         if on_batch is not None:
             on_batch(start)
-        for group, vectors in await _embedded(embedder, texts, waiting[start : start + BATCH]):
+        for group, vectors in await _embedded(embedder, texts, waiting[start : start + batch]):
             keys += group
             rows.append(vectors)
     if len(keys) < len(waiting):
-        log.error("%d of %d names have no vector: the embedding model cannot embed them", len(waiting) - len(keys), len(waiting))
+        log.error("%d of %d texts have no vector: the embedding model cannot embed them", len(waiting) - len(keys), len(waiting))
     return keys, np.concatenate(rows)
 
 

@@ -15,6 +15,7 @@ from edge_node.knowledge.claim_reader import ClaimReader
 from edge_node.knowledge.keeper import Keeper
 from edge_node.knowledge.moment import ReportOptions
 from edge_node.knowledge.refine import AT_ONCE, Limits, Refiner
+from edge_node.knowledge.remembering import MemoryOptions, Remembering
 from edge_node.knowledge.reporting import Reporter
 from edge_node.knowledge.settle import SettleOptions, Settler
 from edge_node.knowledge.view import View
@@ -39,13 +40,15 @@ class Options:
     settle: SettleOptions
     reports: ReportOptions
     claims: Literal["off", "model"]
+    memory: MemoryOptions
 
     @classmethod
     def of(cls, settings: EdgeSettings) -> Self:
         """Those of an edge's settings."""
         form, deadline_s = settings.extraction_form, settings.model_deadline_s
         settle, reports = SettleOptions.of(settings), ReportOptions.of(settings)
-        return cls(settings.model_share, form, settings.gleanings, deadline_s, settle, reports, settings.claims)
+        memory = MemoryOptions.of(settings)
+        return cls(settings.model_share, form, settings.gleanings, deadline_s, settle, reports, settings.claims, memory)
 
 
 class Knowledge:
@@ -67,6 +70,7 @@ class Knowledge:
         self.keeper = Keeper(tools, self.settler, self.passages, options.reports)
         with_claims = needs.graph and options.claims == "model" and not self.keeper.is_off
         self._claims = ClaimReader(tools, self.settler, self.keeper, is_on=with_claims, deadline_s=options.model_deadline_s)
+        self.remembering = Remembering(tools, options.memory)
         report_tokens, most_findings = options.reports.report_tokens, options.reports.report_findings
         self._reporter = Reporter(
             tools, self.keeper, report_tokens=report_tokens, most_findings=most_findings, deadline_s=options.model_deadline_s
@@ -82,6 +86,7 @@ class Knowledge:
         if self.needs.mentions or self.needs.facts:
             await self.extractor.load()
         await asyncio.to_thread(self.passages.load)
+        await self.remembering.open()
         await self._claims.open()
         if self.needs.graph:
             await self.settler.open()
@@ -105,6 +110,8 @@ class Knowledge:
 
     async def save(self, chunks: Sequence[Chunk], found: Extracted, rows: VectorRows, drafts: Sequence[Draft], progress: Progress) -> Added:
         """Commit all of it at once, in place of the document's former version. Raises as ``Passages.save``."""
+        if not self.remembering.is_off:
+            drafts = [*drafts, self.remembering.draft(chunks, found.facts, has_facts=self.needs.facts)]
         await asyncio.to_thread(self.passages.save, chunks, found.entities, found.relations, found.definitions, rows, drafts)
         progress("embed", len(chunks), len(chunks))
         return Added(found.cost, found.shortfalls)
@@ -115,6 +122,7 @@ class Knowledge:
     async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
         """Hide chunks from search at once; the graph follows with ``settle``."""
         await asyncio.to_thread(self.passages.drop, chunk_ids)
+        await self.remembering.forget(chunk_ids)
 
     # ------------------------------------------------------------ what is derived
 
@@ -123,6 +131,7 @@ class Knowledge:
 
         Without a need of a graph, what another strategy derived in this store is forgotten, as nobody keeps it up to date.
         """
+        await self.remembering.renew()
         if not self.needs.graph:
             await asyncio.to_thread(self._tools.graph.drop_derived)
             progress("settle", 1, 1)

@@ -18,6 +18,7 @@ from shared.breaker import Breaker
 from shared.deadline import Deadline
 from shared.errors import CloudRefused, CloudUnavailable, SettingsError, StoreError, Unrecorded, Withheld
 from shared.loopback import is_loopback
+from shared.memory_wire import MemoryDelta
 from shared.records import Answer, EdgeId, SummaryDelta
 from shared.reducer import Hear, unheard
 from shared.retry_budget import RetryBudget
@@ -98,6 +99,12 @@ class CloudClient:
         departure = Departure("summaries", self.recipient, summaries_body(delta), rule=rule, subject=str(delta.version), items=ids)
         known = await self._repeat(ENROLLED, "PUT", f"/v1/edges/{self.edge}/summaries", departure, deadline_s, holds)
         return known, len(departure.body)
+
+    async def push_memories(self, delta: MemoryDelta, *, rule: str, holds: Holds, deadline_s: float = 60.0) -> tuple[Enrolled, int]:
+        """As ``push``, of memories."""
+        ids = (*(memory.memory_id for memory in delta.upserts), *delta.removals)
+        departure = Departure("memories", self.recipient, body_of(delta), rule=rule, subject=str(delta.version), items=ids)
+        return await self._repeat(ENROLLED, "PUT", f"/v1/edges/{self.edge}/memories", departure, deadline_s, holds), len(departure.body)
 
     async def poll(self, *, wait_s: float) -> PollReply:
         """Wait for requests, at most ``wait_s`` seconds."""

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from edge_node.link.cloud_client import CloudClient
+from edge_node.link.memory_sync import MemorySync
 from edge_node.link.sync import LinkState, Sync
 from edge_node.policy.rules import DENIED
 from edge_node.policy.sharing import Served
@@ -68,12 +69,14 @@ class CloudLink:
         state: LinkState,
         *,
         points: Serve,
+        memories: MemorySync | None = None,
         now: Now = time.monotonic,
     ) -> None:
         """``serve`` gives evidence, ``points`` what this site's reports say to a question about everything."""
         self._now = now
         self._client = client
         self._sync = sync
+        self._memories = memories
         self._join = join
         self._news = asyncio.Event()
         self._failures = 0  # in a row, with no line between them that held for as long as the longest wait
@@ -86,11 +89,13 @@ class CloudLink:
 
     @property
     def in_sync(self) -> bool:
-        """The cloud has acknowledged our newest summaries."""
-        return self.state.connected and self._sync.done
+        """The cloud has acknowledged our newest summaries, and memories."""
+        return self.state.connected and self._sync.done and (self._memories is None or self._memories.done)
 
     def wake(self) -> None:
-        """There may be new summaries: send them soon; a cloud that is away gets them when it is back."""
+        """There may be new summaries or memories: send them soon; a cloud that is away gets them when it is back."""
+        if self._memories is not None:
+            self._memories.stir()
         self._news.set()
 
     async def run(self) -> None:
@@ -111,6 +116,8 @@ class CloudLink:
     async def _connect(self) -> None:
         known = await self._greet()
         await asyncio.to_thread(self._sync.learn, known)
+        if self._memories is not None:
+            await asyncio.to_thread(self._memories.learn, known)
         await self._sync.compare_heads()
         self.state.connected, self.state.error = True, ""  # not before it is known what the cloud knows: this could be in sync by chance
         log.info("connected to the cloud, which knows version %d", known.version)
@@ -168,6 +175,8 @@ class CloudLink:
             self._news.clear()  # before the look at the versions: news that comes during it is looked at again
             began = self._now()
             await self._sync.send()
+            if self._memories is not None:
+                await self._memories.send()
             rest = Deadline(min(REST * (self._now() - began), MOST_REST_S), now=self._now)
             await self._sync.show_head()
             await self._news.wait()

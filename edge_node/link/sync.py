@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -13,7 +13,7 @@ from typing import Protocol
 from edge_node.link.cloud_client import CloudClient
 from edge_node.store.graph import GraphStore
 from edge_node.store.ledger import Ledger
-from edge_node.store.receipts import ACKNOWLEDGED
+from edge_node.store.receipts import ACKNOWLEDGED, MEMORIES_VERSION
 from shared.errors import CloudRefused, CloudUnavailable, Withheld
 from shared.identity import is_signed
 from shared.wire import Countersigned, Enrolled, head_message
@@ -22,7 +22,7 @@ log = logging.getLogger("dgrag.edge.link")
 
 
 class Release(Protocol):
-    """What the sharing policy says of the stored summaries."""
+    """What the sharing policy says of stored summaries, or memories."""
 
     def is_told(self) -> bool:
         """Whether all of them were made under the policy in force; otherwise none is sent."""
@@ -38,6 +38,8 @@ class LinkState:
     connected: bool = False
     epoch: str = ""
     version: int = -1  # newest version of our summaries that the cloud has acknowledged; -1: unknown
+    memory_epoch: str = ""  # of our memories that the cloud holds; "": it holds none
+    memory_version: int = -1  # as version, of those
     sent_bytes: int = 0
     error: str = "not connected yet"
 
@@ -96,15 +98,21 @@ class Sync:
 
         Raises CloudUnavailable where it says so again: this run's history is new to it.
         """
-        if known.epoch == self._graph.epoch() and known.version > self._graph.version():
+        for claimed, version in self._ahead(known):
             if self._restored:
-                raise CloudUnavailable(f"the cloud claims to know version {known.version}, and this store is at {self._graph.version()}")
-            log.warning(
-                "the cloud knows version %d of this store, which is at %d: restored from a backup?", known.version, self._graph.version()
-            )
+                raise CloudUnavailable(f"the cloud claims to know version {claimed}, and this store is at {version}")
+            log.warning("the cloud knows version %d of this store, which is at %d: restored from a backup?", claimed, version)
             self._ledger.restored()
             self._restored = True
         self._note(known)
+
+    def _ahead(self, known: Enrolled) -> Iterator[tuple[int, int]]:
+        """What the cloud knows that this store does not: its version of the summaries, or of the memories, and ours. At most one."""
+        epoch, memories = self._graph.epoch(), int(self._graph.database.meta(MEMORIES_VERSION, "0"))
+        if known.epoch == epoch and known.version > self._graph.version():
+            yield known.version, self._graph.version()
+        elif known.memory_epoch == epoch and known.memory_version > memories:
+            yield known.memory_version, memories
 
     def _note(self, known: Enrolled) -> None:
         version = known.version if known.epoch == self._graph.epoch() else -1

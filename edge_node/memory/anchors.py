@@ -41,7 +41,7 @@ def anchors_among(text: str, openings: Openings, is_known: Callable[[str], bool]
         else:
             rest.append(words[at])
         at += max(1, length)
-    return frozenset(found) | terms_of(" ".join(rest)).keys()
+    return frozenset(found | terms_of(" ".join(rest)).keys())
 
 
 def name_of(name: str) -> str:

@@ -1,20 +1,19 @@
 """What a memory may answer: a cosine cannot tell "Who founded it?" from "When was it founded?", so the score alone does not decide.
 
-Each guard is from questions that a sentence encoder takes for one. They hold a memory back where in doubt: the question then goes the
-slow way (beyond FD-RAG §4.2, which answers where S >= τ).
+Each guard is from questions that a sentence encoder takes for one (``shared.same_question``). They hold a memory back where in doubt:
+the question then goes the slow way (beyond FD-RAG §4.2, which answers where S >= τ).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from edge_node.graph.words import NUMBER_WORDS
 from edge_node.memory.recall import Scored
 from edge_node.memory.records import Kind, Memory
 from shared.citations import MARKER, is_supported
-from shared.sentences import WORD, content_words, questions_in
+from shared.same_question import covered, fits, is_narrower, is_other_answer, is_same_way, is_single
+from shared.sentences import WORD, content_words
 
 BELOW = "its score is below the threshold"
 BARRED = "it was called wrong more often than right"
@@ -29,38 +28,6 @@ RIVAL = "another memory answers otherwise"
 CHANGED = "the text that it rests on is not there as it was"
 
 RIVAL_WITHIN = 0.05  # of the score
-
-_AUXILIARY = r"(?:am|is|are|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)"
-_YES_NO = re.compile(rf"\W*(?:[^,?]{{1,80}},\s+)?(?:(?:and|but|so)\s+)?{_AUXILIARY}(?:n['’]t)?\b", re.IGNORECASE)
-_NOT_ONE = re.compile(
-    r"\b(?:both|either|neither|or|than|same|differ|differences?|different|compared?|respectively|which (?:one )?of|no(?!\.?\s*\d)|not|never"
-    r"|without|except)\b|n['’]t\b",
-    re.IGNORECASE,
-)
-_TYPES = {  # the first one that stands in a question says what it asks for; of two that begin there, the one that is first here
-    "month": r"(?:which|what) month",
-    "year": r"(?:which|what) year",
-    "date": r"when|(?:which|what) (?:date|day|decade|century)",
-    "place": r"where|(?:which|what) (?:place|city|country|county|state|town|village)",
-    "number": r"how (?:many|much)|(?:which|what) number",
-    "person": r"who|whom|whose|(?:which|what) person",
-    "reason": r"why",
-    "manner": r"how",
-    "thing": r"what|which",
-}
-_TYPE = re.compile(r"\b(?:" + "|".join(rf"(?P<{name}>{words})" for name, words in _TYPES.items()) + r")\b", re.IGNORECASE)
-_TYPE_WORDS = frozenset({"date", "many", "month", "much", "name", "number", "person", "place", "whom", "whose", "year"})
-_TIMES = frozenset({"month", "year", "date"})
-_MONTH = r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
-_FORMS = {  # of an answer
-    "month": re.compile(_MONTH, re.IGNORECASE),
-    "year": re.compile(r"\b\d{3,4}\b|\b\d+ BCE?\b"),
-    "date": re.compile(
-        rf"{_MONTH}|\d|\b(?:spring|summer|autumn|winter|century|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b", re.IGNORECASE
-    ),
-    "number": re.compile(r"\d|\b(?:" + "|".join(sorted(NUMBER_WORDS)) + r")\b", re.IGNORECASE),
-}
-_FRAME = (re.compile(r"\b(?:do|does|did)\b", re.I), re.compile(r"\b(?:is|are|was|were|be|been|being)\b", re.I), re.compile(r"\bby\b", re.I))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +62,7 @@ def why_not(question: str, best: Scored, rivals: Sequence[Scored], backing: Back
         return UNSAID
     if is_narrower(memory.question, question):
         return NARROWER
-    if not fits(question, memory):
+    if not fits(question, memory.question, memory.answer):
         return OTHER_TYPE
     if not is_same_way(question, memory.question):
         return OTHER_WAY
@@ -128,91 +95,9 @@ def stands(memory: Memory, sentences: Sequence[str | None]) -> bool:
     return any(_words(memory.answer) <= _words(text) for text in there)
 
 
-def is_single(question: str) -> bool:
-    """Whether a question asks for one thing that a sentence can say.
-
-    >>> [is_single(asked) for asked in ("Who built it?", "Was it built by Ann?", "Who built it, Ann or Bo?", "Who did not build it?")]
-    [True, False, False, False]
-    """
-    compound = len(questions_in(question)) > 1 or question.rstrip(" ?").count("?") > 0
-    return not (compound or _YES_NO.match(question) or _NOT_ONE.search(question))
-
-
-def covered(question: str, texts: Sequence[str]) -> float:
-    """The share of a question's content words that stand in texts, less those that only name a type; 0 where it has none.
-
-    >>> covered("In what year was Orrin Mill burnt?", ["Orrin Mill was built in 1881."])
-    0.6666666666666666
-    """
-    asked = content_words(question) - _TYPE_WORDS
-    said = frozenset[str]().union(*map(content_words, texts))
-    return len(asked & said) / max(1, len(asked))
-
-
-def is_narrower(told: str, question: str) -> bool:
-    """Whether a question that was told of has a name or number that ``question`` has not, or all of its words and more.
-
-    >>> is_narrower("What is Orrin Mill known as?", "What is Orrin Mill?"), is_narrower("Who ran the mill?", "Who led the mill?")
-    (True, False)
-    """
-    asked = content_words(question) - _TYPE_WORDS
-    return not _names(told) <= asked or asked < content_words(told) - _TYPE_WORDS
-
-
-def fits(question: str, memory: Memory) -> bool:
-    """Whether a memory's answer is of the type that a question asks for, as far as the memory's own question and its form tell.
-
-    A name may answer "who" and "what": "Which company owns it?", "Who owns it?".
-    """
-    asked, told = _type_of(question), _type_of(memory.question)
-    if asked in _FORMS and not _FORMS[asked].search(memory.answer):
-        return False
-    if {asked, told} == {"person", "thing"}:
-        return _is_name(memory.answer)
-    return asked == told or (asked in _TIMES and told in _TIMES)
-
-
-def is_same_way(question: str, other: str) -> bool:
-    """Whether two questions say what they share in one order and, where they ask for a person or thing, ask for the same end of it.
-
-    >>> [is_same_way("Who owns Orrin Mill?", asked) for asked in ("What owns Orrin Mill?", "What does Orrin Mill own?")]
-    [True, False]
-    """
-    shared = content_words(question) & content_words(other)
-    frames = _type_of(question) not in ("person", "thing") or [bool(part.search(question)) for part in _FRAME] == [
-        bool(part.search(other)) for part in _FRAME
-    ]
-    return frames and _in_order(question, shared) == _in_order(other, shared)
-
-
 def _is_rival(question: str, best: Scored, other: Scored) -> bool:
-    """True for what says something else, has nearly the score, and as many words of the question in its own."""
-    asked = content_words(question)
-    one, two = content_words(best.memory.answer), content_words(other.memory.answer)
-    as_near = len(asked & content_words(other.memory.question)) >= len(asked & content_words(best.memory.question))
-    is_other = not (one <= two or two <= one)
-    return is_other and as_near and other.score >= best.score - RIVAL_WITHIN and fits(question, other.memory)
-
-
-def _type_of(question: str) -> str:
-    found = _TYPE.search(question)
-    return (found.lastgroup or "") if found else ""
-
-
-def _names(question: str) -> frozenset[str]:
-    """The words of a question that are a name's or a number's; its first word's capital says nothing."""
-    words = (word for word in WORD.findall(question)[1:] if word[0].isupper() or word[0].isdigit() or word.casefold() in NUMBER_WORDS)
-    return content_words(" ".join(words)) - _TYPE_WORDS
-
-
-def _is_name(answer: str) -> bool:
-    words = WORD.findall(answer)
-    first = next((word for word in words if word.casefold() != "the"), "")
-    return first[:1].isupper()
-
-
-def _in_order(text: str, words: frozenset[str]) -> list[str]:
-    return list(dict.fromkeys(word for part in WORD.findall(text) for word in content_words(part) & words))
+    one, two = best.memory, other.memory
+    return other.score >= best.score - RIVAL_WITHIN and is_other_answer(question, one.question, one.answer, two.question, two.answer)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -118,6 +118,19 @@ class RecallIndex:
             openings,
         )
 
+    def alike(self, memory_id: str) -> tuple[Memory, ...]:
+        """A memory that is there, and the others that ask and answer the same, by id; nothing for one that is not."""
+        row = self.rows.get(memory_id)
+        if row is None:
+            return ()
+        one = self.memories[row]
+        return tuple(sorted((one, *self._others(_said(one), row, self.is_there)), key=lambda memory: memory.memory_id))
+
+    def of_documents(self, documents: AbstractSet[DocumentId]) -> list[Memory]:
+        """The memories that rest on one of these documents, in no order."""
+        rows = {row for document in documents & self.resting.keys() for row in self.resting[document].tolist()}
+        return [self.memories[row] for row in rows if self.is_there[row]]
+
     def anchors_of(self, question: str, withheld: AbstractSet[DocumentId] = NOTHING_WITHHELD) -> frozenset[str]:
         """The anchors of a question, with the names that memories are found by; those of ``withheld`` documents alone are none."""
         shown = self._shown(withheld)

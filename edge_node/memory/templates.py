@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from edge_node.graph.facts import DATE, NUMBER, Fact
-from edge_node.graph.words import NUMBER_WORDS
 from edge_node.memory.question_words import (
     ALONE,
     EMPTY,
@@ -24,7 +23,7 @@ from edge_node.memory.question_words import (
     SERVING,
     THINGS,
 )
-from shared.sentences import content_words
+from shared.sentences import NUMBER_WORDS, content_words
 
 MOST_OF_SENTENCE = 4
 MOST_OF_CHUNK = 12

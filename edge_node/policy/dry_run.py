@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from edge_node.link.bodies import summaries_body
+from edge_node.link.bodies import body_of, summaries_body
 from edge_node.store.backup import FILE, back_up
 from edge_node.store.database import Database
 from edge_node.store.graph import GraphStore
-from edge_node.store.receipts import ACKNOWLEDGED
+from edge_node.store.receipts import ACKNOWLEDGED, MEMORIES_HELD
+from edge_node.store.shared_memories import SharedMemories
 
 Content: TypeAlias = bytes
 
@@ -52,18 +53,30 @@ def next_sync(graph: GraphStore, *, epoch: str, version: int) -> list[bytes]:
     return bodies
 
 
+def next_memories(told: SharedMemories, *, version: int) -> list[bytes]:
+    """The body that a cloud gets which holds ``version`` of the memories (-1: none); none where it knows all."""
+    known = told.version() if told.is_empty() and version < 0 else version  # who holds none need not hear of none
+    return [] if known == told.version() else [body_of(told.delta(epoch=told.epoch(), version=max(version, 0)))]
+
+
+def held(graph: GraphStore) -> int:
+    """The version of the memories that the cloud is known to hold; -1: none."""
+    return int(graph.database.meta(MEMORIES_HELD, "-1"))
+
+
 def acknowledged(graph: GraphStore) -> int:
     """The version that the cloud is known to have; -1: none."""
     return int(graph.database.meta(ACKNOWLEDGED, "-1"))
 
 
 def shown_sync(state_dir: Path) -> list[Shown]:
-    """What the summaries of a store, as they are now, would bring to the cloud. Raises as ``back_up``."""
+    """What the summaries and memories of a store, as they are now, would bring to the cloud. Raises as ``back_up``."""
     with copied(state_dir) as folder:
         database = Database(folder / FILE)
         try:
             graph = GraphStore(database)
             bodies = next_sync(graph, epoch=graph.epoch(), version=acknowledged(graph))
+            memories = next_memories(SharedMemories(database), version=held(graph))
         finally:
             database.close()
-    return [Shown.of("summaries", body) for body in bodies]
+    return [*(Shown.of("summaries", body) for body in bodies), *(Shown.of("memories", body) for body in memories)]

@@ -13,10 +13,9 @@ from edge_node.policy.redaction import Redactor
 from edge_node.policy.rules import Level, Memories
 from edge_node.policy.shadow import Shadow
 from edge_node.policy.surrogates import Drawing, ReleasedName
+from shared.memory_wire import MAX_MEMORY_ANSWER_CHARS, MAX_MEMORY_QUESTION_CHARS
 from shared.records import DocumentId, document_of
 
-MAX_QUESTION_CHARS = 300  # of what leaves
-MAX_ANSWER_CHARS = 120
 Why = Literal[
     "off",  # the policy shares none
     "learned",  # its question is its asker's
@@ -103,7 +102,7 @@ class MemoryRelease:
         if not (self._has_support(memory.question) and self._has_support(memory.answer)):
             return "support"
         question, answer = self.redactor.mask(memory.question), self.redactor.mask(memory.answer)
-        fits = len(question) <= MAX_QUESTION_CHARS and len(answer) <= MAX_ANSWER_CHARS
+        fits = len(question) <= MAX_MEMORY_QUESTION_CHARS and len(answer) <= MAX_MEMORY_ANSWER_CHARS
         is_bare = (question, answer) == (memory.question, memory.answer)
         if level >= Level.FULL and self.rules.share == "answers" and fits and is_bare:
             return SharedMemory(memory.memory_id, question, answer, direct=True)
@@ -125,9 +124,9 @@ class MemoryRelease:
         if could_name(asked[0]):
             return "name"
         question, answer = ("".join(piece.text for piece in pieces) for pieces in (asked[0], said[0]))
-        if len(question) > MAX_QUESTION_CHARS:
+        if len(question) > MAX_MEMORY_QUESTION_CHARS:
             return "long"
-        is_told = is_telling_nothing(said[0]) and len(answer) <= MAX_ANSWER_CHARS
+        is_told = is_telling_nothing(said[0]) and len(answer) <= MAX_MEMORY_ANSWER_CHARS
         names = (*asked[1], *(said[1] if is_told else ()))
         return SharedMemory(memory_id, question, answer if is_told else "", direct=False, names=names)
 

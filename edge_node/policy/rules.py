@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from edge_node.policy.mistakes import line_of, told
 from edge_node.policy.patterns import bounded
 from shared.errors import DgragError, InputError
+from shared.memory_wire import MAX_MEMORIES
 from shared.wire import MAX_EVIDENCE_CHARS
 
 Share = Literal["never", "summary", "evidence", "full"]
@@ -114,7 +115,7 @@ class Memories(_Part):
     names: list[NameKind] = list(NAME_KINDS)  # that are exchanged in hints; with a name of another kind a hint stays here
     epsilon: Annotated[float, Field(gt=0, le=10, allow_inf_nan=False)] = 2.0  # of a name that has not been drawn yet
     epsilon_budget: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 2.0  # of each name; above it none is drawn
-    most: Annotated[int, Field(ge=1, le=100_000)] = 2_000
+    most: Annotated[int, Field(ge=1, le=MAX_MEMORIES)] = MAX_MEMORIES
 
 
 class Policy(_Part):

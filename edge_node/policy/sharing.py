@@ -75,7 +75,7 @@ class Sharing:
     """Asks the file anew each time. Reads disk and store: to be called in a thread. Raises DiskFull and DiskFailed when it is made."""
 
     def __init__(self, file: PolicyFile, documents: DocumentStore, graph: GraphStore, meter: Meter) -> None:
-        self._file = file
+        self.file = file
         self._documents = documents
         self._graph = graph
         self._meter = meter
@@ -85,7 +85,7 @@ class Sharing:
     @property
     def policy(self) -> Policy:
         """The one in force."""
-        return self._file.current()
+        return self.file.current()
 
     def view(self) -> dict[str, str | bool]:
         """For the status: which policy is in force, why it shares nothing if it does not, and whether the summaries obey it already."""
@@ -103,8 +103,8 @@ class Sharing:
     def summaries(self) -> SummaryRelease:
         """What summaries may tell now."""
         changed = self._labels_changed()  # before the labels are read
-        policy = self._file.lasting()
-        redactor = self._redactor(policy)
+        policy = self.file.lasting()
+        redactor = self.redactor(policy)
         sets = self._documents.label_sets()
         told = [labels for labels in sets if labels is not None and policy.summary_level(labels) >= Level.SUMMARY]
         return SummaryRelease(
@@ -116,14 +116,14 @@ class Sharing:
 
     def is_told(self) -> bool:
         """Whether all stored summaries obey the policy and the labels as they are now; not known while a policy is just being saved."""
-        if self._file.lasting() is not self.policy:
+        if self.file.lasting() is not self.policy:
             return False
         obeyed = self._graph.database.meta(OBEYS, "").rpartition(":")[0]
         return obeyed == self.wanted() or self._graph.database.row("SELECT 1 FROM summaries WHERE removed = 0 LIMIT 1") is None
 
     def wanted(self) -> str:
         """What of policy and labels the summaries should obey."""
-        return f"{self._file.lasting().summaries_key}:{self._labels_changed()}"
+        return f"{self.file.lasting().summaries_key}:{self._labels_changed()}"
 
     def rule(self) -> str:
         """What lets summaries go, for the ledger."""
@@ -173,7 +173,7 @@ class Sharing:
 
     def _served(self, requester: Requester, found: Sequence[Evidence], bare: EvidenceReply, most_bytes: int, allowed: Allowed) -> Served:
         policy, changed = self.policy, self._labels_changed()
-        redactor, grants = self._redactor(policy), self._grants(policy, requester, found)
+        redactor, grants = self.redactor(policy), self._grants(policy, requester, found)
         parcel = list[tuple[EvidenceBody, str]]()
         for item in found[:MAX_EVIDENCE]:
             granted, rule = min((grants[identity] for identity in _rests_on(item)), key=itemgetter(0))
@@ -241,7 +241,8 @@ class Sharing:
     def _labels_changed(self) -> str:
         return self._documents.database.meta(LABELS_CHANGED, "0")
 
-    def _redactor(self, policy: Policy) -> Redactor:
+    def redactor(self, policy: Policy) -> Redactor:
+        """What masks under a policy, with the names of the types that it masks as the store knows them now."""
         if not policy.redact.types:
             return Redactor.of(policy.redact)
         mentions = self._graph.mentions
@@ -265,7 +266,7 @@ class Sharing:
         escalation = policy.escalation(client)
         if escalation == "no":
             return Departing("no")
-        return Departing(escalation, self._redactor(policy).mask(question), f"questions: {policy.questions}; policy {policy.key}")
+        return Departing(escalation, self.redactor(policy).mask(question), f"questions: {policy.questions}; policy {policy.key}")
 
 
 def _granted(policy: Policy, labels: tuple[str, ...] | None, requester: Requester) -> tuple[Level, str]:

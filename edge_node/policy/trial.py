@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from edge_node.build import Parts, build_node
 from edge_node.link.bodies import reply_body
 from edge_node.node import EdgeNode
-from edge_node.policy.dry_run import Shown, acknowledged, copied, next_sync
+from edge_node.policy.dry_run import Shown, acknowledged, copied, held, next_memories, next_sync
 from edge_node.policy.file import NAME
+from edge_node.policy.memory_sharing import MemorySharing
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.base import silent
 from shared.errors import InputError
@@ -73,4 +74,7 @@ async def trial(settings: EdgeSettings, parts: Parts) -> AsyncIterator[EdgeNode]
 def trial_sync(node: EdgeNode) -> list[Shown]:
     """The next sync of an edge that is only tried: its store is a copy."""
     bodies = next_sync(node.graph, epoch=node.graph.epoch(), version=acknowledged(node.graph))
-    return [Shown.of("summaries", body) for body in bodies]
+    memories = MemorySharing.of(node.sharing, node.documents, node.graph)
+    memories.renew()
+    told = next_memories(memories.told, version=held(node.graph))
+    return [*(Shown.of("summaries", body) for body in bodies), *(Shown.of("memories", body) for body in told)]

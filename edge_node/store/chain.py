@@ -19,15 +19,15 @@ RECORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A body that is about to leave. ``items`` are ids of chunks or summaries, never a text."""
+    """A body that is about to leave. ``items`` are ids of chunks, summaries or memories, never a text."""
 
-    kind: str  # enrolment, rotation, summaries, evidence, refusal, question, head, restored
+    kind: str  # enrolment, rotation, summaries, memories, evidence, refusal, question, head, restored
     recipient: str  # the cloud's URL
     body: bytes
     requester: str = ""  # for whom: an edge, "operator:<name>"; "": the cloud itself
     purpose: str = ""
     rule: str = ""  # of the sharing policy that lets it go, with the policy's version
-    subject: str = ""  # request id, query id, or version of the summaries
+    subject: str = ""  # request id, query id, or version of summaries or memories
     items: tuple[str, ...] = ()
 
 

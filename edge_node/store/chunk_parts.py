@@ -1,11 +1,11 @@
-"""Vectors of the sentences of each chunk, and of its pieces: what KET-RAG keeps beside the chunks, on disk."""
+"""Vectors of the sentences of each chunk, and of its pieces: what KET-RAG and FD-RAG keep beside the chunks, on disk."""
 
 from __future__ import annotations
 
 import json
 import logging
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from edge_node.store.database import Database
 from shared.checksum import crc
 
 log = logging.getLogger("dgrag.edge.store")
+SELECT = "SELECT chunk_id, text_hash, splits, vectors, crc FROM chunk_parts"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,9 +37,15 @@ class ChunkPartStore:
 
     def all(self) -> Iterator[ChunkParts]:
         """Every chunk's. What is damaged, or of other dimensions, is left out, and made again by who looks for it."""
-        for chunk_id, text_hash, splits, blob, checksum in self._database.stream(
-            "SELECT chunk_id, text_hash, splits, vectors, crc FROM chunk_parts"
-        ):
+        yield from self._whole(self._database.stream(SELECT))
+
+    def some(self, chunk_ids: Collection[str]) -> dict[str, ChunkParts]:
+        """As ``all``, of some chunks, by their ids."""
+        query = f"{SELECT} WHERE chunk_id IN (SELECT value FROM json_each(?))"
+        return {parts.chunk_id: parts for parts in self._whole(self._database.rows(query, (json.dumps(list(chunk_ids)),)))}
+
+    def _whole(self, rows: Iterable[sqlite3.Row]) -> Iterator[ChunkParts]:
+        for chunk_id, text_hash, splits, blob, checksum in rows:
             if crc(chunk_id, text_hash, splits, blob) != checksum or len(blob) % (2 * self._dimensions):
                 log.error("the sentence vectors of chunk %s are damaged and left out", chunk_id)
                 continue

@@ -6,7 +6,7 @@ import json
 import logging
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,6 +100,20 @@ class MemoryStore:
             tx.execute(f"UPDATE memory_readings SET templates = ? WHERE chunk_id IN {KEYS}", (templates, json.dumps(list(read))))
         return written
 
+    def present(self, memory_ids: Collection[str]) -> frozenset[str]:
+        """Those of the ids whose memories are there."""
+        query = f"SELECT memory_id FROM memories WHERE memory_id IN {KEYS}"
+        return frozenset(row["memory_id"] for row in self._database.rows(query, (json.dumps(list(memory_ids)),)))
+
+    def doubt(self, memory_ids: Collection[str]) -> None:
+        """Note that a later chunk stands nearer to the questions of some memories than their own; damaged ones stay damaged."""
+        with self._database.write() as tx:
+            tx.execute(
+                "UPDATE memories SET doubtful = 1, crc = crc(memory_id, kind, question, answer, anchors, model, 1, vector, sources)"
+                f" WHERE memory_id IN {KEYS} AND crc(memory_id, kind, question, answer, anchors, model, doubtful, vector, sources) = crc",
+                (json.dumps(list(memory_ids)),),
+            )
+
     def clear(self) -> None:
         """Delete all facts and memories, which say words of passages."""
         tables = ("facts", "memory_readings", "memories")
@@ -112,12 +126,19 @@ class MemoryStore:
 
     def rate(self, memory_id: str, *, right: bool) -> bool:
         """Note that somebody found an answer of a memory right, or wrong; False if the memory is gone."""
+        return self._rate(memory_id, lambda known: Rating(known.good + right, known.bad + (not right)))
+
+    def bar(self, memory_id: str) -> bool:
+        """Let a memory count as called wrong more often than right; False if it is gone."""
+        return self._rate(memory_id, lambda known: Rating(known.good, max(known.bad, known.good + 1)))
+
+    def _rate(self, memory_id: str, changed: Callable[[Rating], Rating]) -> bool:
         with self._database.write() as tx:
             if tx.execute("SELECT 1 FROM memories WHERE memory_id = ?", (memory_id,)).fetchone() is None:
                 return False
             row = tx.execute("SELECT good, bad FROM memory_ratings WHERE memory_id = ?", (memory_id,)).fetchone()
-            good, bad = row or (0, 0)
-            fields = (memory_id, good + right, bad + (not right))
+            rating = changed(Rating(*(row or (0, 0))))
+            fields = (memory_id, rating.good, rating.bad)
             tx.execute("INSERT OR REPLACE INTO memory_ratings VALUES (?, ?, ?, ?)", (*fields, crc(*fields)))
         return True
 

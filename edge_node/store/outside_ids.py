@@ -1,4 +1,4 @@
-"""The ids by which other sites know documents and reports: the store's own are made of texts and names, which a guesser could try."""
+"""The ids by which other sites know documents, reports and memories: the store's own are made of texts, which a guesser could try."""
 
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ class OutsideIds:
         """The id of a report outside; empty: of none."""
         told = hmac.digest(self._secret, b"report:" + community_id.encode(), hashlib.sha256).hex()[:ID_CHARS]
         return told if community_id else ""
+
+    def of_memory(self, memory_id: str) -> str:
+        """The id of a memory outside."""
+        return hmac.digest(self._secret, b"memory:" + memory_id.encode(), hashlib.sha256).hex()[:ID_CHARS]
 
     def opened(self, outside: str) -> DocumentId | None:
         """The document of an id from outside; None: of no document that is here. Reads the ids of all documents."""

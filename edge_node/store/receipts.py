@@ -14,11 +14,17 @@ from shared.records import DocumentId
 UNSETTLED = 2**62  # version of a receipt whose deletion no settle has followed yet
 UNERASED = "unerased"  # key in meta: something was deleted since the store's files were last overwritten; the value names the last time
 ACKNOWLEDGED = "cloud_version"  # key in meta: the newest version of the summaries that the cloud is known to have
+MEMORIES_ACKNOWLEDGED = "cloud_memories_version"  # the same of shared memories; one that has none has forgotten all
+MEMORIES_HELD = "cloud_memories_held"  # key in meta: the version of the shared memories that the cloud holds; -1: none of this store's
+MEMORIES_VERSION = "memories_version"  # key in meta: the newest version of the shared memories
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """``version``: a cloud that has this version of the summaries has forgotten too. ``erased``: no byte is left in the store's files."""
+    """``version``, ``memories``: a cloud that has these versions of summaries and memories has forgotten too.
+
+    ``erased``: no byte is left in the store's files.
+    """
 
     receipt_id: str
     document_id: DocumentId
@@ -26,6 +32,7 @@ class Receipt:
     chunks: int
     version: int
     erased: bool
+    memories: int = 0
 
 
 class ReceiptStore:
@@ -73,10 +80,12 @@ class ReceiptStore:
             tx.execute("DELETE FROM meta WHERE key = ? AND value = ?", (UNERASED, mark))
         return True
 
-    def acknowledged(self) -> int | None:
-        """The newest version of the summaries that the cloud is known to have; -1: none; None: there never was a cloud."""
+    def is_confirmed(self, receipt: Receipt) -> bool | None:
+        """Whether the cloud is known to have forgotten what was deleted; None: there never was a cloud."""
         known = self.database.meta(ACKNOWLEDGED)
-        return int(known) if known else None
+        if not known:
+            return None
+        return receipt.version <= int(known) and receipt.memories <= int(self.database.meta(MEMORIES_ACKNOWLEDGED, "0"))
 
 
 def mark_unerased(tx: sqlite3.Connection) -> None:
@@ -93,8 +102,9 @@ def write_receipt(tx: sqlite3.Connection, document_id: DocumentId, *, chunks: in
     """Note a deletion, part of the caller's transaction; returns the receipt's id."""
     receipt_id = secrets.token_hex(8)
     tx.execute(
-        "INSERT INTO receipts (receipt_id, document_id, deleted_at, chunks, version) VALUES (?, ?, ?, ?, ?)",
-        (receipt_id, document_id, now, chunks, UNSETTLED),
+        "INSERT INTO receipts (receipt_id, document_id, deleted_at, chunks, version, memories) VALUES (?, ?, ?, ?, ?,"
+        " coalesce((SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?), 0))",  # its memories are marked as removed already
+        (receipt_id, document_id, now, chunks, UNSETTLED, MEMORIES_VERSION),
     )
     return receipt_id
 

@@ -8,11 +8,13 @@ from typing import Any, Protocol
 
 from edge_node.graph.choosing import Chosen, Overlook
 from edge_node.graph.reports import Headline, Report
+from edge_node.memory.recall import Recalled
+from edge_node.memory.records import Memory, Remembered
 from edge_node.policy.sharing import Sharing
 from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import GraphStore
 from edge_node.store.replies import RememberingGenerator
-from shared.ports import Embedder, Tokenizer
+from shared.ports import Embedder, FloatArray, Tokenizer
 from shared.records import Chunk, ChunkId, DocumentId, EdgeId, Evidence
 from shared.retry_budget import RetryBudget
 
@@ -147,3 +149,28 @@ class IndexStrategy(Protocol):
 
     def graphml(self) -> str:
         """The whole graph as GraphML. Raises InputError where the strategy has none."""
+
+    # ------------------------------------------------------------ memories (FD-RAG); nothing is remembered where memory is off
+
+    async def recalled(
+        self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
+    ) -> tuple[Recalled, ...]:
+        """The k memories nearest a question with S >= ``floor``, best first, as if the ``withheld`` documents were not there.
+
+        vector (d,): the question's, of norm 1. Those that rest on a deleted document are not among them.
+        """
+
+    async def rate(self, memory_id: str, *, right: bool) -> None:
+        """Note that somebody found a memory's answer right, or wrong, and so of those that ask and answer the same. Raises NotFound."""
+
+    async def learn(self, memory: Memory, vector: FloatArray) -> None:
+        """Remember an answer that was given; its anchors are made here. vector (d,): of its question. Not where its passages are gone."""
+
+    async def bar(self, memory_id: str) -> None:
+        """Let a memory, and those that ask and answer the same, answer no more; a learned one is deleted. Raises NotFound."""
+
+    async def memories(self, after: str = "", limit: int = 100) -> tuple[Remembered, ...]:
+        """The first memories by id whose ids come behind ``after``."""
+
+    async def memory_counts(self) -> dict[str, int]:
+        """Memories by kind: template, model, learned; hyperedges of sentences; chunks that wait to be read; {} where off."""

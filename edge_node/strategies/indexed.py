@@ -13,11 +13,14 @@ from edge_node.graph.views import graphml, neighbourhood
 from edge_node.knowledge.keeper import Keeper
 from edge_node.knowledge.knowledge import Knowledge
 from edge_node.knowledge.shown import Shown
+from edge_node.memory.recall import Recalled
+from edge_node.memory.records import Memory, Remembered
 from edge_node.store.passages import Passages
 from edge_node.strategies.base import NOTHING_WITHHELD, Added, Cost, Progress, Retrieval, Tools
 from edge_node.strategies.method import Asked, Method
 from edge_node.strategies.mixing import fused
 from shared.errors import Conflict, InputError
+from shared.ports import FloatArray
 from shared.records import Chunk, ChunkId, DocumentId, Evidence, whole_of
 
 NO_GRAPH = "the edge's strategy builds no graph"
@@ -70,17 +73,20 @@ class Indexed:
                 await method.renew(progress)
 
     async def refine(self, progress: Progress) -> Cost:
-        """Let the language model write what it should: a few texts of the first part that has any."""
+        """Make a few memories where any wait; else let the language model write a few texts of the first part that has any."""
+        remembering = self.knowledge.remembering
         async with self._refining:
-            for part in (self.knowledge.refine, *(method.improve for method in self.methods)):
+            if await remembering.work(progress):  # at once: a model that is away is no reason to wait
+                return Cost()
+            for part in (self.knowledge.refine, *(method.improve for method in self.methods), remembering.write):
                 if (cost := await part(progress)).calls:
                     return cost
         return Cost()
 
     @property
     def stale(self) -> int:
-        """Texts that the model should write."""
-        return self.knowledge.stale + sum(method.stale for method in self.methods)
+        """Texts that the model should write, and chunks and memories that wait for idle time."""
+        return self.knowledge.stale + self.knowledge.remembering.stale + sum(method.stale for method in self.methods)
 
     # ------------------------------------------------------------ read path
 
@@ -112,6 +118,34 @@ class Indexed:
                 kept.append(item)
                 left -= tokens
         return Retrieval(tuple(kept), lines, unknown)
+
+    # ------------------------------------------------------------ memories
+
+    async def recalled(
+        self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
+    ) -> tuple[Recalled, ...]:
+        """The k memories nearest a question with S >= ``floor``, best first, as if the ``withheld`` documents were not there."""
+        return await self.knowledge.remembering.recalled(question, vector, k=k, floor=floor, withheld=withheld)
+
+    async def rate(self, memory_id: str, *, right: bool) -> None:
+        """Note that somebody found a memory's answer right, or wrong. Raises NotFound."""
+        await self.knowledge.remembering.rate(memory_id, right=right)
+
+    async def learn(self, memory: Memory, vector: FloatArray) -> None:
+        """Remember an answer that was given. vector (d,): of its question."""
+        await self.knowledge.remembering.learn(memory, vector)
+
+    async def bar(self, memory_id: str) -> None:
+        """Let a memory answer no more; a learned one is deleted. Raises NotFound."""
+        await self.knowledge.remembering.bar(memory_id)
+
+    async def memories(self, after: str = "", limit: int = 100) -> tuple[Remembered, ...]:
+        """The first memories by id whose ids come behind ``after``."""
+        return await self.knowledge.remembering.memories(after, limit)
+
+    async def memory_counts(self) -> dict[str, int]:
+        """Memories by kind, and their hyperedges; {} where memory is off."""
+        return await self.knowledge.remembering.counts()
 
     # ------------------------------------------------------------ views
 

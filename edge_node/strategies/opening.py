@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from importlib import import_module
 from operator import or_
@@ -9,6 +10,8 @@ from operator import or_
 from edge_node.graph.extractor import Extracts
 from edge_node.knowledge.knowledge import Knowledge, Options
 from edge_node.settings import EdgeSettings
+from edge_node.store.incidence import IncidenceStore
+from edge_node.store.memories import MemoryStore
 from edge_node.store.reports import ReportStore
 from edge_node.store.tree import TreeStore
 from edge_node.strategies.base import Tools
@@ -20,6 +23,7 @@ METHODS = {
     "ketrag": "edge_node.strategies.ketrag.strategy:KETRAG",
     "erarag": "edge_node.strategies.erarag.strategy:EraRAG",
     "graphrag": "edge_node.strategies.graphrag.strategy:GraphRAG",
+    "fdrag": "edge_node.strategies.fdrag.strategy:FDRAG",
     "dgrag": "edge_node.strategies.dgrag.strategy:DGRAG",
 }
 
@@ -28,10 +32,16 @@ def open_strategy(tools: Tools, settings: EdgeSettings, extractor: Extracts | No
     """The strategy that the settings name. ``extractor`` takes the place of spaCy and model."""
     kinds = {_method(name): share for name, share in settings.methods.items()}
     needs = reduce(or_, (kind.needs(settings) for kind in kinds))
+    facts = settings.memory != "off" and (needs.facts or needs.mentions)  # where nothing is parsed, they are found in idle time
+    needs = replace(needs, facts=facts)
     knowledge = Knowledge(tools, Options.of(settings), needs, extractor)
     database = tools.graph.database  # what nobody keeps up to date says sentences of documents that may be deleted
     unused = [] if "erarag" in settings.methods else [TreeStore(database).clear]
     unused += [] if needs.graph and settings.reports == "model" else [ReportStore(database).clear]
+    if knowledge.remembering.is_off:
+        unused.append(MemoryStore(database, tools.embedder.dimensions).clear)
+    if not knowledge.remembering.is_grouped:
+        unused.append(IncidenceStore(database).clear)
     return Indexed(knowledge, {kind.of(tools, knowledge, settings): share for kind, share in kinds.items()}, tools, unused)
 
 

@@ -30,6 +30,7 @@ class Services:
         self.gate = {"decision": "local"}
         self.away = False  # the cloud
         self.failing = 0  # so many of the next questions get a 503
+        self.stale = []  # of the next looks at an edge's status; then nothing is
         self.answers = itertools.repeat("In January.")
 
     def said(self, path, body):
@@ -102,7 +103,9 @@ class FakeFleet:
 
     async def status(self, url):
         counts = dict.fromkeys(("chunks", "tokens", "entities", "relations", "subgraphs", "summaries", "tokens_in", "tokens_out"), 1)
-        return {"documents": {"indexed": 2}, "busy_s": 1.5, **counts}
+        waiting = self._services.stale.pop(0) if self._services.stale else 0
+        memory = {"template": 4, "waiting": waiting, "fast": "on", "looked": 0}
+        return {"documents": {"indexed": 2}, "busy_s": 1.5, "stale": waiting, "settled": True, "memory": memory, **counts}
 
     def copy(self, source, name):
         self._services.copies.append((source, name))

@@ -103,3 +103,23 @@ def test_settings_of_the_shell_are_dropped_before_anything_reads_them(tmp_path, 
     assert ended(monkeypatch, "run", tmp_path / "none.toml") == 1
     assert "DGRAG_MODEL_EMBEDDER" not in os.environ
     assert os.environ["DGRAG_MODEL_DIR"] == str(tmp_path)
+
+
+def looked_at(number):
+    memory = {"kind": "template", "score": 0.9, "threshold": 0.0, "answer": "x", "why_not": "", "question": "?"}
+    return answer("within", 0.5, number) | {"system": "fdrag-slow", "gate": None, "memory": memory}
+
+
+def test_thresholds_of_memories_are_chosen_from_the_answers_of_all_the_results(tmp_path, monkeypatch, capsys):
+    for name, numbers in (("a", range(30)), ("b", range(30, 60))):
+        (tmp_path / f"{name}.answers.jsonl").write_text("".join(json.dumps(looked_at(number)) + "\n" for number in numbers))
+    assert ended(monkeypatch, "memory", tmp_path / "a.json", tmp_path / "b.json") == 0
+    said = capsys.readouterr().out
+    assert "60 questions" in said
+    assert "DGRAG_EDGE_MEMORY_THRESHOLD=template=0.9,model=2,learned=2" in said
+
+
+def test_a_result_at_whose_questions_no_memory_was_looked_says_what_to_run(tmp_path, monkeypatch, capsys):
+    (tmp_path / "a.answers.jsonl").write_text(json.dumps(answer("within", 0.5, 1)) + "\n")
+    assert ended(monkeypatch, "memory", tmp_path / "a.json") == 1
+    assert "next: run fdrag-slow" in capsys.readouterr().err

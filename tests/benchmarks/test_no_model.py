@@ -4,7 +4,10 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from benchmarks.no_model import NO_MODEL, serve_no_model
+from benchmarks.no_model import NO_MODEL, serve_no_model, serve_unknowing
+from shared.models.build import build_generator, model_http
+from shared.models.settings import ModelSettings
+from shared.ports import Message, Prompt
 
 
 @asynccontextmanager
@@ -36,3 +39,12 @@ async def test_one_who_goes_in_the_middle_does_no_harm():
         writer.close()
         await writer.wait_closed()
         assert (await http.get("/models")).status_code == 200
+
+
+async def test_one_that_knows_nothing_answers_an_edges_own_client_however_long_the_question():
+    async with await serve_unknowing() as server:
+        settings = ModelSettings(url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", name=NO_MODEL)
+        async with model_http(settings) as http:
+            prompt = Prompt((Message("user", "Who built it? " * 20_000),), max_tokens=20)
+            reply = await build_generator(settings, http).generate(prompt, deadline_s=30)
+    assert reply.texts == ("The passages do not say.",)

@@ -1,8 +1,11 @@
+from pathlib import Path
+
 import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.sharing import sharing_policy
+from benchmarks.sharing import sharing, sharing_policy
+from cloud_server.settings import CloudSettings
 from edge_node.ingest.readers.text import one_line
 from edge_node.policy.rules import Level, parse
 
@@ -19,3 +22,19 @@ def test_every_label_of_the_data_may_leave_by_the_edges_own_reading(labels):
 
 def test_rows_without_labels_make_a_policy_that_shares_all():
     assert parse(sharing_policy([row(text="x"), row(label=3), row(labels=None)])).unlabelled == "full"
+
+
+def test_an_operator_vouches_for_those_who_tell_answers_and_for_nobody_else(tmp_path, monkeypatch):
+    for edge in ("a", "b"):
+        (tmp_path / f"{edge}.jsonl").write_bytes(row(label="x"))
+    found = {shares: sharing(tmp_path, ["a", "b"], shares) for shares in ("", "hints", "answers")}
+    assert [len(settings) for settings in found.values()] == [1, 1, 2]
+    monkeypatch.setenv("DGRAG_CLOUD_MEMORY_TRUSTED", found["answers"]["DGRAG_CLOUD_MEMORY_TRUSTED"])
+    assert CloudSettings().memory_trusted == ("a", "b")
+
+
+def test_each_way_to_share_memories_has_a_policy_of_its_own(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(row(label="x"))
+    for shares in ("", "hints", "answers"):
+        policy = Path(sharing(tmp_path, ["a"], shares)["DGRAG_EDGE_POLICY_FILE"])
+        assert parse(policy.read_text()).memories.share == (shares or "off")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.citations import MAX_ANSWER_CHARS, MAX_EDGES, MAX_QUOTE_CHARS, MAX_STEPS, checked_answer, cite, content_words
-from shared.records import Answer, ChunkId, Citation, DocumentId, EdgeId, EdgeReport, Evidence, GateReport, TraceStep
+from shared.records import Answer, ChunkId, Citation, DocumentId, EdgeId, EdgeReport, Evidence, GateReport, MemoryReport, TraceStep
 
 PUMPS = "Ward 3 has two pumps. Pump P-204 was replaced in March by the Marlow company. It is blue."
 LOANS = "The bank lends at most 40,000 crowns. A loan over five years costs 4 percent a year."
@@ -243,6 +243,15 @@ def test_a_foreign_answer_says_nothing_of_this_site_and_is_known_to_be_foreign()
     lie = foreign("A.", route="local", would_ask="[pay](http://y.example)", gate=GateReport("local", "<b>"))
     checked = checked_answer(lie)
     assert (checked.route, checked.would_ask, checked.gate) == ("cloud", "", None)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected", "shown"), [("memory", "cloud", "memory"), ("memory", "global", "global"), ("local", "cloud", "cloud")]
+)
+def test_a_cloud_may_say_that_it_answered_from_memory_and_nothing_else_of_the_way(said, expected, shown):
+    memory = MemoryReport("m", "<b>", "q" * 100_000, "a", 1.0, 1.0, 1.0, 0.9)
+    checked = checked_answer(foreign("A.", route=said, memory=memory), route=expected)
+    assert (checked.route, checked.memory) == (shown, None)
 
 
 def test_a_foreign_answer_has_a_bounded_length():

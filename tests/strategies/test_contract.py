@@ -24,11 +24,13 @@ STRATEGIES = {
     "erarag": {"strategy": "erarag", "tree_min": 2, "tree_max": 3},
     "erarag summarised": {"strategy": "erarag", "tree_min": 2, "tree_max": 3, "tree_search": "summarised"},
     "graphrag": {"strategy": "graphrag"},
+    "fdrag": {"strategy": "fdrag"},
     "mix of dgrag and naive": {"strategy": "mix", "mix": "dgrag=0.5,naive=0.5"},
     "mix of ketrag and erarag": {"strategy": "mix", "mix": "ketrag=0.6,erarag=0.4"},
+    "mix of dgrag and fdrag": {"strategy": "mix", "mix": "dgrag=0.6,fdrag=0.4"},
     "mix of graphrag and dgrag": {"strategy": "mix", "mix": "graphrag=0.5,dgrag=0.5"},
 }
-WITHOUT_SUMMARIES = {"naive"}
+WITHOUT_SUMMARIES = {"naive", "fdrag"}
 TEXTS = {
     "ward.md": "Juniper Ward bought the Fenlow Ventilator in March. The Fenlow Ventilator has an air filter.",
     "pump.md": "The Maristow Pump uses the CX-40 battery pack. Brackwell Works makes the Maristow Pump.",
@@ -75,6 +77,21 @@ def everything(bench):
 
 def silent(step, done, total):
     """No progress is shown."""
+
+
+async def idle(bench):
+    """Idle time, until nothing waits any more."""
+    await bench.settle()
+    while before := bench.strategy.stale:
+        await bench.strategy.refine(silent)
+        assert bench.strategy.stale < before
+
+
+async def remembered(bench):
+    """All memories, and what is recalled for a question."""
+    question = "What does the Heron Gate Barrier protect?"
+    vector = (await HashEmbedder().embed([question]))[0]
+    return await bench.strategy.memories(), await bench.strategy.recalled(question, vector, k=20, floor=-1)
 
 
 @contextlib.asynccontextmanager
@@ -245,6 +262,29 @@ async def test_no_word_of_a_removed_document_stays_in_the_store(tmp_path, name):
         filled.database.erase()
         assert "Thornby" not in everything(filled)
         assert "Maristow" in everything(filled)
+
+
+@pytest.mark.parametrize("name", sorted(STRATEGIES.keys() - {f"ketrag {variant}" for variant in VARIANTS[:-1]}))  # these read one index
+async def test_memories_are_those_of_the_documents_that_are_there_in_any_order_and_after_a_start(tmp_path, name):
+    async with bench(tmp_path / "once", name) as once:
+        for text in ("gate.md", "pump.md"):
+            await once.add(text)
+        await idle(once)
+        known = await remembered(once)
+    assert "Port Tessel" in {one.memory.answer for one in known[0]}
+    async with bench(tmp_path / "lived", name) as lived:
+        await lived.add("pump.md")
+        gone = await lived.add("ward.md")
+        await idle(lived)
+        await lived.remove(gone)
+        assert "Juniper" not in str(await remembered(lived))
+        await lived.add("gate.md")
+        await idle(lived)
+        assert await remembered(lived) == known
+        lived.database.erase()
+        assert "Juniper" not in everything(lived)
+    async with bench(tmp_path / "lived", name) as again:
+        assert (await remembered(again), again.strategy.stale) == (known, 0)
 
 
 async def test_summaries_reach_the_cloud_by_the_ordinary_delta(tmp_path, name):

@@ -36,18 +36,21 @@ EDGE_BODIES = {
         "max_tokens": 9,
         "n": 1,
     },
+    ("POST", "/v1/queries/{query_id}/feedback"): {"verdict": "right"},
     ("POST", "/v1/policy/try"): {"question": "Which ward?", "requester": "bank", "purpose": "treatment"},
 }
 HEAD = {"epoch": "e1", "seq": 1, "hash": "0" * 64}
 PASSAGE = {"document_id": "d", "document": "a.md", "chunk_id": "c", "span": [0, 3], "text": "abc", "score": 0.5, "quotable": True}
 STEP = {"step": "retrieve", "ms": 1.0, "calls": 0, "tokens_in": 0, "tokens_out": 0, "bytes_out": 0, "bytes_in": 0}
 SUMMARY = {"summary_id": "s", "text": "pumps", "entities": 1, "relations": 1}
+MEMORY = {"memory_id": "m", "question": "Which pump?", "answer": "P-204", "direct": True}
 JOIN = ("POST", "/v1/edges")
 CLOUD_BODIES = {
     JOIN: {"edge": "ward", "public_key": "A" * 43 + "=", "invitation": "", "wire_version": 3},
     ("POST", "/v1/edges/{edge}/keys"): {"public_key": "A" * 43 + "=", "proof": "AAAA"},
     ("PUT", "/v1/edges/{edge}/ledger"): HEAD,
     ("PUT", "/v1/edges/{edge}/summaries"): {"epoch": "e1", "base_version": 0, "version": 1, "upserts": [SUMMARY], "removals": ["r"]},
+    ("PUT", "/v1/edges/{edge}/memories"): {"epoch": "e1", "base_version": 0, "version": 1, "upserts": [MEMORY], "removals": ["r"]},
     ("POST", "/v1/edges/{edge}/replies/{request_id}"): {"evidence": [PASSAGE], "refused": "", "trace": [STEP]},
     ("POST", "/v1/edges/{edge}/quarantine"): {"reason": "odd"},
     ("POST", "/v1/questions"): {"question": "Which ward?", "purpose": "treatment", "query_id": "q", "m": 3},
@@ -62,6 +65,8 @@ VALUES = {  # of path parameters
     "job_id": "j1",
     "receipt_id": "x1",
     "community_id": "c1",
+    "query_id": "q1",
+    "memory_id": "m1",
 }
 QUERIES = {"/v1/edges/{edge}/poll": "wait_s=0"}
 
@@ -97,7 +102,7 @@ class Service:
 
 def signs(method, path):
     """Whether an edge is to call this, and not an operator on the same machine."""
-    own = re.match(r"/v1/edges/[^/]*($|/(keys|ledger|summaries|poll|replies))", path)
+    own = re.match(r"/v1/edges/[^/]*($|/(keys|ledger|summaries|memories|poll|replies))", path)
     return bool(own and method != "DELETE") or (method, path) == JOIN
 
 

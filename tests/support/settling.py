@@ -5,6 +5,7 @@ import contextlib
 import pytest
 
 from edge_node.graph.extractor import Extracted
+from edge_node.graph.facts import Fact
 from edge_node.settings import EdgeSettings
 from edge_node.store.database import Database
 from edge_node.store.documents import DocumentStore
@@ -18,6 +19,8 @@ from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from shared.records import Chunk, EntityMention, RelationMention
 from tests.support.sharing import sharing_of
 
+SAID = ("entities", "relations", "definitions", "facts")
+
 
 class Told:
     """Implements Extracts: what was put under a chunk's id."""
@@ -30,17 +33,18 @@ class Told:
 
     async def extract(self, chunks, progress):
         found = [self.said[chunk.chunk_id] for chunk in chunks]
-        parts = [[item for said in found for item in getattr(said, name)] for name in ("entities", "relations", "definitions")]
-        return Extracted(*map(tuple, parts))
+        parts = {name: tuple(item for said in found for item in getattr(said, name)) for name in SAID}
+        return Extracted(**parts)
 
 
-def said_of(chunk, names, related, definitions):
+def said_of(chunk, names, related, definitions, facts=()):
     """What a chunk says that names ``names``."""
     told = f"is told of, at some length and without haste, in {chunk.text}."
     return Extracted(
         tuple(EntityMention(name.lower(), name, "concept", f"{name} {told}", chunk.chunk_id) for name in names),
         tuple(RelationMention(a.lower(), b.lower(), f"{a} has {b}.", ("has",), 1.0, chunk.chunk_id) for a, b in related),
         tuple(Definition(chunk.chunk_id, long.lower(), short.lower()) for long, short in definitions),
+        facts=tuple(Fact(chunk.chunk_id, *fact) for fact in facts),
     )
 
 
@@ -65,7 +69,7 @@ class Bench:
             WordTokenizer(),
             "numpy",
         )
-        knobs = EdgeSettings(**({"state_dir": folder, "subgraph_entities": 2} | settings))
+        knobs = EdgeSettings(**({"state_dir": folder, "subgraph_entities": 2, "memory": "off"} | settings))
         self.strategy = open_strategy(self.tools, knobs, self.told)
         self.ids = {}
 
@@ -80,12 +84,15 @@ class Bench:
         finally:
             bench.database.close()
 
-    async def add(self, name, names, *, related=(), definitions=(), text="", labels=(), title=""):
-        """A document of one chunk that names entities and relates some of them; in place of a former one of this name."""
+    async def add(self, name, names, *, related=(), definitions=(), text="", labels=(), title="", facts=()):
+        """A document of one chunk that names entities and relates some of them; in place of a former one of this name.
+
+        ``facts``: the fields of each but its chunk.
+        """
         text = text or f"{name}: {', '.join(names)}; {related}; {definitions}"
         document_id = self.documents.accept(name, text.encode(), reader="a.md", title=title, labels=labels).document_id
         chunk = Chunk(f"{document_id}:0", document_id, 0, text, 0, len(text), 3)
-        self.told.said[chunk.chunk_id] = said_of(chunk, names, related, definitions)
+        self.told.said[chunk.chunk_id] = said_of(chunk, names, related, definitions, facts)
         await self.strategy.add([chunk], silent)
         self.ids[name] = document_id
         return document_id

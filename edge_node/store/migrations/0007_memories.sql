@@ -83,9 +83,19 @@ CREATE TABLE shared_memories (          -- those that the cloud has been told, o
     crc          INTEGER NOT NULL       -- of shared_id, memory_id, question, answer, direct
 ) WITHOUT ROWID;
 CREATE INDEX shared_memories_version ON shared_memories (version);
+CREATE INDEX shared_memories_memory ON shared_memories (memory_id);
+INSERT INTO meta VALUES ('memories_version', '0');
+CREATE TRIGGER shared_memory_removed AFTER DELETE ON memories  -- at once: a receipt of a deletion waits for no sync
+WHEN EXISTS (SELECT 1 FROM shared_memories WHERE memory_id = OLD.memory_id) BEGIN
+    UPDATE meta SET value = value + 1 WHERE key = 'memories_version';
+    UPDATE shared_memories SET memory_id = '', question = '', answer = '', removed = 1, crc = 0,
+        version = (SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'memories_version')
+        WHERE memory_id = OLD.memory_id;
+END;
+ALTER TABLE receipts ADD COLUMN memories INTEGER NOT NULL DEFAULT 0;  -- as version, of the shared memories
 
 CREATE TABLE released_names (           -- one draw a name for ever, whatever becomes of the documents: another would tell more of it
-    name_key     TEXT PRIMARY KEY,      -- HMAC of type and name: the name itself is not here
+    name_key     TEXT PRIMARY KEY,      -- HMAC of the name, which itself is not here
     kind         TEXT NOT NULL,         -- person, organization, place, group
     surrogate    TEXT NOT NULL,
     epsilon      REAL NOT NULL,

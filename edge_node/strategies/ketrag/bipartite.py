@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from edge_node.strategies.ketrag.growing import grown
-from edge_node.strategies.ketrag.quantised import MOST_SUMMED, Ints, to_ints
 from shared.ports import FloatArray
+from shared.quantised import MOST_SUMMED, Ints, to_ints
 
 Weights = Literal["plain", "idf"]
 Rows = NDArray[np.int64]

@@ -18,8 +18,8 @@ from edge_node.strategies.ketrag.bipartite import Bipartite, ChunkTerms
 from edge_node.strategies.ketrag.centrality import core, core_uniform, pagerank
 from edge_node.strategies.ketrag.knn import Neighbours, Node
 from edge_node.strategies.ketrag.parts import Cut, Keywords, Span, cut_of, terms_of_cut
-from edge_node.strategies.ketrag.quantised import ONE, Ints, to_ints
 from shared.index import open_index
+from shared.quantised import ONE, Ints, to_ints
 from shared.records import Chunk, ChunkId
 
 BATCH = 32  # texts that are embedded at a time

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from edge_node.strategies.ketrag.growing import grown
 from edge_node.strategies.ketrag.lists import Lists, Rows, Ties, best
-from edge_node.strategies.ketrag.quantised import Ints
 from edge_node.strategies.ketrag.ties import tie_of
 from shared.ports import FloatArray
+from shared.quantised import Ints
 
 ValuesOf = Callable[[Sequence[int]], Iterator[tuple[int, NDArray[Any]]]]
 MOST_CHUNKS = 1_024  # a term of more chunks joins nobody. Not a share: what a chunk is joined by must not change far away from a new one

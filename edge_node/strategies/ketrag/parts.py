@@ -8,8 +8,8 @@ from typing import Literal
 from edge_node.graph.terms import name_pairs_of, terms_of
 from edge_node.strategies.ketrag.bipartite import ChunkTerms, Piece
 from edge_node.strategies.ketrag.pieces import pieces_of
-from edge_node.strategies.ketrag.quantised import Ints
 from shared.ports import Tokenizer
+from shared.quantised import Ints
 from shared.records import Chunk
 from shared.sentences import sentences
 

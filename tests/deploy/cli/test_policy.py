@@ -12,13 +12,15 @@ from cloud_server.settings import CloudSettings
 from deploy.cli import policy, policy_text
 from deploy.cli.main import app
 from edge_node.build import Parts
-from edge_node.link.bodies import reply_body
+from edge_node.link.bodies import body_of, reply_body
 from edge_node.policy.dry_run import Shown
 from edge_node.policy.rules import STANDARD
 from shared.errors import Conflict, InputError
+from shared.memory_wire import MemoryBody, MemoryDelta
 from shared.models.fake import HashEmbedder, WordTokenizer
 from shared.wire import POINTS_MAX_BYTES, EvidenceBody, EvidenceReply
 from tests.support.running_edge import running_edge, scripted
+from tests.support.telling import Teller
 
 WARDS = """version = 1
 questions = "ask"
@@ -195,3 +197,42 @@ def test_a_point_is_shown_with_what_a_model_wrote_of_it_and_what_else_it_rests_o
 
 def passages(told):
     return json.loads(told.splitlines()[1])["body"].split('"trace"')[0]
+
+
+def told_of(*parts):
+    console = Console(width=80, file=io.StringIO())
+    for part in parts:
+        console.print(part)
+    return " ".join(console.file.getvalue().split())
+
+
+def test_memories_of_the_next_sync_are_shown_answers_first_and_hints_as_what_they_are():
+    told = [
+        MemoryBody(memory_id="h", question="Who built Milton?", direct=False),
+        MemoryBody(memory_id="a", question="Who built Orrin Mill?", answer="Ann Lee", direct=True),
+    ]
+    delta = MemoryDelta(epoch="e", base_version=1, version=2, upserts=told, removals=["x", "y"])
+    told = told_of(policy_text.shown([Shown.of("memories", body_of(delta))]))
+    assert "Next sync of memories" in told
+    assert "answer: Who built Orrin Mill? Ann Lee hint, not true by design: Who built Milton? 2 memories withdrawn" in told
+
+
+def spender(tmp_path):
+    teller = Teller(tmp_path, '[memories]\nshare = "hints"')
+    teller.mill()
+    teller.mill("Who is Maristow?", "nobody")
+    teller.database.close()
+
+
+def test_epsilon_says_what_was_told_of_each_name_and_why_memories_stay(tmp_path):
+    spender(tmp_path)
+    told = " ".join(dgrag("epsilon", "--state", tmp_path).stdout.split())
+    for words in ("Orrin Mill", "Memories that stay here: 1 (name)", "epsilon 2"):
+        assert words in told
+
+
+def test_epsilon_for_scripts_is_one_json(tmp_path):
+    spender(tmp_path)
+    told = json.loads(dgrag("epsilon", "--state", tmp_path, "--json").stdout)
+    assert [name["name"] for name in told["names"]] == ["Orrin Mill"]
+    assert (told["hints"][0]["epsilon"], told["stayed"], told["rules"]["share"]) == (2.0, {"name": 1}, "hints")

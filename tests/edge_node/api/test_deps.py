@@ -7,17 +7,33 @@ from types import SimpleNamespace
 import pytest
 
 from edge_node.answer.answerer import Ask
+from edge_node.answer.memorizer import NOTHING_SEEN, Look
 from edge_node.answer.overview import GlobalAsk
 from edge_node.api.deps import Admissions, answered
 from shared.admission import Admission
 from shared.errors import ModelTimeout
+from shared.records import Answer
 from shared.trace import Trace
 from tests.support.waiting import until
 
 
-def node_of(answer, *, deadline_s=5.0):
+async def nothing_remembered(*_):
+    return NOTHING_SEEN
+
+
+async def forgotten(*_):
+    pass
+
+
+def node_of(answer, *, deadline_s=5.0, remembered=nothing_remembered):
     limits = SimpleNamespace(deadline_s=deadline_s, answer_deadline_s=deadline_s)
-    return SimpleNamespace(overview=SimpleNamespace(answer=answer, limits=limits), answerer=SimpleNamespace(answer=answer, limits=limits))
+    answerer = SimpleNamespace(answer=answer, remembered=remembered, limits=limits)
+    return SimpleNamespace(
+        overview=SimpleNamespace(answer=answer, limits=limits), answerer=answerer, verdicts=SimpleNamespace(given=forgotten)
+    )
+
+
+REMEMBERED = Answer("q", "Ann Lee [1]", (), "memory")
 
 
 def admissions():
@@ -62,3 +78,16 @@ async def test_questions_about_everything_and_others_do_not_wait_for_each_other(
     async with asyncio.timeout(5):
         assert await answered(turns, node_of(answer), second, Trace()) == "done"
     held.cancel()
+
+
+async def test_an_answer_from_memory_waits_for_no_turn_at_the_model():
+    turns = admissions()
+
+    async def remembered(*_):
+        return Look(answer=REMEMBERED)
+
+    async def answer(ask, trace, look):
+        return look.answer
+
+    async with turns.questions.turn(), asyncio.timeout(5):
+        assert await answered(turns, node_of(answer, remembered=remembered), Ask("Who did it?"), Trace()) is REMEMBERED

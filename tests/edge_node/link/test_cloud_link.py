@@ -12,7 +12,7 @@ from edge_node.store.chain import Departure
 from edge_node.store.database import Database
 from edge_node.store.graph import GraphStore
 from edge_node.store.ledger import Ledger
-from edge_node.store.receipts import ReceiptStore
+from edge_node.store.receipts import ACKNOWLEDGED
 from shared.clock import SystemClock
 from shared.errors import CloudRefused, CloudUnavailable, Conflict, DiskFull, ModelUnavailable
 from shared.identity import make_identity
@@ -216,7 +216,7 @@ async def test_a_full_disk_breaks_the_line_only_until_there_is_room_again(graph,
         await cloud.pushed.wait()
         await until(lambda: link.in_sync)
     assert cloud.greetings == 2
-    assert ReceiptStore(graph.database).acknowledged() == graph.version()
+    assert graph.database.meta(ACKNOWLEDGED) == str(graph.version())
 
 
 async def test_news_is_sent_while_the_poll_is_held(graph):

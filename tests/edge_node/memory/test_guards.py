@@ -3,9 +3,10 @@
 import pytest
 
 from edge_node.memory import guards
-from edge_node.memory.guards import Backing, Limits, covered, fits, is_same_way, is_single, stands, why_not
+from edge_node.memory.guards import Backing, Limits, stands, why_not
 from edge_node.memory.recall import Scored
 from edge_node.memory.records import Support, memory_of
+from shared.same_question import covered, fits, is_same_way, is_single
 
 LIMITS = Limits({"template": 0.92, "model": 0.92, "learned": 0.88}, cover=1.0)
 SENTENCE = "Orrin Mill was built by Ann Lee in 1881, and it has 40 looms."
@@ -167,7 +168,7 @@ def test_an_answer_of_another_type_is_a_miss(question, memory):
     ],
 )
 def test_a_name_answers_who_and_what_and_a_time_any_question_for_one(asked, told, answer, is_fit):
-    assert fits(asked, remembered(told, answer)) is is_fit
+    assert fits(asked, told, answer) is is_fit
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 
 from edge_node.memory.records import Support, memory_of
 from edge_node.policy.hints import Names
-from edge_node.policy.memory_release import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS, MemoryRelease
+from edge_node.policy.memory_release import MemoryRelease
 from edge_node.policy.redaction import Redactor
 from edge_node.policy.rules import Level, Memories, Redact
 from edge_node.policy.surrogate_file import installed_surrogates
 from edge_node.policy.surrogates import Drawing
+from shared.memory_wire import MAX_MEMORY_ANSWER_CHARS, MAX_MEMORY_QUESTION_CHARS
 from shared.records import EntityMention
 
 LIST = installed_surrogates()
@@ -163,9 +164,9 @@ def test_of_memories_with_the_same_words_one_leaves():
 
 
 def test_what_is_longer_than_the_wire_takes_stays_or_leaves_without_its_answer():
-    long = memory("full", question=f"Who bought {'a ' * MAX_QUESTION_CHARS}?", answer="nobody")
+    long = memory("full", question=f"Who bought {'a ' * MAX_MEMORY_QUESTION_CHARS}?", answer="nobody")
     assert told(long, share="answers").stayed == {"long": 1}
-    answer = memory("full", answer="Ann Lee " * (MAX_ANSWER_CHARS // 6))
+    answer = memory("full", answer="Ann Lee " * (MAX_MEMORY_ANSWER_CHARS // 6))
     assert (one(answer, share="answers").direct, one(answer, share="answers").answer) == (False, "")
 
 

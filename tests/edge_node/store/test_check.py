@@ -72,7 +72,7 @@ def test_a_sound_store_has_no_damage(path):
         ("descriptions", "INSERT INTO descriptions VALUES ('a', 'h', 'forged', 0)", "settle again"),
         ("changes", "INSERT INTO changes (source, target, removed) VALUES (CAST(x'ff' AS TEXT), '', 0)", "settle again"),
         ("definitions", "UPDATE definitions SET short = CAST(x'ff' AS TEXT)", "index again"),
-        ("receipts", "INSERT INTO receipts VALUES (CAST(x'ff' AS TEXT), 'd', 0, 0, 0, 0)", "forget"),
+        ("receipts", "INSERT INTO receipts VALUES (CAST(x'ff' AS TEXT), 'd', 0, 0, 0, 0, 0)", "forget"),
         ("jobs", "UPDATE jobs SET job_id = CAST(x'ff' AS TEXT) WHERE rowid = 1", "forget"),
         ("report_uppers", "INSERT INTO report_uppers VALUES ('p', 'r', 'm', 0)", "forget"),
         ("report_chunks", "INSERT INTO report_chunks SELECT 'unknown', chunk_id FROM chunks", "forget"),

@@ -301,3 +301,45 @@ def test_a_damaged_shared_memory_gives_the_store_a_new_epoch_and_a_sound_tombsto
     store.open(open_store(store.path, SystemClock()))
     assert store.counted("shared_memories") == [0]
     assert store.database.meta("epoch") != epoch
+
+
+# ---------------------------------------------------------------- doubts, bars and what is there
+
+
+def test_only_memories_that_are_there_are_present(store):
+    memory = a_memory(store.add("ward"))
+    store.memories.commit([memory])
+    assert store.memories.present([memory.memory.memory_id, "unknown"]) == {memory.memory.memory_id}
+
+
+def test_a_doubt_about_one_memory_leaves_the_others_as_they_are(store):
+    ward = store.add("ward")
+    one, other = a_memory(ward), a_memory(ward, question="Who built Ünal's mill?")
+    store.memories.commit([one, other])
+    store.memories.doubt([one.memory.memory_id, "unknown"])
+    assert remembered(store) == told(replace(one, doubtful=True), other)
+
+
+def test_a_damaged_memory_is_not_made_whole_by_a_doubt(store):
+    memory = a_memory(store.add("ward"))
+    store.memories.commit([memory])
+    with store.database.write() as tx:
+        tx.execute("UPDATE memories SET answer = 'forged'")
+    store.memories.doubt([memory.memory.memory_id])
+    assert store.memories.all() == ()
+
+
+def test_what_is_barred_counts_as_called_wrong_more_often_than_right(store):
+    memory = a_memory(store.add("ward"))
+    store.memories.commit([memory])
+    key = memory.memory.memory_id
+    for _ in range(3):
+        store.memories.rate(key, right=True)
+    assert store.memories.bar(key)
+    assert store.memories.ratings() == {key: Rating(3, 4)}
+    assert store.memories.bar(key)  # once more changes nothing
+    assert store.memories.ratings() == {key: Rating(3, 4)}
+
+
+def test_what_is_gone_cannot_be_barred(store):
+    assert not store.memories.bar("unknown")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from edge_node.strategies.ketrag import knn
 from edge_node.strategies.ketrag.knn import Neighbours, Node
-from edge_node.strategies.ketrag.quantised import to_ints
 from edge_node.strategies.ketrag.ties import tie_of
+from shared.quantised import to_ints
 from shared.vectors import unit
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.strategies.ketrag.quantised import MOST_SUMMED, ONE, to_ints
+from shared.quantised import MOST_SUMMED, ONE, from_ints, to_ints
 from shared.vectors import unit
 
 
@@ -29,3 +29,10 @@ def test_a_cosine_moves_by_less_than_a_thousandth():
     rows = unit(np.random.default_rng(7).standard_normal((200, 384)).astype(np.float32))
     found = to_ints(rows).astype(np.float32)
     assert np.abs(found @ found.T / ONE**2 - rows @ rows.T).max() < 1e-3
+
+
+def test_what_numbers_stand_for_is_of_norm_1_and_near_what_they_were_made_of():
+    rows = unit(np.random.default_rng(7).standard_normal((50, 384)).astype(np.float32))
+    back = from_ints(to_ints(rows))
+    assert np.allclose(np.linalg.norm(back, axis=1), 1, atol=1e-6)
+    assert np.abs((back * rows).sum(axis=1) - 1).max() < 1e-4

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shared.ports import FloatArray
+from shared.vectors import unit
 
 Ints = NDArray[np.int16]
 ONE = 4_000  # stands for 1.0: the product of two such vectors stays under 2**24, up to where float32 holds every whole number
@@ -21,3 +22,12 @@ def to_ints(vectors: FloatArray) -> Ints:
     array([ 2400, -3200], dtype=int16)
     """
     return np.rint(vectors * ONE).astype(np.int16)
+
+
+def from_ints(rows: Ints) -> FloatArray:
+    """The unit rows (n, d) that whole numbers stand for, float32. Raises ValueError for a row of zeros.
+
+    >>> from_ints(np.array([[2400, -3200]], dtype=np.int16))
+    array([[ 0.6, -0.8]], dtype=float32)
+    """
+    return unit(rows.astype(np.float32))

@@ -1,0 +1,152 @@
+"""What becomes of an answer once it is given: people say that it was right or wrong, and an edge learns of it (FD-RAG §4.1)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from edge_node.memory.anchors import anchors_of
+from edge_node.memory.guards import stands
+from edge_node.memory.records import Memory, Support, memory_of
+from edge_node.store.documents import DocumentStore
+from edge_node.strategies.base import IndexStrategy
+from shared.citations import MARKER
+from shared.errors import Conflict, NotFound
+from shared.ports import Embedder
+from shared.records import Answer, Chunk, ChunkId, EdgeId, whole_of
+from shared.redacted import redacted
+from shared.refusals import is_refusal
+from shared.same_question import is_single
+
+log = logging.getLogger("dgrag.edge.memory")
+Learn = Literal["off", "confirmed", "gate"]
+MOST_ANSWERS = 10_000  # that can still be judged
+MAX_QUESTION_CHARS = 300  # of a question that is learned
+SURE_ALIKE, SURE_SUFFICIENT = 0.8, 0.7  # what the gate must have found, to learn an answer that nobody has judged
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A cited sentence: characters [start, end) of its document."""
+
+    chunk_id: ChunkId
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A question with its answer, without markers, and what it cites: what may be remembered of an answer."""
+
+    question: str
+    answer: str
+    places: tuple[Place, ...]
+
+
+@dataclass(slots=True)
+class _Given:
+    """An answer that can be judged. ``memory_id``: what it came from, or what was learned of it; "": neither."""
+
+    memory_id: str = ""
+    lesson: Lesson | None = None
+    is_judged: bool = False
+
+
+def lesson_of(question: str, answer: Answer, edge: EdgeId) -> Lesson | None:
+    """What may be remembered of an answer: only one of a model of this site that cites this site alone, to a question for one thing.
+
+    An answer that rests on another site's passages would outlive that site's policy, meter and erasure here.
+    """
+    text = MARKER.sub("", answer.answer).strip()
+    is_own = answer.route == "local" and answer.answered and not answer.degraded and not is_refusal(text)
+    is_cited = bool(answer.citations) and all(citation.edge == edge for citation in answer.citations)
+    if not (is_own and is_cited and len(question) <= MAX_QUESTION_CHARS and is_single(question)):
+        return None
+    places = (Place(whole_of(citation.chunk_id), *citation.span) for citation in answer.citations)
+    return Lesson(question, text, tuple(dict.fromkeys(places)))
+
+
+def is_sure(answer: Answer) -> bool:
+    """Whether the gate is so sure of an answer that it is learned unjudged."""
+    gate = answer.gate
+    if gate is None or gate.decision != "local" or gate.similarity is None or gate.confidence is None:
+        return False
+    return gate.similarity.mean >= SURE_ALIKE and (gate.confidence.sufficiency or 0.0) >= SURE_SUFFICIENT
+
+
+def learned(lesson: Lesson, chunks: Mapping[ChunkId, Chunk]) -> Memory | None:
+    """The memory of a lesson; None where a chunk is gone, or its sentences do not say the answer: it could never be given."""
+    supports, sentences = list[Support](), list[str]()
+    for place in lesson.places:
+        chunk = chunks.get(place.chunk_id)
+        if chunk is None or not chunk.start <= place.start < place.end <= chunk.end:
+            return None
+        support = Support(place.chunk_id, place.start - chunk.start, place.end - chunk.start)
+        supports.append(support)
+        sentences.append(chunk.text[support.start : support.end])
+    memory = memory_of("learned", lesson.question, lesson.answer, supports, anchors_of(lesson.question, ()))
+    return memory if stands(memory, sentences) else None
+
+
+class Verdicts:
+    """The last answers, in memory only, and what is made of what people say of them."""
+
+    def __init__(self, edge: EdgeId, strategy: IndexStrategy, embedder: Embedder, documents: DocumentStore, learn: Learn) -> None:
+        self._edge = edge
+        self._strategy = strategy
+        self._embedder = embedder
+        self._documents = documents
+        self._learn = learn
+        self._given: OrderedDict[str, _Given] = OrderedDict()  # by id of the question, the oldest first
+
+    async def given(self, question: str, answer: Answer) -> None:
+        """Note an answer, so that it can be judged; where the gate may teach and is sure of it, it is learned at once."""
+        came_of = answer.memory.memory_id if answer.memory is not None and not answer.memory.why_not else ""
+        lesson = None if self._learn == "off" else lesson_of(question, answer, self._edge)
+        self._given[answer.query_id] = noted = _Given(came_of, lesson)
+        if len(self._given) > MOST_ANSWERS:
+            self._given.popitem(last=False)
+        if self._learn == "gate" and lesson is not None and is_sure(answer):
+            (taught,) = await asyncio.gather(self._taught(lesson), return_exceptions=True)
+            if isinstance(taught, str):
+                noted.memory_id = taught
+            else:  # the answer is good all the same
+                log.warning("an answer could not be learned: %s", redacted(taught))
+
+    async def judge(self, query_id: str, *, right: bool) -> None:
+        """Take a verdict on an answer: of a memory's it is counted, another one that is right may be learned.
+
+        Raises NotFound for an answer that is not among the last ones, and Conflict for a second verdict.
+        """
+        given = self._given.get(query_id)
+        if given is None:
+            raise NotFound("answer", query_id, next_step="judge an answer soon: its id is forgotten with a restart of the edge")
+        if given.is_judged:
+            raise Conflict("this answer was judged already", next_step="ask again, to judge the new answer")
+        given.is_judged = True
+        try:
+            await self._taken(given, right=right)
+        except BaseException:
+            given.is_judged = False  # it was not noted: it may be sent again
+            raise
+
+    async def _taken(self, given: _Given, *, right: bool) -> None:
+        if given.memory_id:
+            with contextlib.suppress(NotFound):  # its documents are gone, and so is the memory
+                await self._strategy.rate(given.memory_id, right=right)
+        elif right and given.lesson is not None:
+            await self._taught(given.lesson)
+
+    async def _taught(self, lesson: Lesson) -> str:
+        """Learn it; returns the memory's id, "" where it could never answer."""
+        chunks = await asyncio.to_thread(self._documents.chunks, sorted({place.chunk_id for place in lesson.places}))
+        memory = learned(lesson, {ChunkId(chunk_id): chunk for chunk_id, (chunk, _, _) in chunks.items()})
+        if memory is None:
+            return ""
+        await self._strategy.learn(memory, (await self._embedder.embed([lesson.question]))[0])
+        return memory.memory_id

@@ -1,0 +1,116 @@
+"""What an edge remembers of questions, and what people say of its answers (FD-RAG §4)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from edge_node.api.access import GuardedRoute
+from edge_node.api.deps import Node
+from edge_node.memory.records import Kind, Remembered
+from edge_node.store.documents import DocumentStore
+from shared.fence import one_line
+from shared.inert import inert
+from shared.memory_wire import Feedback
+from shared.records import ChunkId, DocumentId
+
+router = APIRouter(prefix="/v1", route_class=GuardedRoute)
+
+
+@dataclass(frozen=True, slots=True)
+class SupportView:
+    """A sentence that a memory rests on."""
+
+    chunk_id: ChunkId
+    document_id: DocumentId
+    document: str
+    span: tuple[int, int]  # characters in the document's text
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryView:
+    """A question, its answer, and what people said of it."""
+
+    memory_id: str
+    kind: Kind  # template: of a fact; model: written by one; learned: of an answer that was given
+    question: str
+    answer: str
+    supports: tuple[SupportView, ...]
+    good: int  # how often somebody called its answer right
+    bad: int  # more often than right: it answers no more
+    doubtful: bool  # a later passage is nearer to its question than its own: it does not answer
+
+
+@dataclass(frozen=True, slots=True)
+class MemoriesReply:
+    """A page of memories; ``next`` goes into ``after`` for the page that follows."""
+
+    memories: tuple[MemoryView, ...]
+    next: str | None
+
+
+@router.get("/memories")
+async def list_memories(
+    node: Node, limit: Annotated[int, Query(ge=1, le=1000)] = 100, after: Annotated[str, Query(max_length=64)] = ""
+) -> MemoriesReply:
+    """A page of what this edge remembers, by id; nothing where memory is off."""
+    page = await node.strategy.memories(after, limit)
+    views = await asyncio.to_thread(_views, node.documents, page)
+    return MemoriesReply(views, page[-1].memory.memory_id if len(page) >= limit else None)
+
+
+@router.delete("/memories/{memory_id}", status_code=204)
+async def delete_memory(memory_id: str, node: Node) -> None:
+    """A memory answers no more: a learned one is deleted; one of a document's stays, as called wrong, while its document does."""
+    await node.strategy.bar(memory_id)
+    node.tell_cloud()
+
+
+@router.post("/queries/{query_id}/feedback", status_code=204)
+async def feedback(query_id: str, body: Feedback, node: Node) -> None:
+    """Whether an answer was right, by its ``query_id``. What is right may be remembered.
+
+    A memory that is called wrong more often than right answers no more.
+
+    404 for an answer that is not among the last ones since the edge's start; 409 for a second verdict on one answer.
+    """
+    await node.verdicts.judge(query_id, right=body.verdict == "right")
+    node.tell_cloud()
+
+
+def _views(documents: DocumentStore, page: Sequence[Remembered]) -> tuple[MemoryView, ...]:
+    """Without the supports whose passages were deleted since the page was read."""
+    chunks = documents.chunks(sorted({support.chunk_id for one in page for support in one.memory.supports}))
+
+    def supports(one: Remembered) -> tuple[SupportView, ...]:
+        views = list[SupportView]()
+        for support in one.memory.supports:
+            if support.chunk_id in chunks:
+                chunk, document, _ = chunks[support.chunk_id]
+                span = (chunk.start + support.start, chunk.start + support.end)
+                views.append(SupportView(chunk.chunk_id, chunk.document_id, document, span, _line(chunk.text[support.start : support.end])))
+        return tuple(views)
+
+    return tuple(
+        MemoryView(
+            one.memory.memory_id,
+            one.memory.kind,
+            _line(one.memory.question),
+            _line(one.memory.answer),
+            supports(one),
+            one.good,
+            one.bad,
+            one.doubtful,
+        )
+        for one in page
+    )
+
+
+def _line(text: str) -> str:
+    """Words of a document, as a viewer may show them."""
+    return one_line(inert(text))

@@ -1,0 +1,269 @@
+"""What an edge remembers, kept up with its chunks: facts with every commit, memories in idle time (FD-RAG §4)."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from threading import Lock
+from typing import TYPE_CHECKING, Literal, Self, get_args
+
+from edge_node.graph.facts import Fact
+from edge_node.knowledge.grouping import Grouping, GroupOptions
+from edge_node.knowledge.memory_maker import MemoryMaker
+from edge_node.knowledge.memory_shelf import MemoryShelf
+from edge_node.knowledge.memory_writer import MemoryWriter
+from edge_node.memory.drafting import Anchoring
+from edge_node.memory.hypergraph import Hypergraph
+from edge_node.memory.recall import Recalled
+from edge_node.memory.records import Kind, Memory, Remembered
+from edge_node.store.incidence import Grain
+from edge_node.store.memories import StoredMemory, insert_facts
+from edge_node.strategies.base import NOTHING_WITHHELD, Cost, Progress, Tools
+from shared.ports import FloatArray
+from shared.records import Chunk, ChunkId, DocumentId, document_of
+
+if TYPE_CHECKING:
+    from edge_node.settings import EdgeSettings
+
+TOGETHER = 64  # chunks of whose facts memories are made in one turn, and four times as many memories whose vectors are made again
+KINDS = get_args(Kind)
+CALLS = 4  # of the model in one turn: a new document must not wait longer (performance goal F4)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOptions:
+    """The knobs of what is remembered; see EdgeSettings. ``grouped``: somebody reads the hypergraphs."""
+
+    memory: Literal["off", "plain", "model"]
+    anchoring: Anchoring
+    alpha: float
+    tokens_per_1000: int
+    grouped: bool
+    groups: GroupOptions
+    deadline_s: float
+
+    @classmethod
+    def of(cls, settings: EdgeSettings) -> Self:
+        """Those of an edge's settings. Hyperedges are what fdrag searches by, and what a model writes from; else there are none."""
+        grouped = settings.memory == "model" or (settings.memory != "off" and "fdrag" in set[str](settings.methods))
+        return cls(
+            settings.memory,
+            settings.memory_anchors,
+            settings.memory_alpha,
+            settings.memory_tokens,
+            grouped,
+            GroupOptions.of(settings),
+            settings.model_deadline_s,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Unread:
+    """A chunk of whose facts no memories were made since it came; one that comes again is another one."""
+
+    has_facts: bool  # else it has to be parsed first
+
+
+class Remembering:
+    """Facts, memories and hyperedges of an edge; nothing at all where ``is_off``.
+
+    Memories are a function of the chunks that are there, but for learned ones, those that a model wrote, and what people say of them.
+    A turn of ``work`` takes a second or two, and what it made is committed at once: a stop loses no more than a turn.
+    """
+
+    def __init__(self, tools: Tools, options: MemoryOptions) -> None:
+        self._vectors = tools.graph.vectors
+        self._options = options
+        self._shelf = MemoryShelf(tools, alpha=options.alpha)
+        self._maker = MemoryMaker(tools, self._shelf, options.anchoring)
+        self.grouping = Grouping(tools, options.groups)
+        tokens = options.tokens_per_1000 if options.memory == "model" else 0
+        self._writer = MemoryWriter(tools, self.grouping, self._maker.keep_written, tokens_per_1000=tokens, deadline_s=options.deadline_s)
+        self._lock = Lock()
+        self._unread: dict[str, _Unread] = {}
+        self._fresh = set[str]()  # chunks that learned memories were not compared with
+        self._outdated: list[StoredMemory] = []  # their questions have no vectors, or their anchors follow another setting
+
+    @property
+    def is_off(self) -> bool:
+        """Nothing is to be remembered."""
+        return self._options.memory == "off"
+
+    @property
+    def is_grouped(self) -> bool:
+        """There are hyperedges."""
+        return self._options.grouped
+
+    # ------------------------------------------------------------ write path
+
+    async def open(self) -> None:
+        """Read what the store has; what it lacks is made in idle time."""
+        if not self.is_off:
+            await asyncio.to_thread(self._load)
+
+    def _load(self) -> None:
+        readings, stored = self._shelf.store.readings(), self._shelf.load()
+        moved = any(version not in (0, self._maker.version) for version in readings.values())
+        self._outdated = [one for one in stored if not len(one.vector) or (moved and one.memory.kind != "template")]
+        there = self._vectors.all_hashes("chunk")
+        self._unread = {key: _Unread(key in readings) for key in there if readings.get(key) != self._maker.version}
+        self._fresh = {key for key in there if not readings.get(key)}
+        if self._options.grouped:
+            self.grouping.load()
+            self._writer.load()
+
+    def draft(self, chunks: Sequence[Chunk], facts: Sequence[Fact], *, has_facts: bool) -> FactsDraft:
+        """What is committed with the chunks of a document. ``has_facts``: they were read for ``facts``; else that follows."""
+        return FactsDraft(self, tuple(chunk.chunk_id for chunk in chunks), tuple(facts), has_facts)
+
+    def arrived(self, chunk_ids: Collection[ChunkId], replaced: Collection[ChunkId], *, has_facts: bool) -> None:
+        """Chunks were committed, in place of others: nothing is found of either until memories were made of them."""
+        self._shelf.hide({document_of(chunk_id) for chunk_id in (*chunk_ids, *replaced)})
+        with self._lock:
+            self._drop(replaced)
+            self._unread |= {chunk_id: _Unread(has_facts) for chunk_id in chunk_ids}
+            self._fresh.update(chunk_ids)
+        if self._options.grouped:
+            self.grouping.arrived(chunk_ids, replaced)
+
+    async def forget(self, chunk_ids: Collection[ChunkId]) -> None:
+        """Hide what rests on chunks that are gone from the store."""
+        if not self.is_off:
+            await asyncio.to_thread(self._forget, chunk_ids)
+
+    def _forget(self, chunk_ids: Collection[ChunkId]) -> None:
+        self._shelf.hide(set(map(document_of, chunk_ids)))
+        with self._lock:
+            self._drop(chunk_ids)
+        if self._options.grouped:
+            self.grouping.forget(chunk_ids)
+
+    def _drop(self, chunk_ids: Collection[str]) -> None:
+        for chunk_id in chunk_ids:
+            self._unread.pop(chunk_id, None)
+            self._fresh.discard(chunk_id)
+
+    async def renew(self) -> None:
+        """What cannot wait: doubts about answers that were given before the newest chunks came."""
+        if self._fresh and self._shelf.has_learned:
+            await asyncio.to_thread(self._compare)
+        else:
+            self._fresh.clear()  # what is learned later knows of them
+        if self._options.memory == "model":
+            await asyncio.to_thread(self._writer.count)
+
+    def _compare(self) -> None:
+        with self._lock:
+            fresh = frozenset(self._fresh)
+        self._shelf.doubt(fresh)
+        with self._lock:
+            self._fresh -= fresh
+
+    # ------------------------------------------------------------ in idle time
+
+    @property
+    def stale(self) -> int:
+        """Chunks and memories that wait for idle time, and what the model should still write."""
+        if self.is_off:
+            return 0
+        waiting = (not self._shelf.is_tidy) + len(self._outdated) + len(self._unread)
+        return waiting + (self.grouping.stale + self._writer.stale if self._options.grouped else 0)
+
+    async def work(self, progress: Progress) -> bool:
+        """Do a little of what needs no model: True where anything was to be done. Raises ModelTimeout and ModelUnavailable (embedder)."""
+        if self.is_off:
+            return False
+        if not self._shelf.is_tidy:
+            await asyncio.to_thread(self._shelf.tidy)
+        elif self._outdated:
+            await self._make_again(progress)
+        elif self._unread:
+            await self._read(progress)
+        else:
+            return self._options.grouped and await self.grouping.turn(progress)
+        return True
+
+    async def write(self, progress: Progress) -> Cost:
+        """Let the model write a few memories, once ``work`` has no more to do. Raises ModelError."""
+        return await self._writer.write(progress, most=CALLS) if self._options.memory == "model" else Cost()
+
+    def retrain(self) -> None:
+        """Let hyperedges be trained anew in idle time: they are then a function of the chunks that are there."""
+        if self._options.grouped:
+            self.grouping.retrain()
+
+    async def _make_again(self, progress: Progress) -> None:
+        batch = self._outdated[: 4 * TOGETHER]
+        await self._maker.make_again(batch, progress)
+        self._outdated = self._outdated[len(batch) :]  # what the model cannot embed waits for the next start
+
+    async def _read(self, progress: Progress) -> None:
+        with self._lock:
+            batch = dict(islice(self._unread.items(), TOGETHER))
+        await self._maker.read({chunk_id: one.has_facts for chunk_id, one in batch.items()}, progress)
+        with self._lock:
+            for chunk_id, one in batch.items():
+                if self._unread.get(chunk_id) is one:  # else it came again meanwhile
+                    del self._unread[chunk_id]
+
+    async def learn(self, memory: Memory, vector: FloatArray) -> None:
+        """Remember an answer that was given, with its question's vector (d,), of norm 1; not where its passages are gone."""
+        if not self.is_off:
+            await asyncio.to_thread(self._maker.learn, memory, vector)
+
+    # ------------------------------------------------------------ what is asked; as IndexStrategy says
+
+    async def recalled(
+        self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
+    ) -> tuple[Recalled, ...]:
+        """The k memories nearest a question with a score of ``floor`` or more."""
+        if not len(self._shelf):
+            return ()
+        return await asyncio.to_thread(self._shelf.recalled, question, vector, k=k, floor=floor, withheld=withheld)
+
+    def hypergraph(self, grain: Grain) -> Hypergraph:
+        """The hyperedges of "paragraph" or "sentence" at this moment; empty where nobody needs any."""
+        return self.grouping.hypergraph(grain)
+
+    async def rate(self, memory_id: str, *, right: bool) -> None:
+        """Note a verdict. Raises NotFound."""
+        await asyncio.to_thread(self._shelf.rate, memory_id, right=right)
+
+    async def bar(self, memory_id: str) -> None:
+        """Let a memory answer no more. Raises NotFound."""
+        await asyncio.to_thread(self._shelf.bar, memory_id)
+
+    async def memories(self, after: str, limit: int) -> tuple[Remembered, ...]:
+        """The first memories by id behind ``after``."""
+        return await asyncio.to_thread(self._shelf.page, after, limit)
+
+    async def counts(self) -> dict[str, int]:
+        """Memories by kind, hyperedges of sentences, and what waits."""
+        return {} if self.is_off else await asyncio.to_thread(self._counts)
+
+    def _counts(self) -> dict[str, int]:
+        kinds = self._shelf.kinds()
+        hyperedges = self.grouping.hypergraph("sentence").hyperedges if self._options.grouped else 0
+        return {kind: kinds[kind] for kind in KINDS} | {"hyperedges": hyperedges, "waiting": len(self._unread)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FactsDraft:
+    """Implements Draft: facts are committed with their chunks; memories of them follow."""
+
+    remembering: Remembering
+    chunk_ids: tuple[ChunkId, ...]
+    facts: tuple[Fact, ...]
+    has_facts: bool
+
+    def write(self, tx: sqlite3.Connection) -> None:
+        """As the protocol says."""
+        if self.has_facts:
+            insert_facts(tx, self.chunk_ids, self.facts)
+
+    def show(self, replaced: Sequence[ChunkId]) -> None:
+        """As the protocol says."""
+        self.remembering.arrived(self.chunk_ids, replaced, has_facts=self.has_facts)

@@ -1,0 +1,60 @@
+"""The sentences that told memories rest on, as passages for another site's question. What leaves of them the policy says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from edge_node.store.documents import DocumentStore
+from edge_node.store.shared_memories import SharedMemories
+from shared.ports import Embedder
+from shared.records import DocumentId, EdgeId, Evidence
+
+
+class Tells(Protocol):
+    """What a request that names memories is answered from."""
+
+    async def of(self, question: str, shared_ids: Sequence[str], withheld: frozenset[DocumentId]) -> list[Evidence]:
+        """The sentences of these memories, as if the withheld documents were not there."""
+
+
+class ToldPassages:
+    """Implements Tells: an id that the cloud was not told, or not lately, is of nothing."""
+
+    def __init__(self, edge: EdgeId, told: SharedMemories, documents: DocumentStore, embedder: Embedder) -> None:
+        self._edge = edge
+        self._told = told
+        self._documents = documents
+        self._embedder = embedder
+
+    async def of(self, question: str, shared_ids: Sequence[str], withheld: frozenset[DocumentId]) -> list[Evidence]:
+        """In the order of the ids, each with its cosine with the question."""
+        found = await asyncio.to_thread(self._sentences, shared_ids, withheld) if shared_ids else []
+        if not found:
+            return []
+        vectors = await self._embedder.embed([question, *(item.text for item in found)])
+        scores = np.clip(vectors[1:] @ vectors[0], -1, 1)
+        return [_scored(item, float(score)) for item, score in zip(found, scores, strict=True)]
+
+    def _sentences(self, shared_ids: Sequence[str], withheld: frozenset[DocumentId]) -> list[Evidence]:
+        supports = self._told.supports(shared_ids)
+        chunks = self._documents.chunks(sorted({support.chunk_id for support in supports})) if supports else {}
+        found = list[Evidence]()
+        for support in supports:
+            if support.chunk_id not in chunks:
+                continue
+            chunk, document, title = chunks[support.chunk_id]
+            text = chunk.text[support.start : support.end]
+            if chunk.document_id in withheld or not text.strip():
+                continue
+            span = chunk.start + support.start, chunk.start + support.start + len(text)
+            found.append(Evidence(self._edge, chunk.document_id, document, chunk.chunk_id, span, text, 0.0, title=title))
+        return found
+
+
+def _scored(item: Evidence, score: float) -> Evidence:
+    return replace(item, score=round(score, 4))

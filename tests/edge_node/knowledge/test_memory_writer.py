@@ -1,0 +1,156 @@
+"""Memories that a model writes of hyperedges: asked once, within the tokens that there are."""
+
+import pytest
+
+from shared.errors import ModelReplyError, ModelUnavailable
+from tests.support.idle import answers, remembered, remembering
+
+MODEL = {"memory": "model", "strategy": "naive", "memory_tokens": 1000, "hyper_units": 2}
+TEXTS = {
+    "mill": "Orrin Mill was opened by Ann Lee. Ann Lee opened Orrin Mill.",
+    "lock": "Fenlow Lock lifts boats. Boats wait at Fenlow Lock.",
+}
+LINE = "Q: Who opened Orrin Mill? | A: Ann Lee | [1]"
+
+
+def written(prompt):
+    return LINE if "Orrin Mill" in prompt.messages[-1].content else ""
+
+
+async def fill(bench):
+    for name, text in TEXTS.items():
+        await bench.add(name, [], text=text)
+
+
+async def idle(bench):
+    await bench.settle()
+    while before := bench.strategy.stale:
+        await bench.refine()
+        assert bench.strategy.stale < before
+
+
+@pytest.fixture
+async def bench(tmp_path):
+    async with remembering(tmp_path, **MODEL) as opened:
+        opened.reply = written
+        yield opened
+
+
+async def by_model(bench):
+    return [(one.memory.question, one.memory.answer) for one in await remembered(bench) if one.memory.kind == "model"]
+
+
+async def test_what_the_model_asks_can_be_asked(bench):
+    await fill(bench)
+    await idle(bench)
+    assert await by_model(bench) == [("Who opened Orrin Mill?", "Ann Lee")]
+    assert "Ann Lee" in await answers(bench, "Who opened Orrin Mill?")
+
+
+async def test_a_memory_rests_on_its_sentence_without_the_blanks_around_it(bench):
+    await fill(bench)
+    await idle(bench)
+    (memory,) = [one.memory for one in await remembered(bench) if one.memory.kind == "model"]
+    texts = bench.documents.texts_of({place.chunk_id for place in memory.supports})
+    for place in memory.supports:
+        said = texts[place.chunk_id][place.start : place.end]
+        assert "Ann Lee" in said
+        assert said == said.strip()
+
+
+async def test_a_hyperedge_is_asked_about_once_also_after_a_start(tmp_path):
+    async with remembering(tmp_path, **MODEL) as before:
+        before.reply = written
+        await fill(before)
+        await idle(before)
+        asked = len(before.model.prompts)
+        assert asked > 0
+    async with remembering(tmp_path, **MODEL) as after:
+        await idle(after)
+        assert after.model.prompts == []
+        assert await by_model(after) == [("Who opened Orrin Mill?", "Ann Lee")]
+
+
+async def test_no_reply_is_kept_as_such(bench):
+    await fill(bench)
+    await idle(bench)
+    assert bench.database.row("SELECT count(*) FROM llm_results")[0] == 0
+
+
+async def test_once_the_tokens_are_spent_nothing_more_is_asked(tmp_path):
+    async with remembering(tmp_path, **MODEL) as bench:  # two documents of three tokens
+        bench.reply = lambda prompt: "word " * 50
+        await fill(bench)
+        await idle(bench)
+        assert len(bench.model.prompts) == 1
+
+
+async def test_without_tokens_the_model_is_not_asked(tmp_path):
+    async with remembering(tmp_path, **(MODEL | {"memory_tokens": 0})) as bench:
+        await fill(bench)
+        await idle(bench)
+        assert bench.model.prompts == []
+
+
+@pytest.mark.parametrize("useless", ["", "I cannot help with that.", "Q: Who owns it? | A: Bo | [1]"])
+async def test_a_reply_of_no_use_is_not_asked_for_again(bench, useless):
+    bench.reply = lambda prompt: useless
+    await fill(bench)
+    await idle(bench)
+    assert (await by_model(bench), bench.strategy.stale) == ([], 0)
+
+
+async def test_where_the_model_fails_at_one_hyperedge_the_next_one_is_asked_about(bench):
+    def fails_once(prompt):
+        if len(bench.model.prompts) == 1:
+            raise ModelReplyError("no")
+        return ""
+
+    bench.reply = fails_once
+    await fill(bench)
+    await idle(bench)
+    assert (len(bench.model.prompts) > 1, bench.strategy.stale) == (True, 0)
+
+
+async def test_a_model_that_is_away_leaves_all_for_later(bench):
+    def away(prompt):
+        raise ModelUnavailable("http://model")
+
+    bench.reply = away
+    await fill(bench)
+    await bench.settle()
+    with pytest.raises(ModelUnavailable):
+        await idle(bench)
+    bench.reply = written
+    await idle(bench)
+    assert await by_model(bench) == [("Who opened Orrin Mill?", "Ann Lee")]
+
+
+async def test_what_the_model_wrote_of_a_document_goes_with_it(bench):
+    await fill(bench)
+    await idle(bench)
+    await bench.remove("mill")
+    assert await by_model(bench) == []
+    await idle(bench)
+    assert "Orrin" not in bench.everything_stored().replace("orrin", "")
+
+
+async def test_what_was_spent_and_cannot_be_read_counts_as_nothing(tmp_path):
+    async with remembering(tmp_path, **MODEL) as before:
+        before.reply = written
+        await fill(before)
+        await idle(before)
+        before.database.set_meta("memories_written", "not a list")
+    async with remembering(tmp_path, **MODEL) as after:
+        after.reply = written
+        await idle(after)
+        assert await by_model(after) == [("Who opened Orrin Mill?", "Ann Lee")]
+
+
+async def test_replies_count_as_they_cost(bench):
+    await fill(bench)
+    await bench.settle()
+    cost = 0
+    while bench.strategy.stale:
+        cost += (await bench.refine()).tokens_out
+    assert cost == bench.documents.totals()["tokens_out"] > 0
