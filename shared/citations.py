@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from shared.fence import one_line
@@ -49,17 +50,17 @@ class _Passage:
         return max((_weight(words & said) for said in self.said), default=0)
 
 
-def is_supported(sentence: str, texts: Sequence[str]) -> bool:
+def is_supported(sentence: str, texts: Sequence[str], *, aside: AbstractSet[str] = frozenset()) -> bool:
     """Whether texts together hold ``MIN_SUPPORT`` of a sentence's content words and all its figures, and one denies something if it does.
 
-    A text that denies what the sentence says is not told apart, nor is a figure in words.
+    A text that denies what the sentence says is not told apart, nor is a figure in words. ``aside``: words that need no support.
 
     >>> [is_supported(said, ["Two of 9 pumps failed in May."]) for said in ("In May, 9 pumps failed.", "In May, 8 pumps failed.")]
     [True, False]
     >>> is_supported("No pump failed in May.", ["Two pumps failed in May."])
     False
     """
-    words, held = content_words(_ENUMERATED.sub("", sentence)), frozenset[str]().union(*map(content_words, texts))
+    words, held = content_words(_ENUMERATED.sub("", sentence)) - aside, frozenset[str]().union(*map(content_words, texts))
     figures = {word for word in words if any(map(str.isdigit, word))}
     is_denied = bool(_NEGATION.search(sentence)) and not any(map(_NEGATION.search, texts))
     return bool(words) and figures <= held and len(words & held) >= MIN_SUPPORT * len(words) and not is_denied

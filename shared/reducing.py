@@ -17,6 +17,12 @@ from shared.records import Citation, EdgeReport, Evidence
 from shared.sentences import content_words, sentences
 
 MIN_WORDS = 3  # content words of a sentence that is missed when it is left out; shorter ones are headings and numbers of lists
+SPEAKING = content_words(  # words that speak about what was read, and say nothing of it: "The main themes across the documents include …"
+    "main common key major overall general various several different multiple many wide range variety across including include includes "
+    "theme topic subject aspect area matter collection document text article note point report site discuss discusses discussed discussing "
+    "mention mentions mentioned describe describes described cover covers covered covering highlight highlights highlighted emphasize "
+    "emphasizes focus focuses focused revolve revolves relate relates related additionally furthermore overall summary conclusion"
+)
 _CLOSING = (".", "!", "?", ":", ";", "…")
 
 
@@ -96,7 +102,7 @@ class Teller:
         """Whether the points that it cites say it: any number can be written behind a sentence. A copy of what is hidden is not shown."""
         bare = MARKER.sub("", sentence)
         held = [said(self._points[row]) for row in self._citer.rows_of(sentence)]
-        return is_supported(bare, held) and not any(is_copy(bare, text) for text in self._hidden)
+        return is_supported(bare, held, aside=SPEAKING) and not any(is_copy(bare, text) for text in self._hidden)
 
     def told(self) -> Told:
         """The answer so far."""

@@ -54,6 +54,14 @@ def kept(sentence, *points):
 FAILED = point("Juniper Ward reported a failure of two pumps in May, and 4 of its nurses saw it.")
 
 
+def test_words_about_the_documents_need_no_support_and_give_none():
+    """Flood, alarm, pump and failure of six; "The main themes across the documents include" is said by nobody."""
+    points = point("The flood alarm is tested each month."), point("A pump failure stopped the ward.", chunk="d:1")
+    assert kept("The main themes across the documents include flood alarms, pump failures and staff training [1][2].", *points)
+    assert not kept("The main themes across the documents include wages, taxes, trade and flood risks [1][2].", *points)
+    assert not kept("The documents discuss various topics in several areas [1].", *points)
+
+
 def test_less_than_half_of_a_sentences_words_is_no_support():
     """Two of five words, juniper and ward; with the nurses three of six."""
     assert not kept("Juniper Ward hired new cleaners [1].", FAILED)
