@@ -20,7 +20,7 @@ demo: install ## four sites and a cloud on this machine: documents indexed, ques
 	$(BIN)/dgrag demo --model $(MODEL)
 
 test: $(VENV)/.models-small ## every test but the slow ones, as CI runs them; fetches the small model (0.5 GB)
-	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "not slow and not alone" -n $(JOBS) --dist loadfile
+	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "not slow and not alone" -n $(JOBS) --dist loadfile --no-loadscope-reorder
 	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "alone and not slow"
 
 test-slow: $(VENV)/.models-small ## the tests that take minutes

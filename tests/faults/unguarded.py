@@ -43,7 +43,7 @@ def early():
     save = Passages.save
 
     def soon(self, *of_document):
-        Timer(0.05, save, (self, *of_document)).start()
+        Timer(0.2, save, (self, *of_document)).start()
 
     return patch.object(Passages, "save", soon)
 

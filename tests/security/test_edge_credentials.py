@@ -52,7 +52,7 @@ async def statuses(service, signature, routes=OF_EDGES):
 
 
 async def test_the_lists_hold_every_route(closed):
-    assert (len(OF_EDGES), len(OF_EDGES) + len(OF_OPERATORS) + 3) == (10, len(RULES))
+    assert (len(OF_EDGES), len(OF_EDGES) + len(OF_OPERATORS) + 3) == (11, len(RULES))
 
 
 async def test_control_the_edges_own_signature_is_taken_at_each_of_its_routes(closed):

@@ -499,7 +499,7 @@ async def test_another_edge_is_answered_like_one_that_does_not_exist(tmp_path, m
 
 
 def test_the_cross_product_has_every_route_of_edges():
-    assert len(OWN_ROUTES) == 8
+    assert len(OWN_ROUTES) == 9
 
 
 async def test_a_reply_to_another_edges_request_is_answered_like_one_to_no_request(tmp_path):
