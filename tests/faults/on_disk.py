@@ -7,11 +7,11 @@ import hashlib
 import json
 import shutil
 import sqlite3
-import tempfile
 from pathlib import Path
 
 from edge_node.store.database import Database
 from shared.errors import DgragError
+from tests.faults.report import memory_folder
 from tests.faults.steps import BACKUP, STEPS, allowed
 
 SHARES = {  # what a document leaves behind, whole or not at all
@@ -86,8 +86,11 @@ def stray_replies(connection):
 
 
 def kept(folder):
-    """Hashes of the prompts whose replies are kept. Looks at a copy: to open a store is to recover it, which an edge must do itself."""
-    with tempfile.TemporaryDirectory(dir=folder.parent) as copy:
+    """Hashes of the prompts whose replies are kept.
+
+    Looks at a copy, and not on the edge's own disk, which may be full: to open a store is to recover it, which an edge must do itself.
+    """
+    with memory_folder() as copy:
         for file in folder.glob("edge.db*"):
             shutil.copy(file, copy)
         with opened(Path(copy) / "edge.db") as connection, contextlib.suppress(sqlite3.OperationalError):  # killed before it had tables

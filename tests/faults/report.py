@@ -30,11 +30,16 @@ class Report:
         self.faults.append(f"{kind}: {what}")
 
 
+def memory_folder():
+    """A folder that lasts for a with block, in memory where the system has such a place."""
+    return tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None)
+
+
 @contextmanager
 def campaign():
     """A report and a folder in memory; the time until its end is noted."""
     report, started = Report(), time.perf_counter()
-    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
+    with memory_folder() as folder:
         yield report, Path(folder)
     report.seconds = round(time.perf_counter() - started, 1)
 

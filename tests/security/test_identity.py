@@ -505,12 +505,15 @@ def test_the_cross_product_has_every_route_of_edges():
 async def test_a_reply_to_another_edges_request_is_answered_like_one_to_no_request(tmp_path):
     async with running_cloud(tmp_path) as service:
         ward, bank = await enrolled(service.app, "ward"), await enrolled(service.app, "bank")
-        polling = asyncio.create_task(bank.post("/v1/edges/bank/poll?wait_s=5"))
+        polling = asyncio.create_task(bank.post("/v1/edges/bank/poll?wait_s=30"))
         asked = asyncio.create_task(service.http.post("/v1/questions", json={"question": "why?"}, headers={"deadline-ms": "300"}))
         for request_id in ("id-1", "id-2"):
             response = await ward.post(f"/v1/edges/ward/replies/{request_id}", json={"refused": "mine"})
             assert code(response) == (404, "not_found")
-        service.cloud.mailbox.post("bank", EvidenceRequest(request_id="r9", question="q", budget_tokens=1, min_score=0, deadline_ms=5000))
+        await until(lambda: service.cloud.mailbox.online("bank"))
+        assert service.cloud.mailbox.post(
+            "bank", EvidenceRequest(request_id="r9", question="q", budget_tokens=1, min_score=0, deadline_ms=60_000)
+        )
         assert (await polling).json()["requests"]
         assert code(await ward.post("/v1/edges/ward/replies/r9", json={"refused": "mine"})) == (404, "not_found")
         await asked
