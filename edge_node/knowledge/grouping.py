@@ -160,12 +160,6 @@ class Grouping:
         await asyncio.to_thread(self._place, grain, lambda step: progress(f"group by {grain}", step, steps))
         return True
 
-    def retrain(self) -> None:
-        """Let the next turns train all anew."""
-        with self._lock:
-            self._training = dict.fromkeys(GRAINS)
-            self._changed()
-
     async def _take_in(self, progress: Progress) -> None:
         with self._lock:
             batch = dict(islice(self._waiting.items(), TOGETHER))

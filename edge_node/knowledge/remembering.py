@@ -190,11 +190,6 @@ class Remembering:
         """Let the model write a few memories, once ``work`` has no more to do. Raises ModelError."""
         return await self._writer.write(progress, most=CALLS) if self._options.memory == "model" else Cost()
 
-    def retrain(self) -> None:
-        """Let hyperedges be trained anew in idle time: they are then a function of the chunks that are there."""
-        if self._options.grouped:
-            self.grouping.retrain()
-
     async def _make_again(self, progress: Progress) -> None:
         batch = self._outdated[: 4 * TOGETHER]
         await self._maker.make_again(batch, progress)
