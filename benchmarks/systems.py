@@ -22,7 +22,7 @@ ANSWER_TIMEOUT_S = 1800.0  # an edge gives up before, and a question about every
 OK = 200
 SIGNALS = "gate-signals"  # dgrag with all scores of its gate taken
 LEVELS: tuple[Literal[0, 1, 2, 3], ...] = (0, 1, 2, 3)
-GLOBAL_CONTEXT_TOKENS = 1500  # of one call of the map step, by an edge's default
+GLOBAL_CONTEXT_TOKENS = 1000  # of one call of the map step, by an edge's default
 
 # DGRAG's gate without each of its parts; what a threshold cannot reach costs no call.
 NO_CONFIDENCE = {

@@ -101,15 +101,15 @@ class EdgeSettings(BaseSettings):
 
     # questions about everything: GraphRAG §2.6
     global_level: Level = "dynamic"  # "dynamic": as far down as reports are relevant; 0 to 3: a level; "text": passages instead of reports
-    global_read_tokens: Annotated[int, Field(ge=0, le=1_000_000)] = 3000  # of the reports that are read for a question; 0: all of the level
+    global_read_tokens: Annotated[int, Field(ge=0, le=1_000_000)] = 2000  # of the reports that are read for a question; 0: all of the level
     global_floor: Share = 0.5  # of the best relevance, that a report needs to be read, or descended into
     global_nearness: Annotated[float, Field(ge=-1, le=1)] = 0.2  # of the nearest report; below, reports of what is most told of come first
     global_min_score: Share = 0.45  # P(yes) that reports help with the question, below which nothing is written about them; the paper: 0
-    global_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 1500  # of one call; the paper: 8000
+    global_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 1000  # of one call; the paper: 8000
     global_reduce_tokens: Annotated[int, Field(ge=200, le=100_000)] = 4000  # of the points that the answer is made of; the paper: 8000
     partial_tokens: Annotated[int, Field(ge=16, le=4000)] = 120  # a partial answer's
     global_answer_tokens: Annotated[int, Field(ge=16, le=4000)] = 320
-    global_at_once: Annotated[int, Field(ge=1, le=32)] = 2  # calls
+    global_at_once: Annotated[int, Field(ge=1, le=32)] = 1  # calls: a server that edges share ends one after the other, not all too late
     global_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of the whole question
 
     # FD-RAG §4.1: memories, made in idle time; §4.2: questions that a memory answers, without a model

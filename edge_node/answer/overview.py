@@ -251,8 +251,9 @@ class Overview:
             failed = mapped.failure.message if mapped.failure else "there was no time to read reports"
             compared = _compared(reports)
             said, read = await self._nearest(vector, compared), len(compared)
-        points = await asyncio.to_thread(self._pointed, said)
-        return _Found(ordered(points), read, len(reports), chosen.there, failed)
+        points = ordered(await asyncio.to_thread(self._pointed, said))
+        most = limits.findings if failed else None  # many sentences that nobody has chosen would outweigh the few that a model wrote elsewhere
+        return _Found(points[:most], read, len(reports), chosen.there, failed)
 
     async def _nearest(self, vector: FloatArray, reports: Sequence[Report]) -> tuple[Said, ...]:
         """Findings as points, with their cosines as scores: what can be said without a model."""

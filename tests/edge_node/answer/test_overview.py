@@ -368,6 +368,14 @@ async def test_without_a_model_another_site_gets_the_documents_words():
     assert sorted((point.text, point.point, point.report) for point in points) == [(LOANS, "", "r2"), (PLANT, "", "r3"), (PUMP, "", "r1")]
 
 
+async def test_without_a_model_another_site_gets_no_more_than_an_answer_tells():
+    sharing = Sharing()
+    made = overview(model(fails=("*", ModelUnavailable("no model"))), sharing=sharing)
+    made.limits = replace(made.limits, findings=2)
+    await made.points(request())
+    assert len(sharing.sent[0][1]) == 2
+
+
 @pytest.mark.parametrize(("nearness", "told"), [(-1.0, ["nearest", "first", "second"]), (1.01, ["first", "second", "nearest"])])
 async def test_without_a_model_and_with_nothing_near_each_report_tells_its_first_finding_before_any_its_second(nearness, told):
     texts = {"first": LOANS, "nearest": PUMP, "second": PLANT}
