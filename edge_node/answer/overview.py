@@ -252,7 +252,7 @@ class Overview:
             compared = _compared(reports)
             said, read = await self._nearest(vector, compared), len(compared)
         points = ordered(await asyncio.to_thread(self._pointed, said))
-        most = limits.findings if failed else None  # many sentences that nobody has chosen would outweigh the few that a model wrote elsewhere
+        most = limits.findings if failed else None  # many sentences that nobody chose would outweigh the few that a model wrote elsewhere
         return _Found(points[:most], read, len(reports), chosen.there, failed)
 
     async def _nearest(self, vector: FloatArray, reports: Sequence[Report]) -> tuple[Said, ...]:
