@@ -160,7 +160,8 @@ class Overviewer:
         except ModelError as error:
             return _as_they_came(nobody, points, f"the model wrote no answer: {error.message}")
         if told is None:
-            return _as_they_came(nobody, points, "the model wrote no answer: no sentence of it rests on a point")
+            points_alone = _as_they_came(nobody, points, "the model wrote no answer: no sentence of it rests on a point")
+            return replace(points_alone, degraded=False)  # nothing was away: the same question would be answered so again
         return _worded(nobody, told, reason=_left_out(told.left_out))
 
 

@@ -35,7 +35,7 @@ CHOOSE = "choose"  # the step
 MAX_COMPARED = 256  # findings that are compared with the question where no model reads them
 NOTHING_HELPS = "The documents of this site do not answer this question."
 NO_REPORTS = "it makes no reports"
-UNSUPPORTED = "no sentence that the model wrote rests on a point"
+UNSUPPORTED = "the points are not joined: no sentence that the model wrote rests on a point"
 
 
 class ServePoints(Protocol):
@@ -168,7 +168,7 @@ class Overview:
     async def _answer_alone(self, ask: GlobalAsk, alone: _Alone, query_id: str, trace: Trace, deadline: Deadline, hear: Hear) -> Answer:
         reading = Deadline(MAP_SHARE * deadline.left_s())
         found = await self._find(ask.question, self._level(ask), NOTHING_WITHHELD, trace, reading)
-        told, failed = await self._told(ask.question, found, trace, deadline, hear)
+        told, unjoined = await self._told(ask.question, found, trace, deadline, hear)
         left_out = f"sentences left out, as no point supports them: {told.left_out}" if told.left_out else ""
         return Answer(
             query_id,
@@ -176,8 +176,8 @@ class Overview:
             told.citations,
             "global",
             partial=found.read < found.chosen,
-            degraded=alone.degraded or bool(found.failed or failed),
-            reason="; ".join(filter(None, (alone.reason, found.reason, failed, left_out))),
+            degraded=alone.degraded or bool(found.failed) or unjoined not in ("", UNSUPPORTED),
+            reason="; ".join(filter(None, (alone.reason, found.reason, unjoined, left_out))),
             answered=bool(told.text),
             coverage=coverage_alone(read=found.read, there=found.there),
             would_ask=alone.would_ask,
@@ -193,7 +193,7 @@ class Overview:
             told = await self._reducer.reduce(question, points, trace, deadline_s=LAST_SHARE * deadline.left_s(), hear=hear)
         except ModelError as error:
             return spoken(points, most=self.limits.findings), f"the points are not joined: {error.message}"
-        return (told, "") if told else (spoken(points, most=self.limits.findings), f"the points are not joined: {UNSUPPORTED}")
+        return (told, "") if told else (spoken(points, most=self.limits.findings), UNSUPPORTED)
 
     def _level(self, ask: GlobalAsk) -> Level:
         return self.limits.level if ask.level is None else ask.level

@@ -39,6 +39,7 @@ def main():
     options = argparse.ArgumentParser()
     options.add_argument("--seed", type=int, default=7)
     options.add_argument("--unsynced", action="store_true")
+    options.add_argument("--until", nargs="*", default=[], help="stop when a fault of each of these kinds was found")
     chosen = options.parse_args()
     workload.preload()
     rng = random.Random(chosen.seed)
@@ -54,6 +55,8 @@ def main():
                 report.count("brought to an end")
                 finish(report, top / "image", done, normal, where)
             shutil.rmtree(top / "image")
+            if chosen.until and report.found.keys() >= set(chosen.until):
+                break
     tell(report)
 
 
