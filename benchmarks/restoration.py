@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+import orjson
 import typer
 
 from benchmarks.cluster import drop_settings_of_the_shell
@@ -150,7 +151,8 @@ async def attacked(items: Sequence[Item], generator: Generator) -> dict[str, Any
 
 async def _measured(folder: Path, settings: ModelSettings, documents: int, count: int, epsilon: float) -> dict[str, Any]:
     corpus = fewer_documents(Passages.read(folder, ""), documents, seed=SEED)
-    texts = [(f"{one.document_id}.txt", one.text) for one in corpus.documents()]
+    rows = corpus.rows([one.document_id for one in corpus.documents()])
+    texts = [(f"{name}.txt", orjson.loads(row)["text"]) for name, row in rows]
     with tempfile.TemporaryDirectory() as state:
         items = await shared_items(Path(state), texts, epsilon)
     asked = stride(items, count, seed=SEED)
