@@ -9,10 +9,10 @@ BENCH ?= paper
 SITES := hospital bank plant fieldoffice
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow check audit bench up down clean
+.PHONY: help install demo test test-slow check check-deploy env audit bench up down clean
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 install: $(VENV)/.models-$(MODEL) ## make .venv with everything that runs, and fetch the default models
 
@@ -26,7 +26,7 @@ test: $(VENV)/.models-small ## every test but the slow ones, as CI runs them; fe
 test-slow: $(VENV)/.models-small ## the tests that take minutes
 	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m slow
 
-check: $(VENV)/.installed ## lint, format, types, import contracts, unsafe code; then the size of each package
+check: check-deploy ## lint, format, types, import contracts, unsafe code; then the size of each package
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -34,6 +34,13 @@ check: $(VENV)/.installed ## lint, format, types, import contracts, unsafe code;
 	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml --severity-level medium $(PACKAGES)
 	@for package in $(PACKAGES) tests; do \
 		printf '%-13s %6d lines\n' $$package $$(find $$package -name '*.py' -exec cat {} + | wc -l); done
+
+check-deploy: $(VENV)/.installed ## the Dockerfiles and the compose file, without an engine
+	$(BIN)/hadolint deploy/docker/*.Dockerfile
+	tests/compose/config.sh
+
+env: $(VENV)/.installed ## deploy/compose/*.env out of the settings; what is set there stays set
+	$(BIN)/python -m deploy.environment
 
 audit: $(VENV)/.installed ## known flaws of what is installed, by PyPI's advisories (needs the network and pip-audit)
 	$(BIN)/python -m pip_audit --requirement constraints.txt --no-deps --disable-pip --strict

@@ -31,7 +31,6 @@ from benchmarks.journal import Journal
 from benchmarks.machine import answering_code, code, machine
 from benchmarks.metrics.fast_path import FAST as MEMORY_ROUTE
 from benchmarks.metrics.text import accuracy
-from benchmarks.no_model import serve_unknowing
 from benchmarks.paraphrases import SEED, Again, read_ways
 from benchmarks.questions import CONFIGS, WORK
 from benchmarks.records import AnswerRow, Asking, Question
@@ -39,6 +38,7 @@ from benchmarks.sharing import sharing
 from benchmarks.stages.remembering import LIMIT_S, left
 from benchmarks.systems import ANSWER_TIMEOUT_S as LONG_S
 from benchmarks.systems import ONE_ANSWER, SAME_FOR_ALL, Asker, Start, System, read
+from deploy.no_model import serve_unknowing
 
 OUT = Path("benchmarks/results/again.json")
 OTHERS = 120

@@ -19,12 +19,11 @@ import httpx
 import orjson
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.link import CLOUD, LinkConfig, Links
+from benchmarks.link import LinkConfig
 from benchmarks.machine import foreign
-from benchmarks.no_model import NO_MODEL, serve_no_model
 from deploy.cluster.free_ports import Ports
 from deploy.cluster.launch import is_url
-from shared.loopback import is_loopback
+from deploy.no_model import NO_MODEL, serve_no_model
 
 DGRAG = (sys.executable, "-P", "-m", "deploy.cli.main")
 CODE_ROOT = Path(__file__).parent.parent
@@ -70,7 +69,7 @@ class Fleet:
         # a place of its own for each work folder: two runs that start at once would take the same free port otherwise
         self._port = FIRST_PORT + zlib.crc32(str(work).encode()) % (PORTS // ROOM) * ROOM
         self._model_url = generator.rstrip("/") if is_url(generator) else ""
-        self._links = Links(f"dgrag-{self._port}", link) if link else None
+        self._link = link
 
     async def __aenter__(self) -> Self:
         for state in sorted(self._work.glob("clusters/*/cluster.json")):  # left by a run that was killed
@@ -96,11 +95,8 @@ class Fleet:
         self._running = self.state(name)
         words = ("up", "--names", ",".join(edges), "--edges", str(len(edges)), "--model", model, "--detach", "--json")
         ports = ("--cloud-port", str(self._port + 1), "--edge-port", str(self._port + 2))
-        netns: tuple[str, ...] = ()
-        if self._links:
-            await self._links.open(self._ports(edges), model_port=local_port(model))
-            netns = ("--netns", self._links.name)
-        said = orjson.loads(await self._dgrag(*words, *ports, *netns, "--state", str(self._running), environment=environment))
+        links = ("--runtime", "netns", "--link", self._link.words()) if self._link else ()
+        said = orjson.loads(await self._dgrag(*words, *ports, *links, "--state", str(self._running), environment=environment))
         cluster = Cluster(said["cloud"], {edge["edge"]: edge["url"] for edge in said["edges"]})
         await self._in_step(cluster)
         return cluster
@@ -109,15 +105,16 @@ class Fleet:
         """Stop the running cluster; its stores are whole on the disk then."""
         if self._running is not None:
             try:
-                await self._dgrag("down", "--state", str(self._running))
+                await self._tell_carried(self._running)
             finally:
-                for edge, passed in (self._links.close() if self._links else {}).items():
-                    self._carried(self._running.name, edge, passed)
+                await self._dgrag("down", "--state", str(self._running))
             self._running = None
 
-    def _ports(self, edges: Sequence[str]) -> dict[str, int]:
-        """Each service's own."""
-        return {CLOUD: self._port + 1} | {edge: self._port + 2 + place for place, edge in enumerate(edges)}
+    async def _tell_carried(self, state: Path) -> None:
+        """Tell what has passed over each link since the cluster was started; nothing where it was not."""
+        if self._link and (state / "cluster.json").exists():
+            for row in orjson.loads(await self._dgrag("net", "stats", "--json", "--state", str(state)))["links"]:
+                self._carried(state.name, row["edge"], {"up": row["up"]["bytes"], "down": row["down"]["bytes"]})
 
     async def add(self, edge: str, file: Path) -> None:
         """Give an edge of the running cluster a collection, and wait until it is indexed. Raises BenchmarkError if a row is lost."""
@@ -248,20 +245,6 @@ def drop_settings_of_the_shell() -> None:
     """Take them from this process too: tokenizer, embedder and judge read settings here."""
     for name in foreign(os.environ):
         del os.environ[name]
-
-
-def local_port(url: str) -> int:
-    """The port of a server of this machine. Raises BenchmarkError for another: a namespace reaches no other machine.
-
-    >>> local_port("http://127.0.0.1:8090/v1")
-    8090
-    """
-    address = httpx.URL(url)
-    if address.scheme != "http" or not is_loopback(address.host):
-        raise BenchmarkError(
-            f"with [link] the model server cannot be at {url}", next_step="name a model of the catalogue, or take [link] out"
-        )
-    return address.port or 80
 
 
 async def until(true: Callable[[], Any], *, what: str, alive: Callable[[], bool] = lambda: True, seconds: float = READY_S) -> None:

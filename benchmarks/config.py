@@ -15,9 +15,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from benchmarks.checks import distinct, given_to, settings_that_start
 from benchmarks.errors import BenchmarkError
 from benchmarks.link import LinkConfig
-from benchmarks.no_model import NO_MODEL
 from benchmarks.peers.run import PeersConfig
 from benchmarks.systems import SAME_FOR_ALL, SIGNALS, parsed_retrieval, system_named
+from deploy.no_model import NO_MODEL
 from shared.models.settings import ModelSettings
 
 JUDGED = "dgrag"  # whose answers are one of each pair, where no others are named

@@ -26,11 +26,11 @@ from benchmarks.datasets.splits import federated_split
 from benchmarks.errors import BenchmarkError
 from benchmarks.fdrag_systems import MEMORY, NO_MEMORY, STRATEGY
 from benchmarks.machine import code, machine
-from benchmarks.no_model import NO_MODEL
 from benchmarks.records import Split
 from benchmarks.sharing import sharing
 from benchmarks.stages.remembering import LIMIT_S, counted, left
 from benchmarks.systems import SAME_FOR_ALL
+from deploy.no_model import NO_MODEL
 
 OUT, WORK = Path("benchmarks/results/construction.json"), Path(".dgrag-bench")
 PAPER_TOKENS = 58  # that a model writes for 1,000 of a corpus (FD-RAG Table 6)

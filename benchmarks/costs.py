@@ -6,27 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-CLOUD = "cloud: "  # what the cloud did; a second colon names the edge that did it for the cloud
-LINK_MBIT = 50.0  # the paper's link (§IV-D1)
+from shared.components import COMPONENTS, TRANSFERS, is_the_clouds
 
-# The paper's components, and the steps of a trace that make each. What an edge did for the cloud is within "cloud: fan_out".
-COMPONENTS: dict[str, tuple[str, ...]] = {
-    "local query": ("retrieve", "narrow", "samples"),
-    "gate": ("gate: confidence", "gate: similarity", "gate: selection"),
-    "summary matching": ("cloud: match",),
-    "global retrieval": ("cloud: fan_out", "cloud: rescore"),
-    "cloud generation": ("cloud: verify", "cloud: generate"),
-    "choice of reports": ("choose",),  # this and what follows: of a global answer (GraphRAG §2.6)
-    "map": ("map",),
-    "reduce": ("reduce", "cloud: reduce"),
-}
-# The paper's four transfers: which step moved the bytes, and in which direction.
-TRANSFERS: dict[str, tuple[str, str]] = {
-    "query send": ("cloud", "bytes_out"),
-    "request send": ("cloud: fan_out", "bytes_out"),
-    "knowledge send": ("cloud: fan_out", "bytes_in"),
-    "answer send": ("cloud", "bytes_in"),
-}
+LINK_MBIT = 50.0  # the paper's link (§IV-D1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +18,6 @@ class Component:
     ms: float
     tokens_in: int
     bytes: int
-
-
-def is_the_clouds(step: str) -> bool:
-    """Whether the cloud's own model is meant, and not that of an edge that the cloud asked.
-
-    >>> [is_the_clouds(step) for step in ("samples", "cloud", "cloud: generate", "cloud: law: retrieve")]
-    [False, False, True, False]
-    """
-    return step.startswith(CLOUD) and ": " not in step.removeprefix(CLOUD)
 
 
 def costs(answer: Mapping[str, Any], *, cloud_pays: bool) -> dict[str, float]:

@@ -22,7 +22,7 @@ from benchmarks.datasets.corpus import Corpus
 from benchmarks.errors import BenchmarkError
 from benchmarks.fdrag_systems import NO_MEMORY
 from benchmarks.journal import END, START, Journal
-from benchmarks.link import LinkConfig, unable
+from benchmarks.link import LinkConfig
 from benchmarks.machine import answering_code, code, indexing_code, machine, prompts
 from benchmarks.metrics.bertscore import bertscore
 from benchmarks.peers.run import rows_of, run_peers
@@ -39,6 +39,7 @@ from benchmarks.stages.routing import routing
 from benchmarks.stages.storage import storage
 from benchmarks.summary import summarise, with_bertscore
 from benchmarks.systems import CENTRAL, PLAIN_MATCHING, SAME_FOR_ALL, Layout, Start, parsed_retrieval, system_named
+from deploy.net.namespaces import unable
 
 HTTP_TIMEOUT = httpx.Timeout(120.0, connect=10.0)
 STAGES = ("index", "storage", "memories", "routing", "answers", "retrieval", "judging", "link", "skipped")
@@ -68,9 +69,8 @@ class Runner:
         with locked(self._work), self._journal() as journal:
             began = str(time.time())
             journal.add(START, began, code())
-            corpora = {
-                split.name: open_corpus(split, config.data.root, seed=config.seed) for split in config.split
-            }  # what is missing is said first
+            # what is missing is said first
+            corpora = {split.name: open_corpus(split, config.data.root, seed=config.seed) for split in config.split}
             gold = {name: {one.question_id: one.gold for one in corpus.questions()} for name, corpus in corpora.items()}
             asyncio.run(self._services(corpora, journal))
             rows = {stage: journal.rows(stage) for stage in STAGES}

@@ -24,6 +24,7 @@ from cloud_server.summaries.catalogue import Catalogue
 from cloud_server.summaries.store import SummaryStore
 from shared.clock import SystemClock
 from shared.index import open_index
+from shared.metrics import Meter
 from shared.ports import Clock
 from shared.records import EdgeId
 from shared.wire import EdgeView
@@ -49,6 +50,8 @@ class Cloud:
     overviewer: Overviewer
     eraser: Eraser
     roll: Roll
+    clock: Clock
+    meter: Meter
 
     async def open(self) -> None:
         """Fill the indexes from the store. Raises StoreError, ModelError."""
@@ -133,6 +136,8 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
         overviewer=overviewer,
         eraser=eraser,
         roll=roll,
+        clock=clock,
+        meter=Meter("cloud"),
     )
 
 

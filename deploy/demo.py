@@ -26,10 +26,12 @@ from deploy.cli.options import Json
 from deploy.cli.rest import client
 from deploy.cli.sources import files_in
 from deploy.cli.up import bring_up
+from deploy.cluster.by_process import ByProcess
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import Plan
+from deploy.cluster.runtimes import Runtime
 from deploy.cluster.state import StateDir
-from deploy.cluster.supervisor import Supervisor, supervised
+from deploy.cluster.supervisor import supervised
 from deploy.expectations import HEADLINES, Sample, fault
 from shared.records import Answer
 
@@ -58,8 +60,12 @@ def demo(
 ) -> None:
     """Start four sample sites, ask four questions, show where each answer comes from, and stop."""
     started, asked, first_answer_s = time.monotonic(), list[Asked](), 0.0
-    with _folder(state, keep=keep) as folder, supervised(StateDir(folder), detached=keep) as supervisor, client() as http:
-        for result in _ask_all(supervisor, http, model):
+    with (
+        _folder(state, keep=keep) as folder,
+        supervised(ByProcess(StateDir(folder), detached=keep), detached=keep) as runtime,
+        client() as http,
+    ):
+        for result in _ask_all(runtime, http, model):
             asked.append(result)
             first_answer_s = first_answer_s or time.monotonic() - started
             if not as_json:
@@ -106,9 +112,9 @@ def as_body(asked: Sequence[Asked], first_answer_s: float, total_s: float) -> di
     return {"ok": ok, "first_answer_s": round(first_answer_s, 1), "total_s": round(total_s, 1), "questions": rows}
 
 
-def _ask_all(supervisor: Supervisor, http: httpx.Client, model: str) -> Iterator[Asked]:
-    bring_up(supervisor, Plan(SITES, model=model), {site: files_in([SAMPLES / site]) for site in SITES}, http)
-    urls = {member.name: member.url for member in supervisor.state.of("edge")}
+def _ask_all(runtime: Runtime, http: httpx.Client, model: str) -> Iterator[Asked]:
+    bring_up(runtime, Plan(SITES, model=model), {site: files_in([SAMPLES / site]) for site in SITES}, http)
+    urls = {member.name: member.url for member in runtime.state.of("edge")}
     for sample in samples():
         began = time.monotonic()
         with err().status(f"asking {sample.asked_at} …"):

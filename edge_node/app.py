@@ -14,16 +14,20 @@ from edge_node.api import audit, chat, communities, documents, jobs, memories, p
 from edge_node.api.access import GuardedRoute
 from edge_node.api.deps import Admissions
 from edge_node.build import Parts, build_node
+from edge_node.metrics import EdgeReadings
 from edge_node.node import EdgeNode
 from edge_node.safe_mode import create_safe_app
 from edge_node.settings import EdgeSettings
+from shared.access_log import AccessLog
 from shared.admission import Admission
+from shared.clock import SystemClock
 from shared.docs import docs_router
 from shared.errors import StoreDamaged
 from shared.http_problems import install_problems
 from shared.keyring import KeyRing
+from shared.metrics import Scrape
 from shared.redacted import redacted
-from shared.service import doorkeeper
+from shared.service import TELEMETRY_OFF, doorkeeper
 
 log = logging.getLogger("dgrag.edge")
 FORM_OVERHEAD = 64 * 2**10  # what a multipart form adds to its file
@@ -58,16 +62,19 @@ def create_app(node: EdgeNode) -> FastAPI:
                 door.close()
 
     title, version = f"DGRAG edge {settings.id}", metadata.version("dgrag")
-    app = FastAPI(title=title, lifespan=lifespan, version=version, redirect_slashes=False, openapi_url=None)
+    app = FastAPI(title=title, lifespan=lifespan, version=version, redirect_slashes=False, openapi_url=None, telemetry=TELEMETRY_OFF)
     app.state.node, app.state.guard = node, door
     app.state.admissions = Admissions(
         Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting),
         Admission(at_once=settings.global_questions_at_once, waiting=settings.questions_waiting),
     )
+    turns = {"question": app.state.admissions.questions, "global": app.state.admissions.overviews}
+    app.state.scrape = Scrape(node.meter, EdgeReadings(node, turns).read, SystemClock())
     install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD)
     app.include_router(docs_router(GuardedRoute))
     for routes in (service, communities, policy, audit, documents, jobs, questions, memories, chat):
         app.include_router(routes.router)
+    app.add_middleware(AccessLog, meter=node.meter)
     return app
 
 

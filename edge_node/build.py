@@ -105,7 +105,7 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     worker = Worker(queue, receipts, strategy, cutter, _pace(settings), background, retries=parts.retries, on_settled=tell_cloud)
     verdicts = Verdicts(edge, strategy, embedder, documents, settings.memory_learn)
     write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, memorizer, verdicts, overview)
-    return EdgeNode(settings, *write, *read, link, background, ledger, sharing)
+    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, breaker)
 
 
 def _answerer(

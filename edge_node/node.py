@@ -28,7 +28,9 @@ from edge_node.store.ledger import Ledger
 from edge_node.store.receipts import Receipt, ReceiptStore
 from edge_node.store.space import require_space
 from edge_node.strategies.base import IndexStrategy
+from shared.breaker import Breaker
 from shared.errors import DgragError, InputError, NotFound, StoreDamaged, TooLarge
+from shared.metrics import Meter
 from shared.records import DocumentId
 from shared.redacted import redacted
 
@@ -71,10 +73,15 @@ class EdgeNode:
     background: Background
     ledger: Ledger
     sharing: Sharing
+    breaker: Breaker  # of the cloud
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready
+    meter: Meter = field(init=False)  # what is asked of this edge, for its page of metrics
     _opened: bool = False  # the caches are built
     _asked: str = ""  # what of the sharing policy the last settle was asked for
     _estimating: asyncio.Lock = field(default_factory=asyncio.Lock)  # two at once take as long, and questions take six times as long
+
+    def __post_init__(self) -> None:
+        self.meter = Meter(self.settings.id)
 
     async def run(self) -> None:
         """Open the caches, then index documents and hold the line to the cloud until cancelled."""

@@ -13,7 +13,7 @@ from shared.errors import SafeMode, StoreDamaged
 from shared.guard import Rule, guarded
 from shared.http_problems import install_problems
 from shared.keyring import KeyRing
-from shared.service import doorkeeper
+from shared.service import TELEMETRY_OFF, doorkeeper
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 ANY_LENGTH = 2**63  # no body is read here
@@ -26,7 +26,7 @@ def create_safe_app(settings: EdgeSettings, reason: StoreDamaged) -> FastAPI:
     Raises StoreError when the store of the keys is damaged too: nobody could come in.
     """
     title, version = f"DGRAG edge {settings.id} in safe mode", metadata.version("dgrag")
-    app = FastAPI(title=title, version=version, redirect_slashes=False, openapi_url=None)
+    app = FastAPI(title=title, version=version, redirect_slashes=False, openapi_url=None, telemetry=TELEMETRY_OFF)
     app.state.guard = doorkeeper(settings, KeyRing(settings.state_dir))
     router = APIRouter(route_class=GuardedRoute)
     install_problems(app, max_body_bytes=ANY_LENGTH)

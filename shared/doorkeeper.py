@@ -19,7 +19,7 @@ from shared.ports import Clock
 from shared.rate import Buckets
 
 BODY_S = 30.0  # seconds that a body may take
-LOCAL = Caller("local", frozenset[Role]({"read", "write", "admin"}))
+LOCAL = Caller("local", frozenset[Role]({"read", "write", "admin", "metrics"}))
 ANYONE = Caller("anyone", frozenset[Role]({"anyone"}))
 FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
 OPEN_STEP = "call it by 127.0.0.1 or localhost, or make keys with `dgrag edge key add` or `dgrag cloud key add`"

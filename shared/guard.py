@@ -14,7 +14,7 @@ from fastapi.security import APIKeyHeader, HTTPBearer
 
 from shared.errors import TooLarge
 
-Role = Literal["anyone", "read", "write", "admin", "edge"]
+Role = Literal["anyone", "read", "write", "admin", "metrics", "edge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def guarded(rules: Rules, *, on_unusable: Callable[[Request, Unusable], None] = 
 
         def __init__(self, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
             roles = frozenset().union(*(rules[method, path].roles for method in given.get("methods") or ("GET",)))
-            shown = [KEY] * bool(roles & {"read", "write", "admin"}) + [SIGNATURE] * ("edge" in roles)
+            shown = [KEY] * bool(roles & {"read", "write", "admin", "metrics"}) + [SIGNATURE] * ("edge" in roles)
             others = [one for one in given.pop("dependencies", None) or () if one not in shown]  # an included router hands its own on
             responses = {**REFUSALS, **(given.pop("responses", None) or {})}
             super().__init__(path, endpoint, **given, dependencies=[*shown, *others], responses=responses)

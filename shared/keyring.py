@@ -14,11 +14,12 @@ from shared.errors import Conflict, InputError, NotFound, Unauthenticated
 from shared.guard import Caller, Role
 from shared.sqlite import Database
 
-KeyRole = Literal["read", "write", "admin"]
+KeyRole = Literal["read", "write", "admin", "metrics"]
 ROLES: dict[KeyRole, frozenset[Role]] = {
     "read": frozenset({"read"}),
     "write": frozenset({"read", "write"}),
     "admin": frozenset({"read", "write", "admin"}),
+    "metrics": frozenset({"metrics"}),  # a scraper's: it reads no document
 }
 FILE = "keys.db"
 TOKEN = re.compile(r"dgk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
@@ -76,6 +77,19 @@ class KeyRing:
             ends = None if lasts_s is None else now + lasts_s
             tx.execute("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, NULL)", (key_id, name, role, _hash(secret), now, ends))
         return f"dgk_{key_id}_{secret}"
+
+    def adopt(self, key: ApiKey, token_hash: str, *, now: float) -> None:
+        """Take over a key that another service has made; one that has its name ends. Again: nothing changes, nor is a revoked one back."""
+        with self._database.write() as tx:
+            tx.execute("UPDATE keys SET revoked = ? WHERE name = ? AND key_id <> ? AND revoked IS NULL", (now, key.name, key.key_id))
+            row = (key.key_id, key.name, key.role, token_hash, key.created, key.expires, key.revoked)
+            tx.execute("INSERT OR IGNORE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def hash_of(self, key_id: str) -> str:
+        """What a service that adopts the key has to know of its secret. Raises NotFound."""
+        if (row := self._database.row("SELECT hash FROM keys WHERE key_id = ?", (key_id,))) is None:
+            raise NotFound("key", key_id[:80])
+        return str(row["hash"])
 
     def list(self) -> list[ApiKey]:
         """All keys, the oldest first."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from shared.citations import MARKER, MAX_QUOTE_CHARS, Citer, is_supported, with_marker
 from shared.fence import one_line
 from shared.inert import inert
+from shared.passages import listed
 from shared.quoting import is_copy
 from shared.records import Citation, EdgeReport, Evidence
 from shared.sentences import content_words, sentences
@@ -51,14 +52,16 @@ def ordered(points: Sequence[Evidence]) -> list[Evidence]:
 def fitting(points: Sequence[Evidence], *, limit_tokens: int, count: Callable[[str], int]) -> list[Evidence]:
     """The first points that fit into ``limit_tokens``, which is where the paper's reduce step stops (GraphRAG §2.6).
 
+    Each counts as it stands in the prompt, below a line with its document's name.
+
     >>> from shared.records import ChunkId, DocumentId, EdgeId
     >>> points = [Evidence(EdgeId("a"), DocumentId("d"), "d", ChunkId("d:0"), (0, 9), text, 0.5) for text in ("one two", "three", "four")]
-    >>> [point.text for point in fitting(points, limit_tokens=3, count=lambda text: len(text.split()))]
+    >>> [point.text for point in fitting(points, limit_tokens=9, count=lambda text: len(text.split()))]
     ['one two', 'three']
     """
     kept, left = list[Evidence](), limit_tokens
     for point in points:
-        left -= count(said(point))
+        left -= count(listed(listable([point])))
         if left < 0:
             break
         kept.append(point)
@@ -144,10 +147,14 @@ def coverage(reports: Sequence[EdgeReport]) -> str:
     answered = [report for report in reports if report.status == "answered"]
     told = ", ".join(f"{one.edge} ({_read(one)})" for one in answered)
     missing = {
-        status: [one.edge for one in reports if one.status == status] for status in ("refused", "late", "failed", "offline", "skipped")
+        status: [_why(one) for one in reports if one.status == status] for status in ("refused", "late", "failed", "offline", "skipped")
     }
     first = f"{len(answered)} of {len(reports)} {'site' if len(reports) == 1 else 'sites'} answered{': ' if told else ''}{told}"
     return "; ".join([first, *(f"{status}: {', '.join(edges)}" for status, edges in missing.items() if edges)])
+
+
+def _why(report: EdgeReport) -> str:
+    return f"{report.edge} ({report.reason})" if report.reason and report.status == "refused" else report.edge
 
 
 def _read(report: EdgeReport) -> str:

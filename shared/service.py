@@ -13,6 +13,7 @@ from typing import Protocol
 
 import uvicorn
 from fastapi import FastAPI
+from fastapi.telemetry import TelemetryConfig
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings
@@ -26,6 +27,14 @@ from shared.ports import Clock
 from shared.settings import strangers
 from shared.tls import server_context
 
+# FastAPI's own wakes by an environment variable or a global provider, and records query strings and exceptions' messages (goal S13).
+TELEMETRY_OFF: TelemetryConfig = {
+    "tracing": False,
+    "metrics": False,
+    "logs": False,
+    "operation_spans": False,
+    "auto_configure": False,
+}
 GRACE_S = 5  # for requests under way when the service is told to stop
 INTERRUPTED = 130  # 128 + SIGINT
 log = logging.getLogger("dgrag")

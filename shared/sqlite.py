@@ -137,6 +137,11 @@ class Database:
         with self.write() as tx:
             tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
+    def size(self) -> int:
+        """Bytes of the store's pages, as of the last commit."""
+        found = self.row("SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()")
+        return int(found["bytes"]) if found else 0
+
     def erase(self) -> bool:
         """Overwrite what was deleted: empty the WAL, and write the file anew without the cells that moved to other pages.
 

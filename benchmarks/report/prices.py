@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.costs import COMPONENTS, LINK_MBIT, TRANSFERS
+from benchmarks.costs import LINK_MBIT
 from benchmarks.report import plots
 from benchmarks.report.tables import SCENARIOS, Column, Figure, Row, Section, Table, estimate, kind_of, names, sizes
+from shared.components import COMPONENTS, TRANSFERS
 
 COSTS = {
     "seconds": Column("seconds a question", "s"),
@@ -143,9 +144,11 @@ def links(result: Row) -> Section:
     rows, link = result.get("link", ()), result["run"].get("link") or {}
     cells = tuple((row["state"], row["edge"], row["up"], row["down"]) for row in rows)
     columns = (Column("state"), Column("edge"), Column("bytes to the cloud"), Column("bytes back"))
-    note = "Counted on the streams, one row an edge and start of the services: payload of TCP, without the headers of packets."
+    counted = "packets, with all headers of IP" if "loss" in link else "the streams: payload of TCP, without the headers of packets"
+    note = f"One row an edge and start of the services, counted on {counted}."
     table = Table("links", "Carried over the links", columns, cells, note)
-    text = f"Links of {link['mbit']:g} Mbit/s with {link['delay_ms']:g} ms each way." if link else ""
+    loss = f" and a loss of {link['loss']:.1%}" if link.get("loss") else ""
+    text = f"Links of {link['mbit']:g} Mbit/s with {link['delay_ms']:g} ms each way{loss}." if link else ""
     return Section("Links between edges and cloud", text, (), (table,) if cells else ())
 
 

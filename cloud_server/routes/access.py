@@ -15,12 +15,13 @@ MEMORIES = 8 * 2**20
 PUBLIC = Rule(frozenset({"anyone"}), NO_BODY)
 READ = Rule(frozenset({"read"}), NO_BODY)
 ADMIN = Rule(frozenset({"admin"}), NO_BODY)
+METRICS = Rule(frozenset({"metrics", "admin"}), NO_BODY)
 EDGE = Rule(frozenset({"edge"}), NO_BODY)  # the route itself checks that it is the edge of the path
 
 RULES: Rules = {
     ("GET", "/health"): PUBLIC,
     ("GET", "/ready"): PUBLIC,
-    ("GET", "/metrics"): READ,
+    ("GET", "/metrics"): METRICS,
     ("POST", "/v1/edges"): Rule(frozenset({"anyone"}), FEW),  # the route checks the invitation, and that the key is the sender's
     ("GET", "/v1/edges"): READ,
     ("GET", "/v1/edges/{edge}"): EDGE,

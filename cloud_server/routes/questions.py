@@ -99,6 +99,9 @@ def _turn(cloud: Cloud, admission: Admission, caller: Caller, work: Work[Said], 
         except (TimeoutError, ModelTimeout) as error:
             raise (DeadlinePassed if deadline_s < limit_s else ModelTimeout)(deadline_s=deadline_s) from error
         await admit()
+        cloud.meter.fanned_out(said.edges)
+        if isinstance(said, Answer):
+            cloud.meter.answered(said, deadline_s - deadline.left_s(), at_cloud=True)
         return said
 
     return _Turn(admission, run, admit)

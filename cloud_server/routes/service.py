@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
 from cloud_server.routes.access import GuardedRoute
 from cloud_server.routes.deps import CloudDep
-from shared.errors import NotBuilt
+from shared.metrics import CONTENT_TYPE, Scrape
 
 router = APIRouter(tags=["service"], route_class=GuardedRoute)
 
@@ -37,7 +39,8 @@ async def ready(request: Request, response: Response, cloud: CloudDep) -> Ready:
     return Ready(ready=is_ready, edges=len(edges), summaries=len(cloud.catalogue))
 
 
-@router.get("/metrics")
-async def metrics() -> None:
-    """Prometheus metrics. Raises NotBuilt (501)."""
-    raise NotBuilt("/metrics")
+@router.get("/metrics", response_class=PlainTextResponse)
+async def metrics(request: Request) -> Response:
+    """What this service counts and holds, as Prometheus reads it; figures of the store are at most 5 s old."""
+    scrape = cast("Scrape", request.app.state.scrape)
+    return Response(await scrape.page(), media_type=CONTENT_TYPE)

@@ -10,7 +10,7 @@ import httpx
 import orjson
 import typer
 
-from deploy.cli import keys, render
+from deploy.cli import keys, render, services
 from deploy.cli.board import err, out
 from deploy.cli.foreground import become
 from deploy.cli.options import DEFAULT_STATE, Json, State, Url
@@ -24,6 +24,7 @@ COLUMNS = {  # of `edges`: what a person reads above each; the rest is in --json
 }  # fmt: skip
 app = typer.Typer(help="The cloud in the foreground, or questions to the one that runs here.", no_args_is_help=True)
 app.add_typer(keys.app, name="key")
+services.add_faults(app, "cloud")
 
 
 @app.command()

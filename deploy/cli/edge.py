@@ -8,7 +8,7 @@ from typing import Annotated
 import orjson
 import typer
 
-from deploy.cli import keys, membership, render, store
+from deploy.cli import keys, membership, render, services, store
 from deploy.cli.board import out
 from deploy.cli.foreground import become
 from deploy.cli.options import DEFAULT_STATE, Json, State
@@ -34,6 +34,7 @@ def run(
 for verb in (membership.join, membership.rotate, membership.identity, store.check, store.backup, store.restore, store.reembed):
     app.command()(verb)
 app.add_typer(keys.app, name="key")
+services.add_faults(app, "edge")
 
 
 @app.command("list")

@@ -29,7 +29,10 @@ COLUMNS = {"id": False, "name": True, "role": False, "created": False, "expires"
 def add(
     name: Annotated[str, typer.Argument(help="Whose key it is.")],
     state: Folder,
-    role: Annotated[str, typer.Option(help="read; write: also documents; admin: also policy, edges and audit.")] = "read",
+    role: Annotated[
+        str,
+        typer.Option(help="read; write: also documents; admin: also policy, edges and audit; metrics: only those."),
+    ] = "read",
     days: Annotated[float | None, typer.Option(min=0.01, help="Days after which it expires; without: never.")] = None,
 ) -> None:
     """Make a key, and print it once: only its hash is kept. A service that other machines reach has to have one before its first start."""

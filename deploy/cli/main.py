@@ -13,7 +13,7 @@ import httpx
 import typer
 from pydantic import ValidationError
 
-from deploy.cli import add, ask, cloud, communities, documents, memories, model, status, up
+from deploy.cli import add, ask, cloud, communities, documents, memories, model, scenario, services, status, up
 from deploy.cli.board import err
 from deploy.cli.late import late
 from deploy.cli.rest import ACCESS, Access
@@ -45,8 +45,8 @@ def about(
 
 
 for verbs in (
-    (up.up, up.down, status.status, add.add, documents.documents, documents.remove, documents.retry),
-    (ask.ask, memories.feedback, memories.memories, communities.communities, communities.report, demo),
+    (up.up, up.down, status.status, services.logs, add.add, documents.documents, documents.remove, documents.retry),
+    (ask.ask, memories.feedback, memories.memories, communities.communities, communities.report, demo, scenario.scenario),
 ):
     for verb in verbs:
         app.command()(verb)
@@ -55,6 +55,7 @@ app.add_typer(cloud.app, name="cloud")
 for group, purpose in {
     "edge": "One edge in the foreground, or the edges that run here.",
     "audit": "The egress ledger: every body that has left an edge.",
+    "net": "The links of a cluster that was started with --runtime netns: shape, cut, heal, count.",
     "policy": "The sharing policy of an edge: what may leave its site.",
 }.items():
     app.add_typer(late(f"deploy.cli.{group}", about=purpose), name=group)

@@ -31,10 +31,14 @@ class RemoteError(DgragError):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How this command comes in: an API key ("": none), and the authorities that it trusts (None: the system's)."""
+    """How this command comes in: an API key ("": none), and the authorities that it trusts (None: the system's).
+
+    ``only_here``: the key is the local cluster's, and is shown to no other machine.
+    """
 
     key: str = ""
     ca: Path | None = None
+    only_here: bool = False
 
 
 ACCESS: ContextVar[Access] = ContextVar("access", default=Access())  # noqa: B039 - it is frozen; set before any verb runs
@@ -54,10 +58,27 @@ class Bearer(httpx.Auth):
         yield request
 
 
+class AsGiven(httpx.Auth):
+    """Shows the key that the command has when it calls: of a cluster that is being started there is none at first."""
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        """Add the key, if any. Raises ClusterError where it would travel in clear."""
+        access = ACCESS.get()
+        if access.key and not (access.only_here and not is_loopback(request.url.host)):
+            return Bearer(access.key).auth_flow(request)
+        return super().auth_flow(request)
+
+
+def enter(root: StateDir) -> None:
+    """Come in with the key, and the authority, of a local cluster that has them, where the command was given no other."""
+    given = ACCESS.get()
+    if root.key_file.exists() and (not given.key or given.only_here):
+        ACCESS.set(Access(root.key_file.read_text(encoding="ascii").strip(), given.ca or root.authority, only_here=True))
+
+
 def client() -> httpx.Client:
-    """A client of dgrag services, with the access that the command was given; it takes no proxy, and follows no redirect."""
-    access = ACCESS.get()
-    return httpx.Client(timeout=TIMEOUT, trust_env=False, verify=client_context(access.ca), auth=Bearer(access.key) if access.key else None)
+    """A client of dgrag services, with the access that the command has; it takes no proxy, and follows no redirect."""
+    return httpx.Client(timeout=TIMEOUT, trust_env=False, verify=client_context(ACCESS.get().ca), auth=AsGiven())
 
 
 def body(response: httpx.Response) -> Any:

@@ -14,7 +14,8 @@ from deploy.cli.board import out
 from deploy.cli.options import DEFAULT_STATE, Json, State
 from deploy.cli.rest import client, running_state
 from deploy.cli.sending import EdgeStatus, status_of
-from deploy.cluster.state import Member, StateDir
+from deploy.cluster.errors import how_ended
+from deploy.cluster.state import ClusterState, Member, StateDir
 from deploy.cluster.supervisor import answers
 from shared.errors import DgragError
 
@@ -22,19 +23,21 @@ from shared.errors import DgragError
 def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
     """Show what runs here and how far each edge is."""
     with client() as http:
-        members = running_state(StateDir(state)).members
+        cluster = running_state(StateDir(state))
+        members = cluster.members
         ready = {member.name: is_ready(http, member) for member in members}
         troubles = {member.name: why for member in members if not ready[member.name] and (why := trouble(http, member))}
         found = {member.name: edge_status(http, member) if ready[member.name] else None for member in members}
     if as_json:
         typer.echo(orjson.dumps(as_body(members, ready, found)).decode())
     else:
-        rows = [(member.name, member.url, _state(member, ready=ready[member.name]), found[member.name]) for member in members]
+        histories = {member.name: line for member in members if (line := history(member))}
+        rows = [(member.name, member.url, _state(cluster, member, ready=ready[member.name]), found[member.name]) for member in members]
         out().print(render.cluster(rows))
         for name, told in found.items():
             if told and (line := render.memory_line(told)):
                 out().print(f"{name}: {line}", markup=False)
-        for name, why in troubles.items():
+        for name, why in [*histories.items(), *troubles.items()]:
             out().print(f"{name}: {why}", markup=False)
 
 
@@ -46,13 +49,23 @@ def is_ready(http: httpx.Client, member: Member) -> bool:
 
 def trouble(http: httpx.Client, member: Member) -> str:
     """Why a member that is not ready is not; empty where it does not say."""
+    if member.given_up:
+        verb = f"edge restart {member.name}" if member.role == "edge" else f"{member.role} restart"
+        return f"{member.given_up}; `dgrag logs {member.name}` has its last words, `dgrag {verb}` starts it again"
     if member.mark is not None and not member.mark.alive():
-        return "its process has ended; `dgrag down`, then `dgrag up`, starts it again"
+        return "its process has ended; its keeper starts it again soon, or, where that has ended too, `dgrag down` and `dgrag up`"
     try:
         told = http.get(f"{member.url}/ready", timeout=2.0).json()
     except (httpx.TransportError, ValueError):
         return ""
     return " – ".join(filter(None, (str(told.get("reason", "")), str(told.get("next_step", ""))))) if isinstance(told, dict) else ""
+
+
+def history(member: Member) -> str:
+    """How its process ended last, and how often it was started again; empty for one that runs since ``up``."""
+    if member.last_exit is None:
+        return ""
+    return f"{how_ended(member.last_exit)}; started again {member.restarts} × since `dgrag up`"
 
 
 def edge_status(http: httpx.Client, member: Member) -> EdgeStatus | None:
@@ -69,7 +82,13 @@ def as_body(members: tuple[Member, ...], ready: dict[str, bool], found: dict[str
     """The promise of ``dgrag status --json``."""
     body: dict[str, Any] = {"cloud": None, "model": None, "edges": []}
     for member in members:
-        facts: dict[str, Any] = {"url": member.url, "pid": member.mark.pid if member.mark else None, "ready": ready[member.name]}
+        facts: dict[str, Any] = {
+            "url": member.url,
+            "pid": member.mark.pid if member.mark else None,
+            "ready": ready[member.name],
+            "restarts": member.restarts,
+            "last_exit": member.last_exit,
+        }
         if member.role == "edge":
             status_now = found[member.name] or EdgeStatus(member.name)
             body["edges"].append({**asdict(status_now), **facts})
@@ -78,5 +97,5 @@ def as_body(members: tuple[Member, ...], ready: dict[str, bool], found: dict[str
     return body
 
 
-def _state(member: Member, *, ready: bool) -> str:
-    return ("ready" if ready else "not ready") + ("" if member.mark else ", not ours")
+def _state(cluster: ClusterState, member: Member, *, ready: bool) -> str:
+    return ("ready" if ready else "not ready") + ("" if member.mark or cluster.runtime == "docker" else ", not ours")

@@ -15,17 +15,22 @@ from deploy.cli import render
 from deploy.cli.board import IndexBoard, SendBars, err, out
 from deploy.cli.model import Bar
 from deploy.cli.options import DEFAULT_STATE, Json, State
-from deploy.cli.rest import client
+from deploy.cli.rest import client, enter
 from deploy.cli.sending import EdgeStatus, Refused, Sent, outcomes, send, wait_settled
 from deploy.cli.sources import SourceFile, files_in, size
+from deploy.cluster.by_docker import ByDocker
+from deploy.cluster.by_process import ByProcess
 from deploy.cluster.errors import ClusterError
-from deploy.cluster.launch import Plan, launch
+from deploy.cluster.launch import Here, Namespaces, Places, Plan
 from deploy.cluster.names import edge_ids
+from deploy.cluster.runtimes import Runtime
 from deploy.cluster.services import CLOUD_PORT, EDGE_PORT, EdgeOptions, Service, Summaries
 from deploy.cluster.state import ClusterState, Member, StateDir
-from deploy.cluster.supervisor import Supervisor, safe_mode, supervised, take_down
+from deploy.cluster.supervisor import safe_mode, supervised, take_down, wait_ready
+from deploy.net.places import Linked
 from shared.clock import SystemClock
 
+RUNTIMES = ("process", "netns", "docker")
 EXTRACTION_WORDS = {"nlp": 0.0, "model": 1.0}
 
 
@@ -46,18 +51,35 @@ def up(
     netns: Annotated[
         str, typer.Option(help="Run the cloud and each edge in network namespace NETNS-NAME, whose ports somebody carries to here.")
     ] = "",
+    runtime: Annotated[str, typer.Option(help="process; netns: with links between (Linux, root); docker: containers.")] = "process",
+    link: Annotated[str, typer.Option(help='The links of --runtime netns, as "rate=50mbit delay=15ms loss=0%".')] = "",
 ) -> None:
     """Start a model server, a cloud and edges on this machine, index the documents, and say where everything answers."""
     directory, paths = StateDir(state), data or []
     files = [files_in([path]) for path in paths]
     ids = _ids(directory, edges, [name.strip() for name in names.split(",") if name.strip()], [path.resolve().stem for path in paths])
     options = EdgeOptions(extraction_share(extraction), _summaries(summaries))
-    plan = Plan(tuple(ids), model=model, options=options, cloud_port=cloud_port, edge_port=edge_port, netns=netns)
-    with supervised(directory, detached=detach) as supervisor, client() as http:
-        statuses, failed = bring_up(supervisor, plan, dict(zip(ids, files, strict=False)), http)
-        _report(supervisor.state, statuses, failed, as_json=as_json)
+    places = _places(directory, runtime, netns, link)
+    plan = Plan(tuple(ids), model=model, options=options, cloud_port=cloud_port, edge_port=edge_port, places=places)
+    chosen = ByDocker(directory) if runtime == "docker" else ByProcess(directory, detached=detach)
+    with supervised(chosen, detached=detach) as running, client() as http:
+        statuses, failed = bring_up(running, plan, dict(zip(ids, files, strict=False)), http)
+        _report(running.state, statuses, failed, as_json=as_json)
         if not detach:
-            stay(supervisor)
+            stay(running)
+
+
+def _places(directory: StateDir, runtime: str, netns: str, link: str) -> Places:
+    """Where the processes stand. Raises ClusterError for words that do not go together."""
+    if runtime not in RUNTIMES:
+        raise ClusterError(f"--runtime cannot be {runtime!r}", next_step=f"give {', '.join(RUNTIMES)}")
+    if link and runtime != "netns":
+        raise ClusterError("--link shapes the links of --runtime netns", next_step="add --runtime netns, or leave out --link")
+    if netns and runtime != "process":
+        raise ClusterError("--netns is for processes in namespaces that somebody else has made", next_step="leave out --netns or --runtime")
+    if runtime == "netns":
+        return Linked(directory.root, link)
+    return Namespaces(netns) if netns else Here()
 
 
 def down(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
@@ -69,7 +91,8 @@ def down(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
     if not stopped:
         out().print(f"nothing runs in {state.resolve()}", markup=False)
     for member in stopped:
-        out().print(f"stopped {member.role} {member.name} ({member.url}, pid {member.mark.pid if member.mark else '-'})", markup=False)
+        pid = f", pid {member.mark.pid}" if member.mark else ""
+        out().print(f"stopped {member.role} {member.name} ({member.url}{pid})", markup=False)
 
 
 def _stopped(member: Member) -> dict[str, Any]:
@@ -77,7 +100,7 @@ def _stopped(member: Member) -> dict[str, Any]:
 
 
 def bring_up(
-    supervisor: Supervisor, plan: Plan, files_by_edge: Mapping[str, Sequence[SourceFile]], http: httpx.Client
+    runtime: Runtime, plan: Plan, files_by_edge: Mapping[str, Sequence[SourceFile]], http: httpx.Client
 ) -> tuple[dict[str, EdgeStatus], list[Sent | Refused]]:
     """Start everything, send each edge its documents as soon as it answers, and wait until all edges are settled.
 
@@ -85,7 +108,8 @@ def bring_up(
     """
     console = err()
     with Bar(quiet=not console.is_terminal) as fetched:
-        services = launch(supervisor, plan, http, on_fetch=fetched)
+        services = runtime.start(plan, http, fetched)
+    enter(runtime.directory)
     sent: dict[str, list[Sent | Refused]] = {}
 
     def on_ready(service: Service) -> None:
@@ -98,10 +122,10 @@ def bring_up(
                 advance = partial(bars.advance, f"sending to {service.name}", size(files))
                 sent[service.name] = list(send(http, service.url, files, None, advance))
 
-    supervisor.wait_ready(services, http, on_ready)
-    urls = {member.name: member.url for member in supervisor.state.of("edge") if not safe_mode(http, member.url)}
+    wait_ready(runtime, services, http, on_ready)
+    urls = {member.name: member.url for member in runtime.state.of("edge") if not safe_mode(http, member.url)}
     with IndexBoard(console, SystemClock()) as board:
-        statuses = wait_settled(http, urls.values(), board.show, supervisor.check)
+        statuses = wait_settled(http, urls.values(), board.show, runtime.check)
     ended = [result for edge in plan.edges if edge in urls for result in settle(http, urls[edge], sent.get(edge, []))]
     return statuses, [result for result in ended if isinstance(result, Refused) or result.status == "parked"]
 
@@ -112,12 +136,12 @@ def settle(http: httpx.Client, url: str, results: Sequence[Sent | Refused]) -> l
     return [*outcomes(http, url, sent), *(result for result in results if isinstance(result, Refused))]
 
 
-def stay(supervisor: Supervisor) -> None:
-    """Hold the foreground until a signal comes. Raises ClusterError when every process has ended by itself."""
+def stay(runtime: Runtime) -> None:
+    """Hold the foreground until a signal comes. Raises ClusterError when every service has ended by itself."""
     console = err()
     console.print("running; Ctrl-C stops everything", style="dim")
-    supervisor.watch(lambda name, code: console.print(f"{name} ended with {code}; the others go on", style="yellow", markup=False))
-    raise ClusterError("every process has ended", next_step=f"read {supervisor.directory.root / 'logs'}")
+    runtime.watch(lambda news: console.print(news, style="yellow", markup=False))
+    raise ClusterError("every service has ended", next_step=f"read {runtime.directory.root / 'logs'}")
 
 
 def addresses(state: ClusterState) -> dict[str, object]:

@@ -1,10 +1,12 @@
-"""From a plan to running services."""
+"""From a plan to the services that a keeper shall run."""
 
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 import httpx
 
@@ -21,8 +23,7 @@ from deploy.cluster.services import (
     edge_service,
     model_service,
 )
-from deploy.cluster.state import Member
-from deploy.cluster.supervisor import Supervisor
+from deploy.cluster.state import Charge, Member
 from deploy.cluster.weights import fetch_embedder, fetch_generator
 from shared.models.fetch import FetchProgress
 from shared.models.settings import ModelSettings
@@ -30,12 +31,46 @@ from shared.models.settings import ModelSettings
 NAMESPACES = Path("/run/netns")  # where `ip netns` has them
 
 
+class Places(Protocol):
+    """Where the processes of a cluster stand."""
+
+    @property
+    def own_ports(self) -> bool:
+        """True where cloud and edges have every port for themselves. The model server is always where we are."""
+
+    def arranged(self, services: Sequence[Service]) -> tuple[Service, ...]:
+        """The services as they are started there: each behind its prefix, and all behind what has to run before them.
+
+        What is added has the role ``link``. The keeper starts them in this order and waits for none: a prefix may. Raises ClusterError.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """All where we are, so each takes a port that is free."""
+
+    own_ports: bool = False
+
+    def arranged(self, services: Sequence[Service]) -> tuple[Service, ...]:
+        """As they are."""
+        return tuple(services)
+
+
+@dataclass(frozen=True, slots=True)
+class Namespaces:
+    """The cloud in the network namespace ``NETNS-cloud``, an edge in ``NETNS-EDGE``; somebody else has made them."""
+
+    netns: str
+    own_ports: bool = True
+
+    def arranged(self, services: Sequence[Service]) -> tuple[Service, ...]:
+        """Each behind what takes it into its namespace. Raises ClusterError where that is not there."""
+        return tuple(replace(service, prefix=in_namespace(self.netns, service)) for service in services)
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What ``dgrag up`` shall start. ``model`` is a name of the catalogue, or the URL of a server that runs.
-
-    ``netns``: the cloud runs in the network namespace ``NETNS-cloud``, an edge in ``NETNS-EDGE``; empty: all where we are.
-    """
+    """What ``dgrag up`` shall start. ``model`` is a name of the catalogue, or the URL of a server that runs."""
 
     edges: tuple[str, ...]
     model: str = "standard"
@@ -43,7 +78,7 @@ class Plan:
     model_port: int = MODEL_PORT
     cloud_port: int = CLOUD_PORT
     edge_port: int = EDGE_PORT
-    netns: str = ""
+    places: Places = field(default_factory=Here)
 
 
 def is_url(model: str) -> bool:
@@ -55,32 +90,29 @@ def is_url(model: str) -> bool:
     return model.startswith(("http://", "https://"))
 
 
-def launch(supervisor: Supervisor, plan: Plan, http: httpx.Client, *, on_fetch: FetchProgress) -> list[Service]:
-    """Fetch what is missing and start model server, cloud and edges at the same time; returns what has to become ready.
+def charge_of(plan: Plan, root: Path, http: httpx.Client, *, on_fetch: FetchProgress) -> Charge:
+    """Fetch what is missing, and say what to run: model server, cloud and edges, whose states lie below ``root``.
 
     Raises FetchError, SettingsError, and ClusterError when the model's URL does not answer.
     """
     ports, settings = Ports(), ModelSettings()
-    take = int if plan.netns else ports.take  # in a namespace of its own a service has every port for itself
+    take = int if plan.places.own_ports else ports.take
     fetch_embedder(settings, on_fetch)
     services: list[Service] = []
+    others: tuple[Member, ...] = ()
     if is_url(plan.model):
         model = remote_model(plan.model, http, settings)
-        supervisor.include(Member("model", model.name, model.url))
+        others = (Member("model", model.name, model.url),)
     else:
         weights = fetch_generator(plan.model, settings, on_fetch)
         services.append(model_service(plan.model, str(weights), port=ports.take(plan.model_port)))
         model = Model(services[0].url, plan.model)
-    services.append(cloud_service(model, str(supervisor.directory.root / "cloud"), port=take(plan.cloud_port)))
+    services.append(cloud_service(model, str(root / "cloud"), port=take(plan.cloud_port)))
     cloud_url = services[-1].url
     for place, edge in enumerate(plan.edges):
-        folder: Path = supervisor.directory.root / "edges" / edge
         port = take(plan.edge_port + place)
-        services.append(edge_service(edge, model, cloud_url, str(folder), plan.options, port=port))
-    prefixes = [in_namespace(plan.netns, service) for service in services]
-    for service, prefix in zip(services, prefixes, strict=True):
-        supervisor.start(service, prefix=prefix)
-    return services
+        services.append(edge_service(edge, model, cloud_url, str(root / "edges" / edge), plan.options, port=port))
+    return Charge(plan.places.arranged(services), others)
 
 
 def in_namespace(netns: str, service: Service) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from deploy.cluster.errors import ClusterError
 from shared.wire import EDGE_ID_PATTERN
 
-RESERVED = frozenset({"cloud", "model"})  # logs and tables carry these names already
+RESERVED = frozenset({"cloud", "keeper", "model"})  # logs and tables carry these names already
 MOST_CHARS = 63
 
 
@@ -43,7 +43,7 @@ def slug(text: str) -> str:
 
 def _checked(name: str) -> str:
     if not re.fullmatch(EDGE_ID_PATTERN, name) or name in RESERVED:
-        raise ClusterError(f"{name!r} cannot be an edge's name", next_step="use a-z, 0-9 and hyphens, 63 at most; not cloud or model")
+        raise ClusterError(f"{name!r} cannot be an edge's name", next_step="use a-z, 0-9, hyphens, 63 at most; not cloud, keeper, model")
     return name
 
 

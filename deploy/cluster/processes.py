@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +56,15 @@ def _birth_by_ps(pid: int) -> str | None:
     return None if found.returncode or state.startswith("Z") else started.strip()
 
 
+def is_paused(pid: int) -> bool:
+    """True while a signal holds the process still (SIGSTOP); False where the system does not say."""
+    try:
+        stat = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] == "T"
+
+
 def spawn(
     command: Sequence[str], environment: Mapping[str, str], log: Path, *, outlive_us: bool, prefix: Sequence[str] = ()
 ) -> subprocess.Popen[bytes]:
@@ -82,10 +92,11 @@ def stop(marks: Sequence[Mark], *, patience_s: float = 10.0) -> list[Mark]:
     """End those that still run, each with its process group: SIGTERM, wait, SIGKILL. Returns the ones that ran."""
     running = [mark for mark in marks if mark.alive()]
     for mark in running:
-        _signal_group(mark.pid, signal.SIGTERM)
+        signal_group(mark.pid, signal.SIGTERM)
+        signal_group(mark.pid, signal.SIGCONT)  # one that is paused would hear of it never
     wait_gone(running, patience_s=patience_s)
     for mark in running:
-        _signal_group(mark.pid, signal.SIGKILL)  # also what a leader that has ended left in its group
+        signal_group(mark.pid, signal.SIGKILL)  # also what a leader that has ended left in its group
     wait_gone(running, patience_s=patience_s)
     return running
 
@@ -100,11 +111,32 @@ def wait_gone(marks: Sequence[Mark], *, patience_s: float) -> bool:
     return True
 
 
-def _signal_group(pid: int, number: signal.Signals) -> None:
+def ended(child: subprocess.Popen[bytes]) -> int | None:
+    """The exit code of a child that has ended, and on Linux the rest of its process group with it; None while it runs."""
+    if sys.platform == "linux" and child.returncode is None:
+        if os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            return None
+        signal_group(child.pid, signal.SIGKILL)  # before it is collected: nobody else can have its pid yet
+    return child.poll()
+
+
+def signal_group(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process group; one that is gone hears nothing."""
     try:
         os.killpg(pid, number)
     except ProcessLookupError:
         return
+
+
+def rotate(log: Path, *, most_bytes: int) -> None:
+    """Keep a log that has grown beyond ``most_bytes`` as its one former, ``NAME.log.1``, and begin it anew.
+
+    By copy: whoever writes has it open, to append. What is written while it is copied may be lost.
+    """
+    if log.exists() and log.stat().st_size > most_bytes:
+        with suppress(OSError):  # on a full disk the former is lost, and the log makes room
+            shutil.copyfile(log, log.with_name(f"{log.name}.1"))
+        os.truncate(log, 0)
 
 
 def tail(log: Path, *, since: int = 0, lines: int = 20, most_bytes: int = 16_384) -> str:

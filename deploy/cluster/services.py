@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from deploy.cluster.state import Role
-
 HOST = "127.0.0.1"
+Role = Literal["model", "cloud", "edge", "link"]  # "link": what carries the packets between the others
 Summaries = Literal["extractive", "model"]
 MODEL_PORT = 8090
 CLOUD_PORT = 8099
@@ -22,9 +21,11 @@ class Service:
     role: Role
     name: str
     url: str
-    ready_url: str
+    ready_url: str  # empty: nobody waits for it
     command: tuple[str, ...]  # arguments of the Python interpreter
     environment: Mapping[str, str]
+    health_url: str = ""  # answers at once as long as the process is not stuck; empty: nobody asks
+    prefix: tuple[str, ...] = ()  # a command that becomes the one behind it, as `ip netns exec NAME`
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,10 @@ class EdgeOptions:
     extraction_share: float = 0.0  # β of KET-RAG §4: share of chunks that the model extracts
     summaries: Summaries = "extractive"
 
+    def environment(self) -> dict[str, str]:
+        """Settings of an edge that say so."""
+        return {"DGRAG_EDGE_EXTRACTION_SHARE": str(self.extraction_share), "DGRAG_EDGE_SUMMARIES": self.summaries}
+
 
 def model_service(name: str, weights: str, *, port: int) -> Service:
     """The local model server, one for the whole machine."""
@@ -58,7 +63,8 @@ def cloud_service(model: Model, state_dir: str, *, port: int) -> Service:
     """The cloud."""
     url = f"http://{HOST}:{port}"
     own = {"DGRAG_CLOUD_HOST": HOST, "DGRAG_CLOUD_PORT": str(port), "DGRAG_CLOUD_STATE_DIR": state_dir}
-    return Service("cloud", "cloud", url, f"{url}/ready", ("-m", "cloud_server"), {**own, **model.environment()})
+    environment = {**own, **model.environment()}
+    return Service("cloud", "cloud", url, f"{url}/ready", ("-m", "cloud_server"), environment, f"{url}/health")
 
 
 def edge_service(edge: str, model: Model, cloud_url: str, state_dir: str, options: EdgeOptions, *, port: int) -> Service:
@@ -70,7 +76,6 @@ def edge_service(edge: str, model: Model, cloud_url: str, state_dir: str, option
         "DGRAG_EDGE_PORT": str(port),
         "DGRAG_EDGE_STATE_DIR": state_dir,
         "DGRAG_EDGE_CLOUD_URL": cloud_url,
-        "DGRAG_EDGE_EXTRACTION_SHARE": str(options.extraction_share),
-        "DGRAG_EDGE_SUMMARIES": options.summaries,
     }
-    return Service("edge", edge, url, f"{url}/ready", ("-m", "edge_node"), {**own, **model.environment()})
+    environment = {**own, **options.environment(), **model.environment()}
+    return Service("edge", edge, url, f"{url}/ready", ("-m", "edge_node"), environment, f"{url}/health")

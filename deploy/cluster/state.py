@@ -9,36 +9,47 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.processes import Mark
+from deploy.cluster.services import Role, Service
 
-Role = Literal["model", "cloud", "edge"]
+RuntimeName = Literal["process", "docker"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One service of the cluster; ``mark`` is None for one that somebody else runs (a model server given by URL)."""
+    """One service of the cluster; ``mark`` is None for one that is no process of ours (a model server given by URL, a container)."""
 
     role: Role
     name: str  # edge id, or name of the model
     url: str
     mark: Mark | None = None
+    restarts: int = 0  # how often it was started again since `up`
+    last_exit: int | None = None  # of the run before this one, or of the last; negative: the signal that ended it
+    given_up: str = ""  # why it is not started again
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """Everything started, in order; ``supervisor`` is the foreground ``dgrag up``, None when detached."""
+    """Everything started, in order.
+
+    ``supervisor``: the foreground ``dgrag up``, None when detached. ``keeper``: the process that starts the others again.
+    """
 
     supervisor: Mark | None = None
     members: tuple[Member, ...] = field(default=())
+    keeper: Mark | None = None
+    runtime: RuntimeName = "process"
 
     def with_member(self, member: Member) -> ClusterState:
-        """The state with one more member."""
-        return replace(self, members=(*self.members, member))
+        """The state with one more member, or with another word about one that it has."""
+        kept = tuple(member if (member.role, member.name) == (other.role, other.name) else other for other in self.members)
+        return replace(self, members=kept if member in kept else (*kept, member))
 
     def marks(self) -> list[Mark]:
         """The processes that are ours."""
@@ -48,17 +59,36 @@ class ClusterState:
         """The members whose process runs now."""
         return [member for member in self.members if member.mark and member.mark.alive()]
 
+    def is_up(self) -> bool:
+        """True while a process runs, or one that will start others again."""
+        return bool(self.running()) or any(mark is not None and mark.alive() for mark in (self.supervisor, self.keeper))
+
     def of(self, role: Role) -> list[Member]:
         """The members of one role."""
         return [member for member in self.members if member.role == role]
 
 
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What a keeper is told to keep running: ``plan.json``. It holds no secrets: those stay in the environment.
+
+    ``others``: members that are not ours to start. ``supervisor``: as the state has it.
+    """
+
+    services: tuple[Service, ...]
+    others: tuple[Member, ...] = ()
+    supervisor: Mark | None = None
+
+
 class StateDir:
-    """The folder of one cluster: ``cluster.json``, ``logs/``, ``cloud/``, ``edges/<id>/``."""
+    """The folder of one cluster: ``cluster.json``, ``plan.json``, ``logs/``, ``cloud/``, ``edges/<id>/``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
         self.file = self.root / "cluster.json"
+        self.plan_file = self.root / "plan.json"
+        self.key_file = self.root / "user.key"  # where the services want a key: the one that this user has, and whom to trust
+        self.authority = self.root / "ca.pem"
 
     def log(self, name: str) -> Path:
         """Where a process writes."""
@@ -70,23 +100,25 @@ class StateDir:
 
     def load(self) -> ClusterState | None:
         """What was started; None when nothing is. Raises ClusterError for a file that is not ours."""
-        if not self.file.exists():
-            return None
-        try:
-            return TypeAdapter(ClusterState).validate_json(self.file.read_bytes())
-        except ValidationError as error:
-            raise ClusterError(f"{self.file} cannot be read", next_step="look at its processes, then delete it") from error
+        return _read(self.file, ClusterState) if self.file.exists() else None
 
     def save(self, state: ClusterState) -> None:
         """Replace the file in one step."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        draft = self.file.with_suffix(".tmp")
-        draft.write_text(json.dumps(asdict(state), indent=1), encoding="utf-8")
-        draft.replace(self.file)
+        _write(self.file, asdict(state))
+
+    def charge(self) -> Charge:
+        """What the keeper shall do. Raises ClusterError for a file that is not ours."""
+        return _read(self.plan_file, Charge)
+
+    def save_charge(self, charge: Charge) -> None:
+        """Write down what the keeper shall do."""
+        _write(self.plan_file, asdict(charge))
 
     def forget(self) -> None:
         """Nothing runs any more."""
         self.file.unlink(missing_ok=True)
+        for file in (self.plan_file, self.key_file, self.authority):
+            file.unlink(missing_ok=True)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -99,6 +131,21 @@ class StateDir:
                 raise already_running(self.root) from error
             os.set_inheritable(file.fileno(), False)
             yield
+
+
+def _read(file: Path, kind: type[T]) -> T:
+    try:
+        return TypeAdapter(kind).validate_json(file.read_bytes())
+    except (ValidationError, FileNotFoundError) as error:
+        raise ClusterError(f"{file} cannot be read", next_step="look at its processes, then delete it") from error
+
+
+def _write(file: Path, value: object) -> None:
+    """Replace a file in one step."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(".tmp")
+    draft.write_text(json.dumps(value, indent=1), encoding="utf-8")
+    draft.replace(file)
 
 
 def already_running(root: Path) -> ClusterError:

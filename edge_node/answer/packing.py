@@ -11,9 +11,9 @@ from zlib import crc32
 
 import numpy as np
 
+from edge_node.graph.choosing import LINE_TOKENS
 from edge_node.graph.reports import Report
 
-LINE_TOKENS = 4  # of a line's number and its end
 Pack: TypeAlias = tuple[Report, ...]
 T = TypeVar("T")
 

@@ -15,11 +15,12 @@ READ = Rule(frozenset({"read"}), NO_BODY)
 ASK = Rule(frozenset({"read"}), QUESTION)
 WRITE = Rule(frozenset({"write"}), NO_BODY)
 ADMIN = Rule(frozenset({"admin"}), NO_BODY)
+METRICS = Rule(frozenset({"metrics", "admin"}), NO_BODY)
 
 RULES: Rules = {
     ("GET", "/health"): PUBLIC,
     ("GET", "/ready"): PUBLIC,
-    ("GET", "/metrics"): ADMIN,
+    ("GET", "/metrics"): METRICS,
     ("GET", "/v1/status"): READ,
     ("GET", "/v1/graph"): READ,
     ("GET", "/v1/graph.graphml"): READ,

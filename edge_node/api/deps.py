@@ -67,6 +67,7 @@ async def answered(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk, trac
                     answer = await node.answerer.answer(ask, trace, look)
     except TimeoutError as error:
         raise ModelTimeout(deadline_s=deadline.seconds) from error
+    node.meter.answered(answer, deadline.seconds - deadline.left_s())
     await node.verdicts.given(ask.question, answer)
     return answer
 

@@ -13,6 +13,7 @@ from edge_node.graph.reports import Report
 from shared.ports import FloatArray
 from shared.records import DocumentId, Level
 
+LINE_TOKENS = 4  # of a line's number and its end, where a model reads it
 NEAREST = 3  # passages of a community that say how near a question it is
 
 
@@ -57,8 +58,8 @@ def by_weight(sizes: Mapping[str, int]) -> dict[str, float]:
 
 
 def told_tokens(report: Report, count: Count) -> int:
-    """What it takes to read a report: its title and its findings."""
-    return count(report.title) + sum(count(finding.text) for finding in report.findings)
+    """What it takes to read a report: its title and its findings, a line each."""
+    return sum(count(text) + LINE_TOKENS for text in (report.title, *(finding.text for finding in report.findings)))
 
 
 def within(ids: Iterable[str], tokens: Callable[[str], int], *, read_tokens: int) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
@@ -21,6 +21,7 @@ from shared.sentences import content_words
 MOST_CHUNKS = 8  # of a finding
 MOST_RATING = 10
 TITLE_NAMES = 2
+Telling = Callable[[Finding], tuple[ChunkId, ...]]  # the chunks of a finding that say it
 _LEANS = re.compile(r"\W*(?:[Ii]ts?|[Hh]e|[Hh]is|[Ss]he|[Hh]er|[Tt]he(?:y|ir|se)|[Tt]h(?:is|at|ose)|[Ss]uch)\b")  # not IT, the trade
 TELLING_WORDS = 6  # content words of a sentence that says something by itself; shorter ones are captions and times of day
 
@@ -69,11 +70,26 @@ def headline(community: Community, part: Graph) -> Headline:
     return Headline(community, _title(_names(part)), _rating(len(chunks)), len(chunks))
 
 
-def plain_report(community: Community, part: Graph, lines: Sequence[Line], *, report_tokens: int, most: int, count: Count) -> Report:
+def first_chunks(finding: Finding) -> tuple[ChunkId, ...]:
+    """The first of the chunks that tell of a finding's elements, where nothing is known of what each says."""
+    return finding.chunk_ids[:MOST_CHUNKS]
+
+
+def plain_report(
+    community: Community,
+    part: Graph,
+    lines: Sequence[Line],
+    *,
+    report_tokens: int,
+    most: int,
+    count: Count,
+    telling: Telling = first_chunks,
+) -> Report:
     """Write a community's report without a model, from its context: a function of the graph, whatever the order of its entities.
 
     part: the community's entities and relations. Title and summary name the most central entities, and are empty where a document's title
-    or file name is all there is to name. Findings are a ``cover`` of what the lines say: at most ``most``, with ``report_tokens`` in all.
+    or file name is all there is to name. Findings are a ``cover`` of what the lines say: at most ``most``, with ``report_tokens`` in all,
+    each with those of its elements' chunks that ``telling`` gives.
     """
     names, chunks = _names(part), chunks_of(part)
     documents = {document_of(chunk_id) for chunk_id in chunks}
@@ -84,7 +100,7 @@ def plain_report(community: Community, part: Graph, lines: Sequence[Line], *, re
         summary=f"This part is about {', '.join(names)}." if names else "",
         rating=_rating(len(chunks)),
         reason=f"told of in {_several(len(chunks), 'passage')} of {_several(len(documents), 'document')}",
-        findings=_findings(lines, report_tokens, most, count),
+        findings=_findings(lines, report_tokens, most, count, telling),
         by_model=False,
         content=content_of(lines, report_tokens=report_tokens, most=most),
     )
@@ -96,13 +112,13 @@ def chunks_of(part: Graph) -> set[ChunkId]:
     return {chunk_id for element in elements for chunk_id in element.chunk_ids}
 
 
-def _findings(lines: Sequence[Line], report_tokens: int, most: int, count: Count) -> tuple[Finding, ...]:
+def _findings(lines: Sequence[Line], report_tokens: int, most: int, count: Count, telling: Telling) -> tuple[Finding, ...]:
     told = _by_themselves([[finding.text for finding in line.findings] for line in lines])
     chosen = [
         (one.text, lines[one.place[0]].findings[one.place[1]])
         for one in cover(told, max_tokens=report_tokens, count=count, terms=content_words, most=most, least=TELLING_WORDS)
     ]
-    return tuple(replace(finding, text=text, chunk_ids=finding.chunk_ids[:MOST_CHUNKS]) for text, finding in chosen)
+    return tuple(replace(finding, text=text, chunk_ids=telling(finding)) for text, finding in chosen)
 
 
 def _by_themselves(told: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:

@@ -10,12 +10,12 @@ from itertools import chain, islice
 from threading import Event
 from typing import TypeVar
 
-from edge_node.graph.choosing import Chosen, Overlook, by_weight, descended, told_tokens, within
+from edge_node.graph.choosing import Chosen, Overlook, by_weight, descended, relevance, told_tokens, within
 from edge_node.graph.claims import Claim, linked
 from edge_node.graph.elements import Finding
 from edge_node.graph.hierarchy import LEVELS, Uppers
 from edge_node.graph.knowledge_graph import Graph
-from edge_node.graph.reports import Headline, Report
+from edge_node.graph.reports import Headline, Report, first_chunks
 from edge_node.knowledge.hiding import graph_without
 from edge_node.knowledge.moment import Moment, ReportOptions, guest_moment, own_moment
 from edge_node.knowledge.settle import Settler
@@ -25,12 +25,14 @@ from edge_node.store.passages import Passages
 from edge_node.store.reports import ReportStore, StoredReport
 from edge_node.strategies.base import Tools
 from shared.errors import NotFound, StoreError
-from shared.records import Chunk, DocumentId, document_of
+from shared.fence import one_line
+from shared.records import Chunk, ChunkId, DocumentId, document_of
 
 log = logging.getLogger("dgrag.edge.keeper")
 T = TypeVar("T")
 GUESTS = 4  # sets of withheld documents whose communities are kept
 READ_AT_ONCE = 256  # passages
+MOST_SAYING = 3  # passages of a finding that say it word for word: each is enough, and a sentence may join three findings
 
 
 class Abandoned(Exception):
@@ -189,7 +191,12 @@ class Keeper:
 
     def _writer(self, moment: Moment, former: Mapping[str, Written], *, staleness: float) -> Writer:
         texts = self._store.texts() if self._options.reports == "model" else {}
-        return Writer(moment, texts, former, self._options, self._reading, staleness=staleness, go_on=self._go_on)
+        return Writer(moment, texts, former, self._options, self._reading, staleness=staleness, telling=self._telling, go_on=self._go_on)
+
+    def _telling(self, finding: Finding) -> tuple[ChunkId, ...]:
+        """The first chunks that say a finding word for word; of what a model wrote, which none does, those of its elements."""
+        chunks = self._read(list(finding.chunk_ids)) if len(finding.chunk_ids) > 1 else ()
+        return tuple(islice((c.chunk_id for c, _ in chunks if finding.text in one_line(c.text)), MOST_SAYING)) or first_chunks(finding)
 
     def _keep_uppers(self, uppers: Uppers) -> None:
         if uppers != self._uppers:
@@ -221,9 +228,9 @@ class Keeper:
     def _reports_for(self, asked: Overlook) -> Chosen:
         writer = self._seen_without(asked.withheld)
         hierarchy, told = writer.moment.hierarchy, writer.moment.told
-        near = writer.moment.near(self._passages.scores(asked.vector, list({*chain.from_iterable(told.values())})))
-        floor = asked.floor
-        if max(near.values(), default=0.0) < asked.nearness:
+        cosines = self._passages.scores(asked.vector, list({*chain.from_iterable(told.values())}))
+        near, floor = writer.moment.near(cosines), asked.floor
+        if relevance(cosines, cosines) < asked.nearness:
             near, floor = by_weight(writer.moment.sizes()), 0.0
 
         def tokens(key: str) -> int:
@@ -289,5 +296,5 @@ class Keeper:
 
 
 def _as_report(chunk: Chunk, title: str) -> Report:
-    finding = Finding(chunk.text, (chunk.chunk_id,), ())
-    return Report(chunk.chunk_id, LEVELS, title, "", 0, "", (finding,), by_model=False, content="")
+    findings = (Finding(chunk.text, (chunk.chunk_id,), ()),)
+    return Report(chunk.chunk_id, LEVELS, title, "", 0, "", findings, by_model=False, content="")

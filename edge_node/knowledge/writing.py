@@ -15,7 +15,7 @@ from edge_node.graph.cover import Count
 from edge_node.graph.elements import Line, elements_of, told_sentences
 from edge_node.graph.hierarchy import Community
 from edge_node.graph.knowledge_graph import Graph
-from edge_node.graph.reports import Headline, Report, chunks_of, headline, lines_of, plain_report
+from edge_node.graph.reports import Headline, Report, Telling, chunks_of, headline, lines_of, plain_report
 from edge_node.knowledge.moment import Moment, ReportOptions
 from edge_node.knowledge.telling import changed_share, facts_of
 from edge_node.store.reports import StoredReport
@@ -74,11 +74,12 @@ class Writer:
         reading: Reading,
         *,
         staleness: float,
+        telling: Telling,
         go_on: Callable[[], None],
     ) -> None:
         """``texts`` by community id, of this moment or former ones; staleness 0: of the same content only.
 
-        ``go_on`` is called before each report, and may raise; what was made is kept.
+        ``telling``: as of ``plain_report``. ``go_on`` is called before each report, and may raise; what was made is kept.
         """
         self.moment = moment
         self._communities = moment.hierarchy.communities
@@ -87,6 +88,7 @@ class Writer:
         self._options = options
         self._reading = reading
         self._staleness = staleness
+        self._telling = telling
         self._go_on = go_on
         self.written = {key: written for key, written in former.items() if key in self._communities}
         self._leaves = dict.fromkeys(key for key in self.written if not self._communities[key].children)  # the oldest first
@@ -208,7 +210,7 @@ class Writer:
     def _write(self, community: Community, part: Graph, made_of: bytes) -> Written:
         lines, below = self._lines(community, part)
         tokens, most = self._options.report_tokens, self._options.report_findings
-        report = plain_report(community, part, lines, report_tokens=tokens, most=most, count=self._reading.count)
+        report = plain_report(community, part, lines, report_tokens=tokens, most=most, count=self._reading.count, telling=self._telling)
         return Written(made_of, below, report)
 
     def _lines(self, community: Community, part: Graph) -> tuple[tuple[Line, ...], dict[str, bytes]]:

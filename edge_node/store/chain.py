@@ -10,6 +10,7 @@ from typing import Any
 
 START = "0" * 64  # what the first record follows
 COLUMNS = "seq, at, kind, recipient, requester, purpose, rule, subject, items, bytes, sha256, previous, hash"
+DEPARTURES = ("enrolment", "rotation", "summaries", "memories", "evidence", "refusal", "question", "head", "restored")
 TEXTS = frozenset({"kind", "recipient", "requester", "purpose", "rule", "subject", "items", "sha256", "previous", "hash"})
 # A damaged text may be no text any more: as bytes it can still be read, and be named.
 RECORDS = (
@@ -21,7 +22,7 @@ RECORDS = (
 class Departure:
     """A body that is about to leave. ``items`` are ids of chunks, summaries or memories, never a text."""
 
-    kind: str  # enrolment, rotation, summaries, memories, evidence, refusal, question, head, restored
+    kind: str  # one of DEPARTURES
     recipient: str  # the cloud's URL
     body: bytes
     requester: str = ""  # for whom: an edge, "operator:<name>"; "": the cloud itself

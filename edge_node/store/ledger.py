@@ -55,6 +55,11 @@ class Ledger:
         )
         return Spent(*row) if row else Spent(0, 0, 0)
 
+    def departed(self, *, after: int = 0) -> tuple[int, dict[str, int]]:
+        """Number of the newest record, and bytes by kind of all behind record ``after``."""
+        rows = self._database.rows("SELECT kind, sum(bytes) AS bytes, max(seq) AS newest FROM egress WHERE seq > ? GROUP BY kind", (after,))
+        return max((int(row["newest"]) for row in rows), default=after), {str(row["kind"]): int(row["bytes"]) for row in rows}
+
     def entries(self, *, after: int = 0, limit: int = 100) -> list[Entry]:
         """Records by number, from the one after ``after``."""
         return [entry_of(row) for row in self._database.rows(f"{RECORDS} WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit))]

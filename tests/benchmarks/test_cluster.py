@@ -1,4 +1,5 @@
 import asyncio
+import json
 import signal
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 from benchmarks import cluster
 from benchmarks.cluster import Fleet, until
 from benchmarks.errors import BenchmarkError
+from benchmarks.link import LinkConfig
 from tests.support.waiting import until as eventually
 
 
@@ -62,17 +64,30 @@ async def test_without_a_language_model_none_is_fetched_or_started_and_its_addre
     assert log.read_text().splitlines() == ["model fetch minilm --json"]
 
 
-async def test_what_passed_over_the_links_is_told_when_a_cluster_stops(tmp_path, http, dgrag):
-    class Opened:
-        def close(self):
-            return {"a": {"up": 10, "down": 20}}
-
-    dgrag("pass")
+async def test_a_link_is_asked_for_and_what_passed_over_it_is_told_when_the_cluster_stops(tmp_path, http, dgrag):
+    log = tmp_path / "asked"
+    links = {"links": [{"edge": "a", "up": {"bytes": 10}, "down": {"bytes": 20}}]}
+    said = f"print({json.dumps(links)!r} if 'net' in sys.argv else sys.exit('no'))"
+    dgrag(f"open({str(log)!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')\n{said}")
     told = []
-    fleet = Fleet(tmp_path, "none", http, {}, carried=lambda *said: told.append(said))
-    fleet._links, fleet._running = Opened(), fleet.state("domain-1")
-    await fleet.down()
+    fleet = Fleet(tmp_path, "http://127.0.0.1:1/v1", http, {}, LinkConfig(mbit=5), carried=lambda *said: told.append(said))
+    with pytest.raises(BenchmarkError):
+        await fleet.up("domain-1", ["a"], {})
+    assert "--runtime netns --link rate=5mbit delay=15ms loss=0% queue=100ms --state" in log.read_text()
+    fleet.state("domain-1").mkdir(parents=True)
+    (fleet.state("domain-1") / "cluster.json").touch()
+    with pytest.raises(BenchmarkError, match="`dgrag down` failed"):
+        await fleet.down()
     assert told == [("domain-1", "a", {"up": 10, "down": 20})]
+
+
+async def test_a_cluster_that_was_never_up_has_carried_nothing(tmp_path, http, dgrag):
+    log = tmp_path / "asked"
+    dgrag(f"open({str(log)!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')")
+    fleet = Fleet(tmp_path, "none", http, {}, LinkConfig())
+    fleet._running = fleet.state("domain-1")
+    await fleet.down()
+    assert log.read_text() == f"down --state {fleet.state('domain-1')}\n"
 
 
 async def test_a_cancelled_verb_is_asked_to_stop_and_waited_for(tmp_path, http, dgrag):

@@ -4,7 +4,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from benchmarks.no_model import NO_MODEL, serve_no_model, serve_unknowing
+from deploy.no_model import NO_MODEL, serve_no_model, serve_unknowing
 from shared.models.build import build_generator, model_http
 from shared.models.settings import ModelSettings
 from shared.ports import Message, Prompt

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deploy.cli.main import run
-from deploy.cluster import launch, services, supervisor
+from deploy.cluster import by_process, launch, services
 from deploy.cluster.processes import spawn
 from deploy.cluster.services import Service
 
@@ -53,10 +53,10 @@ def dgrag(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     for name in ("model_service", "cloud_service", "edge_service"):
         monkeypatch.setattr(launch, name, faked(getattr(services, name)))
     monkeypatch.setenv("COLUMNS", "200")
-    children = []
-    monkeypatch.setattr(supervisor, "spawn", lambda *given, **named: children.append(spawn(*given, **named)) or children[-1])
+    keepers = []
+    monkeypatch.setattr(by_process, "spawn", lambda *given, **named: keepers.append(spawn(*given, **named)) or keepers[-1])
     made = Dgrag(tmp_path / "state", capsys)
     yield made
     made("down")
-    for child in children:
-        child.wait()  # a detached cluster outlives its command, which here is this process
+    for keeper in keepers:
+        keeper.wait()  # a detached one outlives its command, which here is this process

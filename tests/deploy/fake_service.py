@@ -1,7 +1,8 @@
 """A cloud, an edge or a model server for tests, as a process: ``fake_service.py PORT [--flag…]``.
 
 An edge named "damaged" is in safe mode.
-It takes documents ("park" in the name parks, "big" is refused), answers questions, and may crash, ignore SIGTERM or have a child.
+It takes documents ("park" in the name parks, "big" is refused), answers questions, and may crash, ignore SIGTERM, have a child,
+get stuck, or end with a code at its second start.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 DOCUMENTS: dict[str, dict[str, Any]] = {}
 EDGE = os.environ.get("DGRAG_EDGE_ID", "edge")
+STUCK = False
 
 
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
@@ -41,7 +45,9 @@ def status() -> dict[str, Any]:
 
 class Service(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        if self.path == "/ready" and EDGE == "damaged":
+        if self.path == "/health" and STUCK:
+            threading.Event().wait()
+        elif self.path == "/ready" and EDGE == "damaged":
             why = {"reason": "the store is damaged", "next_step": "restore a backup", "code": "safe_mode"}
             self.reply(503, {"ready": False} | why)
         elif self.path in {"/ready", "/health"}:
@@ -98,10 +104,21 @@ class Service(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
+def been_here(mark: Path) -> bool:
+    """True from the second call on."""
+    before = mark.exists()
+    mark.touch()
+    return before
+
+
 if __name__ == "__main__":
     if "--crash" in sys.argv:
         sys.stderr.write("line one\ncannot read the moon\n")
         sys.exit(3)
+    if "--damaged-later" in sys.argv and been_here(Path(sys.argv[-1])):
+        sys.stderr.write("the store is damaged\n")
+        sys.exit(5)
+    STUCK = "--stuck-once" in sys.argv and not been_here(Path(sys.argv[-1]))
     if "--stubborn" in sys.argv:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "--child" in sys.argv:

@@ -1,4 +1,4 @@
-"""A supervisor as its own process, for tests that kill it: ``foreground.py STATE PORT… [--detach]``."""
+"""``dgrag up`` of fakes as its own process, for tests that kill it: ``foreground.py STATE PORT… [--detach]``."""
 
 from __future__ import annotations
 
@@ -7,27 +7,42 @@ from pathlib import Path
 
 import httpx
 
+from deploy.cluster.by_process import ByProcess
+from deploy.cluster.processes import birth
 from deploy.cluster.services import Service
 from deploy.cluster.state import StateDir
-from deploy.cluster.supervisor import Interrupted, supervised
+from deploy.cluster.supervisor import Interrupted, supervised, wait_ready
 
 FAKE = str(Path(__file__).with_name("fake_service.py"))
 
 
 def fake(port: int, *flags: str, name: str = "") -> Service:
     url = f"http://127.0.0.1:{port}"
-    return Service("edge", name or f"edge-{port}", url, f"{url}/ready", (FAKE, str(port), *flags), {})
+    return Service("edge", name or f"edge-{port}", url, f"{url}/ready", (FAKE, str(port), *flags), {}, health_url=f"{url}/health")
 
 
 def main(state: str, ports: list[int], *, detached: bool) -> None:
-    services = [fake(port) for port in ports]
-    with supervised(StateDir(Path(state)), detached=detached) as supervisor, httpx.Client(trust_env=False) as http:
-        for service in services:
-            supervisor.start(service)
-        supervisor.wait_ready(services, http, lambda service: None)
+    services = tuple(fake(port) for port in ports)
+    runtime = ByProcess(StateDir(Path(state)), detached=detached)
+    with supervised(runtime, detached=detached), httpx.Client(trust_env=False) as http:
+        runtime.keep(services)
+        wait_ready(runtime, services, http, lambda service: None)
         if not detached:
             Path(state, "ready").touch()
-            supervisor.watch(lambda name, code: None)
+            runtime.watch(lambda news: None)
+
+
+def group(pid: int) -> list[int]:
+    """The live processes of a group."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(fields[2]) == pid and fields[0] != "Z" and birth(int(stat.parent.name)):
+            found.append(int(stat.parent.name))
+    return found
 
 
 if __name__ == "__main__":

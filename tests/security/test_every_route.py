@@ -46,7 +46,7 @@ def malformed(token):
 def tokens(folder):
     """A ring with keys; returns tokens by what they are."""
     ring = KeyRing(folder)
-    made = {role: ring.add(role, role, now=0.0) for role in ("read", "write", "admin")}
+    made = {role: ring.add(role, role, now=0.0) for role in ("read", "write", "admin", "metrics")}
     made["expired"] = ring.add("expired", "admin", now=0.0, lasts_s=1.0)
     made["revoked"] = ring.add("revoked", "admin", now=0.0)
     ring.revoke("revoked", now=1.0)
@@ -62,7 +62,7 @@ def wrong_ones(rule, own, foreign):
     for kind in ("expired", "revoked"):
         yield kind, f"Bearer {own[kind]}"
     yield "of another service", f"Bearer {foreign['admin']}"
-    for role, may in (("read", {"read"}), ("write", {"read", "write"}), ("admin", {"read", "write", "admin"})):
+    for role, may in (("read", {"read"}), ("write", {"read", "write"}), ("admin", {"read", "write", "admin"}), ("metrics", {"metrics"})):
         if not rule.roles & may:
             yield f"role {role}", f"Bearer {own[role]}"
 
@@ -86,6 +86,18 @@ async def test_the_routes_and_the_rules_are_the_same_and_the_public_ones_are_the
             route.path for route in all_routes(service.app) if "GuardedRoute" not in {kind.__name__ for kind in type(route).__mro__}
         ]
     assert {route for route, rule in RULES[name].items() if "anyone" in rule.roles} == PUBLIC[name]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_a_scrapers_key_reads_the_metrics_and_nothing_else_that_is_not_public(tmp_path, name):
+    async with SERVICES[name](tmp_path) as service:
+        headers = [*HOST, ("authorization", f"Bearer {tokens(tmp_path)['metrics']}")]
+        open_to_it = [
+            (method, path)
+            for method, path in set(RULES[name]) - PUBLIC[name]
+            if (await send(service.app, method, filled(path), headers=headers)).status not in REFUSED
+        ]
+    assert open_to_it == [("GET", "/metrics")]
 
 
 def all_routes(app):
@@ -119,7 +131,7 @@ async def test_right_keys_open_what_they_should(tmp_path, name):
     async with SERVICES[name](tmp_path / "state") as service:
         own = tokens(tmp_path / "state")
         for (method, path), rule in RULES[name].items():
-            for role in rule.roles & {"read", "write", "admin"}:
+            for role in rule.roles & {"read", "write", "admin", "metrics"}:
                 if "events" not in path:
                     got = await send(service.app, method, filled(path), headers=[*HOST, ("authorization", f"Bearer {own[role]}")])
                     assert got.status not in REFUSED, (method, path, role)

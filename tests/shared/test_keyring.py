@@ -15,7 +15,9 @@ def ring(tmp_path):
     ring.close()
 
 
-@pytest.mark.parametrize(("role", "roles"), [("read", {"read"}), ("write", {"read", "write"}), ("admin", {"read", "write", "admin"})])
+@pytest.mark.parametrize(
+    ("role", "roles"), [("read", {"read"}), ("write", {"read", "write"}), ("admin", {"read", "write", "admin"}), ("metrics", {"metrics"})]
+)
 def test_a_key_names_its_holder_and_what_he_may(ring, role, roles):
     caller = ring.caller_of(ring.add("ops", role, now=1.0), now=2.0)
     assert (caller.name, set(caller.roles)) == ("ops", roles)

@@ -26,7 +26,7 @@ def test_ties_are_ordered_by_edge_and_then_as_they_came():
 
 
 def test_the_first_point_that_does_not_fit_ends_the_list():
-    assert [one.text for one in fitting([point("a b"), point("c d e"), point("f")], limit_tokens=4, count=words)] == ["a b"]
+    assert [one.text for one in fitting([point("a b"), point("c d e"), point("f")], limit_tokens=9, count=words)] == ["a b"]
 
 
 def test_a_sentence_that_no_point_supports_is_left_out_and_counted():

@@ -5,30 +5,47 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from edge_node.ingest.readers.markdown import read_markdown
-from edge_node.ingest.readers.pdf import read_pdf
 from edge_node.ingest.readers.plain import read_plain
 from edge_node.ingest.readers.table import read_table
-from edge_node.ingest.readers.text import MAX_TEXT_CHARS, ReadText, normalised, one_line, stem, suffix, too_large
-from edge_node.ingest.readers.web import read_html
-from edge_node.ingest.readers.word import OLE_MAGIC, read_word
+from edge_node.ingest.readers.text import MAX_TEXT_CHARS, OLE_MAGIC, ReadText, normalised, one_line, stem, suffix, too_large
 from shared.errors import UnreadableDocument
 
 __all__ = ["MAX_TEXT_CHARS", "READERS", "SUFFIXES", "ReadText", "Reader", "normalised", "read"]
 
 Reader = Callable[[str, bytes], ReadText]
 
+
+# The libraries of these three belong to the extra `edge` and are loaded when first needed: the `dgrag` command runs without them.
+def _read_html(name: str, data: bytes) -> ReadText:
+    from edge_node.ingest.readers.web import read_html
+
+    return read_html(name, data)
+
+
+def _read_pdf(name: str, data: bytes) -> ReadText:
+    from edge_node.ingest.readers.pdf import read_pdf
+
+    return read_pdf(name, data)
+
+
+def _read_word(name: str, data: bytes) -> ReadText:
+    from edge_node.ingest.readers.word import read_word
+
+    return read_word(name, data)
+
+
 READERS: dict[str, Reader] = {
     ".csv": read_table,
-    ".docx": read_word,
-    ".htm": read_html,
-    ".html": read_html,
+    ".docx": _read_word,
+    ".htm": _read_html,
+    ".html": _read_html,
     ".markdown": read_markdown,
     ".md": read_markdown,
-    ".pdf": read_pdf,
+    ".pdf": _read_pdf,
     ".text": read_plain,
     ".tsv": read_table,
     ".txt": read_plain,
-    ".xhtml": read_html,
+    ".xhtml": _read_html,
 }
 SUFFIXES = tuple(READERS)
 
@@ -57,12 +74,12 @@ def _reader(name: str, data: bytes) -> Reader:
     """Return the reader by the file's first bytes if they are telling, else by its suffix, else by a look for HTML."""
     head = data[:1024].lstrip().lower()
     if head.startswith(b"%pdf-"):
-        return read_pdf
+        return _read_pdf
     if data.startswith((b"PK\x03\x04", OLE_MAGIC)):
-        return read_word
+        return _read_word
     if known := READERS.get(suffix(name)):
         return known
-    return read_html if head.startswith((b"<!doctype html", b"<html")) else read_plain
+    return _read_html if head.startswith((b"<!doctype html", b"<html")) else read_plain
 
 
 def _empty(name: str) -> UnreadableDocument:

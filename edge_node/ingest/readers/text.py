@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from shared.errors import UnreadableDocument
 
 MAX_TEXT_CHARS = 20_000_000  # of one document: about 30 thick books
+OLE_MAGIC = b"\xd0\xcf\x11\xe0"  # a Word file behind a password, or of before 2007
 MAX_TITLE_CHARS = 200
 
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")

@@ -12,11 +12,10 @@ import docx
 from docx.opc.exceptions import OpcError
 from docx.table import Table
 
-from edge_node.ingest.readers.text import ReadText, capped, stem, table_sentences, too_large
+from edge_node.ingest.readers.text import OLE_MAGIC, ReadText, capped, stem, table_sentences, too_large
 from shared.errors import UnreadableDocument
 
 MAX_UNZIPPED_BYTES = 128_000_000
-OLE_MAGIC = b"\xd0\xcf\x11\xe0"  # a Word file behind a password, or of before 2007
 # lxml reports bad XML as SyntaxError; the others are what python-docx ends in when parts or attributes are missing.
 _DAMAGED = (
     OpcError,

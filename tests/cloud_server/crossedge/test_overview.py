@@ -176,7 +176,8 @@ def test_who_is_late_and_who_refuses_stands_in_the_coverage_line(tmp_path, kit, 
             return (await asked(service, kit, replies, deadline_s=100.0))[0]
 
     answer = on_skipping_loop(main)
-    assert answer.coverage == "1 of 4 sites answered: bank (12 of 40 reports); refused: clinic; late: field; offline: mill"
+    missing = "refused: clinic (the sharing policy of this site); late: field; offline: mill"
+    assert answer.coverage == f"1 of 4 sites answered: bank (12 of 40 reports); {missing}"
     assert (answer.answered, answer.partial) == (True, True)
     assert answer.reason == "3 of 4 sites gave no answer: clinic (refused), field (late), mill (offline)"
     assert {one.edge: one.ms for one in answer.edges}["field"] == pytest.approx(30_000)

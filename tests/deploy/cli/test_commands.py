@@ -13,8 +13,10 @@ import pytest
 from deploy.cli import cloud
 from deploy.cli.main import run
 from deploy.cluster import launch
+from deploy.cluster.processes import is_paused
 from deploy.cluster.services import Service
 from deploy.cluster.state import StateDir
+from tests.support.waiting import eventually
 
 
 class Dgrag(Protocol):
@@ -110,6 +112,9 @@ def test_up_with_a_url_where_nothing_answers_starts_nothing(dgrag: Dgrag):
         (["--names", "a b"], "'a b' cannot be an edge's name"),
         (["--extraction", "2"], "--extraction cannot be '2'"),
         (["--summaries", "long"], "--summaries cannot be 'long'"),
+        (["--runtime", "moon"], "--runtime cannot be 'moon'"),
+        (["--link", "rate=5mbit"], "--link shapes the links of --runtime netns"),
+        (["--runtime", "docker", "--netns", "lab"], "--netns is for processes"),
     ],
 )
 def test_up_refuses_before_anything_starts(dgrag: Dgrag, arguments: list[str], said: str):
@@ -260,19 +265,67 @@ def test_a_dead_edge_is_one_line(dgrag: Dgrag):
     assert err == "dgrag: nothing answers at http://127.0.0.1:9/v1/query (see `dgrag status`, or start a cluster with `dgrag up`)\n"
 
 
-def test_status_tells_what_is_down(dgrag: Dgrag):
-    dgrag("up", "--detach")
-    state = StateDir(dgrag.state).load()
-    assert state
-    from deploy.cluster.processes import stop
+def flagged(monkeypatch: pytest.MonkeyPatch, *flags: str) -> None:
+    """Edges whose fakes get these flags."""
+    made = launch.edge_service
 
-    stop([mark for member in state.of("edge") if (mark := member.mark)])
+    def edge_service(*given: Any, **named: Any) -> Service:
+        service = made(*given, **named)
+        return replace(service, command=(*service.command, *flags))
+
+    monkeypatch.setattr(launch, "edge_service", edge_service)
+
+
+def edge_now(dgrag: Dgrag) -> dict[str, Any]:
+    return dict(json.loads(dgrag("status", "--json")[1])["edges"][0])
+
+
+def test_an_edge_that_is_killed_comes_back_and_status_tells_of_it(dgrag: Dgrag):
+    dgrag("up", "--detach")
+    first = edge_now(dgrag)["pid"]
+    assert dgrag("edge", "kill", "edge-1") == (0, "killed edge-1\n", "")
+    assert eventually(lambda: edge_now(dgrag)["restarts"] == 1 and edge_now(dgrag)["ready"], limit_s=30)
+    assert (edge_now(dgrag)["pid"] != first, edge_now(dgrag)["last_exit"]) == (True, -9)
+    assert "edge-1: was killed by signal 9; started again 1 × since `dgrag up`" in dgrag("status")[1]
+    assert "keeper: edge-1 was killed by signal 9; start 2 follows" in dgrag("logs", "edge-1")[1]
+
+
+def test_an_edge_that_is_not_started_again_is_told_and_comes_back_where_somebody_says_so(
+    dgrag: Dgrag, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    flagged(monkeypatch, "--damaged-later", str(tmp_path / "been"))
+    dgrag("up", "--detach")
+    dgrag("edge", "restart", "edge-1")
+    assert eventually(lambda: edge_now(dgrag)["last_exit"] == 5, limit_s=30)
     code, out, _ = dgrag("status")
     assert code == 0
     assert [line.split()[0] for line in lines(out) if "not ready" in line] == ["edge-1"]
-    assert "edge-1: its process has ended" in out
-    edge = json.loads(dgrag("status", "--json")[1])["edges"][0]
-    assert (edge["edge"], edge["ready"], edge["documents"]) == ("edge-1", False, {})
+    assert "edge-1: its data is damaged; `dgrag logs edge-1` has its last words, `dgrag edge restart edge-1` starts it again" in out
+    assert (edge_now(dgrag)["ready"], edge_now(dgrag)["documents"]) == (False, {})
+    (tmp_path / "been").unlink()
+    assert dgrag("edge", "kill", "edge-1") == (1, "", "dgrag: edge-1 does not run (`dgrag status` says why)\n")
+    assert dgrag("edge", "restart", "edge-1")[0] == 0
+    assert eventually(lambda: edge_now(dgrag)["ready"], limit_s=30)
+
+
+def test_the_cloud_can_be_paused_and_resumed(dgrag: Dgrag):
+    dgrag("up", "--detach")
+    state = StateDir(dgrag.state).load()
+    assert state
+    mark = state.of("cloud")[0].mark
+    assert mark
+    assert dgrag("cloud", "pause") == (0, "paused cloud\n", "")
+    assert eventually(lambda: is_paused(mark.pid))
+    assert dgrag("cloud", "resume") == (0, "resumed cloud\n", "")
+    assert eventually(lambda: not is_paused(mark.pid))
+
+
+def test_logs_are_found_by_name_by_role_and_by_keeper(dgrag: Dgrag):
+    dgrag("up", "--detach")
+    assert "standard has pid" in dgrag("logs", "keeper")[1]
+    (dgrag.state / "logs" / "standard.log").write_text("one\ntwo\n")
+    assert dgrag("logs", "model", "-n", "1") == (0, "two\n", "")
+    assert dgrag("logs", "moon") == (1, "", "dgrag: there is no service 'moon' (choose one of standard, cloud, edge-1, keeper)\n")
 
 
 def test_an_edge_in_safe_mode_is_named_and_keeps_no_other_from_starting(dgrag: Dgrag):

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from deploy.cluster import child
-from deploy.cluster.processes import Mark, birth, spawn, stop, tail
+from deploy.cluster.processes import Mark, birth, ended, rotate, spawn, stop, tail
+from tests.support.waiting import eventually
 
 
 def test_this_process_is_alive_and_keeps_its_birth():
@@ -80,3 +81,28 @@ def test_a_prefix_becomes_the_command_behind_it(tmp_path: Path):
     process = spawn(words, {}, tmp_path / "log", outlive_us=True, prefix=("env", "GIVEN_BY_THE_PREFIX=1"))
     assert process.wait(20) == 0
     assert (tmp_path / "log").read_text().split() == ["1", str(process.pid)]
+
+
+def test_a_log_that_has_grown_is_kept_once_and_begun_anew(tmp_path: Path):
+    log = tmp_path / "moon.log"
+    rotate(log, most_bytes=10)
+    with log.open("a") as writer:
+        for text in ("first of all\n", "then the second\n"):
+            writer.write(text)
+            writer.flush()
+            rotate(log, most_bytes=10)
+        writer.write("short")
+        writer.flush()
+        rotate(log, most_bytes=10)
+    assert log.read_text() == "short"
+    assert (tmp_path / "moon.log.1").read_text() == "then the second\n"
+
+
+def test_a_child_that_runs_has_no_exit_code_and_one_that_ended_has_it_again_and_again():
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True, stderr=subprocess.DEVNULL)
+    assert ended(process) is None
+    process.kill()
+    assert eventually(lambda: ended(process) == -9)
+    assert ended(process) == -9
+    assert process.stdin
+    process.stdin.close()

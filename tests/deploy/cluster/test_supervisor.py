@@ -8,19 +8,21 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
+from deploy.cluster.by_process import ByProcess
 from deploy.cluster.errors import ChildCrashError, ClusterError
 from deploy.cluster.free_ports import Ports
 from deploy.cluster.processes import CODE_ROOT, Mark, birth, wait_gone
 from deploy.cluster.services import Service
 from deploy.cluster.state import ClusterState, Member, StateDir
-from deploy.cluster.supervisor import supervised, take_down
+from deploy.cluster.supervisor import supervised, take_down, wait_ready
 from tests.support.waiting import eventually
 
 HERE = Path(__file__).parents[1]
@@ -35,7 +37,11 @@ spec.loader.exec_module(foreground)
 def directory(tmp_path: Path) -> Iterator[StateDir]:
     made = StateDir(tmp_path / "state")
     yield made
-    take_down(made)
+    down(made)
+
+
+def down(directory: StateDir) -> list[Member]:
+    return take_down(directory)
 
 
 @pytest.fixture
@@ -70,9 +76,11 @@ def until(condition: Callable[[], bool], *, seconds: float = 20.0) -> None:
 def marks_of(directory: StateDir) -> list[Mark]:
     state = directory.load()
     assert state
-    assert len(state.marks()) == 2
-    assert all(mark.alive() for mark in state.marks())
-    return state.marks()
+    assert state.keeper
+    marks = [*state.marks(), state.keeper]
+    assert len(marks) == 3
+    assert all(mark.alive() for mark in marks)
+    return marks
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -92,22 +100,22 @@ def test_children_die_with_a_supervisor_that_is_killed_hard(directory: StateDir)
     process.kill()
     process.wait(20)
     assert wait_gone(marks, patience_s=10)
-    assert take_down(directory) == []
+    assert down(directory) == []
 
 
 def test_a_detached_cluster_lives_on_and_down_stops_it(directory: StateDir):
     process = run_foreground(directory, "--detach")
     assert process.wait(20) == 0
     marks = marks_of(directory)
-    assert [member.mark for member in take_down(directory)] == marks
+    assert [member.mark for member in down(directory)] == marks[:2]
     assert wait_gone(marks, patience_s=1)
-    assert take_down(directory) == []
+    assert down(directory) == []
 
 
 def test_down_ends_a_foreground_supervisor_too(directory: StateDir):
     process = run_foreground(directory)
     marks = marks_of(directory)
-    until_reaped = take_down(directory)
+    until_reaped = down(directory)
     assert len(until_reaped) == 2
     assert process.wait(20) == 128 + signal.SIGTERM
     assert not any(mark.alive() for mark in marks)
@@ -118,7 +126,7 @@ def test_down_never_kills_a_process_that_got_a_pid_of_ours(directory: StateDir):
     try:
         old = Mark(stranger.pid, "another boot/1")
         directory.save(ClusterState(supervisor=old, members=(Member("edge", "ward", "http://127.0.0.1:1", old),)))
-        assert take_down(directory) == []
+        assert down(directory) == []
         assert stranger.poll() is None
     finally:
         stranger.kill()
@@ -127,20 +135,28 @@ def test_down_never_kills_a_process_that_got_a_pid_of_ours(directory: StateDir):
 
 def test_up_twice_is_refused_while_the_first_one_runs(directory: StateDir):
     run_foreground(directory, "--detach").wait(20)
-    with pytest.raises(ClusterError, match="running already"), supervised(directory, detached=True):
+    with pytest.raises(ClusterError, match="running already"), supervised(ByProcess(directory), detached=True):
         pytest.fail("it started twice")
-    assert len(marks_of(directory)) == 2
+    assert len(marks_of(directory)) == 3
 
 
 def test_a_folder_that_another_up_works_in_is_refused(directory: StateDir):
-    with directory.lock(), pytest.raises(ClusterError, match="running already"), supervised(directory, detached=True):
+    with directory.lock(), pytest.raises(ClusterError, match="running already"), supervised(ByProcess(directory), detached=True):
         pytest.fail("it started twice")
 
 
 def test_state_of_a_cluster_that_has_died_is_no_obstacle(directory: StateDir):
     directory.save(ClusterState(members=(Member("edge", "ward", "http://127.0.0.1:1", Mark(1, "another boot/1")),)))
-    with supervised(directory, detached=False) as supervisor:
-        assert supervisor.state.members == ()
+    with supervised(ByProcess(directory, detached=False), detached=False) as runtime:
+        assert runtime.state.members == ()
+
+
+def test_a_cluster_whose_services_are_all_between_two_starts_is_up(directory: StateDir):
+    mine = Mark(os.getpid(), birth(os.getpid()) or "")
+    directory.save(ClusterState(keeper=mine))
+    with pytest.raises(ClusterError, match="running already"), supervised(ByProcess(directory), detached=True):
+        pytest.fail("it started twice")
+    directory.forget()
 
 
 def test_a_crash_during_the_start_tells_the_log_and_stops_the_rest(directory: StateDir, http: httpx.Client):
@@ -155,42 +171,40 @@ def test_a_crash_during_the_start_tells_the_log_and_stops_the_rest(directory: St
 
 
 def test_what_a_service_left_in_its_group_is_stopped_with_it(directory: StateDir, http: httpx.Client):
-    service = foreground.fake(ports(1)[0], "--child")
-    with supervised(directory, detached=False) as supervisor:
-        mark = supervisor.start(service).mark
-        supervisor.wait_ready([service], http, lambda service: None)
-        assert mark
-        assert len(group(mark.pid)) == 2
-    assert eventually(lambda: group(mark.pid) == [])  # killed, but the kernel takes its time
+    with running(directory, foreground.fake(ports(1)[0], "--child"), http=http) as runtime:
+        mark = runtime.state.marks()[0]
+        assert len(foreground.group(mark.pid)) == 2
+    assert eventually(lambda: foreground.group(mark.pid) == [])  # killed, but the kernel takes its time
 
 
-def test_a_service_that_ignores_sigterm_is_killed(directory: StateDir, http: httpx.Client, monkeypatch: pytest.MonkeyPatch):
-    from deploy.cluster import processes
-    from deploy.cluster import supervisor as module
-
-    monkeypatch.setattr(module, "stop", lambda marks: processes.stop(marks, patience_s=0.3))
-    service = foreground.fake(ports(1)[0], "--stubborn")
-    with supervised(directory, detached=False) as supervisor:
-        mark = supervisor.start(service).mark
-        supervisor.wait_ready([service], http, lambda service: None)
-    assert mark
-    assert not mark.alive()
+def test_a_paused_service_is_stopped_too(directory: StateDir, http: httpx.Client):
+    with running(directory, foreground.fake(ports(1)[0]), http=http) as runtime:
+        member = runtime.state.members[0]
+        runtime.inflict("pause", member)
+    assert member.mark
+    assert not member.mark.alive()
 
 
-def test_watch_tells_of_each_child_that_ends_and_returns_after_the_last(directory: StateDir):
-    told: list[tuple[str, int]] = []
-    with supervised(directory, detached=False) as supervisor:
-        supervisor.start(foreground.fake(1, "--crash", name="moon"))
-        supervisor.watch(lambda name, code: told.append((name, code)))
-    assert told == [("moon", 3)]
+def test_watch_tells_of_each_service_that_ends_and_returns_when_none_will_start_again(
+    directory: StateDir, http: httpx.Client, tmp_path: Path
+):
+    told: list[str] = []
+    with running(directory, foreground.fake(ports(1)[0], "--damaged-later", str(tmp_path / "been"), name="moon"), http=http) as runtime:
+        runtime.inflict("kill", runtime.state.members[0])
+        runtime.watch(told.append)
+    assert told[-1] == "moon exited with 5, and is not started again: its data is damaged"
 
 
-def test_a_member_that_is_not_ours_is_recorded_and_never_stopped(directory: StateDir):
-    with supervised(directory, detached=True) as supervisor:
-        supervisor.include(Member("model", "big", "http://gpu:8000/v1"))
+def test_a_member_that_is_not_ours_is_recorded_and_never_stopped(directory: StateDir, http: httpx.Client):
+    runtime = ByProcess(directory)
+    service = foreground.fake(ports(1)[0])
+    with supervised(runtime, detached=True):
+        runtime.keep((service,), (Member("model", "big", "http://gpu:8000/v1"),))
+        wait_ready(runtime, [service], http, lambda service: None)
     state = directory.load()
     assert state
-    assert (state.members[0].name, state.marks(), state.running()) == ("big", [], [])
+    assert (state.members[0].name, state.members[0].mark, len(state.marks())) == ("big", None, 1)
+    assert [member.role for member in runtime.stop()] == ["edge"]
 
 
 def test_a_process_that_waits_too_long_for_readiness_is_named(directory: StateDir, http: httpx.Client, monkeypatch: pytest.MonkeyPatch):
@@ -200,21 +214,17 @@ def test_a_process_that_waits_too_long_for_readiness_is_named(directory: StateDi
         start_and_wait(directory, [service], http)
 
 
-def start_and_wait(directory: StateDir, services: list[Service], http: httpx.Client) -> None:
-    with supervised(directory, detached=True) as supervisor:
-        for service in services:
-            supervisor.start(service)
-        supervisor.wait_ready(services, http, lambda service: None)
+@contextmanager
+def running(directory: StateDir, service: Service, *, http: httpx.Client) -> Iterator[ByProcess]:
+    runtime = ByProcess(directory, detached=False)
+    with supervised(runtime, detached=False):
+        runtime.keep((service,))
+        wait_ready(runtime, [service], http, lambda service: None)
+        yield runtime
 
 
-def group(pid: int) -> list[int]:
-    """The live processes of a group."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text(errors="replace").rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(fields[2]) == pid and fields[0] != "Z" and birth(int(stat.parent.name)):
-            found.append(int(stat.parent.name))
-    return found
+def start_and_wait(directory: StateDir, services: Sequence[Service], http: httpx.Client) -> None:
+    runtime = ByProcess(directory)
+    with supervised(runtime, detached=True):
+        runtime.keep(tuple(services))
+        wait_ready(runtime, services, http, lambda service: None)

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.answer.packing import LINE_TOKENS, packed, shuffled
+from edge_node.answer.packing import packed, shuffled
+from edge_node.graph.choosing import LINE_TOKENS
 from edge_node.graph.elements import Finding
 from edge_node.graph.reports import Report
 

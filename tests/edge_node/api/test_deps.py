@@ -28,9 +28,8 @@ async def forgotten(*_):
 def node_of(answer, *, deadline_s=5.0, remembered=nothing_remembered):
     limits = SimpleNamespace(deadline_s=deadline_s, answer_deadline_s=deadline_s)
     answerer = SimpleNamespace(answer=answer, remembered=remembered, limits=limits)
-    return SimpleNamespace(
-        overview=SimpleNamespace(answer=answer, limits=limits), answerer=answerer, verdicts=SimpleNamespace(given=forgotten)
-    )
+    overview, verdicts = SimpleNamespace(answer=answer, limits=limits), SimpleNamespace(given=forgotten)
+    return SimpleNamespace(overview=overview, answerer=answerer, verdicts=verdicts, meter=SimpleNamespace(answered=lambda *_: None))
 
 
 REMEMBERED = Answer("q", "Ann Lee [1]", (), "memory")

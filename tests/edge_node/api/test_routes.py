@@ -171,7 +171,6 @@ async def test_bad_input_is_a_problem_in_words_never_a_500(edge, method, path, b
     ("method", "path", "body"),
     [
         ("POST", "/v1/query", {"question": "x", "filters": {"year": "2024"}}),
-        ("GET", "/metrics", None),
     ],
 )
 async def test_what_a_later_release_brings_says_so_by_name(edge, method, path, body):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from edge_node.graph.choosing import NEAREST, Overlook, relevance
+from edge_node.knowledge import keeper as keeper_module
 from edge_node.knowledge import moment as moment_module
 from edge_node.knowledge import writing as writing_module
 from edge_node.store.mentions import MentionStore
@@ -92,6 +93,16 @@ async def test_a_report_says_what_the_documents_say_and_where(bench):
     assert (report.title, report.rating, report.reason) == ("Bank and Loan", 1, "told of in 1 passage of 1 document")
     assert report.findings[0].text.startswith("Bank is told of, at some length")
     assert {finding.chunk_ids for finding in report.findings} == {(f"{bench.ids['Bank.md']}:0",)}
+
+
+async def test_a_finding_names_the_passages_that_say_it_and_no_other_of_its_elements(bench):
+    said = "Ward is told of, at some length and without haste, in old green lamps."
+    await bench.add("a.md", ("Ward",), text="old green lamps")
+    await bench.add("b.md", ("Ward",), text="It rained on Monday. " + said.replace(", in", ",\nin"))
+    await bench.settle()
+    (only,) = await at(bench, 0)
+    findings = (await bench.strategy.report(only.community.community_id)).findings
+    assert {finding.chunk_ids for finding in findings if finding.text == said} == {(f"{bench.ids['b.md']}:0",)}
 
 
 async def test_an_unknown_community_has_no_report_and_the_error_says_where_the_known_ones_are(bench):
@@ -355,6 +366,19 @@ async def test_how_near_a_community_is_is_the_relevance_of_all_its_passages(benc
     assert max(map(len, held.values())) > NEAREST
     assert moment.near(cosines) == {key: relevance(cosines, chunk_ids) for key, chunk_ids in held.items()}
     assert set(moment.near({}).values()) == {-1.0}
+
+
+async def test_a_question_names_a_subject_where_three_passages_are_near_and_not_where_one_is(bench, monkeypatch):
+    await towns(bench)
+    calls = spied(monkeypatch, keeper_module, "by_weight")
+    asked = await everything(bench, 0)
+    await bench.strategy.reports(asked)
+    cosines = bench.strategy.knowledge.keeper._passages.scores(asked.vector, [f"{one}:0" for one in bench.ids.values()])
+    near = relevance(cosines, cosines)
+    assert near < max(cosines.values())
+    for nearness, weighed in ((near - 1e-6, 0), (near + 1e-6, 1)):
+        await bench.strategy.reports(replace(asked, nearness=nearness))
+        assert len(calls) == weighed
 
 
 async def test_reports_without_findings_are_not_among_those_that_are_there(bench, monkeypatch):

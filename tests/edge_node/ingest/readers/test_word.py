@@ -6,7 +6,8 @@ import zipfile
 import pytest
 
 from edge_node.ingest.readers import word
-from edge_node.ingest.readers.word import OLE_MAGIC, read_word
+from edge_node.ingest.readers.text import OLE_MAGIC
+from edge_node.ingest.readers.word import read_word
 from shared.errors import UnreadableDocument
 
 

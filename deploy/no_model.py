@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
@@ -11,7 +12,7 @@ import orjson
 
 NO_MODEL = "none"  # instead of a generator's name
 SERVED = orjson.dumps({"object": "list", "data": [{"id": NO_MODEL, "object": "model"}]})
-REFUSED = orjson.dumps({"error": {"message": "this run has no language model; set [models] generator in its configuration"}})
+REFUSED = orjson.dumps({"error": {"message": "this run has no language model; name a generator"}})
 _CHOICE = {"index": 0, "message": {"role": "assistant", "content": "The passages do not say."}, "finish_reason": "stop"}
 UNKNOWN = orjson.dumps({"choices": [_CHOICE], "usage": {"prompt_tokens": 0, "completion_tokens": 0}})
 _LENGTH = re.compile(rb"^content-length: *(\d+)", re.IGNORECASE | re.MULTILINE)
@@ -46,3 +47,11 @@ def _answering(status: bytes, body: bytes) -> Handler:
             writer.close()
 
     return answer
+
+
+async def _serve(port: int) -> None:
+    await (await serve_no_model(port)).serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(int(sys.argv[1])))

@@ -1,0 +1,140 @@
+"""A cluster as containers, from the project's docker-compose.yml; the engine starts again what ends."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import yaml
+
+from deploy.cluster.composed import composed, service_of
+from deploy.cluster.engine import Project, compose
+from deploy.cluster.errors import ChildCrashError, ClusterError
+from deploy.cluster.free_ports import Ports
+from deploy.cluster.launch import Plan, is_url
+from deploy.cluster.processes import CODE_ROOT
+from deploy.cluster.runtimes import Fault
+from deploy.cluster.services import HOST, Model, Service
+from deploy.cluster.state import ClusterState, Member, StateDir
+from shared.loopback import is_loopback
+from shared.models.fetch import FetchProgress
+from shared.models.settings import ModelSettings
+from shared.private_files import replace_private
+
+INSIDE = "http://model:8090/v1"  # of the file's own model server, as containers call it
+COMPOSE_FILE = CODE_ROOT / "docker-compose.yml"
+KEY_WORDS = ("run", "--rm", "-T", "setup", "key")
+AUTHORITY_WORDS = ("run", "--rm", "-T", "--entrypoint", "cat", "setup", "/trust/ca.pem")
+LOOK_S = 3.0  # between two looks at the containers, each of which takes processes
+WORDS: dict[Fault, tuple[str, ...]] = {
+    "kill": ("kill", "start"),  # the engine does not start again what was killed by hand
+    "pause": ("pause",),
+    "resume": ("unpause",),
+    "restart": ("restart",),
+}
+
+
+class ByDocker:
+    """Implements ``Runtime``. Containers outlive the command that started them, whether that is detached or not."""
+
+    def __init__(self, directory: StateDir) -> None:
+        self.directory = directory
+        name = hashlib.sha256(str(directory.root).encode()).hexdigest()[:8]  # two folders, two clusters
+        self._project = Project(f"dgrag-{name}", directory.root / "compose.json", COMPOSE_FILE.parent)
+        self._looked = -LOOK_S
+
+    @property
+    def state(self) -> ClusterState:
+        """What was started."""
+        return self.directory.load() or ClusterState(runtime="docker")
+
+    def is_up(self) -> bool:
+        """True while there are containers: what has ended starts again with the machine."""
+        return self._project.file.exists() and bool(self._project.containers())
+
+    def start(self, plan: Plan, http: httpx.Client, on_fetch: FetchProgress) -> list[Service]:
+        """Build images, start containers, and get the key and the authority that calls of them take; only edges are waited for."""
+        del http, on_fetch  # the containers fetch for themselves
+        take = Ports().take
+        cloud_port = take(plan.cloud_port)
+        ports = {edge: take(plan.edge_port + place) for place, edge in enumerate(plan.edges)}
+        model = served_elsewhere(plan.model) if is_url(plan.model) else plan.model
+        file = composed(_base(), ports, cloud_port=cloud_port, options=plan.options, model=model)
+        self.directory.root.mkdir(parents=True, exist_ok=True)
+        self._project.file.write_text(json.dumps(file, indent=1), encoding="utf-8")
+        edges = [Service("edge", edge, f"http://{HOST}:{port}", f"http://{HOST}:{port}/ready", (), {}) for edge, port in ports.items()]
+        asked = Member("model", model, INSIDE) if isinstance(model, str) else Member("model", model.name, model.url)
+        cloud = Member("cloud", "cloud", f"https://{HOST}:{cloud_port}")
+        members = (asked, cloud, *(Member(edge.role, edge.name, edge.url) for edge in edges))
+        self.directory.save(ClusterState(members=members, runtime="docker"))
+        self._project.tell("build")
+        self._project.tell("up", "--detach")
+        replace_private(self.directory.key_file, self._project.tell(*KEY_WORDS).encode())
+        replace_private(self.directory.authority, self._project.tell(*AUTHORITY_WORDS).encode())
+        return edges
+
+    def check(self) -> None:
+        """Raise ChildCrashError when a container has crashed since the start; looks now and then."""
+        if time.monotonic() < self._looked + LOOK_S:
+            return
+        self._looked = time.monotonic()
+        for found in self._project.containers():
+            if found.restarts or (not found.running and found.exit_code):
+                said = self._project.tell("logs", "--no-color", "--tail", "20", found.service)
+                log = f"`{' '.join(compose())} logs {found.service}`"
+                raise ChildCrashError(found.service, exit_code=found.exit_code, tail=said, log=log)
+
+    def watch(self, tell: Callable[[str], None]) -> None:
+        """Stay until no container runs, telling of each that was started again."""
+        seen: dict[str, int] = {}
+        while any(found.running for found in self._project.containers()):
+            for found in self._project.containers():
+                if found.restarts > seen.get(found.service, found.restarts):
+                    tell(f"{found.service} was started again")
+                seen[found.service] = found.restarts
+            time.sleep(LOOK_S)
+
+    def inflict(self, fault: Fault, member: Member) -> None:
+        """Let compose do it."""
+        for word in WORDS[fault]:
+            self._project.tell(word, _service(member))
+
+    def log(self, name: str, *, lines: int) -> str:
+        """The end of a container's log."""
+        member = next((member for member in self.state.members if member.name == name), None)
+        if member is None:
+            raise ClusterError("containers have no keeper: the engine starts them again", next_step="see `docker ps`")
+        return self._project.tell("logs", "--no-color", "--tail", str(lines), _service(member))
+
+    def stop(self) -> list[Member]:
+        """Take the containers down; their volumes stay."""
+        running = [member for member in self.state.members if member.role != "model" or member.url == INSIDE]
+        if self._project.file.exists():
+            self._project.tell("down")
+        self.directory.forget()
+        return running
+
+
+def served_elsewhere(url: str) -> Model:
+    """A model server that somebody else runs, under the name that the settings have. Raises ClusterError for one of this machine only."""
+    if is_loopback(urlsplit(url).hostname or ""):
+        step = "let it listen on the engine's bridge too, and put host.docker.internal in the place of the host"
+        raise ClusterError(f"a container does not reach {url}", next_step=step)
+    return Model(url.rstrip("/"), ModelSettings().name)
+
+
+def _service(member: Member) -> str:
+    return service_of(member.name) if member.role == "edge" else member.role
+
+
+def _base() -> dict[str, Any]:
+    """The project's file. Raises ClusterError where only the package is installed."""
+    try:
+        return dict(yaml.safe_load(COMPOSE_FILE.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise ClusterError("containers are built from the project's source", next_step="run `dgrag` from a checkout of it") from error

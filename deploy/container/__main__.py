@@ -1,0 +1,152 @@
+"""``python -m deploy.container WORD``: what a container of docker-compose.yml runs; most words end as the service itself.
+
+setup · enrol COUNT|ID… · again ID… · edge [COUNT] · cloud · model NAME [THREADS] · key [NAME] · healthy URL [CA]
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+# What a word does is imported when it is said: the health check runs every few seconds, and the cloud's image lacks an edge's packages.
+STATE, TRUST, KEYS, INVITATIONS = map(Path, ("/state", "/trust", "/keys", "/invitations"))  # mounted by docker-compose.yml
+CLOUD = "https://cloud:8099"
+MODEL = "standard"  # the name that all model servers of docker-compose.yml answer to
+log = logging.getLogger("dgrag.container")
+
+
+def main(words: Sequence[str]) -> int:
+    """Do what the words say; returns the exit status: 1 with one line in the log where it could not be done, 2 for other words."""
+    word, arguments = next(iter(words), ""), words[1:]
+    if word == "healthy" and takes(_healthy, arguments):
+        return _healthy(*arguments)
+    act = ACTIONS.get(word)
+    if act is None or not takes(act, arguments):
+        sys.stderr.write(__doc__ or "")
+        return 2
+    from shared.service import run
+
+    return run(partial(act, *arguments))
+
+
+def takes(act: Callable[..., object], arguments: Sequence[str]) -> bool:
+    """Whether a function can be called with so many arguments.
+
+    >>> takes(len, []), takes(len, ["one"])
+    (False, True)
+    """
+    try:
+        inspect.signature(act).bind(*arguments)
+    except TypeError:
+        return False
+    return True
+
+
+def _healthy(url: str, ca: str | None = None) -> int:
+    from deploy.container.health import fault
+
+    said = fault(url, ca)
+    sys.stderr.write(said)
+    return 1 if said else 0
+
+
+def _setup() -> None:
+    import time
+
+    from deploy.container.first_start import set_up
+
+    set_up(STATE, TRUST, KEYS, now=time.time())
+    log.info("certificates and keys are there; `docker compose run --rm setup key` prints the user's")
+
+
+def _key(name: str = "user") -> None:
+    from deploy.container.first_start import token
+
+    sys.stdout.write(token(KEYS, name) + "\n")
+
+
+def _enrol(first: str, *further: str) -> None:
+    _invite([first, *further], replace=False)
+
+
+def _again(first: str, *further: str) -> None:
+    _invite([first, *further], replace=True)
+
+
+def _invite(words: Sequence[str], *, replace: bool) -> None:
+    import httpx
+
+    from deploy.cli.rest import TIMEOUT, Bearer
+    from deploy.container.first_start import AUTHORITY, token
+    from deploy.container.invitations import named, write_invitations
+    from shared.tls import client_context
+
+    trusted, key = client_context(TRUST / AUTHORITY), Bearer(token(KEYS, "enrol"))
+    with httpx.Client(base_url=CLOUD, verify=trusted, auth=key, timeout=TIMEOUT, trust_env=False) as http:
+        invited = write_invitations(http, named(words), INVITATIONS, replace=replace)
+    log.info("%d edges are invited for an hour; the others have joined", len(invited))
+
+
+def count(word: str) -> int:
+    """A whole number from 1 on. Raises SettingsError.
+
+    >>> count("4")
+    4
+    """
+    from shared.errors import SettingsError
+
+    if word.isdecimal() and int(word):
+        return int(word)
+    raise SettingsError(f"{word!r} is no number of edges or threads", next_step="give a whole number, from 1 on")
+
+
+def _edge(most: str = "1") -> None:
+    from deploy.cli.foreground import become
+    from deploy.container.edge_start import prepared
+    from edge_node.settings import EdgeSettings
+
+    site = prepared(EdgeSettings(), most=count(most), trust=TRUST, invitations=INVITATIONS)
+    log.info("this is %s", site.edge)
+    become("edge_node", site.environment())
+
+
+def _cloud() -> None:
+    from deploy.cli.foreground import become
+
+    become("cloud_server", {})
+
+
+def _model(name: str, threads: str = "2") -> None:
+    import os
+
+    from deploy.cluster.weights import fetch_generator
+    from shared.models.serve import ServeOptions, command
+    from shared.models.settings import ModelSettings
+
+    weights = fetch_generator(name, ModelSettings(), _fetching)
+    words = command(ServeOptions(weights, MODEL, host="0.0.0.0", threads=count(threads)))  # noqa: S104 - on the networks of the containers only
+    os.execv(words[0], words)  # noqa: S606 - no shell is meant
+
+
+def _fetching(file: str, step: str, done: int, total: int) -> None:
+    if done == total:
+        log.info("%s: %s, %d bytes", file, step, done)
+
+
+ACTIONS: Mapping[str, Callable[..., None]] = {
+    "setup": _setup,
+    "enrol": _enrol,
+    "again": _again,
+    "edge": _edge,
+    "cloud": _cloud,
+    "model": _model,
+    "key": _key,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

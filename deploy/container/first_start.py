@@ -1,0 +1,83 @@
+"""What a trial's services need before the first of them starts: certificates and keys. Each step done again changes nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from deploy.cluster.errors import ClusterError
+from deploy.container.certificates import made
+from shared.keyring import ApiKey, KeyRing, KeyRole
+from shared.private_files import replace_private
+
+NAMES = ("cloud", "localhost", "127.0.0.1")  # that the cloud is called by: of the service, and from the machine itself
+AUTHORITY, KNOWN_KEYS = "ca.pem", "keys.json"
+KEYS: Mapping[str, KeyRole] = {"enrol": "admin", "user": "write", "metrics": "metrics"}  # by the name of the file that holds the token
+FOR_EDGES = frozenset({"user", "metrics"})
+IN_TRUST = frozenset({"metrics"})  # a scraper gets at it without the others; it reads counts only
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KnownKey:
+    """A key as a service takes it over: without the secret."""
+
+    key: ApiKey
+    hash: str
+
+
+def set_up(state: Path, trust: Path, keys: Path, *, now: float) -> None:
+    """Make what is missing: TLS files of the cloud in ``state``, tokens in ``keys``, and in ``trust`` what all services may read."""
+    tls = state / "tls"
+    if not all(path.exists() for path in (trust / AUTHORITY, tls / "cloud.pem", tls / "cloud-key.pem")):
+        new = made(NAMES, now=datetime.fromtimestamp(now, tz=UTC))
+        replace_private(tls / "cloud-key.pem", new.key)
+        replace_private(tls / "cloud.pem", new.certificate)
+        replace_private(trust / AUTHORITY, new.authority)
+    ring = KeyRing(state)
+    try:
+        for name, role in KEYS.items():
+            _have_key(ring, name, role, (trust if name in IN_TRUST else keys) / name, now=now)
+        known = [KnownKey(key, ring.hash_of(key.key_id)) for key in ring.list() if key.revoked is None and key.name in FOR_EDGES]
+    finally:
+        ring.close()
+    replace_private(trust / KNOWN_KEYS, orjson.dumps(known))
+
+
+def _have_key(ring: KeyRing, name: str, role: KeyRole, file: Path, *, now: float) -> None:
+    present = [key for key in ring.list() if key.name == name and key.revoked is None]
+    if present and file.exists():
+        return
+    for key in present:  # its token is lost
+        ring.revoke(key.key_id, now=now)
+    replace_private(file, ring.add(name, role, now=now).encode())
+
+
+def adopt_keys(state: Path, trust: Path) -> None:
+    """Let the users in that ``trust`` tells of, at the service of ``state``. Raises ClusterError for a file that is not ours."""
+    try:
+        known = TypeAdapter(tuple[KnownKey, ...]).validate_json((trust / KNOWN_KEYS).read_bytes())
+    except FileNotFoundError:
+        return  # an edge outside the trial has keys of its own
+    except ValidationError as error:
+        raise ClusterError(f"{trust / KNOWN_KEYS} cannot be read", next_step="run `docker compose run --rm setup`") from error
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    ring = KeyRing(state)
+    try:
+        for one in known:
+            ring.adopt(one.key, one.hash, now=time.time())
+    finally:
+        ring.close()
+
+
+def token(keys: Path, name: str) -> str:
+    """The token of a key that ``set_up`` has made. Raises ClusterError."""
+    try:
+        return (keys / name).read_text(encoding="utf-8").strip()
+    except FileNotFoundError as error:
+        raise ClusterError(f"there is no key {name!r} yet", next_step="run `docker compose up` first") from error

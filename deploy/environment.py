@@ -1,0 +1,138 @@
+"""The env files of the compose cluster, out of the settings classes: ``python -m deploy.environment`` (``make env``) writes them anew."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import re
+import tokenize
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic_core import PydanticUndefined
+from pydantic_settings import BaseSettings
+
+from cloud_server.settings import CloudSettings
+from edge_node.settings import EdgeSettings
+from shared.models.settings import ModelSettings
+
+FOLDER = Path(__file__).parent / "compose"
+FILES: Mapping[str, type[BaseSettings]] = {"edge.env": EdgeSettings, "cloud.env": CloudSettings, "model.env": ModelSettings}
+HEAD = "# Made by `make env` from {origin}, which keeps the lines that are set. To set one, take the # before its name away."
+LIMITS = {
+    "minimum": "from {}",
+    "exclusiveMinimum": "above {}",
+    "maximum": "to {}",
+    "exclusiveMaximum": "below {}",
+    "multipleOf": "in steps of {}",
+}
+ASSIGNMENT = re.compile(r"^#?(DGRAG_[A-Z0-9_]+)=(.*)$")
+
+
+def written(settings: type[BaseSettings], source: str, *, values: Mapping[str, str] | None = None) -> str:
+    """An env file: a section's heading, then for each setting what it means, what it takes, and its default behind a ``#``.
+
+    source: of the class, whose comments tell the meaning. values: by name, of the settings that are to be set, without a ``#``.
+    """
+    said, headings = comments(source), sections(source)
+    prefix, schema = settings.model_config.get("env_prefix", ""), settings.model_json_schema()["properties"]
+    lines = [HEAD.format(origin=settings.__module__.replace(".", "/") + ".py")]
+    for field, info in settings.model_fields.items():
+        if field in headings:
+            lines.append(f"\n## {headings[field]}")
+        about = " · ".join(filter(None, [info.description or said.get(field, ""), takes(schema[field])]))
+        lines += ["", *([f"# {about}"] if about else [])]
+        name = f"{prefix}{field.upper()}"
+        kept = (values or {}).get(name)
+        lines.append(f"#{name}={shown(info.default)}" if kept is None else f"{name}={kept}")
+    return "\n".join(lines) + "\n"
+
+
+def assigned(text: str) -> dict[str, str]:
+    r"""What an env file sets; lines that are commented out set nothing.
+
+    >>> assigned("# text\n#DGRAG_A=1\nDGRAG_B=2\n")
+    {'DGRAG_B': '2'}
+    """
+    found = (ASSIGNMENT.match(line) for line in text.splitlines() if not line.startswith("#"))
+    return {match[1]: match[2] for match in found if match}
+
+
+def comments(source: str) -> dict[str, str]:
+    r"""The comment at the end of each field's line.
+
+    >>> comments("class S:\n    a: int = 1  # of them\n    b: int = 2\n")
+    {'a': 'of them'}
+    """
+    found = re.finditer(r"^    (\w+): ", source, re.MULTILINE)
+    rows = {source.count("\n", 0, match.start()) + 1: match[1] for match in found}
+    return {rows[row]: text for row, column, text in _said(source) if row in rows and column}
+
+
+def sections(source: str) -> dict[str, str]:
+    """The headings, comments on a line of their own, each by the first field below it."""
+    fields = [(source.count("\n", 0, match.start()) + 1, match[1]) for match in re.finditer(r"^    (\w+): ", source, re.MULTILINE)]
+    headings = [(row, text) for row, column, text in _said(source) if not column]
+    return {next(field for at, field in fields if at > row): text for row, text in headings if row < fields[-1][0]}
+
+
+def _said(source: str) -> list[tuple[int, bool, str]]:
+    """The comments: row, whether something stands before it on the line, text."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    found = [token for token in tokens if token.type == tokenize.COMMENT]
+    return [(token.start[0], bool(token.line[: token.start[1]].strip()), token.string.lstrip("# ")) for token in found]
+
+
+def takes(schema: Mapping[str, Any]) -> str:
+    """Which values a setting takes, out of its JSON schema; "" where its default says it all.
+
+    >>> takes({"type": "integer", "minimum": 1, "maximum": 5}), takes({"enum": ["on", "off"]}), takes({"type": "boolean"})
+    ('from 1 to 5', 'on | off', 'true | false')
+    """
+    if "anyOf" in schema:
+        kinds = [kind for kind in schema["anyOf"] if kind.get("type") != "null"]
+        return " | ".join(filter(None, map(takes, kinds)))
+    if "enum" in schema:
+        return " | ".join(map(str, schema["enum"]))
+    if "const" in schema:
+        return str(schema["const"])
+    if schema.get("type") == "boolean":
+        return "true | false"
+    if "enum" in schema.get("items", ()):
+        return f"some of {', '.join(schema['items']['enum'])}"
+    return " ".join(form.format(schema[key]) for key, form in LIMITS.items() if key in schema)
+
+
+def shown(default: object) -> str:
+    """A default as a variable holds it; "" for none, and for one that is found at the start.
+
+    >>> shown(0.5), shown(True), shown(None), shown(frozenset({"b", "a"})), shown({"a": 0.5}), shown(())
+    ('0.5', 'true', '', 'a,b', 'a=0.5', '[]')
+    """
+    match default:
+        case None:
+            return ""
+        case bool():
+            return str(default).lower()
+        case frozenset():
+            return ",".join(sorted(default))
+        case dict():
+            return ",".join(f"{key}={value:g}" for key, value in default.items())
+        case tuple() | list():
+            return orjson.dumps(default).decode()
+        case _:
+            return "" if default is PydanticUndefined else str(default)
+
+
+def main() -> None:
+    """Write the files anew; what is set in them stays set."""
+    for name, settings in FILES.items():
+        path = FOLDER / name
+        values = assigned(path.read_text(encoding="utf-8")) if path.exists() else {}
+        path.write_text(written(settings, inspect.getsource(settings), values=values), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

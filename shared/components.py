@@ -1,0 +1,45 @@
+"""The components of an answer (DGRAG Fig. 9) and the steps of a trace that make each: one set of names for benchmarks and metrics."""
+
+from __future__ import annotations
+
+CLOUD = "cloud: "  # what the cloud did; a second colon names the edge that did it for the cloud
+OTHER = "other"  # the component of a step that belongs to none
+
+# The paper's components, and the steps of a trace that make each. What an edge did for the cloud is within "cloud: fan_out".
+COMPONENTS: dict[str, tuple[str, ...]] = {
+    "remember": ("remember", "cloud: remember"),  # FD-RAG §4.2
+    "local query": ("retrieve", "narrow", "samples"),
+    "gate": ("gate: confidence", "gate: similarity", "gate: selection"),
+    "summary matching": ("cloud: match",),
+    "global retrieval": ("cloud: fan_out", "cloud: rescore"),
+    "cloud generation": ("cloud: verify", "cloud: generate"),
+    "choice of reports": ("choose",),  # this and what follows: of a global answer (GraphRAG §2.6)
+    "map": ("map",),
+    "reduce": ("reduce", "cloud: reduce"),
+}
+# The paper's four transfers: which step moved the bytes, and in which direction.
+TRANSFERS: dict[str, tuple[str, str]] = {
+    "query send": ("cloud", "bytes_out"),
+    "request send": ("cloud: fan_out", "bytes_out"),
+    "knowledge send": ("cloud: fan_out", "bytes_in"),
+    "answer send": ("cloud", "bytes_in"),
+}
+_COMPONENT_OF = {step: component for component, steps in COMPONENTS.items() for step in steps}
+
+
+def is_the_clouds(step: str) -> bool:
+    """Whether the cloud's own model is meant, and not that of an edge that the cloud asked.
+
+    >>> [is_the_clouds(step) for step in ("samples", "cloud", "cloud: generate", "cloud: law: retrieve")]
+    [False, False, True, False]
+    """
+    return step.startswith(CLOUD) and ": " not in step.removeprefix(CLOUD)
+
+
+def component_of(step: str) -> str:
+    """The component that a step is a part of.
+
+    >>> [component_of(step) for step in ("samples", "cloud: match", "cloud: law: match", "cloud")]
+    ['local query', 'summary matching', 'other', 'other']
+    """
+    return _COMPONENT_OF.get(step, OTHER)

@@ -1,0 +1,122 @@
+"""What no linter says of the Dockerfiles and of docker-compose.yml; each service is closed, small and reached from this machine only."""
+
+import re
+
+import pytest
+import yaml
+
+from deploy.container.__main__ import ACTIONS
+from deploy.environment import FILES
+from tests.conftest import ROOT
+
+DOCKERFILES = sorted((ROOT / "deploy" / "docker").glob("*.Dockerfile"))
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if service["image"].startswith("dgrag-")}
+DOTENV = (ROOT / ".env").read_text()
+VARIABLE = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*))?\}")
+
+
+def head(path):
+    """Up to the first line that is its service's own."""
+    return path.read_text().partition("requirements.py ./\n")[0]
+
+
+def test_there_is_an_image_for_each_of_ours():
+    assert [path.name for path in DOCKERFILES] == ["cloud.Dockerfile", "edge.Dockerfile", "model.Dockerfile"]
+    assert {service["image"] for service in OURS.values()} == {
+        f"dgrag-{name}:${{DGRAG_VERSION:-local}}" for name in ("cloud", "edge", "model")
+    }
+
+
+def test_the_dockerfiles_begin_alike_so_that_they_share_layers():
+    assert len({head(path) for path in DOCKERFILES}) == 1
+    assert len(head(DOCKERFILES[0]).splitlines()) > 5
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.stem)
+def test_a_dockerfile_needs_no_buildkit_and_ends_without_root(path):
+    text = path.read_text()
+    assert not re.search(r"--mount|^# *syntax|<<", text, re.MULTILINE)
+    assert re.findall(r"^FROM (\S+)", text, re.MULTILINE) == ["python:3.11-slim-bookworm", "base", "base"]
+    assert text.rpartition("FROM base\n")[2].count("USER 10001:10001") == 1
+
+
+def test_the_compose_file_suits_the_old_and_the_new_compose():
+    assert "version" not in COMPOSE
+    assert "name" not in COMPOSE  # 1.29 refuses it
+    assert not [name for name, service in SERVICES.items() if "container_name" in service or "extends" in service]
+    assert not [
+        name for name, service in SERVICES.items() for needed in service.get("depends_on", {}) if SERVICES[needed].get("profiles")
+    ]  # a service of a profile that is off is "undefined"
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_service_is_published_on_this_machine_only(name):
+    assert all(str(port).startswith("127.0.0.1:") for port in SERVICES[name].get("ports", []))
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_service_of_ours_may_do_little(name):
+    service = OURS[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert not {"user", "privileged", "cap_add", "pid"} & set(service)
+    assert not [volume for volume in service["volumes"] if "docker.sock" in volume or volume.startswith((".", "/"))]
+
+
+@pytest.mark.parametrize("name", ["cloud", "edge", "model"])
+def test_a_service_that_stays_has_limits_and_a_health_check(name):
+    assert {"mem_limit", "cpus", "healthcheck"} <= set(SERVICES[name])
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_commands_are_words_that_a_container_knows(name):
+    assert OURS[name]["command"][0] in ACTIONS
+
+
+def test_an_edge_meets_the_cloud_on_a_network_of_its_own():
+    """That one can be cut while the published port goes on; a service on internal networks alone would publish none."""
+    assert COMPOSE["networks"]["link"] == {"internal": True}
+    assert set(SERVICES["edge"]["networks"]) & set(SERVICES["cloud"]["networks"]) == {"link"}
+    assert set(SERVICES["edge"]["networks"]) - {"link"}
+    assert set(SERVICES["cloud"]["networks"]) - {"link"}
+
+
+def test_secrets_stay_where_they_are_needed():
+    """Tokens: setup and enrol. The cloud's private key: setup and the cloud. An edge holds its own alone, with the other replicas."""
+    holders = {
+        volume: {name for name, service in SERVICES.items() for mount in service["volumes"] if mount.startswith(f"{volume}:")}
+        for volume in ("keys", "cloud", "edges", "invitations")
+    }
+    assert holders == {"keys": {"setup", "enrol"}, "cloud": {"setup", "cloud"}, "edges": {"edge"}, "invitations": {"enrol", "edge"}}
+    assert "invitations:/invitations:ro" in SERVICES["edge"]["volumes"]
+
+
+def test_every_model_server_is_called_model():
+    servers = [service for service in SERVICES.values() if service.get("profiles")]
+    assert len(servers) == 3
+    assert all(network["aliases"] == ["model"] for service in servers for network in service["networks"].values())
+    assert all("standard" in service["command"] for service in servers[1:])
+
+
+def test_each_variable_of_the_compose_file_stands_in_dotenv_with_its_default():
+    asked = dict(VARIABLE.findall((ROOT / "docker-compose.yml").read_text()))
+    told = dict(re.findall(r"^#(DGRAG_[A-Z_]+)=(.*)$", DOTENV, re.MULTILINE))
+    assert told == asked
+
+
+def test_settings_of_the_services_come_from_the_generated_files():
+    used = {file for service in SERVICES.values() for file in service.get("env_file", [])}
+    assert used == {f"deploy/compose/{name}" for name in FILES}
+    assert not [name for name, service in OURS.items() if "environment" in service]
+
+
+def test_an_image_gets_what_the_ignore_file_lists_and_nothing_else():
+    lines = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
+    assert lines[0] == "*"
+    assert {line for line in lines if line.startswith("!")} == {
+        f"!{name}"
+        for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE", "NOTICE", "shared", "edge_node", "cloud_server", "deploy")
+    }

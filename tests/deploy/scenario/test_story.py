@@ -1,0 +1,63 @@
+import pytest
+
+from deploy.net.hops import Hop
+from deploy.scenario.file import Event, Expect
+from deploy.scenario.story import Told, Versions, answer_fault, answer_told, mixed, transfer_rows
+
+REPLY = {
+    "evidence": [{"edge": "a"}, {"edge": "b"}],
+    "edges": [{"edge": "a", "status": "answered"}, {"edge": "c", "status": "late"}],
+    "degraded": False,
+}
+
+
+def test_an_answer_is_told_with_its_sources_and_who_is_missing():
+    assert answer_told(REPLY, 0.5) == "2 passages of a, b in 0.50 s; c late"
+    assert answer_told({"evidence": [], "degraded": True}, 2.0) == "0 passages in 2.00 s; degraded"
+    assert answer_told({"error": "HTTP 503: busy"}, 2.0) == "no answer after 2.00 s: HTTP 503: busy"
+
+
+@pytest.mark.parametrize(
+    ("expect", "fault"),
+    [
+        (Expect(), ""),
+        (Expect(degraded=False, cites=("a", "b"), missing=("c",), within_s=1.0), ""),
+        (Expect(degraded=True), "is not degraded"),
+        (Expect(cites=("d",)), "no passage of d"),
+        (Expect(missing=("a",)), "a has answered"),
+        (Expect(within_s=0.1), "took 0.5 s, 0.1 s were expected"),
+        (Expect(cites=("d",), missing=("a",)), "no passage of d; a has answered"),
+    ],
+)
+def test_what_is_not_as_expected_is_said(expect, fault):
+    assert answer_fault(expect, REPLY, 0.5) == fault
+
+
+def test_a_degraded_answer_that_was_not_expected_says_why_it_is():
+    assert (
+        answer_fault(Expect(degraded=False), REPLY | {"degraded": True, "reason": "the cloud is away"}, 0.5)
+        == "is degraded: the cloud is away"
+    )
+
+
+def test_a_refusal_is_a_fault_whatever_was_expected():
+    assert answer_fault(Expect(), {"error": "HTTP 503: busy"}, 0.5) == "HTTP 503: busy"
+
+
+def test_old_and_new_are_whole_and_what_is_between_them_is_mixed():
+    old, new = Versions((1, 3), (1, 3)), Versions((2, 5), (2, 5))
+    assert mixed([Versions((2, 5), (1, 3)), new], [old, new]) == []
+    assert mixed([Versions((2, 5), (2, 4))], [old, new]) == [Versions((2, 5), (2, 4))]
+
+
+def test_the_table_has_a_row_for_each_transfer_that_took_place_in_the_papers_order():
+    hops = [("answer send", Hop("a", "down", 1, 0, ms, 1000 + ms, 1)) for ms in range(20)] + [
+        ("query send", Hop("a", "up", 1, 0, 15.04, 800, 1))
+    ]
+    query, answer = transfer_rows([Told(Event(do="look"), 0, 0, transfers=tuple(hops))])
+    assert query == {"transfer": "query send", "n": 1, "bytes_p50": 800, "bytes_p95": 800, "ms_p50": 15.0, "ms_p95": 15.0}
+    assert (answer["transfer"], answer["n"], answer["ms_p50"], answer["ms_p95"]) == ("answer send", 20, 10, 19)
+
+
+def test_an_event_that_failed_is_marked_in_its_line():
+    assert Told(Event(do="cut", edge="a"), 61.25, 0, "cut", "no").line() == "  61.2 s  cut a: cut  ✗ no"

@@ -1,0 +1,83 @@
+"""deploy/compose/*.env tell of every setting, and of no other: `make env` writes them anew."""
+
+import inspect
+import re
+
+import pytest
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from deploy.environment import ASSIGNMENT, FILES, FOLDER, assigned, comments, sections, takes, written
+from edge_node.settings import EdgeSettings
+
+SOURCE = """class Sample(BaseSettings):
+    # where
+    port: int = 1  # TCP
+    # a second line
+
+    # what
+    name: str = "#1"
+    words: str = "a"  # "a # b"
+"""
+
+
+class Sample(BaseSettings):
+    model_config = SettingsConfigDict(env_prefix="DGRAG_SAMPLE_")
+
+    port: int = Field(80, ge=1, le=99)
+    said: str = Field("x", description="who says it")
+
+
+def bare(text):
+    """The file with every assignment commented out and without values that are set."""
+    return [re.sub(r"^#?(DGRAG_\w+)=.*$", r"#\1=", line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_committed_file_is_that_of_the_settings(name):
+    committed = (FOLDER / name).read_text()
+    fresh = written(FILES[name], inspect.getsource(FILES[name]), values=assigned(committed))
+    assert committed == fresh, "run `make env`"
+
+
+@pytest.mark.parametrize("change", [lambda t: t.replace("#DGRAG_EDGE_SEED=7\n", ""), lambda t: t + "#DGRAG_EDGE_SPEED=7\n",
+                                    lambda t: t.replace("_SEED", "_SEEED")])  # fmt: skip
+def test_a_missing_a_foreign_and_a_misspelt_name_are_found(change):
+    text = (FOLDER / "edge.env").read_text()
+    fresh = written(EdgeSettings, inspect.getsource(EdgeSettings), values=assigned(text))
+    assert change(text) != fresh
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_line_can_be_taken_as_it_stands(name, monkeypatch):
+    """An empty one says that there is no default: it needs a value."""
+    for line in (FOLDER / name).read_text().splitlines():
+        if (found := ASSIGNMENT.match(line)) and found[2]:
+            monkeypatch.setenv(found[1], found[2])
+    taken = FILES[name]()
+    assert len(taken.model_fields_set) > len(FILES[name].model_fields) / 2
+    committed = assigned((FOLDER / name).read_text())
+    prefix = FILES[name].model_config["env_prefix"]
+    for field, info in FILES[name].model_fields.items():
+        if f"{prefix}{field.upper()}" not in committed and info.default_factory is None:
+            assert getattr(taken, field) == info.default
+
+
+def test_what_is_set_stays_set_and_the_rest_is_the_default():
+    text = written(Sample, inspect.getsource(Sample), values={"DGRAG_SAMPLE_PORT": "81"})
+    assert text.splitlines()[1:] == ["", "# from 1 to 99", "DGRAG_SAMPLE_PORT=81", "", "# who says it", "#DGRAG_SAMPLE_SAID=x"]
+    assert assigned(text) == {"DGRAG_SAMPLE_PORT": "81"}
+
+
+def test_no_path_of_the_machine_that_made_them_is_in_the_files():
+    for name in FILES:
+        assert not re.search(r"/(home|root|Users)/", (FOLDER / name).read_text())
+
+
+def test_comments_are_those_at_the_end_of_a_field_and_headings_those_above_it():
+    assert comments(SOURCE) == {"port": "TCP", "words": '"a # b"'}
+    assert sections(SOURCE) == {"port": "where", "name": "what"}
+
+
+def test_what_a_setting_takes_is_said_also_where_it_may_be_none():
+    assert takes({"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"type": "null"}]}) == "above 0"
