@@ -8,7 +8,7 @@ compose() {
 }
 
 if ! compose version >/dev/null 2>&1 && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker-compose >/dev/null
+    (apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends docker-compose) >/dev/null 2>&1 || true
 fi
 if ! compose version >/dev/null 2>&1; then
     echo 'LEFT OUT: docker-compose.yml is not checked, as neither `docker compose` nor `docker-compose` is here'
