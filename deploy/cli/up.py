@@ -21,7 +21,7 @@ from deploy.cli.sources import SourceFile, files_in, size
 from deploy.cluster.by_docker import ByDocker
 from deploy.cluster.by_process import ByProcess
 from deploy.cluster.errors import ClusterError
-from deploy.cluster.launch import Here, Namespaces, Places, Plan
+from deploy.cluster.launch import Here, Places, Plan
 from deploy.cluster.names import edge_ids
 from deploy.cluster.runtimes import Runtime
 from deploy.cluster.services import CLOUD_PORT, EDGE_PORT, EdgeOptions, Service, Summaries
@@ -48,9 +48,6 @@ def up(
     summaries: Annotated[str, typer.Option(help="extractive or model.")] = "extractive",
     cloud_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for the cloud.")] = CLOUD_PORT,
     edge_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for the edges.")] = EDGE_PORT,
-    netns: Annotated[
-        str, typer.Option(help="Run the cloud and each edge in network namespace NETNS-NAME, whose ports somebody carries to here.")
-    ] = "",
     runtime: Annotated[str, typer.Option(help="process; netns: with links between (Linux, root); docker: containers.")] = "process",
     link: Annotated[str, typer.Option(help='The links of --runtime netns, as "rate=50mbit delay=15ms loss=0%".')] = "",
 ) -> None:
@@ -59,7 +56,7 @@ def up(
     files = [files_in([path]) for path in paths]
     ids = _ids(directory, edges, [name.strip() for name in names.split(",") if name.strip()], [path.resolve().stem for path in paths])
     options = EdgeOptions(extraction_share(extraction), _summaries(summaries))
-    places = _places(directory, runtime, netns, link)
+    places = _places(directory, runtime, link)
     plan = Plan(tuple(ids), model=model, options=options, cloud_port=cloud_port, edge_port=edge_port, places=places)
     chosen = ByDocker(directory) if runtime == "docker" else ByProcess(directory, detached=detach)
     with supervised(chosen, detached=detach) as running, client() as http:
@@ -69,17 +66,13 @@ def up(
             stay(running)
 
 
-def _places(directory: StateDir, runtime: str, netns: str, link: str) -> Places:
+def _places(directory: StateDir, runtime: str, link: str) -> Places:
     """Where the processes stand. Raises ClusterError for words that do not go together."""
     if runtime not in RUNTIMES:
         raise ClusterError(f"--runtime cannot be {runtime!r}", next_step=f"give {', '.join(RUNTIMES)}")
     if link and runtime != "netns":
         raise ClusterError("--link shapes the links of --runtime netns", next_step="add --runtime netns, or leave out --link")
-    if netns and runtime != "process":
-        raise ClusterError("--netns is for processes in namespaces that somebody else has made", next_step="leave out --netns or --runtime")
-    if runtime == "netns":
-        return Linked(directory.root, link)
-    return Namespaces(netns) if netns else Here()
+    return Linked(directory.root, link) if runtime == "netns" else Here()
 
 
 def down(state: State = DEFAULT_STATE, as_json: Json = False) -> None:

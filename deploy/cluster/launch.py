@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -27,8 +26,6 @@ from deploy.cluster.state import Charge, Member
 from deploy.cluster.weights import fetch_embedder, fetch_generator
 from shared.models.fetch import FetchProgress
 from shared.models.settings import ModelSettings
-
-NAMESPACES = Path("/run/netns")  # where `ip netns` has them
 
 
 class Places(Protocol):
@@ -54,18 +51,6 @@ class Here:
     def arranged(self, services: Sequence[Service]) -> tuple[Service, ...]:
         """As they are."""
         return tuple(services)
-
-
-@dataclass(frozen=True, slots=True)
-class Namespaces:
-    """The cloud in the network namespace ``NETNS-cloud``, an edge in ``NETNS-EDGE``; somebody else has made them."""
-
-    netns: str
-    own_ports: bool = True
-
-    def arranged(self, services: Sequence[Service]) -> tuple[Service, ...]:
-        """Each behind what takes it into its namespace. Raises ClusterError where that is not there."""
-        return tuple(replace(service, prefix=in_namespace(self.netns, service)) for service in services)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +98,6 @@ def charge_of(plan: Plan, root: Path, http: httpx.Client, *, on_fetch: FetchProg
         port = take(plan.edge_port + place)
         services.append(edge_service(edge, model, cloud_url, str(root / "edges" / edge), plan.options, port=port))
     return Charge(plan.places.arranged(services), others)
-
-
-def in_namespace(netns: str, service: Service) -> tuple[str, ...]:
-    """What starts a service in its network namespace; nothing for the model server, which stays where we are. Raises ClusterError."""
-    if not netns or service.role == "model":
-        return ()
-    name = f"{netns}-{service.name}"
-    if not (NAMESPACES / name).exists():
-        raise ClusterError(f"there is no network namespace {name}", next_step=f"make it with `ip netns add {name}`, or leave out --netns")
-    return (shutil.which("ip") or "ip", "netns", "exec", name)
 
 
 def remote_model(url: str, http: httpx.Client, settings: ModelSettings) -> Model:

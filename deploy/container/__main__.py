@@ -128,7 +128,7 @@ def _model(name: str, threads: str = "2") -> None:
     from shared.models.settings import ModelSettings
 
     weights = fetch_generator(name, ModelSettings(), _fetching)
-    words = command(ServeOptions(weights, MODEL, host="0.0.0.0", threads=count(threads)))  # noqa: S104 - on the networks of the containers only
+    words = command(ServeOptions(weights, MODEL, host="0.0.0.0", threads=count(threads)))  # noqa: S104 # nosec B104 - on the networks of the containers only
     os.execv(words[0], words)  # noqa: S606 - no shell is meant
 
 

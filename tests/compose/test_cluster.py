@@ -13,7 +13,7 @@ AT_MOST = {"edge": 1200 * MB, "cloud": 700 * MB}
 WARD = "Juniper Ward reported the failure of four infusion pumps on 14 March. Juniper Ward lies on the second floor of the Anchor Building."
 PLANT = "Brackwell Works recalled lot L-7713 of the CX-40 battery pack on 2 May. A bad weld in lot L-7713 caused the failures of the pumps."
 HERE = ("edge-1", "On which floor of the Anchor Building does Juniper Ward lie?")
-ELSEWHERE = ("edge-1", "On which floor of the Anchor Building does Juniper Ward lie?")
+ELSEWHERE = ("edge-1", "Which lot of the CX-40 battery pack did Brackwell Works recall?")
 DEADLINE_S = 180 + 30  # of an edge for a whole question, and what a busy machine takes besides
 
 

@@ -114,7 +114,6 @@ def test_up_with_a_url_where_nothing_answers_starts_nothing(dgrag: Dgrag):
         (["--summaries", "long"], "--summaries cannot be 'long'"),
         (["--runtime", "moon"], "--runtime cannot be 'moon'"),
         (["--link", "rate=5mbit"], "--link shapes the links of --runtime netns"),
-        (["--runtime", "docker", "--netns", "lab"], "--netns is for processes"),
     ],
 )
 def test_up_refuses_before_anything_starts(dgrag: Dgrag, arguments: list[str], said: str):

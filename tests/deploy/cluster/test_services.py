@@ -7,7 +7,6 @@ import json
 import httpx
 import pytest
 
-from deploy.cluster import launch
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import remote_model
 from deploy.cluster.services import EdgeOptions, Model, cloud_service, edge_service, model_service
@@ -76,14 +75,3 @@ def test_a_server_that_is_not_openai_compatible_is_refused(response: httpx.Respo
 def test_a_server_without_a_model_is_refused():
     with pytest.raises(ClusterError, match="serves no model"):
         remote_model("http://gpu/v1", served(), ModelSettings())
-
-
-def test_a_service_starts_in_the_network_namespace_of_its_name_and_the_model_server_where_we_are(monkeypatch, tmp_path):
-    (tmp_path / "lab-ward").touch()
-    monkeypatch.setattr(launch, "NAMESPACES", tmp_path)
-    edge = edge_service("ward", MODEL, "http://127.0.0.1:1", "state", EdgeOptions(), port=2)
-    assert launch.in_namespace("lab", edge)[1:] == ("netns", "exec", "lab-ward")
-    assert launch.in_namespace("", edge) == ()
-    assert launch.in_namespace("lab", model_service("small", "weights", port=3)) == ()
-    with pytest.raises(ClusterError, match="there is no network namespace lab-cloud"):
-        launch.in_namespace("lab", cloud_service(MODEL, "state", port=4))
