@@ -90,7 +90,7 @@ class Strace:
         self._process.communicate()
 
 
-def run(work, *, limit_s=30):
+def run(work, *, limit_s=120):
     """Do ``work(say)`` in a child to its end; returns (lines, exit status). A child that hangs is killed: status -9."""
     child, said = Child(work), []
     child.go()

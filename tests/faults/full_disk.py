@@ -64,7 +64,7 @@ def until_refused(child):
 def judge(report, folder, child, said, expected, where):
     """The fault is gone: the edge must end as if it had never been."""
     try:
-        said.extend(child.lines(limit_s=30))
+        said.extend(child.lines(limit_s=120))  # what failed last may wait for half a minute
     except TimeoutError:
         child.kill()
     status = child.status()

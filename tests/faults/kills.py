@@ -48,7 +48,7 @@ def normal_life(folder):
     child = Child(partial(workload.live, folder / "counted"))
     strace = Strace(child, "-e", WRITES, output=trace)
     child.go()
-    list(child.lines(limit_s=60))
+    list(child.lines(limit_s=180))
     strace.wait()
     assert child.status() == 0
     by_thread = Counter(line.split()[0] for line in trace.read_text().splitlines() if "pwrite64(" in line)
@@ -63,7 +63,7 @@ def killed_life(work, rng, normal, *, of_time=1.0, of_writes=1.0):
     child, said, share = Child(work), [], rng.random()
     if rng.random() < 0.5:
         Strace(child, "-e", WRITES, "-e", f"inject=pwrite64:signal=SIGKILL:when={1 + int(share * of_writes * normal.writes)}")
-        limit_s = 60.0
+        limit_s = 180.0
     else:
         limit_s = share * of_time * normal.seconds
     child.go()

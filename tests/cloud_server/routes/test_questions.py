@@ -4,6 +4,7 @@ import json
 import pytest
 
 from shared.errors import ModelTimeout
+from shared.records import Answer
 from shared.wire import NDJSON, AskLine
 
 QUESTION = {"question": "When was the infusion pump P-204 replaced?", "query_id": "q1"}
@@ -42,6 +43,7 @@ async def test_lines_come_as_long_as_the_answer_does_not(service, kit, monkeypat
 
     async def slow(*_, **__):
         await release.wait()
+        return Answer("q", "", (), "cloud")
 
     def counted(line):
         written.append(line)
