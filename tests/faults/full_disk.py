@@ -1,4 +1,4 @@
-"""R9: from the nth write on, each one fails (disk full, or an input/output error) until the fault is taken away; or the disk has 8 MB.
+"""R9: from the nth write on, each one fails (disk full, or an input/output error) until the fault is taken away; or the disk has 16 MB.
 
 Nobody restarts the edge: it must refuse, go on reading, and go on writing once it can. A third of the edges are killed
 while their disk is still at fault.
@@ -26,8 +26,7 @@ FAULTS = {  # what fails -> what a client may be told
 }
 QUIET_S = 0.2  # a fault that only the background work meets shows as silence
 KILLED_SHARE = 1 / 3
-DISK = "8m"
-BALLAST_KIB = 7_000
+DISK = "16m"  # a store of some MB, its log of commits (4 MB and what a reader holds back) and a backup
 
 
 def pausing_life(folder, say):
@@ -117,7 +116,7 @@ def injected(rng, report, folder, normal):
 
 @contextmanager
 def small_disk(folder):
-    """A file system of 8 MB; only root may have one. Raises PermissionError."""
+    """A file system of 16 MB; only root may have one. Raises PermissionError."""
     folder.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder], check=False, capture_output=True, text=True)
     if mounted.returncode:

@@ -22,7 +22,7 @@ def test_a_disk_that_fails_from_the_nth_write_on_costs_nothing_at_many_more_poin
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may mount a small disk")
-def test_an_edge_on_a_disk_of_eight_megabytes_refuses_reads_on_and_goes_on():
+def test_an_edge_on_a_disk_of_sixteen_megabytes_refuses_reads_on_and_goes_on():
     report = told("full_disk", 8, "--small-disk")
     assert report.faults == []
     assert report.figures["refusals"] > 0
