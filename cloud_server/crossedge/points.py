@@ -11,6 +11,7 @@ from statistics import fmean
 from cloud_server.crossedge.evidence import DUPLICATE_COSINE, cosines, fill_whole
 from shared.fence import one_line
 from shared.inert import inert
+from shared.passages import listed
 from shared.ports import FloatArray, Tokenizer
 from shared.records import EdgeId, Evidence
 from shared.reducing import listable, ordered, said
@@ -99,10 +100,13 @@ def in_turn(points: Iterable[Evidence]) -> list[Evidence]:
 
 
 def within_shares(points: Sequence[Evidence], tokenizer: Tokenizer, *, budget_tokens: int) -> list[Evidence]:
-    """The best points that fit into ``budget_tokens``, each whole, no edge with more than its share."""
-    whole = listable(points)
+    """The best points that fit into ``budget_tokens``, each whole, no edge with more than its share.
+
+    Each counts as it stands in the prompt, below a line with its document's name: an edge pays for the names that it gives.
+    """
+    whole = [replace(point, text=listed([one])) for point, one in zip(points, listable(points), strict=True)]
     point_of = dict(zip(whole, points, strict=True))
-    return [point_of[listed] for listed in fill_whole(whole, tokenizer, budget_tokens=budget_tokens)]
+    return [point_of[one] for one in fill_whole(whole, tokenizer, budget_tokens=budget_tokens)]
 
 
 def _shown(point: Evidence) -> Evidence:

@@ -81,12 +81,15 @@ class _Found:
     chosen: int
     there: int
     failed: str = ""
+    unsupported: int = 0  # sentences that a model wrote about reports, and no passage of theirs says
 
     @property
     def reason(self) -> str:
         """What is missing, in words."""
         unread = f"{self.chosen - self.read} of {self.chosen} reports were not read in time or without failure"
-        return "; ".join(filter(None, (self.failed, unread if self.read < self.chosen else "")))
+        left_out = f"sentences about reports left out, as no passage supports them: {self.unsupported}"
+        said = self.failed, unread if self.read < self.chosen else "", left_out if self.unsupported else ""
+        return "; ".join(filter(None, said))
 
     @property
     def reading(self) -> Reading:
@@ -130,7 +133,8 @@ class Overview:
             departing = await asyncio.to_thread(self._tools.sharing.departing, ask.question, ask.escalation)
             if departing.escalation == "yes":
                 try:
-                    return await self._escalate(self._cloud, ask, level, departing, query_id, trace, deadline, hear)
+                    found = await self._escalate(self._cloud, ask, level, departing, query_id, trace, deadline, hear)
+                    return found if found.answered else await self._with_own(found, ask, query_id, trace, deadline, hear)
                 except CloudError as error:
                     log.warning("answered alone: %s", error.message)
                     hear("")  # it may have died in the middle of its answer
@@ -164,6 +168,15 @@ class Overview:
             step.transfer(sent=sent, received=received)
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
         return replace(found, query_id=query_id, trace=trace.steps())
+
+    async def _with_own(self, found: Answer, ask: GlobalAsk, query_id: str, trace: Trace, deadline: Deadline, hear: Hear) -> Answer:
+        """What this site's documents answer where no site did, if some of them had to stay here; else what the cloud said."""
+        withheld = await asyncio.to_thread(self._tools.sharing.withheld, Requester(self._tools.edge, ask.purpose or None))
+        if withheld is not None and not withheld:
+            return found
+        hear("")
+        own = await self._answer_alone(ask, _Alone(f"no site told what answers this ({found.coverage})"), query_id, trace, deadline, hear)
+        return own if own.answered else replace(found, trace=trace.steps())
 
     async def _answer_alone(self, ask: GlobalAsk, alone: _Alone, query_id: str, trace: Trace, deadline: Deadline, hear: Hear) -> Answer:
         reading = Deadline(MAP_SHARE * deadline.left_s())
@@ -251,9 +264,10 @@ class Overview:
             failed = mapped.failure.message if mapped.failure else "there was no time to read reports"
             compared = _compared(reports)
             said, read = await self._nearest(vector, compared), len(compared)
-        points = ordered(await asyncio.to_thread(self._pointed, said))
+        pointed = await asyncio.to_thread(self._pointed, said)
+        points = ordered(pointed)
         most = limits.findings if failed else None  # many sentences that nobody chose would outweigh the few that a model wrote elsewhere
-        return _Found(points[:most], read, len(reports), chosen.there, failed)
+        return _Found(points[:most], read, len(reports), chosen.there, failed, 0 if failed else len(said) - len(pointed))
 
     async def _nearest(self, vector: FloatArray, reports: Sequence[Report]) -> tuple[Said, ...]:
         """Findings as points, with their cosines as scores: what can be said without a model."""

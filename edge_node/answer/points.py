@@ -18,6 +18,7 @@ from shared.sentences import content_words, sentences
 from shared.wire import MAX_MORE_CHUNKS
 
 UNSURE = 0.5  # how helpful notes are of which a model does not say it
+MOST_NAMED = 1 + MAX_MORE_CHUNKS  # chunks of a point
 MOST_MEANT = 2  # notes that tell what a model only speaks about
 _SCORE = re.compile(r"^\W*score\W*(\d{1,3})\b.*$", re.IGNORECASE | re.MULTILINE)
 _STOP = ".!?… "
@@ -84,9 +85,14 @@ def scored(text: str) -> tuple[str, float]:
     return (_SCORE.sub("", text), min(int(found[1]), 100) / 100) if found else (text, UNSURE)
 
 
-def joined(notes: Sequence[Note]) -> Note:
-    """One note for a sentence that rests on all of these: the first, with the chunks of each."""
+def joined(notes: Sequence[Note], sentence: str) -> Note:
+    """One note for a sentence that rests on all of these: the first, with the chunks of each.
+
+    Where a point cannot name them all, the first alone if it supports the sentence by itself: a policy looks at what is named.
+    """
     chunk_ids = dict.fromkeys(chunk_id for note in notes for chunk_id in note.finding.chunk_ids)
+    if len(chunk_ids) > MOST_NAMED and is_supported(sentence, [notes[0].finding.text]):
+        return notes[0]
     return replace(notes[0], finding=replace(notes[0].finding, chunk_ids=tuple(chunk_ids)))
 
 
@@ -125,7 +131,7 @@ def pointed(said: Said, chunks: Chunks, edge: EdgeId) -> Evidence | None:
     more passages than a point can name, and where one of them was deleted since the report was made.
     """
     finding = said.note.finding
-    if len(finding.chunk_ids) > 1 + MAX_MORE_CHUNKS or not all(chunk_id in chunks for chunk_id in finding.chunk_ids):
+    if len(finding.chunk_ids) > MOST_NAMED or not all(chunk_id in chunks for chunk_id in finding.chunk_ids):
         return None
     words = content_words(said.text)
     quotes = [_quoted(said, *chunks[chunk_id], edge) for chunk_id in finding.chunk_ids]

@@ -56,10 +56,12 @@ class SourceView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """One sentence of a report, and the passages that it rests on."""
+    """One sentence of a report, the passages that it rests on, and what of the graph it tells of."""
 
     text: str
     sources: tuple[SourceView, ...]
+    entities: tuple[str, ...]  # keys
+    relations: tuple[tuple[str, str], ...]  # the keys of both ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +123,9 @@ def _findings(documents: DocumentStore, outside_ids: OutsideIds, findings: tuple
         return SourceView(chunk_id, outside_ids.of_chunk(chunk_id), chunk.document_id, document, chunk.text)
 
     kept = [finding for finding in findings if all(chunk_id in chunks for chunk_id in finding.chunk_ids)]
-    return tuple(FindingView(finding.text, tuple(map(source, finding.chunk_ids))) for finding in kept)
+    return tuple(FindingView(finding.text, tuple(map(source, finding.chunk_ids)), *_elements(finding)) for finding in kept)
+
+
+def _elements(finding: Finding) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    ends = [key.partition("\t")[::2] for key in finding.elements if "\t" in key]
+    return tuple(key for key in finding.elements if "\t" not in key), tuple(ends)

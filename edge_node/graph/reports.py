@@ -22,8 +22,13 @@ MOST_CHUNKS = 8  # of a finding
 MOST_RATING = 10
 TITLE_NAMES = 2
 Telling = Callable[[Finding], tuple[ChunkId, ...]]  # the chunks of a finding that say it
-_LEANS = re.compile(r"\W*(?:[Ii]ts?|[Hh]e|[Hh]is|[Ss]he|[Hh]er|[Tt]he(?:y|ir|se)|[Tt]h(?:is|at|ose)|[Ss]uch)\b")  # not IT, the trade
-TELLING_WORDS = 6  # content words of a sentence that says something by itself; shorter ones are captions and times of day
+TELLING_WORDS = 14  # content words of a sentence that says something by itself: six of them fill a report
+RUNNING_SHARE = 0.4  # of the words of a sentence, those in small letters: fewer make a headline, a table or a call to click
+_LEANS = re.compile(  # not IT, the trade
+    r"\W*(?:[Ii]ts?|[Hh]e|[Hh]is|[Ss]he|[Hh]er|[Tt]he(?:y|ir|se)|[Tt]h(?:is|at|ose)|[Ss]uch"
+    r"|[Hh]owever|[Bb]ut|[Aa]nd|[Tt]hen|[Ss]ince then|[Ii]nstead|[Aa]lso|[Yy]et|[Ss]o)\b"
+)
+_ENDS = (".", "!", "…", '."', ".”", ".)", "。", "।")  # of a statement; a question tells nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +127,19 @@ def _findings(lines: Sequence[Line], report_tokens: int, most: int, count: Count
 
 
 def _by_themselves(told: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
-    """With "" in the place of each sentence that leans on the one before it; as they are, where all do.
+    """With "" in the place of each sentence that leans on the one before it or states nothing; as they are, where all do.
 
-    >>> _by_themselves([["The pump failed.", "It was old."]])
-    [['The pump failed.', '']]
+    >>> _by_themselves([["The pump failed.", "It was old.", "PUMPS ON SALE", "Which pump failed?"]])
+    [['The pump failed.', '', '', '']]
     """
-    alone = [["" if _LEANS.match(text) else text for text in texts] for texts in told]
+    alone = [[text if _states(text) else "" for text in texts] for texts in told]
     return alone if any(map(any, alone)) else told
+
+
+def _states(text: str) -> bool:
+    words = [word for word in text.split() if word[0].isalpha()]
+    running = sum(word.islower() for word in words) >= RUNNING_SHARE * len(words)
+    return running and text.endswith(_ENDS) and not _LEANS.match(text)
 
 
 def _names(part: Graph) -> list[str]:

@@ -461,7 +461,7 @@ NEVER_TOLD = {"a parrot", "a parrot with one word more", "empty", "ids of nothin
 @pytest.mark.parametrize("name", ["zealot", "aaa"])
 @pytest.mark.parametrize("kind", list(LIARS))
 async def test_of_ten_sites_one_that_lies_has_half_of_the_answer_at_most(tmp_path, kit, kind, name):
-    """What it says and how sure it is of that; by its name it comes before and behind the honest ones."""
+    """What it says, with the names it gives, and how sure it is of that; by its name it comes before and behind the honest ones."""
     generator, tokenizer = ScriptedGenerator(all_points), WordTokenizer()
     async with sites(tmp_path, kit, generator=generator, global_reduce_tokens=400) as service:
         honest = {edge: reply(point(text, score=0.5), reports=(1, 3)) for edge, text in HONEST.items()}
@@ -470,7 +470,7 @@ async def test_of_ten_sites_one_that_lies_has_half_of_the_answer_at_most(tmp_pat
     (prompt,) = generator.prompts
     used = Counter()
     for edge, text in told_by(prompt):
-        used[edge] += tokenizer.count(text)
+        used[edge] += tokenizer.count(f"{edge}, bees.md:\n[1] {text}")  # an edge pays for its document's line, too
     assert used[name] <= max(used.total() / 2, 100)
     assert {text for _, text in told_by(prompt)} >= set(HONEST.values())
     assert set(used) >= set(HONEST) or (kind, name) == ("ids of others", "aaa")

@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 from cloud_server.crossedge.evidence import SURE_SHARE
 from cloud_server.crossedge.points import MOST_POINTS, first_points, in_turn, is_worth_reading, rescored, within_shares, worth_reading
 from shared.models.fake import WordTokenizer
+from shared.passages import listed
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
-from shared.reducing import said
+from shared.reducing import listable, said
 
 QUESTION = "What threatens the wildlife here?"
 BEES = "Bees find fewer flowers each August."
+NAMED = 9  # tokens of "loud, bees.md:" and "[1]"
 NORTH = np.array([[1, 0, 0]], dtype=np.float32)
 
 
@@ -105,16 +107,19 @@ def test_no_points_no_answer():
 
 
 def test_a_point_that_does_not_fit_is_left_out_and_never_cut():
-    told = within_shares([point("a", words(90)), point("a", words(50)), point("a", words(10))], WordTokenizer(), budget_tokens=100)
+    told = within_shares([point("a", words(90)), point("a", words(50)), point("a", words(10))], WordTokenizer(), budget_tokens=100 + 2 * NAMED)
     assert [len(one.text.split()) for one in told] == [90, 10]
 
 
 def test_an_edge_has_no_more_than_all_others_together_but_a_quarter_is_sure():
-    """Budget 400: of the loud edge 200 fit; the other has 120, so that four points of 30 stay; beside one of 10, its sure 100."""
-    loud = [point("loud", words(30, f"w{n}"), chunk=f"d:{n}") for n in range(10)]
-    told = within_shares([*loud, point("b", words(120))], WordTokenizer(), budget_tokens=400)
+    """Budget 400: of the loud edge 200 fit; the other has 120, so that four points of 30 stay; beside one of 10, its sure 100.
+
+    Of each point NAMED tokens are its document's line and its number.
+    """
+    loud = [point("loud", words(30 - NAMED, f"w{n}"), chunk=f"d:{n}") for n in range(10)]
+    told = within_shares([*loud, point("b", words(120 - NAMED))], WordTokenizer(), budget_tokens=400)
     assert [one.edge for one in told] == ["loud"] * 4 + ["b"]
-    told = within_shares([*loud, point("b", words(10))], WordTokenizer(), budget_tokens=400)
+    told = within_shares([*loud, point("b", words(10 - NAMED))], WordTokenizer(), budget_tokens=400)
     assert [one.edge for one in told] == ["loud"] * 3 + ["b"]
 
 
@@ -132,7 +137,14 @@ def test_what_nothing_has_compared_is_told_in_turn_and_the_same_words_once():
 
 def test_shares_are_counted_by_what_is_said_and_the_documents_words_stay():
     given = point("a", words(500), said_of_it="Bees are fewer.")
-    assert within_shares([given], WordTokenizer(), budget_tokens=10) == [given]
+    assert within_shares([given], WordTokenizer(), budget_tokens=13) == [given]
+
+
+def test_an_edge_pays_for_the_names_that_it_gives_to_its_documents():
+    loud = [point("loud", words(9, f"w{n}"), chunk=f"d:{n}", document=words(40, f"n{n}")) for n in range(10)]
+    told = within_shares([*loud, point("b", words(50))], WordTokenizer(), budget_tokens=200)
+    assert [one.edge for one in told] == ["loud", "b"]
+    assert WordTokenizer().count(listed(listable(told))) <= 200
 
 
 SIZES = st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 60)), max_size=16)

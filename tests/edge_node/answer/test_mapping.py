@@ -58,6 +58,36 @@ async def test_nothing_is_written_about_a_pack_that_scores_less_than_asked():
     assert len(model.prompts) == 2 * len(PACKS) - 1
 
 
+async def test_where_no_pack_is_helpful_enough_the_most_helpful_one_is_written_about_and_begins_as_its_probe_did():
+    model = ScriptedGenerator(echo, helpful({"pump": 0.3, "Loans": 0.4, "plant": 0.4}))
+    found = await mapped(model, min_score=0.45)
+    assert [(said.text, said.score) for said in found.said] == [("Loans of No. 7 grew by 3.5 percent.", 0.4)]
+    assert len(model.prompts) == len(PACKS) + 1
+    probe, written = (asked(model.prompts[row]) for row in (1, 3))
+    assert probe.split("Question:")[0] == written.split("Question:")[0]
+
+
+@pytest.mark.parametrize(("chance", "min_score"), [(0.2, 0.45), (0.004, 0.0)])
+async def test_nothing_is_written_where_no_pack_nearly_helps(chance, min_score):
+    model = ScriptedGenerator(echo, helpful(dict.fromkeys(("pump", "Loans", "plant"), chance)))
+    assert (await mapped(model, min_score=min_score)).said == ()
+    assert len(model.prompts) == len(PACKS)
+
+
+async def test_no_second_chance_is_given_once_the_time_is_over():
+    deadline = Deadline(60)
+    model = ScriptedGenerator(echo, helpful(dict.fromkeys(("pump", "Loans", "plant"), 0.4)))
+    model_asks = model.generate
+
+    async def last(prompt, *, deadline_s):
+        if len(model.prompts) == len(PACKS) - 1:
+            deadline.left_s = lambda: 0.0
+        return await model_asks(prompt, deadline_s=deadline_s)
+
+    model.generate = last
+    assert (await mapped(model, min_score=0.45, deadline=deadline)).said == ()
+
+
 @pytest.mark.parametrize("at_once", [1, 2, 9])
 async def test_every_pack_is_scored_by_the_chance_of_yes_and_told_in_its_order(at_once):
     found = await mapped(ScriptedGenerator(echo, helpful({"pump": 0.75, "Loans": 0.25})), at_once=at_once)

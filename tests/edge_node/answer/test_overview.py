@@ -90,8 +90,8 @@ class Sharing:
 
 
 class Cloud:
-    def __init__(self, error=None):
-        self.error, self.asked = error, []
+    def __init__(self, error=None, *, answered=True):
+        self.error, self.asked, self.answered = error, [], answered
 
     async def ask(self, question, *, hear, **fields):
         self.asked.append((question, fields))
@@ -99,7 +99,9 @@ class Cloud:
             raise self.error
         hear("Pumps fail everywhere [1].")
         steps = (TraceStep("reduce", 1.0),)
-        return Answer("theirs", "Pumps fail everywhere [1].", (), "global", coverage="2 of 2 sites answered", trace=steps), 10, 20
+        coverage = "2 of 2 sites answered"
+        answer = Answer("theirs", "Pumps fail everywhere [1].", (), "global", answered=self.answered, coverage=coverage, trace=steps)
+        return answer, 10, 20
 
 
 def model(*, zero="nothing", reduce=None, fails=None):
@@ -230,6 +232,30 @@ async def test_the_cloud_gets_the_masked_question_and_its_answer_is_the_answer()
     assert (answer.coverage, heard) == ("2 of 2 sites answered", ["Pumps fail everywhere [1]."])
     assert answer.query_id == fields["query_id"] != "theirs"
     assert [(step.step, step.bytes_out, step.bytes_in) for step in answer.trace] == [("cloud", 10, 20), ("cloud: reduce", 0, 0)]
+
+
+@pytest.mark.parametrize("withheld", [frozenset({"d"}), None])
+async def test_where_no_site_has_an_answer_the_documents_that_must_stay_here_are_asked_too(withheld):
+    cloud, heard = Cloud(answered=False), []
+    site = overview(cloud=cloud, sharing=Sharing(withheld=[withheld]))
+    answer = await site.answer(GlobalAsk("What happened?"), Trace(), Deadline(9.0), heard.append)
+    assert (answer.answered, answer.degraded, answer.coverage) == (True, False, "this site alone: 3 of 40 reports")
+    assert answer.reason == "no site told what answers this (2 of 2 sites answered)"
+    assert heard[1] == ""
+    assert [step.step for step in answer.trace][:2] == ["cloud", "cloud: reduce"]
+
+
+async def test_where_nothing_is_withheld_the_site_reads_its_own_reports_once():
+    strategy = Strategy()
+    site = overview(cloud=Cloud(answered=False), strategy=strategy, sharing=Sharing(withheld=[frozenset()]))
+    answer = await site.answer(GlobalAsk("What happened?"), Trace(), Deadline(9.0))
+    assert (answer.answered, answer.coverage, strategy.asked) == (False, "2 of 2 sites answered", [])
+
+
+async def test_where_what_must_stay_does_not_help_either_the_clouds_word_stands():
+    site = overview(model(zero=""), cloud=Cloud(answered=False), sharing=Sharing(withheld=[None]))
+    answer = await site.answer(GlobalAsk("What happened?"), Trace(), Deadline(9.0))
+    assert (answer.answered, answer.coverage, answer.reason) == (False, "2 of 2 sites answered", "")
 
 
 async def test_level_0_is_a_level():

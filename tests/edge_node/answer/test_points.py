@@ -74,13 +74,22 @@ def test_two_findings_support_a_sentence_together_and_it_rests_on_all_their_pass
     """Five of its eight words: juniper and ward, loans, grew, percent; neither finding has four."""
     said = "Juniper Ward had loans that grew every single percent day."
     assert noted(f"{said[:-1]} [1][3].", PASSAGES) == [([2, 0], said)]
-    assert joined([NOTES[2], NOTES[0]]) == Note(BANK, Finding("Loans grew by 3.5 percent.", ("e:0", "d:0", "d:1"), ()))
+    assert joined([NOTES[2], NOTES[0]], said) == Note(BANK, Finding("Loans grew by 3.5 percent.", ("e:0", "d:0", "d:1"), ()))
 
 
 def test_a_point_of_two_findings_names_the_passages_of_both():
     said = "Loans grew by 3.5 percent, and a pump failed in May."
-    point = pointed(Said(joined([NOTES[2], NOTES[0]]), said, 0.8), CHUNKS, "ward")
+    point = pointed(Said(joined([NOTES[2], NOTES[0]], said), said, 0.8), CHUNKS, "ward")
     assert (point.report, point.chunk_id, point.chunk_ids) == ("r2", "e:0", ("d:0", "d:1"))
+
+
+def test_a_sentence_that_rests_on_too_many_passages_to_name_rests_on_its_first_finding_alone_if_that_says_it():
+    many = [
+        Note(WARD, Finding(text, tuple(f"{row}:{n}" for n in range(8)), ()))
+        for row, text in enumerate(("Pumps of the ward fail.", "Loans grow."))
+    ]
+    assert joined(many, "Pumps fail in the ward.") == many[0]
+    assert len(joined(many, "Loans grow much faster than any pumps.").finding.chunk_ids) == 16
 
 
 def test_what_rests_on_more_passages_than_a_point_can_name_is_no_point():

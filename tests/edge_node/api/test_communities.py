@@ -36,6 +36,9 @@ async def test_a_report_names_the_passages_that_its_findings_rest_on(site):
         assert [(source["document"], source["document_id"], source["text"]) for source in finding["sources"]] == [
             ("pump.md", accepted["document_id"], PUMPS)
         ]
+        assert finding["entities"] or finding["relations"]
+        for key in [*finding["entities"], *(end for ends in finding["relations"] for end in ends)]:
+            assert (await site.http.get("/v1/graph", params={"entity": key})).status_code == 200
 
 
 async def test_a_report_and_its_passages_are_shown_with_the_ids_that_other_sites_know(site):
