@@ -35,7 +35,7 @@ from benchmarks.paraphrases import SEED, Again, read_ways
 from benchmarks.questions import CONFIGS, WORK
 from benchmarks.records import AnswerRow, Asking, Question
 from benchmarks.sharing import sharing
-from benchmarks.stages.remembering import LIMIT_S, left
+from benchmarks.stages.idle import LIMIT_S, left
 from benchmarks.systems import ANSWER_TIMEOUT_S as LONG_S
 from benchmarks.systems import ONE_ANSWER, SAME_FOR_ALL, Asker, Start, System, read
 from deploy.no_model import serve_unknowing

@@ -28,7 +28,8 @@ from benchmarks.fdrag_systems import MEMORY, NO_MEMORY, STRATEGY
 from benchmarks.machine import code, machine
 from benchmarks.records import Split
 from benchmarks.sharing import sharing
-from benchmarks.stages.remembering import LIMIT_S, counted, left
+from benchmarks.stages.idle import LIMIT_S, left
+from benchmarks.stages.remembering import counted
 from benchmarks.systems import SAME_FOR_ALL
 from deploy.no_model import NO_MODEL
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shared.components import COMPONENTS, TRANSFERS, is_the_clouds
+from shared.components import CLOUD, COMPONENTS, TRANSFERS, is_the_clouds
 
 LINK_MBIT = 50.0  # the paper's link (§IV-D1)
+AT_EDGES = "global retrieval"  # what edges do for the cloud is within it: they work at the same time, and the cloud waits for all
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,14 @@ def costs(answer: Mapping[str, Any], *, cloud_pays: bool) -> dict[str, float]:
 
 
 def by_component(answer: Mapping[str, Any], *, link_mbit: float = LINK_MBIT) -> dict[str, Component]:
-    """Return each component that took part in an answer. A transfer's time is its bytes at ``link_mbit``, not a measurement."""
+    """Return each component that took part in an answer. A transfer's time is its bytes at ``link_mbit``, not a measurement.
+
+    The tokens of global retrieval are those that the models of all edges read for the cloud, its time is that of the slowest.
+    """
     steps = answer["steps"]
     named = {step["step"] for step in steps}
     found = {
-        component: Component(_of(steps, names, "ms"), int(_of(steps, names, "tokens_in")), 0)
+        component: Component(_of(steps, names, "ms"), _tokens_in(steps, component), 0)
         for component, names in COMPONENTS.items()
         if named.intersection(names)
     }
@@ -53,6 +57,20 @@ def by_component(answer: Mapping[str, Any], *, link_mbit: float = LINK_MBIT) -> 
             moved = int(_of(steps, (name,), direction))
             found[transfer] = Component(moved * 8 / (link_mbit * 1000), 0, moved)
     return found
+
+
+def _tokens_in(steps: Sequence[Mapping[str, Any]], component: str) -> int:
+    names = {*COMPONENTS[component], *(filter(_is_for_the_cloud, (step["step"] for step in steps)) if component == AT_EDGES else ())}
+    return sum(step["tokens_in"] for step in steps if step["step"] in names)
+
+
+def _is_for_the_cloud(step: str) -> bool:
+    """Whether an edge did it for the cloud.
+
+    >>> [_is_for_the_cloud(step) for step in ("map", "cloud", "cloud: fan_out", "cloud: law: map")]
+    [False, False, False, True]
+    """
+    return step.startswith(CLOUD) and not is_the_clouds(step)
 
 
 def _of(steps: Sequence[Mapping[str, Any]], names: Sequence[str], field: str) -> float:

@@ -22,7 +22,7 @@ ANSWER_TIMEOUT_S = 1800.0  # an edge gives up before, and a question about every
 OK = 200
 SIGNALS = "gate-signals"  # dgrag with all scores of its gate taken
 LEVELS: tuple[Literal[0, 1, 2, 3], ...] = (0, 1, 2, 3)
-GLOBAL_CONTEXT_TOKENS = 1000  # of one call of the map step, by an edge's default
+GLOBAL_REDUCE_TOKENS = 4000  # of the call that writes a global answer, by an edge's default
 
 # DGRAG's gate without each of its parts; what a threshold cannot reach costs no call.
 NO_CONFIDENCE = {
@@ -48,12 +48,14 @@ LIKE_THE_CLOUD = {
 }
 # Summary matching as the paper's: no edge leads, and one may have all of the m matches.
 PLAIN_MATCHING = {"DGRAG_CLOUD_MATCH_LEAD": "0", "DGRAG_CLOUD_SLOTS_PER_EDGE": "1000"}
-# GraphRAG's conditions (§3.3) read all reports of their level, or all passages; SS has one context window for the passages that it finds.
+# GraphRAG's conditions (§3.3) read all reports of their level, or all passages; SS has one context window for the passages that it finds:
+# as many tokens as a global answer may be written from, and passages enough to fill it where they are short.
 WHOLE_LEVEL = {"DGRAG_EDGE_GLOBAL_READ_TOKENS": "0"}
 ONE_WINDOW = {
     "DGRAG_EDGE_STRATEGY": "naive",
-    "DGRAG_EDGE_CONTEXT_TOKENS": str(GLOBAL_CONTEXT_TOKENS),
-    "DGRAG_EDGE_CANDIDATE_TOKENS": str(GLOBAL_CONTEXT_TOKENS),
+    "DGRAG_EDGE_CONTEXT_TOKENS": str(GLOBAL_REDUCE_TOKENS),
+    "DGRAG_EDGE_CANDIDATE_TOKENS": str(GLOBAL_REDUCE_TOKENS),
+    "DGRAG_EDGE_TOP_K": "80",
 }
 # Of every system: answers may be equally long, whoever writes them. And one machine stands for all sites: a cloud that computes leaves
 # an edge without a sign of life for seconds, which on machines of their own would mean that it is away.

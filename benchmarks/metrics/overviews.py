@@ -38,14 +38,17 @@ def referenced(text: str, known: Collection[int]) -> tuple[int, int]:
 
 
 def overview_values(answer: Mapping[str, Any]) -> dict[str, float]:
-    """Return the metrics of a global answer; those that do not apply to it, or that it does not tell, are left out."""
+    """Return the metrics of a global answer; those that do not apply to it, or that it does not tell, are left out.
+
+    An answer that says that there is none tells nothing that would need a reference.
+    """
     found = answer.get("overview")
     if not found:
         return {}
     values, edges, cited = dict[str, float](), [one for one in found["edges"] if one["status"] == "answered"], found["cited"]
-    if found["sentences"]:
+    if answer["answered"] and found["sentences"]:
         values["referenced"] = found["referenced"] / found["sentences"]
-    if cited:
+    if answer["answered"] and cited:
         values["opened"] = sum(not one["fault"] for one in cited) / len(cited)
     if edges:
         values |= {"reports": sum(one["reports"] for one in edges), "reports_there": sum(one["reports_there"] for one in edges)}

@@ -110,6 +110,7 @@ def sections(result: Row, reference: Row) -> Iterator[Section]:
     yield retrieval.thresholds(result)
     yield answers.judged(result, reference)
     yield overviews.overviews(result)
+    yield overviews.levels(result)
     yield memory.fast_path(result)
     yield memory.thresholds(result)
     yield retrieval.multi_hop(result, reference)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.metrics.bootstrap import ENOUGH
+from benchmarks.metrics.wins import FLIPS_AT_MOST, is_undecided
 from benchmarks.records import Estimate
 from benchmarks.report import plots
 from benchmarks.report.tables import (
@@ -25,6 +26,7 @@ QUALITY = {"rouge_l_recall": "ROUGE-L recall", "bertscore_recall": "BERTScore re
 REFERENCE_BASED = ("rouge_l_recall", "bertscore_recall")
 PAPER = " (paper)"
 GATED = "dgrag"
+UNDECIDED = "undecided"
 OF_THE_JUDGE = (Column("position bias", "%"), Column("flips", "%"), Column("equal"))
 
 
@@ -116,10 +118,13 @@ def judged(result: Row, reference: Row) -> Section:
     text = (
         "Each pair was judged in both orders. Position bias: how much more than one half the judge gave to the answer shown first. "
         "Flips: pairs whose verdict changed with the order. Equal: pairs with one answer, about which the judge was not asked. "
+        "Margin: how much more of its probability the first system's answers have than the other's, over both orders. "
+        f"Undecided: more than {FLIPS_AT_MOST:.0%} of the verdicts changed with the order, so a win would tell of the place and of noise. "
         "The papers' judges are Qwen-Max (DGRAG) and GPT-4 (GraphRAG), ours the run's own model: read the order, not the height. "
         "Directness is GraphRAG's control: what wins by telling more should lose there."
     )
-    figures = tuple(_win_dots(part, result, reference["paper"]) for part in parts)
+    drawn = [[row for row in part if not is_undecided(row["flips"])] for part in parts]
+    figures = tuple(_win_dots(part, result, reference["paper"]) for part in drawn if part)
     return Section(
         "Pairs judged by a language model (DGRAG Tables I–III, GraphRAG Fig. 4)",
         text if rows else "",
@@ -149,7 +154,8 @@ def _wins(rows: list[Row], result: Row, paper: Row) -> Table:
         (
             f"{row['system']} vs. {row['against']}",
             row["criterion"],
-            estimate(row["win"]),
+            UNDECIDED if is_undecided(row["flips"]) else estimate(row["win"]),
+            estimate(row.get("margin")),  # a result of before has none
             paper_wins(row, result, paper),
             estimate(row["position_bias"]),
             estimate(row["flips"]),
@@ -157,7 +163,7 @@ def _wins(rows: list[Row], result: Row, paper: Row) -> Table:
         )
         for row in rows
     ]
-    columns = (Column("pair"), Column("criterion"), Column("wins", "%"), Column("paper", "%"), *OF_THE_JUDGE)
+    columns = (Column("pair"), Column("criterion"), Column("wins", "%"), Column("margin", "%"), Column("paper", "%"), *OF_THE_JUDGE)
     return Table(
         f"wins-{split}-{scenario}",
         f"Wins, split {split}, asked {SCENARIOS[scenario]}",
@@ -186,6 +192,7 @@ def _win_dots(rows: list[Row], result: Row, paper: Row) -> Figure:
         marks={"even": 0.5},
     )
     caption = (
-        f"Split {split}: filled, ours with 95 % bootstrap intervals ({sizes(estimate(row['win']) for row in rows)}); hollow, the paper's."
+        f"Split {split}: filled, ours with 95 % bootstrap intervals ({sizes(estimate(row['win']) for row in rows)}); hollow, the paper's. "
+        "Without the undecided ones."
     )
     return Figure(f"wins-{split}-{scenario}", caption, plots.dots([panel], hollow=PAPER))

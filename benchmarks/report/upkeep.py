@@ -22,6 +22,10 @@ INDEX = {
     "seconds": Column("busy seconds", "s"),
     "wall_seconds": Column("wall seconds of all", "s"),
     "model_tokens": Column("model tokens"),
+    "writing_seconds": Column("writing of reports", "s"),
+    "writing_calls": Column("its calls"),
+    "writing_tokens_in": Column("its tokens in"),
+    "writing_tokens_out": Column("its tokens out"),
     "disk_bytes": Column("bytes on disk"),
     "made": Column("made"),
 }
@@ -34,7 +38,8 @@ def index(result: Row) -> Section:
     cells = tuple(tuple(row.get(name) for name in shown) for row in rows)
     note = (
         "Busy: seconds in which the edge worked on documents; edges of a layout share the machine's cores. "
-        "Wall: until all edges of the layout were indexed. Where several starts made an index, both are those of the last one."
+        "Wall: until all edges of the layout were indexed, and the model had written all reports, where it does. "
+        "Where several starts made an index, seconds and the writing are those of the last one."
     )
     table = Table("index", "Indexing", tuple(INDEX[name] for name in shown), cells, note)
     return Section("Indexing", "", (), (table,) if rows else ())

@@ -17,7 +17,10 @@ from benchmarks.datasets.corpus import Corpus, contents
 from benchmarks.machine import code
 from benchmarks.records import Split
 from benchmarks.stages import Work
+from benchmarks.stages.idle import idle
+from benchmarks.stages.reports import PLAIN, Before, Levels, reports_of, writes_reports, written
 from benchmarks.systems import CENTRAL, Layout
+from shared.models.build import build_tokenizer
 
 POLL_S = 1.0
 MARK = "indexed.json"  # in a state's folder: it is whole, and this is what it took
@@ -49,6 +52,7 @@ def writes_with_a_model(environment: Mapping[str, str]) -> bool:
 async def index(work: Work, layout: Layout, environment: Mapping[str, str]) -> None:
     """Index a layout unless that is done, and note what it took.
 
+    Where the model writes reports, the index is there when all of them are: documents are indexed with plain ones first.
     A row is ``reused`` where another run has made the index, and ``resumed`` where a start before had begun it and was killed: then the
     seconds are those since it went on, and less than the whole.
     """
@@ -58,7 +62,7 @@ async def index(work: Work, layout: Layout, environment: Mapping[str, str]) -> N
         resumed = work.fleet.state(name).exists()
         if not work.journal.done("indexing", begun):
             work.journal.add("indexing", begun, {})
-        rows = [row | {"resumed": resumed} for row in await _indexed(work, layout, environment)]
+        rows = [row | {"resumed": resumed} for row in await _made(work, layout, environment)]
         draft = mark.with_suffix(".tmp")
         draft.write_bytes(orjson.dumps(rows, option=orjson.OPT_INDENT_2))
         draft.replace(mark)
@@ -79,7 +83,23 @@ def seconds_before(rows: Iterable[Mapping[str, Any]]) -> float:
     return sum({(row["split"], row["layout"]): float(row["wall_seconds"]) for row in rows if row["reused"]}.values())
 
 
-async def _indexed(work: Work, layout: Layout, environment: Mapping[str, str]) -> list[dict[str, Any]]:
+async def _made(work: Work, layout: Layout, environment: Mapping[str, str]) -> list[dict[str, Any]]:
+    if not writes_reports({**work.config.environment, **environment}):
+        return (await _indexed(work, layout, environment))[0]
+    rows, before = await _indexed(work, layout, {**environment, **PLAIN}, looks_at_reports=True)
+    cluster = await work.fleet.up(work.states[layout], list(before), environment)
+    waited = await idle(work, cluster, "reports")
+    told = await _reports(work, cluster)
+    await work.fleet.down()
+    folders = work.fleet.state(work.states[layout]) / "edges"
+    found = [written(row, before[row["edge"]], waited, told[row["edge"]]) for row in rows]
+    return [row | {"disk_bytes": disk_bytes(folders / row["edge"])} for row in found]
+
+
+async def _indexed(
+    work: Work, layout: Layout, environment: Mapping[str, str], *, looks_at_reports: bool = False
+) -> tuple[list[dict[str, Any]], dict[str, Before]]:
+    """A row for each edge, and what each says when its documents are indexed; its reports only where they are looked at."""
     edges = work.edges if layout == "edges" else [CENTRAL]
     workers = {"DGRAG_EDGE_WORKERS": str(max(1, (os.cpu_count() or 1) // len(edges)))}  # one edge alone would leave cores idle
     cluster = await work.fleet.up(work.states[layout], edges, {**environment, **workers})
@@ -97,10 +117,16 @@ async def _indexed(work: Work, layout: Layout, environment: Mapping[str, str]) -
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
     seconds = time.perf_counter() - started
-    told = {edge: await work.fleet.status(url) for edge, url in cluster.edges.items()}
+    reports = await _reports(work, cluster) if looks_at_reports else {}
+    told = {edge: Before(await work.fleet.status(url), reports.get(edge, {})) for edge, url in cluster.edges.items()}
     await work.fleet.down()
-    state = work.fleet.state(work.states[layout])
-    return [_row(edge, status, seconds, state / "edges" / edge) for edge, status in told.items()]
+    folders = work.fleet.state(work.states[layout]) / "edges"
+    return [_row(edge, one.status, seconds, folders / edge) for edge, one in told.items()], told
+
+
+async def _reports(work: Work, cluster: Cluster) -> dict[str, Levels]:
+    tokenizer = build_tokenizer(work.config.model_settings())
+    return {edge: await reports_of(work.http, url, tokenizer) for edge, url in cluster.edges.items()}
 
 
 async def _watch(work: Work, cluster: Cluster) -> None:

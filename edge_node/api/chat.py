@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import logging
-import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Literal, cast
 
 import orjson
@@ -20,11 +19,13 @@ from edge_node.answer.answerer import Ask
 from edge_node.answer.overview import GlobalAsk
 from edge_node.api.access import GuardedRoute
 from edge_node.api.deps import Admissions, Node, Turns, answered
-from edge_node.api.openai_format import ChatBody, chunk, completion, error_body, question_of, spoken_text
+from edge_node.api.hearing import Void, hearing
+from edge_node.api.openai_format import ChatBody, chunk, completion, error_body, question_of
 from edge_node.node import EdgeNode
 from shared.disconnect import while_connected
 from shared.errors import DgragError, InputError
 from shared.http_problems import faults_of, headers_of, printable, status_of
+from shared.records import Answer
 from shared.redacted import redacted
 from shared.trace import Trace
 
@@ -32,6 +33,7 @@ log = logging.getLogger("dgrag.edge.chat")
 MODES: dict[str, Literal["auto", "local", "global"]] = {"dgrag": "auto", "dgrag-local": "local", "dgrag-global": "global"}
 KEEP_ALIVE_S = 5.0  # a comment as often as this while the answer is worked on: clients and proxies give up on a silent line
 STREAM_END = "[DONE]"
+TAKEN_BACK = "\n\n(What stands above is not the answer after all. It follows.)\n\n"
 
 
 class OpenAIRoute(GuardedRoute):  # type: ignore[misc, valid-type] # a class that is made
@@ -66,7 +68,8 @@ async def chat(body: ChatBody, node: Node, turns: Turns, request: Request) -> Re
     """OpenAI-compatible: the last user message is the question, the model's name chooses the mode.
 
     A stream begins at once with the role, is kept alive by comments while the answer is worked on, and brings the text when the
-    gate has chosen it.
+    gate has chosen it; that of ``dgrag-global`` as it is written. What has been said in this form cannot be unsaid: where it is not the
+    answer after all, that is said, and the answer follows.
     """
     if body.model not in MODES:
         raise InputError(f"there is no model {body.model[:80]!r}", next_step=f"use one of {', '.join(MODES)}")
@@ -79,25 +82,22 @@ async def chat(body: ChatBody, node: Node, turns: Turns, request: Request) -> Re
     return completion(body.model, answer, created=int(time.time()))
 
 
-def text_pieces(text: str) -> Iterator[str]:
-    """The text word by word; joined again it is the text, less the white space at its end.
-
-    >>> list(text_pieces("Juniper Ward [1]."))
-    ['Juniper', ' Ward', ' [1].']
-    """
-    return (match.group() for match in re.finditer(r"\s*\S+", text))
-
-
 async def _events(model: str, turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[str]:
     head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": model}
     yield _json(chunk(head, {"role": "assistant", "content": ""}))
-    (answer,) = await asyncio.gather(answered(turns, node, ask, Trace()), return_exceptions=True)  # the status has gone: errors are events
-    if isinstance(answer, BaseException):
-        yield _json(_told(answer))
-    else:
-        for piece in text_pieces(spoken_text(answer)):
-            yield _json(chunk(head, {"content": piece}))
-        yield _json(chunk(head, {}, finish_reason="stop") | {"dgrag": answer})
+    async with contextlib.aclosing(hearing(turns, node, ask)) as news:
+        async for told in news:
+            match told:
+                case str():
+                    yield _json(chunk(head, {"content": told}))
+                case Void():
+                    yield _json(chunk(head, {"content": TAKEN_BACK}))
+                case Answer():
+                    if told.coverage:
+                        yield _json(chunk(head, {"content": f"\n\n{told.coverage}"}))
+                    yield _json(chunk(head, {}, finish_reason="stop") | {"dgrag": told})
+                case BaseException():
+                    yield _json(_told(told))
     yield STREAM_END
 
 

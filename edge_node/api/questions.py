@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from typing import Annotated, Literal, Self
 
@@ -14,8 +14,8 @@ from sse_starlette import EventSourceResponse
 from edge_node.answer.answerer import Ask, Findings
 from edge_node.answer.overview import GlobalAsk
 from edge_node.api.access import GuardedRoute
-from edge_node.api.chat import text_pieces
 from edge_node.api.deps import Admissions, Node, Turns, answered, later
+from edge_node.api.hearing import Void, hearing
 from edge_node.node import EdgeNode
 from edge_node.settings import MAX_SAMPLES
 from shared.disconnect import while_connected
@@ -112,36 +112,21 @@ def _ask(body: QueryBody) -> Ask | GlobalAsk:
 
 
 async def _answer_events(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[dict[str, str]]:
-    """``step`` as each step ends, ``text`` as it is heard or, if nothing was, in pieces of the answer, then ``answer`` with all of it.
-
-    ``void`` comes as soon as what was heard is void.
-    """
-    news: asyncio.Queue[TraceStep | str | None] = asyncio.Queue()
-    task = asyncio.create_task(answered(turns, node, ask, Trace(on_step=news.put_nowait), news.put_nowait))
-    task.add_done_callback(lambda _: news.put_nowait(None))
-    heard = ""
-    try:
-        while (told := await news.get()) is not None:
-            if isinstance(told, TraceStep):
-                yield _event("step", told)
-            elif told:
-                heard += told
-                yield _event("text", told)
-            elif heard:
-                heard = ""
-                yield _event("void", None)
-        answer = await task
-    except DgragError as error:
-        yield _event("error", {"code": error.code, "detail": error.message})
-        return
-    finally:
-        task.cancel()  # the client may be gone: then the model's work stops too
-    if heard.split() != answer.answer.split():
-        if heard:
-            yield _event("void", None)
-        for piece in text_pieces(answer.answer):
-            yield _event("text", piece)
-    yield _event("answer", answer)
+    async with contextlib.aclosing(hearing(turns, node, ask)) as news:
+        async for told in news:
+            match told:
+                case TraceStep():
+                    yield _event("step", told)
+                case str():
+                    yield _event("text", told)
+                case Void():
+                    yield _event("void", None)
+                case Answer():
+                    yield _event("answer", told)
+                case DgragError():
+                    yield _event("error", {"code": told.code, "detail": told.message})
+                case _:
+                    raise told
 
 
 def _event(kind: str, data: object) -> dict[str, str]:

@@ -12,6 +12,7 @@ STEP = {"step": "samples", "ms": 1.0, "calls": 1, "tokens_in": 100, "tokens_out"
 ANSWER = {"answered": True, "route": "local", "trace": [STEP], "edges": []}
 CITATION = {"n": 1, "edge": "harbour", "document_id": "d1", "document": "dock.md", "chunk_id": "d1:0", "report": "r1"}
 REPORT = {"findings": [{"text": "The dock is closed.", "sources": [{"chunk_id": "5:0", "outside_id": "d1:0"}]}]}
+COMMUNITIES = {"0": ["c1"], "1": ["c1", "c2"], "2": ["c2"]}  # by level
 SITE = {"edge": "harbour", "status": "answered", "ms": 1.0, "bytes": 10, "reports": 2, "reports_there": 5}
 
 
@@ -31,6 +32,7 @@ class Services:
         self.away = False  # the cloud
         self.failing = 0  # so many of the next questions get a 503
         self.stale = []  # of the next looks at an edge's status; then nothing is
+        self.settings = {}  # of what runs
         self.answers = itertools.repeat("In January.")
 
     def said(self, path, body):
@@ -62,18 +64,26 @@ class Services:
     def opened(self, path):
         """What ``GET`` gives: one document, and one report that rests on it."""
         self.opens.append(path)
+        if "/v1/communities" in path:
+            ids = COMMUNITIES[path.partition("level=")[2][0]]
+            return {"communities": [{"community_id": one} for one in ids], "next": None}
+        if "/v1/reports/c" in path:
+            by_model = self.settings.get("DGRAG_EDGE_REPORTS") == "model" and not path.endswith("/c2")  # a text of no use
+            findings = [{"text": text} for text in ("The dock is closed.", "It freezes in winter.")[: 1 + by_model]]
+            return {"title": "Dock", "by_model": by_model, "findings": findings}
         return {"/harbour/v1/documents/d1": {}, "/harbour/v1/reports/r1": REPORT}.get(path)
 
     def fleet(self, work, generator, http, environment, *_):
-        return FakeFleet(self, work)
+        return FakeFleet(self, work, environment)
 
 
 class FakeFleet:
     """Implements what the runner uses of Fleet."""
 
-    def __init__(self, services, work):
+    def __init__(self, services, work, environment):
         self._services = services
         self._work = work
+        self._environment = environment
 
     async def __aenter__(self):
         return self
@@ -86,6 +96,7 @@ class FakeFleet:
 
     async def up(self, name, edges, environment):
         self._services.starts.append((name, dict(environment)))
+        self._services.settings = {**self._environment, **environment}
         self._services.running = True
         for edge in edges:
             (self.state(name) / "edges" / edge).mkdir(parents=True, exist_ok=True)
@@ -98,11 +109,13 @@ class FakeFleet:
 
     async def add(self, edge, file):
         self._services.added.append((edge, file.read_text().count("\n")))
-        (folder,) = [folder for folder in self._work.glob(f"clusters/*/edges/{edge}") if not (folder.parents[1] / "indexed.json").exists()]
-        (folder / "edge.db").write_bytes(b"x" * 100)
+        running, _ = self._services.starts[-1]
+        (self.state(running) / "edges" / edge / "edge.db").write_bytes(b"x" * 100)
 
     async def status(self, url):
-        counts = dict.fromkeys(("chunks", "tokens", "entities", "relations", "subgraphs", "summaries", "tokens_in", "tokens_out"), 1)
+        counts = dict.fromkeys(("chunks", "tokens", "entities", "relations", "subgraphs", "summaries"), 1)
+        by_model = self._services.settings.get("DGRAG_EDGE_REPORTS") == "model"
+        counts |= {"model_calls": 3 * by_model, "tokens_in": 1 + 90 * by_model, "tokens_out": 1 + 30 * by_model}
         waiting = self._services.stale.pop(0) if self._services.stale else 0
         memory = {"template": 4, "waiting": waiting, "fast": "on", "looked": 0}
         return {"documents": {"indexed": 2}, "busy_s": 1.5, "stale": waiting, "settled": True, "memory": memory, **counts}

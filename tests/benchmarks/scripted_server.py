@@ -13,8 +13,11 @@ SAID = 2  # lines
 
 
 def reply(body):
-    """The first lines of the last message's list, each with its number; a letter where there is none."""
-    lines = LINE.findall(body["messages"][-1]["content"])[:SAID]
+    """The first lines of the last message's list, each with its number, below each other in a report; a letter where there is none."""
+    asked = body["messages"][-1]["content"]
+    lines = LINE.findall(asked)[:SAID]
+    if asked.rstrip().endswith("Report:"):
+        return "\n".join(["Findings:", *(f"- {text.rstrip('.')} [{number}]." for number, text in lines), "Rating: 5"])
     return " ".join(f"{text.rstrip('.')} [{number}]." for number, text in lines) or "A"
 
 

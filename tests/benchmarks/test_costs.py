@@ -60,6 +60,17 @@ def test_the_papers_components_add_up_their_steps():
     assert found["cloud generation"].tokens_in == 700
 
 
+def test_tokens_that_edges_read_for_the_cloud_are_global_retrievals_and_their_time_is_within_it():
+    assert (by_component(ESCALATED)["global retrieval"].tokens_in, by_component(ESCALATED)["global retrieval"].ms) == (7, 90.0)
+    steps = [step("cloud: fan_out", 900.0), *(step(f"cloud: {edge}: map", 800.0, tokens_in=900) for edge in ("bank", "ward", "bank"))]
+    found = by_component({"steps": [*steps, step("cloud: rescore", 5.0, tokens_in=40)]})
+    assert {name: (one.ms, one.tokens_in) for name, one in found.items() if one.tokens_in} == {"global retrieval": (905.0, 2740)}
+
+
+def test_every_token_of_an_answers_models_is_in_one_component():
+    assert sum(one.tokens_in for one in by_component(ESCALATED).values()) == sum(one["tokens_in"] for one in ESCALATED["steps"])
+
+
 def test_a_transfer_takes_its_bytes_at_the_links_rate():
     """6,250 bytes are 50,000 bits: a millisecond at 50 Mbit/s, ten at 5."""
     assert by_component(ESCALATED)["knowledge send"].ms == pytest.approx(1.0)

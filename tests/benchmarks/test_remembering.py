@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.runner import Runner
-from benchmarks.stages import remembering
+from benchmarks.stages import idle
 from tests.benchmarks import test_runner
 from tests.benchmarks.test_runner import Quiet, config, noted
 
@@ -14,7 +14,7 @@ REMEMBERING = {"within": 1, "systems": ["naive", "fdrag", "fdrag-no-cognizer", "
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
-    monkeypatch.setattr(remembering, "POLL_S", 0.0)
+    monkeypatch.setattr(idle, "POLL_S", 0.0)
 
 
 def ran(tmp_path, data, **changes):
@@ -51,7 +51,7 @@ def test_states_that_the_cloud_is_told_of_keep_their_graph_and_the_others_are_ba
 
 
 def test_memories_that_never_come_stop_the_run_with_what_to_do(tmp_path, data, services, monkeypatch):
-    monkeypatch.setattr(remembering, "LIMIT_S", -1.0)
+    monkeypatch.setattr(idle, "LIMIT_S", -1.0)
     services.stale = [0] * 4 + [1] * 8
-    with pytest.raises(BenchmarkError, match="2 texts still wait"):
+    with pytest.raises(BenchmarkError, match="2 memories are not made yet"):
         ran(tmp_path, data, systems=["fdrag"])

@@ -162,11 +162,11 @@ async def test_a_federated_one_asks_for_no_level_and_may_leave():
 
 
 def test_the_conditions_of_graphrag_read_their_level_whole_and_a_search_gets_one_window():
-    """GraphRAG §3.3: the context window is the same for all, and what fills it differs."""
+    """GraphRAG §3.3: what an answer is written from is as much for all, and what fills it differs."""
     for name in ("graphrag-c0", "graphrag-c3", "graphrag-ts"):
         assert dict(SYSTEMS[name].start.environment) == {"DGRAG_EDGE_GLOBAL_READ_TOKENS": "0"}
-    window = str(EdgeSettings.model_fields["global_context_tokens"].default)
-    assert dict(SYSTEMS["graphrag-ss"].start.environment)["DGRAG_EDGE_CONTEXT_TOKENS"] == window
+    window, searched = str(EdgeSettings.model_fields["global_reduce_tokens"].default), dict(SYSTEMS["graphrag-ss"].start.environment)
+    assert searched["DGRAG_EDGE_CONTEXT_TOKENS"] == searched["DGRAG_EDGE_CANDIDATE_TOKENS"] == window
     assert SYSTEMS["graphrag-central"].body("?") == {"question": "?", "mode": "global", "allow_escalation": "no"}
 
 

@@ -55,6 +55,9 @@ def test_each_condition_answers_and_every_reference_opens(run):
     for system in ("graphrag-c0", "graphrag-c2", "graphrag-ts"):
         assert metrics[system]["opened"]["mean"] == metrics[system]["referenced"]["mean"] == 1.0
     assert all(row["coverage"].startswith("this site alone") for row in figures["coverage"])
+    (index,) = figures["index"]
+    assert index["writing_calls"] >= sum(one["by_model"] for one in index["reports"][-1:]) > 0
+    assert [one["level"] for one in index["reports"]] == [0, 1, 2]
     assert {(row["system"], row["against"]) for row in figures["wins"]} <= {
         ("graphrag-c0", "graphrag-ts"),
         ("graphrag-c0", "graphrag-ss"),

@@ -37,7 +37,7 @@ def answer(**changes):
         "corpus_chars": 1_000_000,
     }
     steps = [{"step": "cloud", "bytes_out": 500, "bytes_in": 5500}, {"step": "cloud: fan_out", "bytes_out": 1000, "bytes_in": 3100}]
-    return {"seconds": 5.0, "asked_edges": ["bank"], "steps": steps, "overview": overview | changes}
+    return {"answered": True, "seconds": 5.0, "asked_edges": ["bank"], "steps": steps, "overview": overview | changes}
 
 
 def test_an_answer_is_read_with_its_edges_and_references():
@@ -62,6 +62,12 @@ def test_bytes_are_those_of_the_question_the_requests_the_replies_and_the_answer
 def test_a_site_that_answers_alone_moves_nothing_and_an_answer_without_sentences_has_no_share():
     values = overview_values(answer(edges=[], sentences=0, referenced=0, cited=[]) | {"asked_edges": []})
     assert values == {}
+
+
+def test_an_answer_that_says_that_there_is_none_has_no_sentence_that_lacks_a_reference():
+    values = overview_values(answer() | {"answered": False})
+    assert not {"referenced", "opened"} & values.keys()
+    assert values["bytes_moved"] == 10_000  # which it cost all the same
 
 
 def test_other_answers_have_no_such_metrics():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.metrics.wins import wins
+from benchmarks.metrics.wins import FLIPS_AT_MOST, wins
 from benchmarks.records import Judgement
 
 ONE = Judgement("domain", "within", "q1", "cs", "dgrag", "local", "diversity", first="dgrag", p_first=0.9)
@@ -35,6 +35,19 @@ def test_a_judge_that_always_takes_the_same_answer_has_no_bias():
     assert (row["win"]["mean"], row["position_bias"]["mean"], row["flips"]["mean"]) == (1.0, 0.0, 0.0)
 
 
+def test_a_judge_that_likes_a_place_decides_nothing_however_its_margins_fall():
+    """0.56 in the first place and 0.45 in the second is won by a hundredth. The raw figures stay; the row says that they mean nothing."""
+    (row,) = wins([*both("q1", 0.56, 0.55), *both("q2", 0.57, 0.55), *both("q3", 0.9, 0.1)], seed=0)
+    assert row["undecided"]
+    assert (row["win"]["mean"], row["flips"]["mean"]) == (1.0, pytest.approx(2 / 3))
+    assert row["margin"]["mean"] == pytest.approx((0.01 + 0.02 + 0.8) / 3)
+
+
+def test_a_judge_whose_verdicts_hang_on_the_order_as_often_as_not_still_decides():
+    (row,) = wins([*both("q1", 0.56, 0.55), *both("q2", 0.9, 0.1)], seed=0)
+    assert (row["flips"]["mean"], row["undecided"]) == (FLIPS_AT_MOST, False)
+
+
 def equal(question):
     return [replace(one, tied=True) for one in both(question, 0.5, 0.5)]
 
@@ -49,6 +62,7 @@ def test_equal_answers_are_ties_that_say_nothing_of_the_judge():
 def test_a_judge_that_was_never_asked_has_no_bias_to_show():
     (row,) = wins(equal("q1"), seed=0)
     assert (row["win"]["mean"], row["position_bias"], row["flips"], row["equal"]) == (0.5, None, None, 1)
+    assert not row["undecided"]
 
 
 def test_a_pair_judged_in_one_order_only_does_not_count():
@@ -75,6 +89,8 @@ def test_what_one_system_wins_the_other_one_loses(judged):
     theirs = [replace(one, system="local", against="dgrag") for one in ours]
     (won,), (lost,) = wins(ours, seed=0), wins(theirs, seed=0)
     assert won["win"]["mean"] + lost["win"]["mean"] == pytest.approx(1)
+    assert won["margin"]["mean"] == pytest.approx(-lost["margin"]["mean"])
+    assert won["undecided"] == lost["undecided"]
     assert won["position_bias"] == lost["position_bias"]
     assert -0.5 <= won["position_bias"]["mean"] <= 0.5
     assert won["flips"] == lost["flips"]

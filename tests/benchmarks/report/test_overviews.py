@@ -1,8 +1,10 @@
 import pytest
 
-from benchmarks.report import chapter, goals, overviews
+from benchmarks.report import answers, chapter, goals, overviews
 from benchmarks.report.answers import head_to_head
 from benchmarks.report.goals import goals as goals_of
+
+REFERENCE = {"paper": {"wins": {}, "conditions": {"order": []}}}
 
 
 def mean(value):
@@ -55,11 +57,41 @@ def test_the_papers_win_rates_stand_beside_ours_on_the_same_set(told):
     """Fig. 4, news, directness: C0 over SS 41, over TS 45; TS over SS 46."""
     pytest.importorskip("matplotlib")
     (table,) = [table for section in chapter(told).sections for table in section.tables if table.name == "graphrag-wins-news-mixed"]
-    assert [(row[0], row[3]) for row in table.rows] == [
+    assert [(row[0], row[4]) for row in table.rows] == [
         ("graphrag-c0 vs. graphrag-ss", 0.41),
         ("graphrag-c0 vs. graphrag-ts", 0.45),
         ("graphrag-ts vs. graphrag-ss", 0.46),
     ]
+
+
+def test_a_win_that_hangs_on_the_order_is_undecided_and_not_drawn(told):
+    pytest.importorskip("matplotlib")
+    judged = [row | {"flips": mean(flips), "margin": mean(0.01)} for row, flips in zip(told["wins"], (0.9, 0.5, 0.51), strict=True)]
+    section = answers.judged(told | {"wins": judged}, REFERENCE)
+    (table,), (figure,) = section.tables, section.figures
+    assert [row[2] if isinstance(row[2], str) else row[2].mean for row in table.rows] == ["undecided", 0.6, "undecided"]
+    assert {row[3].mean for row in table.rows} == {0.01}
+    assert "n = 12" in figure.caption
+    assert answers.judged(told | {"wins": judged[::2]}, REFERENCE).figures == ()
+
+
+LEVEL = {"communities": 4, "tokens_plain": 300, "tokens": 900, "by_model": 3, "tokens_by_model": 840}
+
+
+def test_reports_of_the_model_stand_by_level_beside_plain_ones_and_the_texts(told):
+    index = {"split": "news", "layout": "edges", "edge": "client-0", "tokens": 9000}
+    reports = [LEVEL | {"level": 0}, LEVEL | {"level": 1, "by_model": 0, "tokens_by_model": 0}]
+    (table,) = overviews.levels(told | {"index": [index | {"reports": reports}, index]}).tables
+    assert [row[3:] for row in table.rows] == [
+        ("C0", 4, 3, 280.0, 75.0, 900, 0.1, 300, pytest.approx(1 / 30)),
+        ("C1", 4, 0, None, 75.0, 900, 0.1, 300, pytest.approx(1 / 30)),
+        ("TS", None, None, None, None, 9000, 1.0, None, None),
+    ]
+    assert len(table.columns) == len(table.rows[0])
+
+
+def test_an_index_with_plain_reports_has_no_table_of_levels(told):
+    assert overviews.levels(told).tables == ()
 
 
 def test_a_set_or_a_system_that_the_paper_has_not_has_no_win_rate():

@@ -43,7 +43,8 @@ def written(result, journal, tmp_path_factory):
 
 def test_every_part_of_the_run_has_its_section(sections):
     empty = [section.title for section in sections if not (section.tables or section.figures)]
-    others = ["Memory before models (FD-RAG §5)", "Thresholds of the fast path (FD-RAG §5.3)"]
+    levels = "Reports of the model on each level (GraphRAG §3.6, Table 3)"
+    others = [levels, "Memory before models (FD-RAG §5)", "Thresholds of the fast path (FD-RAG §5.3)"]
     assert empty == ["Thresholds (DGRAG Fig. 11)", "Answers about everything (GraphRAG §2.6)", *others]
 
 

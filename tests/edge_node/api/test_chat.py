@@ -8,6 +8,7 @@ import pytest
 from edge_node.api import chat
 from shared.errors import ModelUnavailable
 from shared.models.fake import ScriptedGenerator
+from shared.records import Answer
 from tests.support.running_edge import running_edge
 
 PUMPS = "Juniper Ward reported the failure of four infusion pumps. The pumps stopped at night."
@@ -101,6 +102,21 @@ async def test_an_error_inside_a_stream_is_an_event(tmp_path, error, code):
         events = data((await post(edge, {**ASKED, "stream": True})).text)
     assert [set(event) for event in events[1:]] == [{"error"}]
     assert (events[1]["error"]["code"], events[1]["error"]["type"]) == (code, "server_error")
+
+
+async def test_what_was_said_and_is_not_the_answer_is_taken_back_in_words(edge, monkeypatch):
+    await edge.add("report.md", PUMPS)
+
+    async def answer(ask, trace, deadline, hear):
+        hear("Pumps fly. ")
+        hear("")
+        hear("Pumps fail.")
+        return Answer("q1", "Pumps fail.", (), "global", coverage="this site alone")
+
+    monkeypatch.setattr(edge.node.overview, "answer", answer)
+    events = data((await post(edge, {**ASKED, "model": "dgrag-global", "stream": True})).text)
+    said = [event["choices"][0]["delta"].get("content") for event in events[1:-1]]
+    assert said == ["Pumps fly. ", chat.TAKEN_BACK, "Pumps fail.", "\n\nthis site alone"]
 
 
 async def test_a_content_of_text_parts_and_messages_of_other_roles_are_taken(edge):

@@ -7,7 +7,7 @@ import re
 import orjson
 import pytest
 
-from edge_node.api import questions
+from edge_node.api import hearing
 from shared.errors import ModelTimeout, ModelUnavailable
 from shared.models.fake import ScriptedGenerator
 from shared.records import Answer
@@ -144,7 +144,7 @@ async def test_what_was_heard_is_taken_back_at_once(edge, monkeypatch):
             hear("It rains.")
         return Answer("q", "It rains.", (), "global")
 
-    monkeypatch.setattr(questions, "answered", answered)
+    monkeypatch.setattr(hearing, "answered", answered)
     got = events((await edge.http.post("/v1/query", json={"question": QUESTION, "mode": "global", "stream": True})).text)
     assert [event["event"] for event in got] == ["text", "text", "void", "text", "step", "answer"]
 

@@ -135,7 +135,7 @@ async def test_from_whom_a_document_is_withheld_its_claims_are_too(tmp_path):
 
 async def test_to_a_guest_a_claim_does_not_say_that_two_names_are_one_where_only_a_withheld_document_does(tmp_path):
     async with Bench.opened(tmp_path, **ON) as bench:
-        bench.reply = claiming
+        bench.reply = lambda prompt: claiming(prompt) if "court" in prompt.messages[-1].content else "NONE"
         long, short = "Northern Pump Works", "NPW"
         await bench.add("both.md", (short, long), text="NPW and Northern Pump Works lost another case at court in autumn.")
         await bench.add("one.md", (long,), text="Northern Pump Works lost another ward and three gates in 1903.")
