@@ -9,16 +9,18 @@ from cloud_server.app import create_app
 from cloud_server.build import Cloud, build_cloud
 from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
+from shared import logs
+from shared.correlation import Recorder
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
-from shared.service import Server, check_front, run, warn_of_strangers
+from shared.service import Server, check_front, recorder_of, run, warn_of_strangers
 
 
 class CloudServer(Server):
     """A server that lets held polls go before it waits for open connections to end."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        super().__init__(create_app(cloud), cloud.settings, name="the cloud")
+    def __init__(self, cloud: Cloud, recorder: Recorder | None = None) -> None:
+        super().__init__(create_app(cloud, recorder), cloud.settings, name="the cloud")
         self._cloud = cloud
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -30,12 +32,14 @@ class CloudServer(Server):
 def server(settings: CloudSettings, models: ModelSettings) -> CloudServer:
     """Put the server together. Raises StoreError, FetchError and SettingsError."""
     parts = Models(build_embedder(models), build_generator(models, model_http(models)), build_tokenizer(models))
-    return CloudServer(build_cloud(settings, parts))
+    recorder = recorder_of(settings.otlp_url, service="dgrag-cloud", instance="cloud", setting="DGRAG_CLOUD_OTLP_URL")
+    return CloudServer(build_cloud(settings, parts), recorder)
 
 
 def serve() -> None:
     """Run the cloud until it is told to stop. Raises ValidationError and DgragError for what cannot work."""
     settings = CloudSettings()
+    logs.use(settings.log, service="cloud")
     warn_of_strangers(settings)
     check_front(settings, verb="cloud")
     server(settings, ModelSettings()).run()

@@ -15,6 +15,7 @@ from cloud_server.routes import edges, operators, questions, service
 from cloud_server.routes.access import GuardedRoute
 from shared.access_log import AccessLog
 from shared.admission import Admission
+from shared.correlation import Correlation, Recorder
 from shared.docs import docs_router
 from shared.http_problems import install_problems
 from shared.keyring import KeyRing
@@ -24,8 +25,11 @@ from shared.service import TELEMETRY_OFF, doorkeeper
 access = logging.getLogger("dgrag.cloud.access")
 
 
-def create_app(cloud: Cloud) -> FastAPI:
-    """The app of one cloud, behind a doorkeeper; its index is filled when the app starts, its store closed when it stops."""
+def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
+    """The app of one cloud, behind a doorkeeper; its index is filled when the app starts, its store closed when it stops.
+
+    ``recorder``: of spans; it is closed too.
+    """
     settings = cloud.settings
     door = doorkeeper(settings, KeyRing(settings.state_dir), cloud.roll.authenticator)
 
@@ -41,6 +45,8 @@ def create_app(cloud: Cloud) -> FastAPI:
         cloud.mailbox.close()
         await asyncio.to_thread(cloud.close)
         door.close()
+        if recorder is not None:
+            await asyncio.to_thread(recorder.close)
 
     app = FastAPI(title="DGRAG cloud", lifespan=lifespan, redoc_url=None, redirect_slashes=False, openapi_url=None, telemetry=TELEMETRY_OFF)
     app.state.cloud, app.state.ready, app.state.guard = cloud, False, door
@@ -53,4 +59,5 @@ def create_app(cloud: Cloud) -> FastAPI:
         app.include_router(router)
     install_problems(app, max_body_bytes=settings.max_body_bytes)
     app.add_middleware(AccessLog, meter=cloud.meter, log=access)
+    app.add_middleware(Correlation, recorder=recorder)
     return app

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from shared.logs import LogForm
 from shared.memory_wire import MAX_MEMORIES
 from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, POINTS_MAX_BYTES
 
@@ -41,6 +42,10 @@ class CloudSettings(BaseSettings):
     requests_per_minute: Annotated[int, Field(ge=1)] = 3000  # of one edge or API key; beyond, 429
     questions_at_once: Annotated[int, Field(ge=1)] = 16
     questions_waiting: Annotated[int, Field(ge=0)] = 64  # beyond, 503 with Retry-After
+
+    # what is told of its work: docs/operations.md, "Watch it"
+    log: LogForm = "text"
+    otlp_url: str = ""  # of an OpenTelemetry collector, as http://127.0.0.1:4318; empty: no spans. Needs the extra otel
 
     # edges that fail or lie (goals R6, S10)
     breaker_failures: Annotated[int, Field(ge=1)] = 5  # in a row; then an edge is left alone …

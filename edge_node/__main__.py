@@ -10,15 +10,17 @@ from edge_node.link.cloud_client import cloud_http
 from edge_node.link.membership import Membership
 from edge_node.settings import EdgeSettings
 from edge_node.store.lock import only_user
+from shared import logs
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
 from shared.retry_budget import RetryBudget
-from shared.service import Server, check_front, run, warn_of_strangers
+from shared.service import Server, check_front, recorder_of, run, warn_of_strangers
 
 
 def serve() -> None:
     """Run one edge until it is told to stop. Raises ValidationError and DgragError for what cannot work."""
     settings, models = EdgeSettings(), ModelSettings()
+    logs.use(settings.log, service="edge", edge=settings.id)
     warn_of_strangers(settings)
     check_front(settings, verb="edge")
     joined = Membership(settings.state_dir).joined_as(settings.id)
@@ -27,7 +29,8 @@ def serve() -> None:
     cloud = cloud_http(settings.cloud_url, ca=settings.cloud_ca, plain_http=settings.cloud_plain_http) if settings.cloud_url else None
     retries = RetryBudget()
     generator = build_generator(models, model_http(models), retries)
-    parts = Parts(generator, build_embedder(models), build_tokenizer(models), cloud, retries=retries)
+    recorder = recorder_of(settings.otlp_url, service="dgrag-edge", instance=settings.id, setting="DGRAG_EDGE_OTLP_URL")
+    parts = Parts(generator, build_embedder(models), build_tokenizer(models), cloud, retries=retries, recorder=recorder)
     with only_user(settings.state_dir):
         Server(open_app(settings, parts), settings, name=f"edge {settings.id} ({settings.strategy_said})").run()
 

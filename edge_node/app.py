@@ -21,6 +21,7 @@ from edge_node.settings import EdgeSettings
 from shared.access_log import AccessLog
 from shared.admission import Admission
 from shared.clock import SystemClock
+from shared.correlation import Correlation
 from shared.docs import docs_router
 from shared.errors import StoreDamaged
 from shared.http_problems import install_problems
@@ -30,6 +31,7 @@ from shared.redacted import redacted
 from shared.service import TELEMETRY_OFF, doorkeeper
 
 log = logging.getLogger("dgrag.edge")
+access = logging.getLogger("dgrag.edge.access")
 FORM_OVERHEAD = 64 * 2**10  # what a multipart form adds to its file
 
 
@@ -74,7 +76,8 @@ def create_app(node: EdgeNode) -> FastAPI:
     app.include_router(docs_router(GuardedRoute))
     for routes in (service, communities, policy, audit, documents, jobs, questions, memories, chat):
         app.include_router(routes.router)
-    app.add_middleware(AccessLog, meter=node.meter)
+    app.add_middleware(AccessLog, meter=node.meter, log=access)
+    app.add_middleware(Correlation, recorder=node.recorder)
     return app
 
 

@@ -44,6 +44,7 @@ from edge_node.strategies.base import IndexStrategy, Tools
 from edge_node.strategies.opening import open_strategy
 from shared.breaker import Breaker
 from shared.clock import SystemClock
+from shared.correlation import Recorder
 from shared.models.checked_embedder import CheckedEmbedder
 from shared.ports import Clock, Embedder, Generator, Tokenizer
 from shared.records import EdgeId
@@ -61,6 +62,7 @@ class Parts:
     cloud: httpx.AsyncClient | None  # None: this edge has no cloud
     clock: Clock = SystemClock()  # noqa: RUF009 - it has no state
     retries: RetryBudget = field(default_factory=RetryBudget)  # the same as the generator's
+    recorder: Recorder | None = None  # None: no spans
 
 
 def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
@@ -94,7 +96,7 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     memorizer = _memorizer(settings, tools, strategy)
     answerer = _answerer(settings, parts, tools, strategy, memorizer, client)
     overview = _overview(settings, parts, tools, strategy, client)
-    link = _link(client, membership, tools, ledger, answerer, overview) if client else None
+    link = _link(client, membership, tools, ledger, answerer, overview, parts.recorder) if client else None
 
     async def tell_cloud() -> None:
         if link is not None:
@@ -105,7 +107,7 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     worker = Worker(queue, receipts, strategy, cutter, _pace(settings), background, retries=parts.retries, on_settled=tell_cloud)
     verdicts = Verdicts(edge, strategy, embedder, documents, settings.memory_learn)
     write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, memorizer, verdicts, overview)
-    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, breaker)
+    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, breaker, recorder=parts.recorder)
 
 
 def _answerer(
@@ -140,11 +142,20 @@ def _overview(settings: EdgeSettings, parts: Parts, tools: Tools, strategy: Inde
     return Overview(tools, strategy, mapper, reducer, client, limits)
 
 
-def _link(client: CloudClient, membership: Membership, tools: Tools, ledger: Ledger, answerer: Answerer, overview: Overview) -> CloudLink:
+def _link(
+    client: CloudClient,
+    membership: Membership,
+    tools: Tools,
+    ledger: Ledger,
+    answerer: Answerer,
+    overview: Overview,
+    recorder: Recorder | None,
+) -> CloudLink:
     state, memories = LinkState(), MemorySharing.of(tools.sharing, tools.documents, tools.graph)
     sync = Sync(client, tools.graph, ledger, tools.sharing, state, membership.cloud_key)
     told = MemorySync(client, memories, tools.graph.database, state)
-    return CloudLink(client, sync, answerer.evidence, lambda: rejoin(client, membership), state, points=overview.points, memories=told)
+    serve, points = answerer.evidence, overview.points
+    return CloudLink(client, sync, serve, lambda: rejoin(client, membership), state, points=points, memories=told, recorder=recorder)
 
 
 def _pace(settings: EdgeSettings) -> Pace:

@@ -29,6 +29,7 @@ from edge_node.store.receipts import Receipt, ReceiptStore
 from edge_node.store.space import require_space
 from edge_node.strategies.base import IndexStrategy
 from shared.breaker import Breaker
+from shared.correlation import Recorder
 from shared.errors import DgragError, InputError, NotFound, StoreDamaged, TooLarge
 from shared.metrics import Meter
 from shared.records import DocumentId
@@ -74,6 +75,7 @@ class EdgeNode:
     ledger: Ledger
     sharing: Sharing
     breaker: Breaker  # of the cloud
+    recorder: Recorder | None = None  # of spans
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready
     meter: Meter = field(init=False)  # what is asked of this edge, for its page of metrics
     _opened: bool = False  # the caches are built
@@ -132,6 +134,8 @@ class EdgeNode:
         """Close the store once nothing uses it any more."""
         self.documents.database.close()
         self.background.close()
+        if self.recorder is not None:
+            self.recorder.close()
 
     async def accept(self, offered: Offered) -> Accepted:
         """Commit a document for indexing; when this returns, it is on disk. Raises TooLarge, InputError, DiskFull."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from importlib import metadata
 from typing import Any
 
@@ -9,12 +10,16 @@ from fastapi import APIRouter, FastAPI, Response
 
 from edge_node.api.access import RULES
 from edge_node.settings import EdgeSettings
+from shared.access_log import AccessLog
+from shared.correlation import Correlation
 from shared.errors import SafeMode, StoreDamaged
 from shared.guard import Rule, guarded
 from shared.http_problems import install_problems
 from shared.keyring import KeyRing
+from shared.metrics import Meter
 from shared.service import TELEMETRY_OFF, doorkeeper
 
+access = logging.getLogger("dgrag.edge.access")
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 ANY_LENGTH = 2**63  # no body is read here
 GuardedRoute = guarded({**RULES, **{(method, "/{path:path}"): Rule(frozenset({"read"}), None) for method in METHODS}})
@@ -54,4 +59,6 @@ def create_safe_app(settings: EdgeSettings, reason: StoreDamaged) -> FastAPI:
         raise refusal
 
     app.include_router(router)
+    app.add_middleware(AccessLog, meter=Meter(settings.id), log=access)
+    app.add_middleware(Correlation)
     return app

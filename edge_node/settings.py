@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from edge_node.memory.records import Kind
 from edge_node.memory.thresholds import THRESHOLDS, parsed_thresholds
 from edge_node.strategies.mixing import parsed_mix
+from shared.logs import LogForm
 from shared.records import Level
 from shared.wire import EDGE_ID_PATTERN, HEARTBEAT_S
 
@@ -60,6 +61,10 @@ class EdgeSettings(BaseSettings):
     questions_at_once: Annotated[int, Field(ge=1)] = 4
     global_questions_at_once: Annotated[int, Field(ge=1)] = 1  # questions about everything take minutes: their turns are others
     questions_waiting: Annotated[int, Field(ge=0)] = 16  # of each of the two; beyond, 503 with Retry-After
+
+    # what is told of its work: docs/operations.md, "Watch it"
+    log: LogForm = "text"
+    otlp_url: str = ""  # of an OpenTelemetry collector, as http://127.0.0.1:4318; empty: no spans. Needs the extra otel
 
     # the line to the cloud (goals R4, R7)
     cloud_ca: Path | None = None  # PEM bundle of a private certificate authority; None: the system's

@@ -7,15 +7,16 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from shared.correlation import method_of, route_of
+from shared.logs import FACTS
 from shared.metrics import Meter
-
-NO_ROUTE = "-"  # of a path that no route has
+from shared.redacted import redacted
 
 
 class AccessLog:
-    """ASGI middleware, the outermost. ``log`` None: the meter alone is told."""
+    """ASGI middleware, within ``Correlation``: its lines bear the request's id."""
 
-    def __init__(self, app: ASGIApp, *, meter: Meter, log: logging.Logger | None = None) -> None:
+    def __init__(self, app: ASGIApp, *, meter: Meter, log: logging.Logger) -> None:
         self._app = app
         self._meter = meter
         self._log = log
@@ -34,13 +35,13 @@ class AccessLog:
 
         try:
             await self._app(scope, receive, watched)
-        except Exception:
+        except Exception as error:
             status = status or 500  # what the server outside of us makes of it
+            self._log.error("an error that nobody expected: %s", redacted(error))
             raise
         finally:
-            route = getattr(scope.get("route"), "path", NO_ROUTE)
-            seconds = time.perf_counter() - started
-            self._meter.http(scope["method"], route, status, seconds)
-            if self._log is not None:
-                self._log.info("%s %s %d %.1f ms %d bytes", scope["method"], route, status, seconds * 1000, sent)
+            method, route, seconds = method_of(scope), route_of(scope), time.perf_counter() - started
+            self._meter.http(method, route, status, seconds)
+            facts = {"method": method, "route": route, "status": status, "ms": round(seconds * 1000, 1), "bytes": sent}
+            self._log.info("%s %s %d %.1f ms %d bytes", *facts.values(), extra={FACTS: facts})
         return None

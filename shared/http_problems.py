@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from shared import errors
+from shared import correlation, errors
 
 STATUS: dict[type[errors.DgragError], int] = {  # the nearest base class counts
     errors.InputError: 400,
@@ -48,6 +48,7 @@ CODES = {
 }
 UNREAD_BYTES = 64 * 2**10  # what a server may have taken in before we see the head of a request
 BODY_GAP_S = 30.0  # longest wait for the next piece of a body
+BACK_S = 10  # what a restart takes, about
 MAX_FAULTS = 3
 MAX_DETAIL_CHARS = 500
 
@@ -82,8 +83,10 @@ def closing(request: Request) -> dict[str, str]:
     return {"Connection": "close"} if long else {}
 
 
-def problem(status: int, code: str, detail: str, next_step: str = "", *, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """A problem document: ``{type, title, status, detail, code, next_step}``."""
+def problem(
+    status: int, code: str, detail: str, next_step: str = "", *, headers: Mapping[str, str] | None = None, request_id: str = ""
+) -> JSONResponse:
+    """A problem document: ``{type, title, status, detail, code, next_step, request}``, the last one its id."""
     body = {
         "type": f"urn:dgrag:problem:{code}",
         "title": HTTPStatus(status).phrase,
@@ -91,6 +94,7 @@ def problem(status: int, code: str, detail: str, next_step: str = "", *, headers
         "detail": printable(detail),
         "code": code,
         "next_step": next_step,
+        "request": request_id or correlation.request_id(),
     }
     return JSONResponse(body, status, headers, media_type="application/problem+json")
 
@@ -113,6 +117,8 @@ def install_problems(app: FastAPI, *, max_body_bytes: int) -> None:
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_surprise)
     app.add_middleware(BodyCap, max_body_bytes=max_body_bytes)
+    app.add_middleware(LastWord)
+    app.state.stopping = False
 
 
 async def _on_our_error(request: Request, error: Exception) -> JSONResponse:
@@ -131,8 +137,38 @@ async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
     return problem(error.status_code, code, str(error.detail), "see /docs for the routes", headers=closing(request))
 
 
-async def _on_surprise(_: Request, __: Exception) -> JSONResponse:
-    return problem(500, "internal", "an error inside the service; its log tells more", "report it with the log")
+async def _on_surprise(request: Request, _: Exception) -> JSONResponse:
+    request_id = correlation.request_id_of(request.scope)  # Starlette calls this outside of all middleware
+    detail, headers = "an error inside the service; its log tells more", {correlation.REQUEST_ID: request_id}
+    return problem(500, "internal", detail, "report it with the log", headers=headers, request_id=request_id)
+
+
+class LastWord:
+    """Answers what is cut short by a stop of the service: the server cancels it, and would say nothing but 500 by itself.
+
+    ``app.state.stopping`` tells a stop from every other cancellation, which goes on as it came.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        began = False
+
+        async def watched(message: Message) -> None:
+            nonlocal began
+            began = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except asyncio.CancelledError:
+            if scope["type"] != "http" or not scope["app"].state.stopping:
+                raise
+            if not began:
+                step, headers = "ask again when it is back", {"Retry-After": str(BACK_S), "Connection": "close"}
+                await problem(503, "stopping", "the service is being stopped", step, headers=headers)(scope, receive, send)
 
 
 class BodyTooLarge(HTTPException):

@@ -234,15 +234,19 @@ class MemoryReport:
     why_not: str = ""  # in words; empty: it answered
 
 
+# skipped: not asked, its breaker is open or it was of no use
+EdgeStatus = Literal["answered", "late", "refused", "failed", "offline", "skipped"]
+# Why an edge has no reply where its policy has nothing against one: it has enough to do, the time was over, or it broke.
+BUSY, OUT_OF_TIME, BROKEN = "busy", "not found in time", "internal"
+
+
 @dataclass(frozen=True, slots=True)
 class EdgeReport:
     """What one edge was asked for and how it answered."""
 
     edge: Annotated[EdgeId, PLAIN]
     asked_for: Annotated[str, PLAIN]  # "evidence"
-    status: Literal[
-        "answered", "late", "refused", "failed", "offline", "skipped"
-    ]  # skipped: not asked, its breaker is open or it was of no use
+    status: EdgeStatus
     ms: Milliseconds
     bytes: Count
     evidence: Count

@@ -18,14 +18,16 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings
 
+from shared import logs
 from shared.clock import SystemClock
+from shared.correlation import Recorder
 from shared.doorkeeper import Doorkeeper, EdgeAuthenticator
 from shared.errors import DgragError, SettingsError
 from shared.keyring import KeyRing
 from shared.loopback import is_loopback
 from shared.ports import Clock
 from shared.settings import strangers
-from shared.tls import server_context
+from shared.tls import check_plain_http, server_context
 
 # FastAPI's own wakes by an environment variable or a global provider, and records query strings and exceptions' messages (goal S13).
 TELEMETRY_OFF: TelemetryConfig = {
@@ -106,6 +108,22 @@ def check_front(front: Front, *, verb: str) -> None:
         keys.close()
 
 
+def recorder_of(url: str, *, service: str, instance: str, setting: str) -> Recorder | None:
+    """Who sends spans to the collector at ``url``; none where that is empty. Raises SettingsError for no URL, and without the extra.
+
+    ``setting``: the name of the variable. Plain HTTP is taken to any machine: spans hold names of routes and steps, times and counts.
+    """
+    if not url:
+        return None
+    check_plain_http(url, allowed=True, setting=setting)
+    try:
+        from shared.spans import spans_to  # an extra
+    except ImportError as error:
+        step = f"run: pip install 'dgrag[otel]', or take {setting} away"
+        raise SettingsError("spans need OpenTelemetry, which is not installed", next_step=step) from error
+    return spans_to(url, service=service, instance=instance)
+
+
 def server_config(app: FastAPI, front: Front) -> uvicorn.Config:
     """How we run uvicorn; ``check_front`` comes first. Raises SettingsError for a certificate that cannot be used."""
     cert, key = front.tls_cert, front.tls_key
@@ -115,6 +133,7 @@ def server_config(app: FastAPI, front: Front) -> uvicorn.Config:
         port=front.port,
         loop="asyncio" if sys.platform == "win32" else "uvloop",
         http="httptools",
+        log_config=None,  # its lines go where ours go
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -129,6 +148,7 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: FastAPI, front: Front, *, name: str) -> None:
         super().__init__(server_config(app, front))
+        self._app = app
         self._door: Doorkeeper = app.state.guard
         self._front = front
         self._name = name
@@ -141,6 +161,11 @@ class Server(uvicorn.Server):
             address = f"[{host}]" if ":" in host else host
             who = "this machine only, no keys needed" if await asyncio.to_thread(self._door.is_open) else "keys needed"
             log.info("%s is ready at %s://%s:%d; %s", self._name, "https" if self._front.tls_cert else "http", address, port, who)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop as uvicorn does; what is under way knows that it is for this that it is cancelled."""
+        self._app.state.stopping = True
+        await super().shutdown(sockets)
 
 
 def _fault(prefix: str, fault: ErrorDetails) -> str:
@@ -161,7 +186,7 @@ def run(serve: Callable[[], None], *, prefix: str = "") -> int:
     prefix: of the variables that hold its settings.
     """
     os.umask(0o077)  # store and log hold documents: for this user only
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logs.begin()
     for chatty in ("httpx", "pypdf", "nano-vectordb"):  # a line for each model request, each flaw of a PDF, each index
         logging.getLogger(chatty).setLevel(logging.ERROR)
     try:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from shared import correlation
 from shared.ports import Reply
 from shared.records import TraceStep
 
@@ -53,7 +54,9 @@ class Trace:
         finally:
             ms = round((time.perf_counter() - started) * 1000, 2)
             counted = (open_step.calls, open_step.tokens_in, open_step.tokens_out, open_step.bytes_out, open_step.bytes_in)
-            self.extend((TraceStep(name, ms, *counted),))
+            ended = TraceStep(name, ms, *counted)
+            correlation.tell(ended)
+            self.extend((ended,))
 
     def extend(self, steps: tuple[TraceStep, ...]) -> None:
         """Append steps that ended elsewhere."""

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from shared.correlation import FORM
 from shared.records import PLAIN, Answer, Count, Evidence, Summary, SummaryDelta, SummaryId, TraceStep
 
 WIRE_VERSION = 5
@@ -25,7 +26,6 @@ MAX_EVIDENCE_CHARS = 16_000
 MAX_NAME_CHARS = 512
 DEADLINE_HEADER = "deadline-ms"  # remaining milliseconds, never a clock time: hosts' clocks differ
 AUDIENCE_HEADER = "dgrag-audience"  # the key id of the cloud that a request is for: no other cloud can use it
-PURPOSE_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,62}$"
 NDJSON = "application/x-ndjson"
 EVIDENCE_BUDGET_TOKENS = 400  # that a cloud asks each edge for by default …
 POINTS_MAX_BYTES = 6_144  # of a site's reply to a question about everything, by default
@@ -36,7 +36,7 @@ Task = Literal["evidence", "reports"]
 SharedLevel = Literal["dynamic", 0, 1, 2, 3]  # of reports that sites tell of; passages in their place are a yardstick of one site's own
 EdgeName = Annotated[str, Field(pattern=EDGE_ID_PATTERN)]
 Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]
-Purpose = Annotated[str, Field(pattern=PURPOSE_PATTERN)]
+Purpose = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 PublicKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]{43}=$")]  # Ed25519, 32 bytes in base64
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]  # SHA-256
 
@@ -160,6 +160,7 @@ class EvidenceRequest(Wire):
     max_bytes: Annotated[int, Field(ge=1_000, le=250_000)] = 250_000  # of the reply
     memories: Annotated[list[Annotated[str, PLAIN]], Field(max_length=MAX_MEMORIES_ASKED)] = []  # told ones, whose passages may answer
     memories_only: bool = False  # those passages, and nothing else
+    traceparent: Annotated[str, Field(pattern=rf"^({FORM})?$", exclude_if=lambda sent: not sent)] = ""  # for edges that read it
 
 
 class PollReply(Wire):

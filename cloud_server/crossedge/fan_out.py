@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cloud_server.crossedge.mailbox import Mailbox
+from shared import correlation
 from shared.errors import Conflict, NotFound
 from shared.fence import one_line
 from shared.inert import inert
 from shared.ports import Clock
-from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence, Level, TraceStep
+from shared.records import BROKEN, BUSY, OUT_OF_TIME, ChunkId, DocumentId, EdgeId, EdgeReport, EdgeStatus, Evidence, Level, TraceStep
 from shared.wire import EvidenceBody, EvidenceReply, EvidenceRequest, Task
 
+UNABLE: Mapping[str, EdgeStatus] = {BUSY: "late", OUT_OF_TIME: "late", BROKEN: "failed"}  # by what an edge says of itself
 WAY_BACK = 0.1  # share of the deadline that the edge must leave for its reply to arrive
 MAX_REASON_CHARS, MAX_STEP_CHARS, MOST_STEPS = 300, 64, 16  # of what an edge says of itself: operators and other sites read it
 
@@ -160,6 +162,7 @@ class FanOut:
             max_bytes=wanted.max_bytes,
             memories=list(wanted.memories.get(edge, ())),
             memories_only=wanted.memories_only,
+            traceparent=correlation.traceparent(),
         )
         asked = _Asked(edge, request, asyncio.get_running_loop().create_future())
         self._pending[request.request_id] = asked
@@ -179,7 +182,8 @@ def _outcome(asked: _Asked, *, started: float, ended: float) -> tuple[EdgeReport
         return EdgeReport(asked.edge, task, "failed", _ms(ended - started), 0, 0, arrived), ()
     ms, reply = _ms(arrived.at - started), arrived.reply
     if reply.refused:
-        return EdgeReport(asked.edge, task, "refused", ms, arrived.bytes, 0, _said(reply.refused, MAX_REASON_CHARS)), ()
+        status = UNABLE.get(reply.refused, "refused")
+        return EdgeReport(asked.edge, task, status, ms, arrived.bytes, 0, _said(reply.refused, MAX_REASON_CHARS)), ()
     passages = tuple(_passage(asked.edge, body) for body in reply.evidence if _is_of(body, task))
     report = EdgeReport(asked.edge, task, "answered", ms, arrived.bytes, len(passages))
     if task == "reports":

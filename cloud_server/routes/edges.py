@@ -110,14 +110,19 @@ async def put_memories(edge: OwnEdge, body: MemoryDelta, cloud: CloudDep) -> Enr
 
 
 @router.post("/{edge}/poll")
-async def poll(edge: OwnEdge, cloud: CloudDep, request: Request, wait_s: Annotated[float, Query(ge=0, le=60)] = 25.0) -> PollReply:
+async def poll(
+    edge: OwnEdge, cloud: CloudDep, request: Request, wait_s: Annotated[float, Query(ge=0, le=60)] = 25.0, traced: bool = False
+) -> PollReply:
     """Held until a request for this edge comes, one is withdrawn, or the time is over.
 
-    Given up when the caller goes, or it would take the next request.
+    Given up when the caller goes, or it would take the next request. ``traced``: the edge reads the requests' ``traceparent``; those that
+    were made before there was one refuse it.
     """
     await asyncio.to_thread(cloud.registry.seen, edge)
     held = cloud.mailbox.poll(edge, wait_s=min(wait_s, cloud.settings.max_poll_s))
     requests = await while_connected(request, held)
+    if not traced:
+        requests = [asked.model_copy(update={"traceparent": ""}) for asked in requests]
     return PollReply(requests=requests, withdrawn=cloud.mailbox.withdrawn(edge))
 
 

@@ -1,6 +1,6 @@
 """``python -m deploy.container WORD``: what a container of docker-compose.yml runs; most words end as the service itself.
 
-setup · enrol COUNT|ID… · again ID… · edge [COUNT] · cloud · model NAME [THREADS] · key [NAME] · healthy URL [CA]
+setup · enrol COUNT|ID… [again ID…] · again ID… · edge [COUNT] · cloud · model NAME [THREADS] · key [NAME] · healthy URL [CA]
 """
 
 from __future__ import annotations
@@ -70,7 +70,11 @@ def _key(name: str = "user") -> None:
 
 
 def _enrol(first: str, *further: str) -> None:
-    _invite([first, *further], replace=False)
+    words = [first, *further]
+    place = words.index("again") if "again" in words else len(words)
+    for some, replace in ((words[:place], False), (words[place + 1 :], True)):
+        if some:
+            _invite(some, replace=replace)
 
 
 def _again(first: str, *further: str) -> None:
@@ -108,8 +112,11 @@ def _edge(most: str = "1") -> None:
     from deploy.cli.foreground import become
     from deploy.container.edge_start import prepared
     from edge_node.settings import EdgeSettings
+    from shared import logs
 
-    site = prepared(EdgeSettings(), most=count(most), trust=TRUST, invitations=INVITATIONS)
+    settings = EdgeSettings()
+    logs.use(settings.log, service="edge", edge=settings.id)
+    site = prepared(settings, most=count(most), trust=TRUST, invitations=INVITATIONS)
     log.info("this is %s", site.edge)
     become("edge_node", site.environment())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 
 from edge_node.answer.answerer import Ask
@@ -23,7 +23,7 @@ class Void:
 Heard = TraceStep | str | Void | Answer | BaseException
 
 
-async def hearing(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[Heard]:
+async def hearing(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncGenerator[Heard]:
     """Each step as it ends, each piece of text as it is there, and last the answer, or why there is none.
 
     The text since the last ``Void`` is the answer's: where nothing was heard while it was made it comes in pieces then. Whoever listens no

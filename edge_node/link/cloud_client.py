@@ -14,6 +14,7 @@ import httpx
 from edge_node.link.answers import answer_of, check, found_of, lines_of, parse
 from edge_node.link.bodies import ReportLevel, always, body_of, question_body, reply_body, search_body, summaries_body
 from edge_node.store.chain import Departure
+from shared import correlation
 from shared.breaker import Breaker
 from shared.deadline import Deadline
 from shared.errors import CloudRefused, CloudUnavailable, SettingsError, StoreError, Unrecorded, Withheld
@@ -33,6 +34,7 @@ ReadLine = Callable[[bytes], T | str | None]  # a text: a piece of what is still
 Holds = Callable[[], bool]  # whether what is to be sent still may leave
 ENROLLED: Read[Enrolled] = partial(parse, Enrolled)
 SIGHT: Read[Countersigned] = partial(parse, Countersigned)
+POLLED: Read[PollReply] = partial(parse, PollReply)
 PAUSES_S = (0.1, 0.4, 1.6)  # before an attempt is repeated
 
 
@@ -85,9 +87,8 @@ class CloudClient:
 
     async def rotate(self, rotation: Rotation, *, deadline_s: float = 10.0) -> Enrolled:
         """Make a further key known, signed with the present one."""
-        return await self._send(
-            ENROLLED, "POST", f"/v1/edges/{self.edge}/keys", Departure("rotation", self.recipient, body_of(rotation)), deadline_s
-        )
+        departure = Departure("rotation", self.recipient, body_of(rotation))
+        return await self._send(ENROLLED, "POST", f"/v1/edges/{self.edge}/keys", departure, deadline_s)
 
     async def greet(self, *, deadline_s: float = 10.0) -> Enrolled:
         """Learn what the cloud knows of us."""
@@ -108,7 +109,7 @@ class CloudClient:
 
     async def poll(self, *, wait_s: float) -> PollReply:
         """Wait for requests, at most ``wait_s`` seconds."""
-        return await self._send(partial(parse, PollReply), "POST", f"/v1/edges/{self.edge}/poll?wait_s={wait_s}", None, wait_s + 10.0)
+        return await self._send(POLLED, "POST", f"/v1/edges/{self.edge}/poll?wait_s={wait_s}&traced=true", None, wait_s + 10.0)
 
     async def reply(
         self,
@@ -274,7 +275,7 @@ class CloudClient:
 
 def _headers(departure: Departure | None, deadline_s: float, accept: str) -> dict[str, str]:
     kind = {} if departure is None else {"content-type": "application/json"}
-    return {DEADLINE_HEADER: str(int(deadline_s * 1000)), "accept": accept, "accept-encoding": "identity", **kind}
+    return {DEADLINE_HEADER: str(int(deadline_s * 1000)), "accept": accept, "accept-encoding": "identity", **kind, **correlation.headers()}
 
 
 def _away(error: TimeoutError | httpx.HTTPError | httpx.StreamError | SettingsError, url: str) -> CloudUnavailable:

@@ -13,8 +13,10 @@ from edge_node.link.memory_sync import MemorySync
 from edge_node.link.sync import LinkState, Sync
 from edge_node.policy.rules import DENIED
 from edge_node.policy.sharing import Served
+from shared.correlation import Recorder, working
 from shared.deadline import Deadline
 from shared.errors import CloudError, CloudRefused, DgragError, DiskFailed, DiskFull, Expelled, StoreError, Withheld
+from shared.records import BROKEN, BUSY, OUT_OF_TIME
 from shared.redacted import redacted
 from shared.wire import Enrolled, EvidenceReply, EvidenceRequest, Task
 
@@ -70,9 +72,11 @@ class CloudLink:
         *,
         points: Serve,
         memories: MemorySync | None = None,
+        recorder: Recorder | None = None,
         now: Now = time.monotonic,
     ) -> None:
         """``serve`` gives evidence, ``points`` what this site's reports say to a question about everything."""
+        self._recorder = recorder
         self._now = now
         self._client = client
         self._sync = sync
@@ -205,12 +209,16 @@ class CloudLink:
             desk, left = self._desks[request.task], Deadline(request.deadline_ms / 1000)
             busy = desk.taken >= desk.most
             desk.taken += not busy
-            work = self._reply(request, Served(EvidenceReply(refused="busy"), ""), left) if busy else self._answer(request, desk, left)
+            work = self._reply(request, Served(EvidenceReply(refused=BUSY), ""), left) if busy else self._answer(request, desk, left)
             task = asyncio.create_task(work, name=request.request_id)
             self._replies.add(task)
             task.add_done_callback(self._replies.discard)
 
     async def _answer(self, request: EvidenceRequest, desk: _Desk, left: Deadline) -> None:
+        with working(request.traceparent, self._recorder, name=f"serve {request.task}"):
+            await self._reply(request, await self._serve(request, desk, left), left)
+
+    async def _serve(self, request: EvidenceRequest, desk: _Desk, left: Deadline) -> Served:
         try:
             async with asyncio.timeout(left.left_s()), desk.slots:
                 waited = request.model_copy(update={"deadline_ms": int(left.left_s() * 1000)})
@@ -219,7 +227,7 @@ class CloudLink:
             outcome = TimeoutError()
         finally:
             desk.taken -= 1
-        await self._reply(request, _served(outcome), left)
+        return _served(outcome)
 
     async def _reply(self, request: EvidenceRequest, served: Served, left: Deadline) -> None:
         try:
@@ -244,9 +252,9 @@ def _served(outcome: Served | BaseException) -> Served:
         case Served():
             return outcome
         case TimeoutError():
-            return Served(EvidenceReply(refused="not found in time"), "")
+            return Served(EvidenceReply(refused=OUT_OF_TIME), "")
         case DgragError():
             return Served(EvidenceReply(refused=outcome.code), "")
         case _:
             log.error("a request of the cloud failed: %s", redacted(outcome))
-            return Served(EvidenceReply(refused="internal"), "")
+            return Served(EvidenceReply(refused=BROKEN), "")

@@ -16,7 +16,8 @@ def check_problem(response, status, code=None):
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     body = response.json()
-    assert set(body) == {"type", "title", "status", "detail", "code", "next_step"}
+    assert set(body) == {"type", "title", "status", "detail", "code", "next_step", "request"}
+    assert body["request"] == response.headers["x-request-id"]
     assert body["status"] == status
     if code:
         assert body["code"] == code
@@ -91,6 +92,18 @@ async def test_a_question_travels_to_the_edge_and_back(service, kit):
     assert answer["citations"][0]["edge"] == "ward"
     late = await service.http.post(f"/v1/edges/ward/replies/{request['request_id']}", json={})
     check_problem(late, 404, "not_found")
+
+
+@pytest.mark.parametrize("traced", [False, True])
+async def test_a_request_has_its_place_in_a_trace_for_an_edge_that_reads_it_and_for_no_other(service, kit, traced):
+    await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+    poll = "/v1/edges/ward/poll?wait_s=5" + "&traced=true" * traced
+    await service.http.post("/v1/edges/ward/poll?wait_s=0")
+    body, headers = {"question": "infusion pump P-204 replaced?"}, {"deadline-ms": "200", "traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
+    _, polled = await asyncio.gather(service.http.post("/v1/questions", json=body, headers=headers), service.http.post(poll))
+    (request,) = polled.json()["requests"]
+    assert request.get("traceparent", "")[:36] == (f"00-{'a' * 32}-" if traced else "")
+    assert ("traceparent" in request) is traced
 
 
 async def test_the_callers_remaining_time_bounds_the_answer(service, kit):

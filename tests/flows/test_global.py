@@ -3,6 +3,7 @@
 import orjson
 
 from tests.support.federation import PLANT, WARD, federation
+from tests.support.waiting import until
 
 QUESTION = "What has happened at the sites?"
 MEMBERS = {
@@ -38,6 +39,28 @@ async def test_every_site_tells_its_points_and_each_source_opens_where_it_is_own
         assert any(step.endswith(": map") for step in steps)
 
 
+async def test_where_a_document_must_stay_the_sources_of_what_left_open_all_the_same_and_none_is_of_it(tmp_path):
+    """The other site reads other communities than the owner: their reports open at the owner too."""
+    (tmp_path / "plant").mkdir()
+    (tmp_path / "plant" / "policy.toml").write_text('version = 1\nunlabelled = "full"\n[labels]\nsecret = "never"\n')
+    async with federation(tmp_path, cloud_answer=SAID, edge_answers=MEMBERS, **CHOSEN) as (edges, _, _):
+        plant = edges["plant"]
+        secret = await plant.add("secret.md", "Lot L-7713 of the battery pack leaked at Quillmere, too.", labels=["secret"])
+        await until(lambda: plant.node.link.in_sync)
+        answer = await edges["ward"].ask(QUESTION, mode="global", level=0)
+        assert "Quillmere" not in str(answer)
+        told = [citation for citation in answer["citations"] if citation["edge"] == "plant"]
+        assert told
+        pages = [(await plant.http.get("/v1/communities", params={"level": level})).json() for level in range(4)]
+        own = {one["outside_id"] for page in pages for one in page["communities"]}
+        for citation in told:
+            assert citation["report"] not in own
+            report = (await plant.http.get(f"/v1/reports/{citation['report']}")).json()
+            sources = {source["outside_id"]: source for finding in report["findings"] for source in finding["sources"]}
+            assert sources.keys() >= {citation["chunk_id"], *citation["chunks"]}
+            assert secret["document_id"] not in {source["document_id"] for source in sources.values()}
+
+
 async def test_a_federated_answer_is_heard_as_it_is_written(tmp_path):
     async with federation(tmp_path, cloud_answer=SAID, edge_answers=MEMBERS, **CHOSEN) as (edges, _, _):
         got = (await edges["ward"].http.post("/v1/query", json={"question": QUESTION, "mode": "global", "stream": True})).text
@@ -47,6 +70,18 @@ async def test_a_federated_answer_is_heard_as_it_is_written(tmp_path):
         said = "".join(orjson.loads(event["data"]) for event in events if event["event"] == "text")
         assert said.split() == orjson.loads(events[-1]["data"])["answer"].split()
         assert kinds.index("text") < kinds.index("step")  # the step "cloud" ends with the answer
+
+
+async def test_an_openai_client_hears_it_as_it_is_written_and_last_which_sites_it_tells_of(tmp_path):
+    async with federation(tmp_path, cloud_answer=SAID, edge_answers=MEMBERS, **CHOSEN) as (edges, _, _):
+        body = {"model": "dgrag-global", "messages": [{"role": "user", "content": QUESTION}], "stream": True}
+        got = (await edges["ward"].http.post("/v1/chat/completions", json=body)).text
+    events = [orjson.loads(line.removeprefix("data: ")) for line in got.splitlines() if line.startswith("data: {")]
+    said = [event["choices"][0]["delta"].get("content", "") for event in events]
+    answer = events[-1]["dgrag"]
+    assert "".join(said).split() == [*answer["answer"].split(), *answer["coverage"].split()]
+    assert said[-2].strip() == answer["coverage"]
+    assert max(len(piece.split()) for piece in said[:-2]) > 1  # sentences, as they were written; not word by word afterwards
 
 
 async def test_with_the_line_cut_a_site_tells_of_itself_and_says_so(tmp_path):

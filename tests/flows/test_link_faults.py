@@ -21,7 +21,7 @@ async def test_an_expelled_edge_stays_out_answers_alone_with_the_reason_and_retu
         assert [row.summaries > 0 for row in cloud.edges()] == [True, True]
 
 
-async def test_a_question_for_which_an_edge_breaks_is_refused_at_once(tmp_path, monkeypatch):
+async def test_a_question_for_which_an_edge_breaks_is_told_to_have_failed_at_once(tmp_path, monkeypatch):
     members = {"bank": ("The bank lends money to bakeries.", REFUSAL), "plant": (PLANT, REFUSAL)}
     async with federation(tmp_path, cloud_answer=REFUSAL, edge_answers=members) as (edges, _, _):
 
@@ -31,4 +31,4 @@ async def test_a_question_for_which_an_edge_breaks_is_refused_at_once(tmp_path, 
         monkeypatch.setattr(edges["plant"].node.link._desks["evidence"], "serve", breaks)
         answer = await edges["bank"].ask("Which lot of the battery pack caused the failure of infusion pumps?")
         reports = {report["edge"]: (report["status"], report["reason"]) for report in answer["edges"]}
-        assert reports["plant"] == ("refused", "internal")
+        assert reports["plant"] == ("failed", "internal")

@@ -1,3 +1,4 @@
+import json
 import logging
 
 import httpx
@@ -5,6 +6,7 @@ import pytest
 from fastapi import FastAPI
 
 from shared.access_log import AccessLog
+from shared.logs import JsonLines
 from shared.metrics import Meter
 from tests.support.metrics_pages import value
 from tests.support.raw_asgi import send
@@ -12,7 +14,7 @@ from tests.support.raw_asgi import send
 log = logging.getLogger("dgrag.test.access")
 
 
-def app_with(meter, **given):
+def app_with(meter):
     app = FastAPI()
 
     @app.get("/v1/documents/{name}")
@@ -21,7 +23,7 @@ def app_with(meter, **given):
             raise ValueError(name)
         return {"name": name}
 
-    app.add_middleware(AccessLog, meter=meter, **given)
+    app.add_middleware(AccessLog, meter=meter, log=log)
     return app
 
 
@@ -55,11 +57,29 @@ async def test_a_request_that_breaks_the_service_counts_as_one():
     assert value(meter.page(), "dgrag_http_seconds_count", method="GET", route="/v1/documents/{name}", status="5xx") == 1
 
 
-async def test_with_a_log_it_has_a_line_a_request_and_without_none(caplog):
+async def test_a_request_is_a_line_of_closed_fields_also_as_an_object(caplog):
     caplog.set_level(logging.INFO)
-    await asked(app_with(Meter("ward"), log=log), "GET", "/v1/documents/canary")
+    await send(app_with(Meter("ward")), "CANARY", "/v1/documents/canary?canary=1", headers=[("canary", "canary")], body=b"canary")
     await asked(app_with(Meter("ward")), "GET", "/v1/documents/canary")
-    lines = [record.getMessage() for record in caplog.records if record.name == log.name]
-    assert len(lines) == 1
-    assert lines[0].startswith("GET /v1/documents/{name} 200 ")
-    assert "canary" not in lines[0]
+    lost, served = (record for record in caplog.records if record.name == log.name)
+    assert lost.getMessage().startswith("OTHER /v1/documents/{name} 405 ")
+    line = json.loads(JsonLines("edge", "ward").format(served))
+    assert {key: line[key] for key in ("method", "route", "status", "bytes")} == {
+        "method": "GET",
+        "route": "/v1/documents/{name}",
+        "status": 200,
+        "bytes": len('{"name":"canary"}'),
+    }
+    assert line["ms"] >= 0
+    assert line.keys() == {
+        *("at", "level", "logger", "message", "service", "edge", "request"),
+        *("method", "route", "status", "ms", "bytes"),
+    }
+    assert "canary" not in JsonLines("edge").format(lost).lower() + JsonLines("edge").format(served)
+
+
+async def test_an_error_that_nobody_expected_is_told_without_its_words(caplog):
+    await asked(app_with(Meter("ward")), "GET", "/v1/documents/broken")
+    (told,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert told.startswith("an error that nobody expected: ValueError at test_access_log.py:")
+    assert "broken" not in told

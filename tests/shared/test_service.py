@@ -1,15 +1,22 @@
+import asyncio
 import logging
 import re
 from types import SimpleNamespace
 
+import httpx
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.responses import StreamingResponse
 
 from cloud_server.settings import CloudSettings
 from edge_node.settings import EdgeSettings
+from shared import service
+from shared.disconnect import while_connected
 from shared.errors import SettingsError
+from shared.http_problems import install_problems
 from shared.keyring import KeyRing
 from shared.service import Server, doorkeeper, run, server_config, warn_of_strangers
+from tests.support.waiting import until
 
 
 def front(**changes):
@@ -86,3 +93,68 @@ async def test_a_service_says_where_it_answers_and_to_whom(tmp_path, caplog, hos
     app.state.guard.close()
     address = re.escape(f"[{host}]" if ":" in host else host)
     assert re.fullmatch(rf"edge ward is ready at http://{address}:[1-9]\d*; {told}", caplog.messages[-1])
+
+
+@pytest.fixture
+async def interrupted(tmp_path, monkeypatch):
+    """A request that is answered when the service is told to stop, or never; its reply."""
+    monkeypatch.setattr(service, "GRACE_S", 0)
+
+    async def reply(answer):
+        app, began = FastAPI(), asyncio.Event()
+        install_problems(app, max_body_bytes=1)
+        app.state.guard = doorkeeper(front(), KeyRing(tmp_path))
+
+        @app.get("/slow")
+        async def slow(request: Request):
+            began.set()
+            return await while_connected(request, answer())  # as every question is
+
+        server = Server(app, front(), name="edge ward")
+        serving = asyncio.create_task(server.serve())
+        await until(lambda: server.started)
+        url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/slow"
+        async with httpx.AsyncClient(trust_env=False) as http:
+            asking = asyncio.create_task(http.get(url))
+            await began.wait()
+            server.should_exit = True
+            await serving
+            try:
+                return await asking
+            finally:
+                app.state.guard.close()
+
+    return reply
+
+
+async def never():
+    await asyncio.Event().wait()
+
+
+async def test_a_request_that_a_stop_cuts_short_is_told_so_and_when_to_come_again(interrupted, caplog):
+    got = await interrupted(never)
+    assert (got.status_code, got.headers["content-type"], got.headers["retry-after"]) == (503, "application/problem+json", "10")
+    assert (got.json()["code"], got.json()["next_step"]) == ("stopping", "ask again when it is back")
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+async def test_a_stream_that_a_stop_cuts_short_breaks_off_without_an_end(interrupted):
+    async def pieces():
+        yield b"first"
+        await never()
+
+    async def stream():
+        return StreamingResponse(pieces())
+
+    with pytest.raises(httpx.RemoteProtocolError):
+        await interrupted(stream)
+
+
+async def test_a_cancellation_that_is_no_stop_goes_on_as_it_came():
+    app = FastAPI()
+    install_problems(app, max_body_bytes=1)
+    app.get("/slow")(never)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://edge") as http:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await http.get("/slow")

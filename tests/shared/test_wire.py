@@ -89,3 +89,16 @@ def test_an_answer_to_a_poll_has_a_bounded_length():
     requests = [EvidenceRequest(request_id="r", question="q", budget_tokens=1, min_score=0, deadline_ms=1)] * (MAX_POLLED + 1)
     with pytest.raises(ValidationError, match="requests"):
         PollReply(requests=requests)
+
+
+def test_a_request_without_a_place_in_a_trace_is_sent_as_before_there_was_one():
+    fields = {"request_id": "r", "question": "q", "budget_tokens": 1, "min_score": 0, "deadline_ms": 1}
+    assert "traceparent" not in PollReply(requests=[EvidenceRequest(**fields)]).model_dump_json()
+    sent = f"00-{'a' * 32}-{'b' * 16}-01"
+    assert EvidenceRequest.model_validate_json(EvidenceRequest(**fields, traceparent=sent).model_dump_json()).traceparent == sent
+
+
+@pytest.mark.parametrize("sent", ["canary", "00-" + "A" * 32 + "-" + "b" * 16 + "-01", f"00-{'a' * 32}-{'b' * 16}-01\n"])
+def test_a_place_in_a_trace_is_hexadecimal(sent):
+    with pytest.raises(ValidationError):
+        EvidenceRequest(request_id="r", question="q", budget_tokens=1, min_score=0, deadline_ms=1, traceparent=sent)

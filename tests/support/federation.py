@@ -27,23 +27,25 @@ class SwitchableTransport(httpx.AsyncBaseTransport):
 
 
 @contextlib.asynccontextmanager
-async def federation_cloud(folder, answer="-"):
+async def federation_cloud(folder, answer="-", recorder=None):
     """The cloud's parts and its app."""
-    async with running_cloud(folder, answer=answer, evidence_threshold=0.05, deadline_s=5, erase_every_s=0.05) as service:
+    chosen = {"evidence_threshold": 0.05, "deadline_s": 5, "erase_every_s": 0.05}
+    async with running_cloud(folder, answer=answer, recorder=recorder, **chosen) as service:
         yield service.cloud, service.app
 
 
 @contextlib.asynccontextmanager
-async def federation(folder, *, cloud_answer, edge_answers, **settings):
-    """Edges by name, each with one document and a model that always gives one answer."""
+async def federation(folder, *, cloud_answer, edge_answers, recorders=None, **settings):
+    """Edges by name, each with one document and a model that always gives one answer. ``recorders``: by the name of the service."""
+    told = recorders or {}
     async with contextlib.AsyncExitStack() as stack:
-        cloud, app = await stack.enter_async_context(federation_cloud(folder / "cloud", cloud_answer))
+        cloud, app = await stack.enter_async_context(federation_cloud(folder / "cloud", cloud_answer, told.get("cloud")))
         edges, lines = {}, {}
         for name, (text, answer) in edge_answers.items():
             lines[name] = SwitchableTransport(app)
             http = httpx.AsyncClient(transport=lines[name], base_url="http://127.0.0.1")
             chosen = {"strategy": "dgrag"} | settings
-            started = running_edge(folder / name, id=name, generator=scripted(answer), cloud=http, **chosen)
+            started = running_edge(folder / name, id=name, generator=scripted(answer), cloud=http, recorder=told.get(name), **chosen)
             edges[name] = await stack.enter_async_context(started)
             await edges[name].add("report.md", text)
             await until(lambda link=edges[name].node.link: link.in_sync)

@@ -33,8 +33,8 @@ class Edge:
         """Wait until everything that was accepted is indexed or parked."""
         await until(lambda: self.node.status()["settled"])
 
-    async def add(self, name, text):
-        response = await self.http.post("/v1/documents", json={"name": name, "text": text})
+    async def add(self, name, text, **fields):
+        response = await self.http.post("/v1/documents", json={"name": name, "text": text, **fields})
         assert response.status_code == 202, response.text
         await self.settled()
         return response.json()
@@ -46,12 +46,11 @@ class Edge:
 
 
 @contextlib.asynccontextmanager
-async def running_edge(folder, *, generator=None, embedder=None, cloud=None, retries=None, **settings):
+async def running_edge(folder, *, generator=None, embedder=None, cloud=None, retries=None, recorder=None, **settings):
     """An edge in ``folder``; started twice on one folder, it continues."""
     chosen = EdgeSettings(**{"id": "ward", "strategy": "naive", "min_nearness": -1.0, "state_dir": folder, **settings})
-    node = build_node(
-        chosen, Parts(generator or scripted(), embedder or HashEmbedder(), WordTokenizer(), cloud, retries=retries or RetryBudget())
-    )
+    models = generator or scripted(), embedder or HashEmbedder(), WordTokenizer()
+    node = build_node(chosen, Parts(*models, cloud, retries=retries or RetryBudget(), recorder=recorder))
     app = create_app(node)
     async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http:
         await until(lambda: not node.failed)

@@ -182,6 +182,18 @@ async def test_what_the_edges_did_is_told_under_their_names(fan_out, mailbox, ki
     assert [(step.step, step.ms) for step in (await task).steps] == [("a: retrieve", 3.0), ("a: narrow", 1.0), ("b: retrieve", 2.0)]
 
 
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [("busy", "late"), ("not found in time", "late"), ("internal", "failed"), ("denied", "refused"), ("Busy", "refused")],
+)
+async def test_an_edge_that_could_not_answer_has_not_refused(fan_out, mailbox, kit, said, status):
+    await online(mailbox, "a")
+    task = await started(fan_out, kit, ["a"])
+    fan_out.deliver("a", "r1", EvidenceReply(refused=said), size=30)
+    (report,) = (await task).reports
+    assert (report.status, report.reason) == (status, said)
+
+
 async def test_what_an_edge_says_of_itself_is_bounded_and_inert(fan_out, mailbox, kit):
     await online(mailbox, "a")
     task = await started(fan_out, kit, ["a"])

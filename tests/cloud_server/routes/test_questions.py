@@ -68,7 +68,8 @@ async def test_an_error_is_the_last_line_as_a_problem(service, kit, ward):
     last = lines_of(response)[-1]
     assert (last.answer, last.problem["code"], last.problem["status"]) == (None, "deadline_passed", 400)
     plain = await service.http.post("/v1/questions", json=QUESTION, headers={"deadline-ms": "100"})
-    assert plain.json() == last.problem
+    assert plain.json() == last.problem | {"request": plain.headers["x-request-id"]}
+    assert last.problem["request"] == response.headers["x-request-id"]
 
 
 async def test_only_the_services_own_deadline_is_its_own_fault(service, kit, ward):

@@ -89,3 +89,20 @@ def test_the_model_server_answers_to_the_name_that_all_have(tmp_path, monkeypatc
     assert [words[words.index(f"--{name}") + 1] for name in ("model", "name", "host", "threads")] == [
         str(tmp_path / "small.gguf"), "standard", "0.0.0.0", "3",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "invited"),
+    [
+        (["enrol", "2"], [(["2"], False)]),
+        (["enrol", "ward", "bank"], [(["ward", "bank"], False)]),
+        (["enrol", "ward", "again", "bank"], [(["ward"], False), (["bank"], True)]),
+        (["enrol", "again", "bank"], [(["bank"], True)]),
+        (["again", "bank"], [(["bank"], True)]),
+    ],
+)
+def test_edges_are_invited_and_those_that_lost_their_key_are_once_more(words, invited, monkeypatch):
+    heard = []
+    monkeypatch.setattr(container, "_invite", lambda words, *, replace: heard.append((words, replace)))
+    assert container.main(words) == 0
+    assert heard == invited

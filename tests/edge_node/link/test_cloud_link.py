@@ -13,6 +13,7 @@ from edge_node.store.database import Database
 from edge_node.store.graph import GraphStore
 from edge_node.store.ledger import Ledger
 from edge_node.store.receipts import ACKNOWLEDGED
+from shared import correlation
 from shared.clock import SystemClock
 from shared.errors import CloudRefused, CloudUnavailable, Conflict, DiskFull, ModelUnavailable
 from shared.identity import make_identity
@@ -168,6 +169,24 @@ async def test_a_request_on_the_poll_is_answered_by_its_id(graph):
     assert cloud.replies["r1"].refused == "nothing here"
 
 
+async def test_what_is_done_for_a_request_is_part_of_the_askers_trace_until_the_reply_is_sent(graph):
+    seen = []
+
+    class Cloud(FakeCloud):
+        async def reply(self, request_id, reply, **said):
+            seen.append(correlation.request_id())
+            await super().reply(request_id, reply, **said)
+
+    async def serve(request):
+        seen.append(correlation.request_id())
+        return await found(request)
+
+    cloud = Cloud([REQUEST.model_copy(update={"traceparent": f"00-{'a' * 32}-{'b' * 16}-01"})])
+    async with running(link_of(cloud, graph, serve)):
+        await cloud.replied.wait()
+    assert seen == ["a" * 32] * 2
+
+
 async def test_a_request_that_fails_here_is_refused_with_a_code_not_left_hanging(graph):
     async def fails(request):
         raise ModelUnavailable("no model")
@@ -299,7 +318,7 @@ async def test_few_requests_run_at_once_some_wait_and_the_others_are_told_that_t
     n = AT_ONCE + MAX_WAITING
     cloud = FakeCloud([REQUEST.model_copy(update={"request_id": f"r{i}", "deadline_ms": 60_000}) for i in range(n + 2)])
     async with running(link_of(cloud, graph, counted)):
-        await until(lambda: len(cloud.replies) == 2)
+        await until(lambda: len(cloud.replies) == 2 and running_now >= AT_ONCE)
         assert {reply.refused for reply in cloud.replies.values()} == {"busy"}
         go_on.set()
         await until(lambda: len(cloud.replies) == n + 2)
