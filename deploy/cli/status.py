@@ -14,18 +14,24 @@ from deploy.cli.board import out
 from deploy.cli.options import DEFAULT_STATE, Json, State
 from deploy.cli.rest import client, running_state
 from deploy.cli.sending import EdgeStatus, status_of
+from deploy.cluster.chosen import runtime_of
 from deploy.cluster.errors import how_ended
+from deploy.cluster.runtimes import Runtime
+from deploy.cluster.services import Role
 from deploy.cluster.state import ClusterState, Member, StateDir
 from deploy.cluster.supervisor import answers
 from shared.errors import DgragError
 
+AGAIN: dict[Role, str] = {"edge": "`dgrag edge restart {}` starts it again", "cloud": "`dgrag cloud restart` starts it again"}
+
 
 def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
     """Show what runs here and how far each edge is."""
+    directory = StateDir(state)
     with client() as http:
-        cluster = running_state(StateDir(state))
+        cluster, runtime = running_state(directory), runtime_of(directory)
         members = cluster.members
-        ready = {member.name: is_ready(http, member) for member in members}
+        ready = {member.name: is_ready(http, runtime, member) for member in members}
         troubles = {member.name: why for member in members if not ready[member.name] and (why := trouble(http, member))}
         found = {member.name: edge_status(http, member) if ready[member.name] else None for member in members}
     if as_json:
@@ -34,15 +40,18 @@ def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
         histories = {member.name: line for member in members if (line := history(member))}
         rows = [(member.name, member.url, _state(cluster, member, ready=ready[member.name]), found[member.name]) for member in members]
         out().print(render.cluster(rows))
-        for name, told in found.items():
-            if told and (line := render.memory_line(told)):
+        for name, status_now in found.items():
+            if status_now and (line := render.memory_line(status_now)):
                 out().print(f"{name}: {line}", markup=False)
         for name, why in [*histories.items(), *troubles.items()]:
             out().print(f"{name}: {why}", markup=False)
 
 
-def is_ready(http: httpx.Client, member: Member) -> bool:
+def is_ready(http: httpx.Client, runtime: Runtime, member: Member) -> bool:
     """True when the member's own process runs and answers."""
+    said = runtime.is_ready(member)
+    if said is not None:
+        return said
     ours_ended = member.mark is not None and not member.mark.alive()
     return not ours_ended and answers(http, f"{member.url}/models" if member.role == "model" else f"{member.url}/ready")
 
@@ -50,8 +59,8 @@ def is_ready(http: httpx.Client, member: Member) -> bool:
 def trouble(http: httpx.Client, member: Member) -> str:
     """Why a member that is not ready is not; empty where it does not say."""
     if member.given_up:
-        verb = f"edge restart {member.name}" if member.role == "edge" else f"{member.role} restart"
-        return f"{member.given_up}; `dgrag logs {member.name}` has its last words, `dgrag {verb}` starts it again"
+        step = AGAIN.get(member.role, "`dgrag down` and `dgrag up` start it again").format(member.name)
+        return f"{member.given_up}; `dgrag logs {member.name}` has its last words, {step}"
     if member.mark is not None and not member.mark.alive():
         return "its process has ended; its keeper starts it again soon, or, where that has ended too, `dgrag down` and `dgrag up`"
     try:

@@ -23,6 +23,8 @@ from deploy.cluster.by_process import ByProcess
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import Here, Places, Plan
 from deploy.cluster.names import edge_ids
+from deploy.cluster.purge import purge as delete
+from deploy.cluster.purge import require_ours
 from deploy.cluster.runtimes import Runtime
 from deploy.cluster.services import CLOUD_PORT, EDGE_PORT, EdgeOptions, Service, Summaries
 from deploy.cluster.state import ClusterState, Member, StateDir
@@ -54,16 +56,20 @@ def up(
     """Start a model server, a cloud and edges on this machine, index the documents, and say where everything answers."""
     directory, paths = StateDir(state), data or []
     files = [files_in([path]) for path in paths]
-    ids = _ids(directory, edges, [name.strip() for name in names.split(",") if name.strip()], [path.resolve().stem for path in paths])
+    chosen = ByDocker(directory, _tell) if runtime == "docker" else ByProcess(directory, detached=detach)
+    ids = _ids(chosen, edges, [name.strip() for name in names.split(",") if name.strip()], [path.resolve().stem for path in paths])
     options = EdgeOptions(extraction_share(extraction), _summaries(summaries))
     places = _places(directory, runtime, link)
     plan = Plan(tuple(ids), model=model, options=options, cloud_port=cloud_port, edge_port=edge_port, places=places)
-    chosen = ByDocker(directory) if runtime == "docker" else ByProcess(directory, detached=detach)
     with supervised(chosen, detached=detach) as running, client() as http:
         statuses, failed = bring_up(running, plan, dict(zip(ids, files, strict=False)), http)
-        _report(running.state, statuses, failed, as_json=as_json)
+        _report(running, statuses, failed, as_json=as_json)
         if not detach:
             stay(running)
+
+
+def _tell(news: str) -> None:
+    err().print(news, style="dim", markup=False)
 
 
 def _places(directory: StateDir, runtime: str, link: str) -> Places:
@@ -75,17 +81,31 @@ def _places(directory: StateDir, runtime: str, link: str) -> Places:
     return Linked(directory.root, link) if runtime == "netns" else Here()
 
 
-def down(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
-    """Stop exactly what this state directory started."""
-    stopped = take_down(StateDir(state))
+def down(
+    state: State = DEFAULT_STATE,
+    as_json: Json = False,
+    purge: Annotated[bool, typer.Option("--purge", help="Delete what it has kept as well: documents, keys, policies, logs.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --purge: do not ask first.")] = False,
+) -> None:
+    """Stop exactly what this state directory started; documents stay, unless --purge deletes them."""
+    directory = StateDir(state)
+    if purge:
+        require_ours(directory.root)
+        if not yes:
+            typer.confirm(f"delete {directory.root}: the documents, keys, policies and logs of cloud and edges?", abort=True, err=True)
+    stopped = take_down(directory)
+    if purge:
+        delete(directory)
     if as_json:
-        typer.echo(orjson.dumps({"stopped": [_stopped(member) for member in stopped]}).decode())
+        typer.echo(orjson.dumps({"stopped": [_stopped(member) for member in stopped], "purged": purge}).decode())
         return
     if not stopped:
-        out().print(f"nothing runs in {state.resolve()}", markup=False)
+        out().print(f"nothing runs in {directory.root}", markup=False)
     for member in stopped:
-        pid = f", pid {member.mark.pid}" if member.mark else ""
-        out().print(f"stopped {member.role} {member.name} ({member.url}{pid})", markup=False)
+        where = ", ".join(filter(None, (member.url, f"pid {member.mark.pid}" if member.mark else "")))
+        out().print(f"stopped {member.role} {member.name} ({where})", markup=False)
+    if purge:
+        out().print(f"deleted {directory.root}", markup=False)
 
 
 def _stopped(member: Member) -> dict[str, Any]:
@@ -167,21 +187,28 @@ def _summaries(text: str) -> Summaries:
     return cast("Summaries", text)
 
 
-def _ids(directory: StateDir, edges: int | None, names: Sequence[str], stems: Sequence[str]) -> list[str]:
+def _ids(runtime: Runtime, edges: int | None, names: Sequence[str], stems: Sequence[str]) -> list[str]:
     """The edges' ids; without any word about them, the edges that have a store here start again."""
     if not names and not stems:
-        names = directory.known_edges()[:edges]
+        names = runtime.known_edges()[:edges]
     return edge_ids(edges or max(1, len(names), len(stems)), names=names, stems=stems)
 
 
-def _row(member: Member, status: EdgeStatus | None) -> tuple[str, str, str, EdgeStatus | None]:
-    return member.name, member.url, "ready" if status or member.role != "edge" else "safe mode", status
+def _state(runtime: Runtime, member: Member, status: EdgeStatus | None) -> str:
+    if member.role == "edge" and status is None:
+        return "safe mode"
+    return "not ready yet" if runtime.is_ready(member) is False else "ready"
 
 
-def _report(state: ClusterState, statuses: Mapping[str, EdgeStatus], failed: Sequence[Sent | Refused], *, as_json: bool) -> None:
+def _report(runtime: Runtime, statuses: Mapping[str, EdgeStatus], failed: Sequence[Sent | Refused], *, as_json: bool) -> None:
+    state = runtime.state
     if as_json:
         typer.echo(orjson.dumps(addresses(state)).decode())
     else:
-        out().print(render.cluster([_row(member, statuses.get(member.url)) for member in state.members]))
+        told = {member.url: statuses.get(member.url) for member in state.members}
+        rows = [(member.name, member.url, _state(runtime, member, told[member.url]), told[member.url]) for member in state.members]
+        out().print(render.cluster(rows))
+        if any(row[2] == "not ready yet" for row in rows):
+            out().print("a model server may have to fetch its weights first; `dgrag status` tells when it is ready", markup=False)
     for part in render.failures(failed):
         err().print(part)

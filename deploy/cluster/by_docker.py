@@ -13,7 +13,7 @@ import httpx
 import yaml
 
 from deploy.cluster.composed import composed, service_of
-from deploy.cluster.engine import Project, compose
+from deploy.cluster.engine import Project, docker
 from deploy.cluster.errors import ChildCrashError, ClusterError
 from deploy.cluster.free_ports import Ports
 from deploy.cluster.launch import Plan, is_url
@@ -25,6 +25,7 @@ from shared.loopback import is_loopback
 from shared.models.fetch import FetchProgress
 from shared.models.settings import ModelSettings
 from shared.private_files import replace_private
+from shared.reducer import unheard
 
 INSIDE = "http://model:8090/v1"  # of the file's own model server, as containers call it
 COMPOSE_FILE = CODE_ROOT / "docker-compose.yml"
@@ -42,8 +43,10 @@ WORDS: dict[Fault, tuple[str, ...]] = {
 class ByDocker:
     """Implements ``Runtime``. Containers outlive the command that started them, whether that is detached or not."""
 
-    def __init__(self, directory: StateDir) -> None:
+    def __init__(self, directory: StateDir, tell: Callable[[str], None] = unheard) -> None:
+        """``tell``: hears what takes long."""
         self.directory = directory
+        self._tell = tell
         name = hashlib.sha256(str(directory.root).encode()).hexdigest()[:8]  # two folders, two clusters
         self._project = Project(f"dgrag-{name}", directory.root / "compose.json", COMPOSE_FILE.parent)
         self._looked = -LOOK_S
@@ -64,7 +67,8 @@ class ByDocker:
         cloud_port = take(plan.cloud_port)
         ports = {edge: take(plan.edge_port + place) for place, edge in enumerate(plan.edges)}
         model = served_elsewhere(plan.model) if is_url(plan.model) else plan.model
-        file = composed(_base(), ports, cloud_port=cloud_port, options=plan.options, model=model)
+        anew = sorted(set(plan.edges) - set(self.known_edges())) if "cloud" in self._project.volumes().values() else ()
+        file = composed(_base(), ports, cloud_port=cloud_port, options=plan.options, model=model, anew=anew)
         self.directory.root.mkdir(parents=True, exist_ok=True)
         self._project.file.write_text(json.dumps(file, indent=1), encoding="utf-8")
         edges = [Service("edge", edge, f"http://{HOST}:{port}", f"http://{HOST}:{port}/ready", (), {}) for edge, port in ports.items()]
@@ -72,7 +76,10 @@ class ByDocker:
         cloud = Member("cloud", "cloud", f"https://{HOST}:{cloud_port}")
         members = (asked, cloud, *(Member(edge.role, edge.name, edge.url) for edge in edges))
         self.directory.save(ClusterState(members=members, runtime="docker"))
-        self._project.tell("build")
+        log = self.directory.log("images")
+        self._tell(f"building images, which takes minutes the first time; {log} tells how far it is")
+        self._project.tell_at_length(log, "build")
+        self._tell("starting containers")
         self._project.tell("up", "--detach")
         replace_private(self.directory.key_file, self._project.tell(*KEY_WORDS).encode())
         replace_private(self.directory.authority, self._project.tell(*AUTHORITY_WORDS).encode())
@@ -85,9 +92,11 @@ class ByDocker:
         self._looked = time.monotonic()
         for found in self._project.containers():
             if found.restarts or (not found.running and found.exit_code):
-                said = self._project.tell("logs", "--no-color", "--tail", "20", found.service)
-                log = f"`{' '.join(compose())} logs {found.service}`"
-                raise ChildCrashError(found.service, exit_code=found.exit_code, tail=said, log=log)
+                said = self._project.tell("logs", "--no-color", "--tail", "200", found.service)
+                log = self.directory.log(found.service)  # the container itself goes with a start that fails
+                log.write_text(said, encoding="utf-8")
+                code = None if found.running else found.exit_code
+                raise ChildCrashError(found.service, exit_code=code, tail="\n".join(said.splitlines()[-20:]), log=str(log))
 
     def watch(self, tell: Callable[[str], None]) -> None:
         """Stay until no container runs, telling of each that was started again."""
@@ -118,6 +127,23 @@ class ByDocker:
             self._project.tell("down")
         self.directory.forget()
         return running
+
+    def is_ready(self, member: Member) -> bool | None:
+        """Of the file's own model server, which only containers reach: whether it is healthy."""
+        if member.url != INSIDE:
+            return None
+        return any(found.service == "model" and found.running and found.healthy for found in self._project.containers())
+
+    def known_edges(self) -> list[str]:
+        """Ids of the edges that have a volume here, sorted."""
+        return sorted(name.removeprefix(service_of("")) for name in self._project.volumes().values() if name.startswith(service_of("")))
+
+    def purge(self) -> None:
+        """Delete the volumes, also those of edges that the last start left out. The images stay."""
+        if self._project.file.exists():
+            self._project.tell("down", "--volumes")
+            if left := list(self._project.volumes()):
+                docker("volume", "rm", *left)
 
 
 def served_elsewhere(url: str) -> Model:

@@ -16,6 +16,8 @@ from deploy.cluster.processes import Mark, birth, signal_group, spawn, stop, tai
 from deploy.cluster.runtimes import Fault
 from deploy.cluster.services import Service
 from deploy.cluster.state import Charge, ClusterState, Member, StateDir
+from deploy.net.commands import Command
+from deploy.net.control import told
 from shared.models.fetch import FetchProgress
 
 POLL_S = 0.1
@@ -114,6 +116,19 @@ class ByProcess:
             self._keeper.wait()
         self.directory.forget()
         return running
+
+    def is_ready(self, member: Member) -> bool | None:
+        """Of what carries the links: whether it answers at its socket."""
+        if member.role != "link":
+            return None
+        try:
+            return bool(member.mark and member.mark.alive() and told(self.directory.root, Command("stats")))
+        except ClusterError:
+            return False
+
+    def known_edges(self) -> list[str]:
+        """Ids of the edges that have a store here, sorted."""
+        return self.directory.known_edges()
 
     def _mark_of_keeper(self, state: ClusterState) -> Mark | None:
         """Also of one that has written nothing down yet."""

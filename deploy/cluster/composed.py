@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -13,22 +13,30 @@ CLOUD_INSIDE, EDGE_INSIDE = 8099, 8100  # ports within the containers
 
 
 def composed(
-    base: Mapping[str, Any], ports: Mapping[str, int], *, cloud_port: int, options: EdgeOptions, model: str | Model
+    base: Mapping[str, Any],
+    ports: Mapping[str, int],
+    *,
+    cloud_port: int,
+    options: EdgeOptions,
+    model: str | Model,
+    anew: Collection[str] = (),
 ) -> dict[str, Any]:
     """The project's file with the service ``edge-NAME`` for each edge in ``ports`` in place of the one that is scaled.
 
     An address is then an edge's own: a replica's port is drawn anew at each start of its container. The copies stand for themselves:
     compose's own `extends` refuses a service that depends on others. ``model``: a name of the catalogue, or a server of somebody else.
+    ``anew``: edges that the cloud may know, but that have lost the volume with their key.
     """
     file = {key: deepcopy(value) for key, value in base.items() if not key.startswith("x-")}
     services = file["services"]
     theirs = {} if isinstance(model, str) else model.environment()
     replica = services.pop("edge")
+    del file["volumes"][SHARED_STORE.rstrip(":")]
     for place, (name, port) in enumerate(ports.items()):
         services[service_of(name)] = _edge(replica, name, port, {**options.environment(), **theirs}, builds=place == 0)
         file["volumes"][service_of(name)] = {}
     services["cloud"] |= {"ports": [f"{HOST}:{cloud_port}:{CLOUD_INSIDE}"], "environment": theirs}
-    services["enrol"]["command"] = ["enrol", *ports]
+    services["enrol"]["command"] = ["enrol", *(edge for edge in ports if edge not in anew), *(["again", *anew] if anew else [])]
     if isinstance(model, str):
         services["model"]["command"][1] = model
     else:

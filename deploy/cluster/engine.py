@@ -10,7 +10,8 @@ from pathlib import Path
 
 from deploy.cluster.errors import ClusterError
 
-FACTS = '{{index .Config.Labels "com.docker.compose.service"}} {{.State.Running}} {{.RestartCount}} {{.State.ExitCode}}'
+HEALTH = "{{if .State.Health}}{{.State.Health.Status}}{{else}}unasked{{end}}"
+FACTS = '{{index .Config.Labels "com.docker.compose.service"}} {{.State.Running}} {{.RestartCount}} {{.State.ExitCode}} ' + HEALTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Container:
     running: bool
     restarts: int
     exit_code: int
+    healthy: bool = True  # False also while its check has not succeeded yet; True where it has none
 
 
 def compose() -> tuple[str, ...]:
@@ -49,7 +51,20 @@ class Project:
 
     def tell(self, *words: str) -> str:
         """What a `compose` command says. Raises ClusterError with the last line of what went wrong."""
-        return _said([*compose(), "--project-name", self.name, "--file", str(self.file), "--project-directory", str(self.folder), *words])
+        return _said(self._command(*words))
+
+    def _command(self, *words: str) -> list[str]:
+        project = ("--project-name", self.name, "--file", str(self.file), "--project-directory", str(self.folder))
+        return [*compose(), *project, *words]
+
+    def tell_at_length(self, log: Path, *words: str) -> None:
+        """As ``tell``, for what takes minutes: what it says can be read in ``log`` meanwhile. Raises ClusterError."""
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("w", encoding="utf-8") as file:
+            done = subprocess.run(self._command(*words), stdout=file, stderr=subprocess.STDOUT, check=False)  # noqa: S603 - our own words
+        if done.returncode:
+            why = blame(log.read_text(encoding="utf-8", errors="replace")) or f"exit status {done.returncode}"
+            raise ClusterError(f"compose {words[0]} failed: {why}", next_step=f"read {log}, and see that `docker ps` works for this user")
 
     def containers(self) -> list[Container]:
         """Those that there are, also ones that have ended."""
@@ -57,15 +72,24 @@ class Project:
         ids = self.tell("ps", *every, "--quiet").split()
         return read(docker("inspect", "--format", FACTS, *ids)) if ids else []
 
+    def volumes(self) -> dict[str, str]:
+        """What compose calls each volume that there is, by the engine's name of it: also of services that the file has no more."""
+        label = f"label=com.docker.compose.project={self.name}"
+        rows = docker("volume", "ls", "--filter", label, "--format", '{{.Name}} {{.Label "com.docker.compose.volume"}}').splitlines()
+        return dict(row.split() for row in rows)
+
 
 def read(facts: str) -> list[Container]:
     """Lines as ``FACTS`` asks for.
 
-    >>> read("edge-ward true 2 137")
-    [Container(service='edge-ward', running=True, restarts=2, exit_code=137)]
+    >>> read("edge-ward true 2 137 starting")
+    [Container(service='edge-ward', running=True, restarts=2, exit_code=137, healthy=False)]
     """
     rows = [line.split() for line in facts.splitlines() if line.strip()]
-    return [Container(service, running == "true", int(restarts), int(code)) for service, running, restarts, code in rows]
+    return [
+        Container(service, running == "true", int(restarts), int(code), health in ("healthy", "unasked"))
+        for service, running, restarts, code, health in rows
+    ]
 
 
 def _said(command: Sequence[str]) -> str:

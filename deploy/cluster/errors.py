@@ -16,17 +16,19 @@ class ChildCrashError(ClusterError):
 
     code = "child_crashed"
 
-    def __init__(self, name: str, *, exit_code: int, tail: str, log: str) -> None:
+    def __init__(self, name: str, *, exit_code: int | None, tail: str, log: str) -> None:
         super().__init__(f"{name} {how_ended(exit_code)}", next_step=f"read {log}")
         self.name = name
         self.exit_code = exit_code
         self.tail = tail
 
 
-def how_ended(exit_code: int) -> str:
-    """What an exit code says; negative: of a signal.
+def how_ended(exit_code: int | None) -> str:
+    """What an exit code says; negative: of a signal; None: it runs again, so nobody knows.
 
     >>> how_ended(-9), how_ended(3)
     ('was killed by signal 9', 'exited with 3')
     """
+    if exit_code is None:
+        return "ended, and was started again"
     return f"was killed by signal {-exit_code}" if exit_code < 0 else f"exited with {exit_code}"

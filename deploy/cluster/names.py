@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from deploy.cluster.errors import ClusterError
 from shared.wire import EDGE_ID_PATTERN
 
-RESERVED = frozenset({"cloud", "keeper", "model"})  # logs and tables carry these names already
+RESERVED = frozenset({"again", "cloud", "keeper", "model", "wan"})  # logs and tables carry these names already, containers a word
 MOST_CHARS = 63
 
 
@@ -43,7 +43,8 @@ def slug(text: str) -> str:
 
 def _checked(name: str) -> str:
     if not re.fullmatch(EDGE_ID_PATTERN, name) or name in RESERVED:
-        raise ClusterError(f"{name!r} cannot be an edge's name", next_step="use a-z, 0-9, hyphens, 63 at most; not cloud, keeper, model")
+        step = f"use a-z, 0-9, hyphens, {MOST_CHARS} at most; not {', '.join(sorted(RESERVED))}"
+        raise ClusterError(f"{name!r} cannot be an edge's name", next_step=step)
     return name
 
 

@@ -46,3 +46,9 @@ class Runtime(Protocol):
 
     def stop(self) -> list[Member]:
         """Stop everything, and forget it; returns what ran."""
+
+    def is_ready(self, member: Member) -> bool | None:
+        """Whether a member can be used that has no address out here; None for one that can be asked itself."""
+
+    def known_edges(self) -> list[str]:
+        """Ids of the edges that have a store from an earlier start, sorted."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 
@@ -19,7 +19,9 @@ from shared.wire import MAX_MORE_CHUNKS
 
 UNSURE = 0.5  # how helpful notes are of which a model does not say it
 MOST_NAMED = 1 + MAX_MORE_CHUNKS  # chunks of a point
-MOST_MEANT = 2  # notes that tell what a model only speaks about
+MOST_MEANT = 4  # notes that tell what a model only speaks about
+UNTITLED = "various"
+NAMED_BY = 2  # words of a report's title, or all of a shorter one's, by which an answer names it
 _SCORE = re.compile(r"^\W*score\W*(\d{1,3})\b.*$", re.IGNORECASE | re.MULTILINE)
 _STOP = ".!?… "
 Chunks = Mapping[str, tuple[Chunk, str, str]]  # by id, with name and title of their document
@@ -65,7 +67,7 @@ def passages_of(notes: Sequence[Note], edge: EdgeId) -> list[Evidence]:
         Evidence(
             edge,
             DocumentId(note.report.community_id),
-            note.report.title or "various",
+            note.report.title or UNTITLED,
             note.finding.chunk_ids[0],
             (0, len(note.finding.text)),
             note.finding.text,
@@ -99,8 +101,8 @@ def joined(notes: Sequence[Note], sentence: str) -> Note:
 def noted(text: str, passages: Sequence[Evidence]) -> list[tuple[list[int], str]]:
     """The sentences of an answer that rest on passages, without their markers, each with their rows, first the one that says most of it.
 
-    None of a refusal, and no heading. Small models speak about what they were given instead of telling it: then the passages that have
-    most words of the answer tell it themselves.
+    None of a refusal, and no heading. Small models speak about what they were given instead of telling it, as "The notes discuss the trial
+    and the holiday.": then the passages that have most words of the answer tell it themselves, and one of each report that it names.
     """
     answer = text.strip().removeprefix("Answer:")
     if is_refusal(answer):
@@ -116,19 +118,29 @@ def noted(text: str, passages: Sequence[Evidence]) -> list[tuple[list[int], str]
 
 
 def _meant(answer: str, passages: Sequence[Evidence]) -> list[tuple[list[int], str]]:
-    words = content_words(answer)
+    words = content_words(MARKER.sub("", answer))
+    if len(words) < MIN_WORDS:
+        return []
     shared = [len(words & content_words(passage.text)) for passage in passages]
-    best = sorted((row for row, number in enumerate(shared) if number >= MIN_WORDS), key=lambda row: -shared[row])[:MOST_MEANT]
+    nearest = sorted(range(len(passages)), key=lambda row: -shared[row])
+    first_of = {passages[row].document: row for row in reversed(nearest)}
+    named = {row for title, row in first_of.items() if title != UNTITLED and _is_named(content_words(title), words)}
+    best = [row for row in nearest if row in named or shared[row] >= MIN_WORDS][:MOST_MEANT]
     return [([row], passages[row].text) for row in best]
+
+
+def _is_named(title: Collection[str], words: Collection[str]) -> bool:
+    return sum(word in words for word in title) >= min(NAMED_BY, len(title)) > 0
 
 
 def pointed(said: Said, chunks: Chunks, edge: EdgeId) -> Evidence | None:
     """The point that a sentence makes.
 
     Its text is what the document says: of all the note's passages, the sentence that shares most words with what was said. Where that is
-    the same, or the finding of a report that no model wrote, nobody has written anything, and the document's words are said as they stand.
-    None where the document's sentence holds less than ``MIN_SUPPORT`` of the words that somebody has written, where the note rests on
-    more passages than a point can name, and where one of them was deleted since the report was made.
+    the same, or the finding of a report that no model wrote, nobody has written anything, and the document's words are said as they stand;
+    so they are where they hold less than ``MIN_SUPPORT`` of the words that somebody has written.
+    None where they hold fewer than ``MIN_WORDS`` of them, where the note rests on more passages than a point can name, and where one of
+    them was deleted since the report was made.
     """
     finding = said.note.finding
     if len(finding.chunk_ids) > MOST_NAMED or not all(chunk_id in chunks for chunk_id in finding.chunk_ids):
@@ -139,8 +151,11 @@ def pointed(said: Said, chunks: Chunks, edge: EdgeId) -> Evidence | None:
     others = tuple(chunk_id for chunk_id in finding.chunk_ids if chunk_id != best.chunk_id)
     report = said.note.report
     copied = _same(said.text, best.text) or (not report.by_model and _same(said.text, finding.text))
-    if not copied and len(words & content_words(best.text)) < MIN_SUPPORT * len(words):
+    supporting = len(words & content_words(best.text))
+    says_it = supporting >= MIN_SUPPORT * len(words)
+    if not (copied or says_it) and supporting < MIN_WORDS:
         return None
+    copied = copied or not says_it
     is_passage = report.community_id in finding.chunk_ids  # in the place of a report, which nobody could open
     return replace(best, point="" if copied else said.text, report="" if is_passage else report.community_id, chunk_ids=others)
 

@@ -13,21 +13,24 @@ from shared.ports import Prompt, Reply
 
 THINKING = re.compile(r"^.*?</think>|<think>.*?(?:</think>|\Z)", re.DOTALL)
 STREAM_END = "[DONE]"
+LEAST_CHANCE = 1e-5  # a temperature below it is none: vLLM's own limit
 ENDED = ("stop", "length")  # a sample that is whole, or cut at its limit; not one that became a tool call or was filtered
 
 
 def request_body(prompt: Prompt, *, model: str, stream: bool = False) -> dict[str, Any]:
     """The JSON body that asks for ``prompt.n`` samples in one request, so that the server holds the prompt once.
 
+    Without chance they are all alike, and one is asked for: vLLM refuses more.
     A message's text holds no control token of a chat template: servers would take it for the end of the message (llama.cpp does).
     Only standard fields: strict servers refuse others, and llama.cpp and vLLM reuse common prefixes without being told.
     """
+    samples = 1 if stream else _distinct(prompt)
     body: dict[str, Any] = {
         "model": model,
         "messages": [{"role": message.role, "content": without_control_tokens(message.content)} for message in prompt.messages],
         "max_tokens": prompt.max_tokens,
         "temperature": prompt.temperature,
-        "n": prompt.n,
+        "n": samples,
     }
     if prompt.schema is not None:
         body["response_format"] = {"type": "json_schema", "json_schema": {"name": "reply", "schema": prompt.schema}}
@@ -36,15 +39,16 @@ def request_body(prompt: Prompt, *, model: str, stream: bool = False) -> dict[st
     if prompt.seed is not None:
         body["seed"] = prompt.seed
     if stream:
-        return {**body, "n": 1, "stream": True}
-    if prompt.top_logprobs or prompt.n > 1:  # n > 1: llama.cpp's usage counts one sample only; the listed tokens count them all
+        return {**body, "stream": True}
+    if prompt.top_logprobs or samples > 1:  # llama.cpp's usage counts one sample only; the listed tokens count them all
         body |= {"logprobs": True, "top_logprobs": max(prompt.top_logprobs, 1)}
     return body
 
 
 def parse_reply(raw: bytes, prompt: Prompt) -> Reply:
-    """A server's whole answer. Raises ModelReplyError when it is not the OpenAI format or not ``prompt.n`` samples.
+    """A server's whole answer. Raises ModelReplyError when it is not the OpenAI format, or not as many samples as were asked for.
 
+    Where one stands for all (``request_body``), each text is that one, and its tokens are counted once, as they were made once.
     A server that lists no log-probabilities gives ``first_token`` None, one that tells no usage 0 tokens in. ``content: null`` is an
     empty text where the sample ended by itself or at its limit (vLLM and llama.cpp, when all of it was thinking), else an error.
     """
@@ -53,19 +57,19 @@ def parse_reply(raw: bytes, prompt: Prompt) -> Reply:
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "body"
         raise ModelReplyError(f"the model server's answer is not the OpenAI format ({where}: {error.errors()[0]['msg']})") from error
-    choices = completion.choices
-    if len(choices) != prompt.n:
-        raise ModelReplyError(f"the model server gave {len(choices)} samples, {prompt.n} were asked for")
+    choices, asked = completion.choices, _distinct(prompt)
+    if len(choices) != asked:
+        raise ModelReplyError(f"the model server gave {len(choices)} samples, {asked} were asked for")
     if any(choice.message.content is None and choice.finish_reason not in ENDED for choice in choices):
         raise ModelReplyError(f"the model server gave no text (finish reason {str(choices[0].finish_reason)[:40]})")
     usage = completion.usage or _Usage()
     listed = sum(len(choice.tokens) for choice in choices)
     return Reply(
-        texts=tuple(without_thinking(choice.message.content or "") for choice in choices),
+        texts=tuple(without_thinking(choice.message.content or "") for choice in choices) * (prompt.n // asked),
         tokens_in=usage.prompt_tokens,
         tokens_out=max(usage.completion_tokens, listed),
         first_token=_distribution(choices[0]) if prompt.top_logprobs else None,
-        truncated=tuple(choice.finish_reason == "length" for choice in choices),
+        truncated=tuple(choice.finish_reason == "length" for choice in choices) * (prompt.n // asked),
     )
 
 
@@ -138,6 +142,11 @@ class ThinkingFilter:
 
 def _open_end(text: str, tag: str) -> int:
     return next((size for size in range(min(len(text), len(tag) - 1), 0, -1) if text.endswith(tag[:size])), 0)
+
+
+def _distinct(prompt: Prompt) -> int:
+    """How many of the prompt's samples can differ."""
+    return 1 if prompt.temperature < LEAST_CHANCE else prompt.n
 
 
 def _distribution(choice: _Choice) -> dict[str, float] | None:

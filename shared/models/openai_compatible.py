@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 
+from shared import correlation
 from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.models.chat_format import STREAM_END, ThinkingFilter, error_text, parse_event, parse_reply, request_body
 from shared.ports import Prompt, Reply
@@ -97,7 +98,8 @@ class OpenAIGenerator:
             await asyncio.sleep(wait_s)
 
     async def _post(self, body: dict[str, Any]) -> httpx.Response:
-        request = self._http.build_request("POST", "chat/completions", json=body, headers=self._headers, timeout=TIMEOUT)
+        headers = self._headers | correlation.headers()
+        request = self._http.build_request("POST", "chat/completions", json=body, headers=headers, timeout=TIMEOUT)
         self._retries.attempt()
         try:
             return await self._http.send(request, stream=True)

@@ -4,6 +4,7 @@ The small model is right often, not always: these tests hold what must be true o
 """
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from shared.errors import FetchError
 from shared.models.catalogue import model_named
 from shared.models.fetch import located
 from shared.models.settings import ModelSettings
-from tests.support.models import no_model
+from tests.support.models import named_server, no_model
 
 pytestmark = pytest.mark.model
 DGRAG = str(Path(sys.executable).with_name("dgrag"))
@@ -36,8 +37,17 @@ def a_fetched_model():
     return no_model("no default model is fetched: `dgrag model fetch small minilm`")
 
 
-def dgrag(*arguments, check=True):
-    return subprocess.run([DGRAG, *map(str, arguments)], capture_output=True, text=True, check=check, timeout=300)
+def which_model():
+    """What ``--model`` gets, and the environment that goes with it: DGRAG_TEST_MODEL_URL's server, else a fetched model."""
+    if (given := named_server()) is None:
+        return a_fetched_model(), {}
+    key = {"DGRAG_MODEL_API_KEY": given.api_key.get_secret_value()} if given.api_key else {}
+    return given.url, {"DGRAG_MODEL_NAME": given.name, **key}
+
+
+def dgrag(*arguments, check=True, environment=None):
+    words = [DGRAG, *map(str, arguments)]
+    return subprocess.run(words, capture_output=True, text=True, check=check, timeout=300, env={**os.environ, **(environment or {})})
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +63,7 @@ def cluster(tmp_path_factory):
     (root / "ward" / "wide.txt").write_bytes("The roof garden of the Anchor Building opened in 1998.".encode("utf-16"))
     (root / "plant" / "recall.md").write_text(PLANT)
     state = root / "state"
+    model, environment = which_model()
     started = dgrag(
         "up",
         "--edges",
@@ -64,9 +75,10 @@ def cluster(tmp_path_factory):
         "--state",
         state,
         "--model",
-        a_fetched_model(),
+        model,
         "--detach",
         "--json",
+        environment=environment,
     )
     yield json.loads(started.stdout) | {"state": state, "root": root}
     dgrag("down", "--state", state)

@@ -195,7 +195,23 @@ def test_down_in_json_names_what_it_stopped(dgrag: Dgrag):
     dgrag("up", "--detach")
     stopped = json.loads(dgrag("down", "--json")[1])["stopped"]
     assert [(row["role"], row["name"]) for row in stopped] == [("model", "standard"), ("cloud", "cloud"), ("edge", "edge-1")]
-    assert json.loads(dgrag("down", "--json")[1]) == {"stopped": []}
+    assert json.loads(dgrag("down", "--json")[1]) == {"stopped": [], "purged": False}
+
+
+def test_a_purge_is_asked_for_once_more_and_then_leaves_nothing(dgrag: Dgrag):
+    dgrag("up", "--detach")
+    code, _, err = dgrag("down", "--purge")  # nobody is there to say yes
+    assert (code, "delete" in err, edge_now(dgrag)["ready"]) == (1, True, True)
+    code, out, _ = dgrag("down", "--purge", "--yes")
+    assert (code, lines(out)[-1]) == (0, f"deleted {dgrag.state}")
+    assert not dgrag.state.exists()
+
+
+def test_a_purge_that_is_refused_stops_nothing(dgrag: Dgrag):
+    dgrag("up", "--detach")
+    (dgrag.state / "backup.db").write_text("mine")
+    code, _, err = dgrag("down", "--purge", "--yes")
+    assert (code, "backup.db" in err, edge_now(dgrag)["ready"]) == (1, True, True)
 
 
 @pytest.mark.parametrize(("given", "sent"), [((), "None"), (("--level", "0"), "0"), (("--level", "dynamic"), "'dynamic'")])

@@ -28,6 +28,8 @@ case "$*" in
   *"setup key") echo dgk_abc ;;
   *ca.pem) echo PEM ;;
   *" logs "*) echo "the last words" ;;
+  *" build") echo "Step 1" ;;
+  "volume ls"*) cat "$0.volumes" ;;
   *" pause "*) echo "Pausing"; echo "ERROR: No such service" >&2; echo "that was it" >&2; exit 1 ;;
 esac
 """
@@ -39,7 +41,8 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     script.parent.mkdir()
     script.write_text(DOCKER)
     script.chmod(0o755)
-    Path(f"{script}.facts").write_text("cloud true 0 0\nedge-ward true 0 0\n")
+    Path(f"{script}.facts").write_text("cloud true 0 0 healthy\nedge-ward true 0 0 healthy\nmodel true 0 0 starting\n")
+    Path(f"{script}.volumes").write_text("p_cloud cloud\np_edge-ward edge-ward\np_edge-bank edge-bank\n")
     monkeypatch.setenv("PATH", f"{script.parent}:/usr/bin:/bin")
     return script
 
@@ -74,7 +77,8 @@ def test_each_edge_is_a_service_with_its_own_volume_id_and_port():
     )
     assert (ward["environment"]["DGRAG_EDGE_ID"], ward["environment"]["DGRAG_EDGE_EXTRACTION_SHARE"]) == ("ward", "0.5")
     assert ward["volumes"][0] == "edge-ward:/state"
-    assert "edge-ward" in file["volumes"]
+    assert {"edge-ward", "edge-bank"} <= set(file["volumes"])
+    assert "edges" not in file["volumes"]
     assert ward["volumes"][1:] == of(BASE, "edge")["volumes"][1:]
     assert (of(file, "enrol")["command"], ward["command"]) == (["enrol", "ward", "bank"], ["edge"])
     assert "edge" not in file["services"]
@@ -115,26 +119,78 @@ def test_a_stop_takes_the_containers_down_and_forgets_the_key(runtime: ByDocker,
     assert runtime.state == ClusterState(runtime="docker")
 
 
+def test_the_edges_that_have_a_volume_are_known_for_the_next_start(runtime: ByDocker):
+    assert runtime.known_edges() == ["bank", "ward"]
+
+
+def test_a_purge_takes_the_volumes_also_of_edges_that_the_last_start_left_out(runtime: ByDocker, docker: Path):
+    start(runtime)
+    runtime.stop()
+    runtime.purge()
+    assert told(docker)[-1] == "down --volumes"
+    assert Path(f"{docker}.log").read_text().splitlines()[-1] == "volume rm p_cloud p_edge-ward p_edge-bank"
+
+
+def test_without_containers_a_purge_asks_no_engine(runtime: ByDocker, docker: Path):
+    runtime.purge()
+    assert not Path(f"{docker}.log").exists()
+
+
+def test_how_the_build_goes_can_be_read_while_it_goes(runtime: ByDocker, docker: Path):
+    heard: list[str] = []
+    runtime = ByDocker(runtime.directory, heard.append)
+    start(runtime)
+    log = runtime.directory.log("images")
+    assert str(log) in heard[0]
+    assert log.read_text() == "Step 1\n"
+    docker.write_text(DOCKER.replace('echo "Step 1"', "echo error: no space; exit 1"))
+    with pytest.raises(ClusterError, match="compose build failed: error: no space"):
+        start(runtime)
+
+
+def test_the_model_server_that_only_containers_reach_is_ready_when_it_is_healthy(runtime: ByDocker, docker: Path):
+    start(runtime)
+    model, cloud, *_ = runtime.state.members
+    assert (runtime.is_ready(model), runtime.is_ready(cloud)) == (False, None)
+    facts = Path(f"{docker}.facts")
+    facts.write_text(facts.read_text().replace("starting", "healthy"))
+    assert runtime.is_ready(model) is True
+
+
+def test_an_edge_whose_volume_is_lost_is_invited_anew_where_the_cloud_may_know_it(runtime: ByDocker, docker: Path):
+    def enrolled():
+        start(runtime)
+        return json.loads((runtime.directory.root / "compose.json").read_text())["services"]["enrol"]["command"]
+
+    volumes = Path(f"{docker}.volumes")
+    assert enrolled() == ["enrol", "ward", "bank"]
+    volumes.write_text("p_cloud cloud\np_edge-ward edge-ward\n")
+    assert enrolled() == ["enrol", "ward", "again", "bank"]
+    volumes.write_text("p_edge-ward edge-ward\n")  # a cloud that is new knows nobody
+    assert enrolled() == ["enrol", "ward", "bank"]
+
+
 def test_a_container_that_crashed_is_told_with_its_last_words(runtime: ByDocker, docker: Path):
     start(runtime)
-    Path(f"{docker}.facts").write_text("setup false 0 0\nedge-ward true 1 0\n")
+    Path(f"{docker}.facts").write_text("setup false 0 0 unasked\nedge-ward true 1 0 healthy\n")
     with pytest.raises(ChildCrashError) as caught:
         runtime.check()
-    assert (caught.value.name, caught.value.tail) == ("edge-ward", "the last words\n")
+    assert (caught.value.message, caught.value.tail) == ("edge-ward ended, and was started again", "the last words")
+    assert runtime.directory.log("edge-ward").read_text() == "the last words\n"  # the container will be gone
 
 
 def test_a_service_that_has_done_its_work_is_no_crash(runtime: ByDocker, docker: Path):
     start(runtime)
-    Path(f"{docker}.facts").write_text("setup false 0 0\nedge-ward true 0 137\n")
+    Path(f"{docker}.facts").write_text("setup false 0 0 unasked\nedge-ward true 0 137 healthy\n")
     runtime.check()
 
 
 def test_watch_returns_when_nothing_runs(runtime: ByDocker, docker: Path, monkeypatch: pytest.MonkeyPatch):
     start(runtime)
     told_of: list[str] = []
-    later = iter(["edge-ward true 1 0", "edge-ward false 1 0"])
+    later = iter(["edge-ward true 1 0 healthy", "edge-ward false 1 0 healthy"])
     monkeypatch.setattr(by_docker.time, "sleep", lambda _: Path(f"{docker}.facts").write_text(next(later)))
-    Path(f"{docker}.facts").write_text("edge-ward true 0 0")
+    Path(f"{docker}.facts").write_text("edge-ward true 0 0 healthy")
     runtime.watch(told_of.append)
     assert told_of == ["edge-ward was started again"]
 

@@ -29,7 +29,7 @@ def test_a_stem_that_is_taken_by_a_service_is_numbered():
     assert edge_ids(1, stems=["cloud"]) == ["cloud-2"]
 
 
-@pytest.mark.parametrize("name", ["", "A", "a b", "-a", "cloud", "model", "a" * 64, "a\n"])
+@pytest.mark.parametrize("name", ["", "A", "a b", "-a", "again", "cloud", "model", "wan", "a" * 64, "a\n"])
 def test_a_name_that_is_not_valid_is_refused(name: str):
     with pytest.raises(ClusterError, match="cannot be an edge's name"):
         edge_ids(1, names=[name])

@@ -1,12 +1,17 @@
 import asyncio
+import json
+import os
 from functools import partial
 
 import pytest
 
 from deploy.cli.main import run
+from deploy.cluster.processes import Mark, birth
+from deploy.cluster.state import ClusterState, Member, StateDir
 from deploy.net import control
 from deploy.net.addresses import numbered
 from deploy.net.commands import obeyed
+from deploy.net.places import LINKS
 from deploy.net.shape import Shape
 from deploy.net.star import Star
 
@@ -44,3 +49,18 @@ async def test_a_wrong_word_is_refused_in_one_line(net):
     code, _, err = await net("set", "ward", "rate=fast")
     assert (code, err.count("\n")) == (1, 1)
     assert "a link cannot be 'rate=fast'" in err
+
+
+async def test_status_knows_whether_the_links_hold(tmp_path, capsys):
+    members = (Member("link", LINKS, "", Mark(os.getpid(), birth(os.getpid()))),)
+    StateDir(tmp_path).save(ClusterState(members=members))
+
+    async def states():
+        with pytest.raises(SystemExit):
+            await asyncio.to_thread(run, ["status", "--json", "--state", str(tmp_path)])
+        return json.loads(capsys.readouterr().out)["link"]["ready"]
+
+    assert await states() is False
+    server = await control.serve(tmp_path, partial(obeyed, Star(numbered(["ward"]), Shape(), lambda _: lambda: 0.5)))
+    assert await states() is True
+    server.close()

@@ -105,6 +105,16 @@ def test_where_a_model_only_speaks_about_the_notes_those_it_means_tell_it_themse
     assert noted(answer, PASSAGES) == [([0], "Pumps of Juniper Ward failed in May.")]
 
 
+def test_where_a_model_only_names_the_reports_one_note_of_each_tells():
+    trial = report(
+        "r3", ("He was heard on Monday.", ("d:0",)), ("FTX lost the deposits of its customers.", ("d:1",)), title="The trial of FTX"
+    )
+    passages = [*PASSAGES, *passages_of(notes_of([trial]), "ward")]
+    answer = "The notes discuss Juniper Ward, various other matters, and the trial of FTX and its customers."
+    assert [rows for rows, _ in noted(answer, passages)] == [[0], [4]]
+    assert noted("The notes discuss some trial and a ward, and various other matters.", passages) == []
+
+
 def test_a_number_beside_the_text_is_the_score():
     assert scored("Pumps fail [1].\nScore: 80/100") == ("Pumps fail [1].\n", 0.8)
     assert scored("**Score**: 250") == ("", 1.0)
@@ -145,11 +155,17 @@ def test_a_finding_of_a_report_that_no_model_wrote_finds_itself_even_where_it_is
     assert pointed(Said(note, masked_finding.text, 0.8), CHUNKS, "ward").point == ""
 
 
-def test_where_the_document_says_less_than_half_of_it_there_is_no_point():
-    """Of juniper, ward, lost, pump: none; then two of four."""
-    note = Note(WARD, Finding("Juniper Ward lost its pumps.", ("f:0",), ()))
-    for quote, is_point in (("The gardeners planted tulips at noon.", False), ("The ward got a pump.", True)):
-        assert (pointed(Said(note, "Juniper Ward lost its pumps.", 0.8), {"f:0": chunk("f:0", quote)}, "ward") is not None) is is_point
+def test_where_the_document_says_less_than_half_of_it_its_own_words_are_the_point_or_there_is_none():
+    short, long = "Juniper Ward lost its pumps.", "Juniper Ward lost a pump, seals, batteries, money and trust."
+
+    def point(said, quote):
+        note = Note(WARD, Finding(said, ("f:0",), ()))
+        found = pointed(Said(note, said, 0.8), {"f:0": chunk("f:0", quote)}, "ward")
+        return found and (found.text, found.point)
+
+    assert point(short, "The ward got a pump.") == ("The ward got a pump.", short)  # two of its four words
+    assert point(long, "Juniper Ward had a pump.") == ("Juniper Ward had a pump.", "")  # three of eight
+    assert point(long, "Juniper got a valve.") is None  # one
 
 
 def test_a_passage_in_the_place_of_a_report_is_no_report():

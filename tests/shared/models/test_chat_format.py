@@ -40,8 +40,22 @@ def test_schema_stop_seed_and_distribution_are_passed_on():
 
 
 def test_several_samples_ask_for_their_tokens_so_that_they_can_be_counted():
-    sent = request_body(Prompt(ASK.messages, 8, n=5), model="m")
+    sent = request_body(Prompt(ASK.messages, 8, n=5, temperature=0.7), model="m")
     assert (sent["n"], sent["logprobs"], sent["top_logprobs"]) == (5, True, 1)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1e-6])
+def test_samples_without_chance_are_one_that_is_made_once(temperature):
+    prompt = Prompt(ASK.messages, 8, n=3, temperature=temperature)
+    sent = request_body(prompt, model="m")
+    assert (sent["n"], "logprobs" in sent) == (1, False)
+    reply = parse_reply(body(choice("Ada", finish="length")), prompt)
+    assert (reply.texts, reply.truncated, reply.tokens_out) == (("Ada",) * 3, (True,) * 3, 3)
+
+
+def test_as_many_samples_as_were_asked_for_or_none():
+    with pytest.raises(ModelReplyError, match="gave 2 samples, 3 were asked for"):
+        parse_reply(body(choice(), choice()), Prompt(ASK.messages, 8, n=3, temperature=0.7))
 
 
 def test_a_stream_is_one_sample_without_token_lists():
@@ -57,11 +71,11 @@ def test_a_whole_reply_is_read():
 def test_listed_tokens_beat_a_usage_that_counts_one_sample_only():
     token = {"token": "a", "logprob": -0.1}
     raw = body(choice(tokens=[token] * 3), choice(tokens=[token] * 4), usage=(7, 3))
-    assert parse_reply(raw, Prompt(ASK.messages, 8, n=2)).tokens_out == 7
+    assert parse_reply(raw, Prompt(ASK.messages, 8, n=2, temperature=0.7)).tokens_out == 7
 
 
 def test_a_right_usage_beats_an_absent_list():
-    assert parse_reply(body(choice(), choice(), usage=(7, 9)), Prompt(ASK.messages, 8, n=2)).tokens_out == 9
+    assert parse_reply(body(choice(), choice(), usage=(7, 9)), Prompt(ASK.messages, 8, n=2, temperature=0.7)).tokens_out == 9
 
 
 def test_the_first_tokens_distribution_is_read_and_the_best_of_equal_texts_kept():

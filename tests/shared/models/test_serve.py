@@ -1,15 +1,12 @@
-"""The server's command line, and the real server with the smallest model."""
+"""The server's command line, and its life as a process; what it answers is in test_live_server."""
 
-import asyncio
 import os
 import select
-import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
 
 from shared.errors import ModelUnavailable, SettingsError
@@ -41,47 +38,6 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
-def server(small_weights):
-    port = free_port()
-    process = subprocess.Popen(command(ServeOptions(small_weights, "small", port=port, context=2048)), stderr=subprocess.DEVNULL)
-    yield process, f"http://127.0.0.1:{port}/v1"
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=20) == 0
-
-
-async def ready(http):
-    for _ in range(600):
-        try:
-            if (await http.get("models")).status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        await asyncio.sleep(0.05)
-    pytest.fail("the server did not come up")
-
-
-@pytest.mark.model
-async def test_the_real_server_answers_samples_distributions_schemas_and_streams(server):
-    _, url = server
-    settings = ModelSettings(url=url, name="small")
-    ask = (Message("user", "Say yes."),)
-    async with model_http(settings) as http:
-        await ready(http)
-        assert (await http.get("models")).json()["data"][0]["id"] == "small"
-        model = build_generator(settings, http)
-        samples = await model.generate(Prompt(ask, 6, n=3, temperature=0.9, seed=1), deadline_s=60)
-        assert len(samples.texts) == 3
-        assert samples.tokens_out > 6  # all samples are counted, not one
-        probe = await model.generate(Prompt(ask, 1, top_logprobs=5), deadline_s=60)
-        assert probe.first_token is not None
-        assert len(probe.first_token) == 5
-        schema = {"type": "object", "properties": {"yes": {"type": "boolean"}}, "required": ["yes"], "additionalProperties": False}
-        assert "yes" in (await model.generate(Prompt(ask, 20, schema=schema), deadline_s=60)).texts[0]
-        whole = (await model.generate(Prompt(ask, 8), deadline_s=60)).texts[0]
-        assert "".join([piece async for piece in model.stream(Prompt(ask, 8), deadline_s=60)]) == whole
 
 
 @pytest.mark.model
