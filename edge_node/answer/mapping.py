@@ -15,7 +15,7 @@ from functools import partial
 from statistics import fmean
 
 from edge_node.answer.packing import Pack
-from edge_node.answer.points import Note, Said, joined, noted, notes_of, passages_of, scored, whole_sentences
+from edge_node.answer.points import Note, Said, joined, noted, notes_of, passages_of, scored, unspoken, whole_sentences
 from shared.deadline import Deadline
 from shared.errors import ModelError, ModelUnavailable
 from shared.fence import FENCE_BYTES, Fence, one_line
@@ -160,6 +160,8 @@ class Mapper:
         if helps is None and self._is_useless(score):
             return []
         found = noted(text, framed.passages)
+        if not found and not self._is_useless(score):
+            found = unspoken(text, framed.notes)
         return [Said(joined([framed.notes[row] for row in rows], sentence), sentence, round(score, 2)) for rows, sentence in found]
 
     def _is_useless(self, score: float) -> bool:

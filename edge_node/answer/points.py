@@ -117,6 +117,23 @@ def noted(text: str, passages: Sequence[Evidence]) -> list[tuple[list[int], str]
     return found or _meant(answer, passages)
 
 
+def unspoken(text: str, notes: Sequence[Note]) -> list[tuple[list[int], str]]:
+    """As ``noted``, of a pack that helps, by the model's own word, and of which it then said nothing that could be cited.
+
+    Then the first finding of each report tells for itself, four at most; none where the model refused, and of no passage that stands in the
+    place of a report.
+    """
+    if not text.strip() or is_refusal(text):
+        return []
+    first = {note.report.community_id: row for row, note in reversed(list(enumerate(notes))) if not _is_passage(note)}
+    return [([row], notes[row].finding.text) for row in sorted(first.values())[:MOST_MEANT]]
+
+
+def _is_passage(note: Note) -> bool:
+    """Whether it stands in the place of a report, which nobody could open."""
+    return note.report.community_id in note.finding.chunk_ids
+
+
 def _meant(answer: str, passages: Sequence[Evidence]) -> list[tuple[list[int], str]]:
     words = content_words(MARKER.sub("", answer))
     if len(words) < MIN_WORDS:
@@ -156,8 +173,8 @@ def pointed(said: Said, chunks: Chunks, edge: EdgeId) -> Evidence | None:
     if not (copied or says_it) and supporting < MIN_WORDS:
         return None
     copied = copied or not says_it
-    is_passage = report.community_id in finding.chunk_ids  # in the place of a report, which nobody could open
-    return replace(best, point="" if copied else said.text, report="" if is_passage else report.community_id, chunk_ids=others)
+    report_id = "" if _is_passage(said.note) else said.note.report.community_id
+    return replace(best, point="" if copied else said.text, report=report_id, chunk_ids=others)
 
 
 def whole_sentences(text: str) -> str:

@@ -58,6 +58,13 @@ async def test_nothing_is_written_about_a_pack_that_scores_less_than_asked():
     assert len(model.prompts) == 2 * len(PACKS) - 1
 
 
+async def test_a_helpful_pack_of_which_the_model_says_nothing_to_cite_tells_its_findings_and_a_doubtful_one_nothing():
+    speaks = ScriptedGenerator(lambda prompt: "The notes discuss many trends.", helpful({"pump": 0.5, "Loans": 0.1, "plant": 0.1}))
+    assert [said.text for said in (await mapped(speaks, min_score=0.45)).said] == [FINDINGS[0]]
+    doubts = ScriptedGenerator(lambda prompt: "The notes discuss many trends.", helpful({"pump": 0.4, "Loans": 0.1, "plant": 0.1}))
+    assert (await mapped(doubts, min_score=0.45)).said == ()
+
+
 async def test_where_no_pack_is_helpful_enough_the_most_helpful_one_is_written_about_and_begins_as_its_probe_did():
     model = ScriptedGenerator(echo, helpful({"pump": 0.3, "Loans": 0.4, "plant": 0.4}))
     found = await mapped(model, min_score=0.45)

@@ -3,7 +3,20 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.answer.points import UNSURE, Note, Said, joined, masked, noted, notes_of, passages_of, pointed, scored, whole_sentences
+from edge_node.answer.points import (
+    UNSURE,
+    Note,
+    Said,
+    joined,
+    masked,
+    noted,
+    notes_of,
+    passages_of,
+    pointed,
+    scored,
+    unspoken,
+    whole_sentences,
+)
 from edge_node.graph.elements import Finding
 from edge_node.graph.reports import Report
 from shared.passages import listed
@@ -113,6 +126,13 @@ def test_where_a_model_only_names_the_reports_one_note_of_each_tells():
     answer = "The notes discuss Juniper Ward, various other matters, and the trial of FTX and its customers."
     assert [rows for rows, _ in noted(answer, passages)] == [[0], [4]]
     assert noted("The notes discuss some trial and a ward, and various other matters.", passages) == []
+
+
+def test_where_a_model_says_nothing_that_can_be_cited_each_report_tells_its_first_finding():
+    assert unspoken("The notes discuss many trends.", NOTES) == [([0], NOTES[0].finding.text), ([2], NOTES[2].finding.text)]
+    passage = Note(report("e:0", (LOANS, ("e:0",)), by_model=False), Finding(LOANS, ("e:0",), ()))
+    assert unspoken("The notes discuss many trends.", [passage]) == []
+    assert unspoken("Insufficient information.", NOTES) == unspoken(" ", NOTES) == []
 
 
 def test_a_number_beside_the_text_is_the_score():
