@@ -1,5 +1,6 @@
 import asyncio
 import logging
+import shutil
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,17 @@ async def test_a_cloud_that_has_stopped_holds_no_file_open(tmp_path, kit):
     async with kit.running(tmp_path):
         assert open_files(tmp_path)
     assert open_files(tmp_path) == []
+
+
+async def test_a_copy_of_a_stopped_clouds_folder_is_that_cloud_again(tmp_path, kit):
+    async with kit.running(tmp_path / "cloud") as service:
+        await kit.enrol(service.http, "ward", "pumps")
+        key = service.cloud.roll.identity.public_key
+    shutil.copytree(tmp_path / "cloud", tmp_path / "copy")
+    async with kit.running(tmp_path / "copy") as service:
+        known = (await kit.join(service.http, "ward")).json()
+        (row,) = (await service.http.get("/v1/edges")).json()["edges"]
+    assert (known["cloud_key"], row["edge"], row["summaries"]) == (key, "ward", 1)
 
 
 def open_files(folder):

@@ -27,7 +27,7 @@ from shared.models.settings import ModelSettings
 from shared.ports import Message, Prompt
 from tests.support.models import named_server
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 PATIENCE_S = 240  # for one answer of a slow machine
 CROWD = 12
 POLLS = 600
