@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from shared.records import TraceStep
+
 CLOUD = "cloud: "  # what the cloud did; a second colon names the edge that did it for the cloud
 OTHER = "other"  # the component of a step that belongs to none
+TRANSMISSION = "transmission"  # the component that no step makes: see transmission_ms
+ESCALATED = "cloud"  # the step of an edge that waits for the cloud
 
 # The paper's components, and the steps of a trace that make each. What an edge did for the cloud is within "cloud: fan_out".
 COMPONENTS: dict[str, tuple[str, ...]] = {
@@ -19,10 +25,10 @@ COMPONENTS: dict[str, tuple[str, ...]] = {
 }
 # The paper's four transfers: which step moved the bytes, and in which direction.
 TRANSFERS: dict[str, tuple[str, str]] = {
-    "query send": ("cloud", "bytes_out"),
+    "query send": (ESCALATED, "bytes_out"),
     "request send": ("cloud: fan_out", "bytes_out"),
     "knowledge send": ("cloud: fan_out", "bytes_in"),
-    "answer send": ("cloud", "bytes_in"),
+    "answer send": (ESCALATED, "bytes_in"),
 }
 _COMPONENT_OF = {step: component for component, steps in COMPONENTS.items() for step in steps}
 
@@ -43,3 +49,19 @@ def component_of(step: str) -> str:
     ['local query', 'summary matching', 'other', 'other']
     """
     return _COMPONENT_OF.get(step, OTHER)
+
+
+def transmission_ms(steps: Iterable[TraceStep]) -> float | None:
+    """Milliseconds that an edge waited for the cloud's answer beyond what the cloud did, its wait for a turn included.
+
+    That is the link both ways, HTTP, signatures, the ledger's record. The cloud's own steps follow each other, so their sum is what it
+    did; what edges did for it is within "cloud: fan_out". None: the cloud did not answer. Never negative, whatever the cloud says.
+
+    >>> transmission_ms([TraceStep("cloud", 50.0), TraceStep("cloud: wait", 8.0), TraceStep("cloud: law: match", 30.0)])
+    42.0
+    >>> transmission_ms([TraceStep("cloud", 5000.0), TraceStep("samples", 900.0)])
+    """
+    told = list(steps)
+    waited = [step.ms for step in told if step.step == ESCALATED]
+    did = [step.ms for step in told if is_the_clouds(step.step)]
+    return max(0.0, sum(waited) - sum(did)) if waited and did else None

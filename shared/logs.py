@@ -7,6 +7,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import re
+import sys
+import threading
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Literal, TypeAlias
@@ -15,7 +19,10 @@ from shared.correlation import request_id
 from shared.redacted import redacted
 
 LogForm = Literal["text", "json"]
+log = logging.getLogger("dgrag")
 FACTS = "facts"  # extra of a record: further fields of its object; names and values of closed lists
+QUOTING = ("asyncio", "uvicorn.error")  # loggers whose messages quote errors, arguments of callbacks, whole tracebacks
+_CONSTANT = re.compile(r" *(Exception in callback|(?:[A-Za-z -]|\(\)|\.(?=\w))*)")  # up to where a value may begin
 ErrorInfo: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
@@ -57,11 +64,34 @@ class JsonLines(logging.Formatter):
         return json.dumps(told | getattr(record, FACTS, {}))
 
 
+class Unquoted(logging.Filter):
+    """Of what a library logs, the words that it always says, and kind and place of the error: the rest may quote anything."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite the record; it is logged in any case."""
+        error, record.msg, record.args = _error_of(record), _constant(record), ()
+        if error is not None:
+            record.exc_info = type(error), error, error.__traceback__
+            record.exc_text = redacted(error)  # for a formatter that knows no better
+        return True
+
+
+_UNQUOTED = Unquoted()  # one: a logger takes the same filter once
+
+
 def begin() -> None:
-    """Write lines to stderr, from level INFO on; as long as no handler is there."""
+    """Write lines to stderr, from level INFO on; as long as no handler is there.
+
+    From now on neither libraries nor Python itself tell an error's own words there, whoever does not catch it.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(Lines())
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+    for name in QUOTING:
+        logging.getLogger(name).addFilter(_UNQUOTED)
+    sys.excepthook = _on_end
+    sys.unraisablehook = _on_unraisable
+    threading.excepthook = _on_end_of_thread
 
 
 def use(form: LogForm, *, service: str, edge: str = "") -> None:
@@ -69,3 +99,38 @@ def use(form: LogForm, *, service: str, edge: str = "") -> None:
     if form == "json":
         for handler in logging.getLogger().handlers:
             handler.setFormatter(JsonLines(service, edge))
+
+
+def _error_of(record: logging.LogRecord) -> BaseException | None:
+    """The error that a record tells of; one that is told as text of many lines is the one that is handled just now."""
+    if isinstance(record.msg, BaseException):
+        return record.msg
+    if record.exc_info:
+        return record.exc_info[1]
+    return sys.exception() if "\n" in str(record.msg) else None
+
+
+def _constant(record: logging.LogRecord) -> str:
+    """What a message says whatever it is about: of one with arguments its form, filled in where all are numbers."""
+    if isinstance(record.msg, OSError) and record.msg.errno:
+        return os.strerror(record.msg.errno)
+    if not isinstance(record.msg, str):
+        return "an error"
+    if record.args:
+        numbers = isinstance(record.args, tuple) and all(isinstance(value, int | float) for value in record.args)
+        return record.getMessage() if numbers else record.msg
+    found = _CONSTANT.match(record.msg)
+    return (found[1].strip() if found else "") or "an error"
+
+
+def _on_end(_: type[BaseException], error: BaseException, __: TracebackType | None) -> None:
+    log.critical("ended by an error that nobody expected", exc_info=error)
+
+
+def _on_unraisable(told: sys.UnraisableHookArgs) -> None:
+    log.error("an error where none can be raised", exc_info=told.exc_value)
+
+
+def _on_end_of_thread(told: threading.ExceptHookArgs) -> None:
+    if told.exc_type is not SystemExit:
+        log.error("a thread ended by an error", exc_info=told.exc_value)

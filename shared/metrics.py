@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata
 from typing import get_args
@@ -13,7 +14,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from shared.admission import Admission
-from shared.components import CLOUD, OTHER, TRANSFERS, component_of, is_the_clouds
+from shared.components import CLOUD, OTHER, TRANSFERS, TRANSMISSION, component_of, is_the_clouds, transmission_ms
+from shared.errors import DgragError
 from shared.ports import Clock
 from shared.records import Answer, EdgeReport, Route, TraceStep
 
@@ -23,6 +25,7 @@ SECONDS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 
 HTTP_SECONDS = (0.01, 0.05, 0.25, 1.0, 5.0, 30.0, 300.0)  # fewer: each is a line of the page for each route and status
 BYTES = tuple(256.0 * 4**n for n in range(8))  # 256 B to 4 MiB
 ROUTES = frozenset(get_args(Route))
+INTERNAL = "internal"  # the code of an error that is none of ours
 METHODS = frozenset({"GET", "POST", "PUT", "DELETE"})  # those that a route of ours has
 ASKED = frozenset({"answered", "late", "refused", "failed"})  # an edge that was offline or skipped took no time
 
@@ -52,6 +55,12 @@ class Meter:
         self._questions = Counter(
             "dgrag_questions", "Questions answered.", ["route", "answered", "partial", "degraded"], registry=own
         )  # Prometheus' text has them as dgrag_questions_total
+        self._failed = Counter(
+            "dgrag_questions_failed",
+            "Questions that ended with an error; not those whose caller went.",
+            ["code"],
+            registry=own,
+        )
         self._question_seconds = Histogram(
             "dgrag_question_seconds", "Until a question's answer, the wait for a turn included.", ["route"], registry=own, buckets=SECONDS
         )
@@ -85,8 +94,19 @@ class Meter:
                 self._tokens.labels(component, "in").inc(step.tokens_in)
                 self._tokens.labels(component, "out").inc(step.tokens_out)
                 self._calls.labels(component).inc(step.calls)
+        if (transmission := transmission_ms(answer.trace)) is not None:
+            spent[TRANSMISSION] = transmission / 1000
         for component, component_s in spent.items():
             self._component_seconds.labels(component, route).observe(component_s)
+
+    @contextmanager
+    def counting_failures(self) -> Iterator[None]:
+        """Count a question that ends here with an error, and let the error go on. A cancellation is none: nobody waits any longer."""
+        try:
+            yield
+        except Exception as error:
+            self._failed.labels(type(error).code if isinstance(error, DgragError) else INTERNAL).inc()
+            raise
 
     def fanned_out(self, reports: Iterable[EdgeReport]) -> None:
         """Time the edges that the cloud has asked, by how that ended."""

@@ -154,8 +154,13 @@ class Server(uvicorn.Server):
         self._name = name
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start as uvicorn does, and say so."""
-        await super().startup(sockets)
+        """Start as uvicorn does, and say so, or where it cannot listen: what uvicorn says of that is cut short (``shared.logs``)."""
+        try:
+            await super().startup(sockets)
+        except SystemExit:
+            if not self.lifespan.should_exit:
+                log.critical("%s cannot listen at %s:%d", self._name, self._front.host, self._front.port)
+            raise
         if self.started:
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             address = f"[{host}]" if ":" in host else host

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 
@@ -21,13 +22,14 @@ from shared.disconnect import while_connected
 from shared.errors import DeadlinePassed, DgragError, ModelTimeout
 from shared.guard import Caller, caller_of
 from shared.http_problems import problem, status_of
-from shared.records import Answer, EdgeId
+from shared.records import Answer, EdgeId, TraceStep
 from shared.searching import FindLine, Found, SearchBody
 from shared.wire import DEADLINE_HEADER, HEARTBEAT_S, MAX_EVIDENCE_CHARS, NDJSON, AskLine, Match, MatchBody, MatchReply, QuestionBody
 
 router = APIRouter(prefix="/v1", tags=["questions"], route_class=GuardedRoute)
 RemainingMs = Annotated[int | None, Header(alias=DEADLINE_HEADER, ge=100, le=3_600_000)]
 CallerDep = Annotated[Caller, Depends(caller_of)]
+Counting = Callable[[], AbstractContextManager[None]]
 Said = TypeVar("Said", Answer, Found)
 Said_co = TypeVar("Said_co", covariant=True)
 
@@ -54,7 +56,7 @@ async def ask(
     if body.mode == "global":  # takes minutes: it has turns of its own, and leaves the others theirs
         work = partial(cloud.overviewer.answer, body, hear=heard.append)
         limit_s, admission = cloud.settings.global_answer_deadline_s, request.app.state.global_admission
-    turn = _turn(cloud, admission, caller, work, deadline_ms, limit_s=limit_s)
+    turn = _turn(cloud, admission, caller, work, deadline_ms, limit_s=limit_s, counting=cloud.meter.counting_failures)
     return await _told(request, turn, lambda answer: AskLine(answer=answer), heard)
 
 
@@ -80,10 +82,25 @@ class _Turn(Generic[Said]):
     admission: Admission
     run: Callable[[], Coroutine[Any, Any, Said]]
     admit: Callable[[], Coroutine[Any, Any, None]]  # raises Expelled for an asker that was shut out meanwhile: it learns nothing any more
+    counting: Counting  # around whatever may fail, each failure within one of them
+
+    async def counted(self) -> Said:
+        """The work, whose failure counts."""
+        with self.counting():
+            return await self.run()
 
 
-def _turn(cloud: Cloud, admission: Admission, caller: Caller, work: Work[Said], deadline_ms: int | None, *, limit_s: float) -> _Turn[Said]:
-    """The work in its turn, within the caller's remaining time."""
+def _turn(
+    cloud: Cloud,
+    admission: Admission,
+    caller: Caller,
+    work: Work[Said],
+    deadline_ms: int | None,
+    *,
+    limit_s: float,
+    counting: Counting = nullcontext,
+) -> _Turn[Said]:
+    """The work in its turn, within the caller's remaining time. The wait is the first step of an answer's trace."""
     deadline_s = limit_s if deadline_ms is None else min(limit_s, deadline_ms / 1000)
     asking = EdgeId(caller.name) if "edge" in caller.roles else None
 
@@ -95,24 +112,28 @@ def _turn(cloud: Cloud, admission: Admission, caller: Caller, work: Work[Said], 
         requester, deadline = asking or f"operator:{caller.name}", Deadline(deadline_s)
         try:
             async with asyncio.timeout(deadline_s), admission.turn():  # waiting for a turn counts
-                said = await work(deadline_s=deadline.left_s(), asking=asking, requester=requester)
+                wait = TraceStep("wait", round((deadline_s - deadline.left_s()) * 1000, 2))
+                said: Said = await work(deadline_s=deadline.left_s(), asking=asking, requester=requester)
         except (TimeoutError, ModelTimeout) as error:
             raise (DeadlinePassed if deadline_s < limit_s else ModelTimeout)(deadline_s=deadline_s) from error
         await admit()
         cloud.meter.fanned_out(said.edges)
         if isinstance(said, Answer):
-            cloud.meter.answered(said, deadline_s - deadline.left_s(), at_cloud=True)
+            answer = replace(said, trace=(wait, *said.trace))
+            cloud.meter.answered(answer, deadline_s - deadline.left_s(), at_cloud=True)
+            return answer
         return said
 
-    return _Turn(admission, run, admit)
+    return _Turn(admission, run, admit, counting)
 
 
 async def _told(
     request: Request, turn: _Turn[Said], line_of: Callable[[Said], AskLine | FindLine], heard: list[str]
 ) -> Said | StreamingResponse:
     if NDJSON not in request.headers.get("accept", ""):
-        return await while_connected(request, turn.run())
-    turn.admission.check()
+        return await while_connected(request, turn.counted())
+    with turn.counting():
+        turn.admission.check()
     return StreamingResponse(_lines(turn, line_of, heard), media_type=NDJSON, headers={"Cache-Control": "no-store"})
 
 
@@ -120,14 +141,15 @@ async def _lines(turn: _Turn[Said], line_of: Callable[[Said], AskLine | FindLine
     """The lines of one answer; what the work adds to ``heard`` leaves with the next sign of life. When the reader goes, it is cancelled."""
     task = asyncio.ensure_future(turn.run())
     try:
-        while not task.done():
-            yield _line(AskLine())
-            await asyncio.wait({task}, timeout=HEARTBEAT_S)
-            if heard:
-                await turn.admit()
-            while heard:
-                yield _line(AskLine(text=heard.pop(0)[:MAX_EVIDENCE_CHARS]))
-        yield _line(line_of(task.result()))
+        with turn.counting():
+            while not task.done():
+                yield _line(AskLine())
+                await asyncio.wait({task}, timeout=HEARTBEAT_S)
+                if heard:
+                    await turn.admit()
+                while heard:
+                    yield _line(AskLine(text=heard.pop(0)[:MAX_EVIDENCE_CHARS]))
+            yield _line(line_of(task.result()))
     except DgragError as error:
         response = problem(status_of(error), error.code, error.message, error.next_step)
         yield _line(AskLine(problem=orjson.loads(response.body)))

@@ -65,13 +65,14 @@ def ends(packet: bytes) -> tuple[int, int] | None:
     return packet[14], packet[18]
 
 
-def contents(packet: bytes, *, up: bool) -> tuple[int, int]:
-    """The edge's port of a TCP packet, which tells its connections apart, and the bytes that it carries without headers.
+def contents(packet: bytes, *, up: bool) -> tuple[int, int, int]:
+    """Of a TCP packet the edge's port, which tells its connections apart, the number of its first byte, and how many it carries.
 
-    0 bytes for an acknowledgement; (0, 0) for anything that is not TCP. ``up``: the edge has sent it.
+    0 bytes for an acknowledgement; (0, 0, 0) for anything that is not TCP. ``up``: the edge has sent it.
     """
     header = (packet[0] & 0x0F) * 4
     if packet[9] != TCP or len(packet) < header + SHORTEST:
-        return 0, 0
+        return 0, 0, 0
     place = header if up else header + 2
-    return int.from_bytes(packet[place : place + 2]), len(packet) - header - (packet[header + 12] >> 4) * 4
+    port, first = int.from_bytes(packet[place : place + 2]), int.from_bytes(packet[header + 4 : header + 8])
+    return port, first, len(packet) - header - (packet[header + 12] >> 4) * 4

@@ -34,8 +34,8 @@ def obeyed(star: Star, command: Command) -> Rows:
     verbs: dict[Verb, Callable[[Sequence[Link], Command], None]] = {"set": _set, "cut": _cut, "heal": _heal}
     if command.do == "hops":
         edges = {link.edge for link in links}
-        passed = [packet for packet in star.journal if packet.sent >= command.since and packet.edge in edges]
-        return [asdict(hop) for hop in hops(passed)]
+        sent = [packet for packet in star.journal if packet.sent >= command.since and packet.edge in edges]
+        return [asdict(hop) for hop in hops(sent)]
     if command.do in verbs:
         verbs[command.do](links, command)
     return [_told(link) for link in links]

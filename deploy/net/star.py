@@ -22,14 +22,15 @@ JOURNAL_PACKETS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
-    """A packet that arrived; times in seconds of the clock that the star is given."""
+class Sent:
+    """A packet that was sent, and arrived or never will; times in seconds of the clock that the star is given."""
 
     sent: float
-    delivered: float
+    delivered: float | None  # None: it was dropped, by chance, by a full queue or by a cut
     edge: str
     way: Way
     port: int  # the edge's, which tells its connections to the cloud apart
+    seq: int  # TCP's number of the first byte of the payload, modulo 2³²
     size: int  # bytes with all headers of IP
     payload: int  # bytes of TCP's payload
 
@@ -55,7 +56,7 @@ class Star:
             for node in nodes
             if node.number != CLOUD_NUMBER
         }
-        self.journal: deque[Passed] = deque(maxlen=JOURNAL_PACKETS)
+        self.journal: deque[Sent] = deque(maxlen=JOURNAL_PACKETS)
         self._waiting: list[tuple[float, int, float, int, bytes]] = []  # heap of (due, n, sent, receiver, packet)
         self._count = 0
 
@@ -70,7 +71,9 @@ class Star:
             return
         lane, chance = (link.up, link.up_chance) if receiver == CLOUD_NUMBER else (link.down, link.down_chance)
         due = lane.admit(now, len(packet), chance())
-        if due is not None:
+        if due is None:
+            self._note(now, None, receiver, packet)
+        else:
             self._count += 1
             heapq.heappush(self._waiting, (due, self._count, now, receiver, packet))
 
@@ -78,11 +81,14 @@ class Star:
         """The packets that have arrived by now, in the order in which they did, each with its receiver's number."""
         while self._waiting and self._waiting[0][0] <= now:
             _, _, sent, receiver, packet = heapq.heappop(self._waiting)
-            way: Way = "up" if receiver == CLOUD_NUMBER else "down"
-            edge = self.links[receiver or packet[14]].edge
-            port, payload = contents(packet, up=way == "up")
-            self.journal.append(Passed(sent, now, edge, way, port, len(packet), payload))
+            self._note(sent, now, receiver, packet)
             yield receiver, packet
+
+    def _note(self, sent: float, delivered: float | None, receiver: int, packet: bytes) -> None:
+        way: Way = "up" if receiver == CLOUD_NUMBER else "down"
+        edge = self.links[receiver or packet[14]].edge
+        port, seq, payload = contents(packet, up=way == "up")
+        self.journal.append(Sent(sent, delivered, edge, way, port, seq, len(packet), payload))
 
     def next_due(self) -> float | None:
         """When the next packet arrives; None while none is on its way."""

@@ -37,7 +37,8 @@ class Expect(Strict):
 
     degraded: bool | None = None  # of this site alone, because the cloud is away
     cites: tuple[str, ...] = ()  # edges whose passages have to be in it
-    missing: tuple[str, ...] = ()  # edges that were asked, or were to be, and must not have answered
+    partial: bool | None = None  # an edge that was to be asked has not answered
+    missing: tuple[str, ...] = ()  # edges that the answer has to name as late or offline
     within_s: float | None = None
 
 
@@ -48,6 +49,7 @@ class Event(Strict):
     wait: Annotated[float, Field(ge=0)] = 0.0  # seconds before it
     beside: bool = False  # while the event before it goes on, whose ``wait`` begins at the same time
     once_sent: Annotated[int, Field(ge=0)] = 0  # not before the edge has sent so many more bytes over its link
+    once_swallowed: Annotated[int, Field(ge=0)] = 0  # not before the edge's link, being cut, has swallowed so many more packets to it
     edge: str = ALL  # "all" is for links and for in-step; a service may be "cloud"
     link: str = ""  # of "set": rate=5mbit loss=1%
     question: str = ""
@@ -60,7 +62,7 @@ class Event(Strict):
         needed = {"set": self.link, "retrieve": self.question, "ask": self.question, "add": self.document}
         if self.do in needed and not needed[self.do]:
             raise ValueError(f"{self.do} needs a {'link' if self.do == 'set' else 'document' if self.do == 'add' else 'question'}")
-        if self.edge == ALL and (self.once_sent or self.do not in (*OF_LINKS, "in-step", "look")):
+        if self.edge == ALL and (self.once_sent or self.once_swallowed or self.do not in (*OF_LINKS, "in-step", "look")):
             raise ValueError(f"{self.do} needs an edge")
         return self
 

@@ -15,7 +15,7 @@ from deploy.cluster.errors import ClusterError
 from deploy.cluster.runtimes import Fault
 from deploy.net.commands import Command, Rows
 from deploy.net.control import told as told_links
-from deploy.net.hops import Hop, transfers
+from deploy.net.hops import Hop, Last, transfers
 from deploy.net.star import Way
 from deploy.scenario.file import ALL, OF_LINKS, OF_SERVICES, QUESTIONS, Event, Scenario, steps
 from deploy.scenario.story import Told, Versions, answer_fault, answer_told
@@ -75,7 +75,8 @@ class Player:
             **dict.fromkeys(OF_LINKS, self._shape), **dict.fromkeys(OF_SERVICES, self._befall), **dict.fromkeys(QUESTIONS, self._ask),
         }  # fmt: skip
         try:
-            await self._sent(event)
+            await self._once(event.once_sent, event.edge, "up", "bytes")
+            await self._once(event.once_swallowed, event.edge, "down", "cut")
             for _ in range(event.times):
                 began = time.monotonic()
                 said = await doing[event.do](event)
@@ -91,17 +92,16 @@ class Player:
     async def _links(self, command: Command) -> Rows:
         return await asyncio.to_thread(told_links, self._stage.folder, command)
 
-    async def _sent(self, event: Event) -> None:
-        """Wait until the edge has sent as much as the event waits for."""
-        if event.once_sent:
-            wanted = await self._bytes_up(event.edge) + event.once_sent
+    async def _once(self, more: int, edge: str, way: Way, what: str) -> None:
+        """Wait until the edge's link has counted so many more of what it counts that way."""
+        if more:
+            wanted = await self._count(edge, way, what) + more
             async with asyncio.timeout(IN_STEP_S):
-                while await self._bytes_up(event.edge) < wanted:  # noqa: ASYNC110 - the links tell when they are asked
+                while await self._count(edge, way, what) < wanted:  # noqa: ASYNC110 - the links tell when they are asked
                     await asyncio.sleep(LOOK_S)
 
-    async def _bytes_up(self, edge: str) -> int:
-        way: Way = "up"
-        return int((await self._links(Command("stats", edge)))[0][way]["bytes"])
+    async def _count(self, edge: str, way: Way, what: str) -> int:
+        return int((await self._links(Command("stats", edge)))[0][way][what])
 
     async def _shape(self, event: Event) -> str:
         verb = cast("Any", event.do)
@@ -119,7 +119,8 @@ class Player:
         seconds = time.monotonic() - began
         found = [Hop(**row) for row in await self._links(Command("hops", since=began))]
         said, fault = answer_told(reply, seconds), answer_fault(event.expect, reply, seconds)
-        return Told(event, began - self._began, seconds, said, fault, tuple(transfers(found, event.edge)))
+        last: Last = "passages back" if event.do == "retrieve" else "answer send"
+        return Told(event, began - self._began, seconds, said, fault, tuple(transfers(found, event.edge, last=last)))
 
     async def _add(self, event: Event) -> str:
         file = self._base / event.document

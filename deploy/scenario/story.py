@@ -9,8 +9,12 @@ from typing import Any
 from deploy.net.hops import Hop, Transfer
 from deploy.scenario.file import Event, Expect
 
-TRANSFERS: tuple[Transfer, ...] = ("query send", "request send", "knowledge send", "answer send")  # in the order of DGRAG Fig. 9
+TRANSFERS: tuple[Transfer, ...] = (  # in the order of DGRAG Fig. 9
+    "query send", "request send", "knowledge send", "answer send", "passages back",
+)  # fmt: skip
 P95 = 0.95
+ANSWERED = "answered"
+MISSING = ("late", "offline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +50,14 @@ def answer_told(reply: Mapping[str, Any], seconds: float) -> str:
     """What an answer was, in words.
 
     >>> answer_told({"evidence": [{"edge": "b"}], "edges": [{"edge": "a", "status": "late"}]}, 1.5)
-    '1 passage of b in 1.50 s; a late'
+    '1 passage of b in 1.50 s; a late; partial'
     """
     if "error" in reply:
         return f"no answer after {seconds:.2f} s: {reply['error']}"
     found = _passages(reply)
     of = f" of {', '.join(sorted(_sources(reply)))}" if found else ""
-    away = [f"{row['edge']} {row['status']}" for row in reply.get("edges", ()) if row["status"] != "answered"]
-    marks = [word for word in ("degraded", "partial") if reply.get(word)]
+    away = [f"{edge} {status}" for edge, status in _asked(reply).items() if status != ANSWERED]
+    marks = [word for word, holds in (("degraded", reply.get("degraded")), ("partial", _is_partial(reply))) if holds]
     return "; ".join([f"{len(found)} passage{'s' * (len(found) != 1)}{of} in {seconds:.2f} s", *away, *marks])
 
 
@@ -65,14 +69,27 @@ def answer_fault(expect: Expect, reply: Mapping[str, Any], seconds: float) -> st
     """
     if "error" in reply:
         return str(reply["error"])
-    answered = {row["edge"] for row in reply.get("edges", ()) if row["status"] == "answered"}
+    became = _asked(reply)
     faults = [f"no passage of {edge}" for edge in sorted(set(expect.cites) - _sources(reply))]
-    faults += [f"{edge} has answered" for edge in sorted(set(expect.missing) & answered)]
+    what = {edge: became.get(edge, "not named") for edge in sorted(expect.missing)}
+    faults += [f"{edge} is not missing: {status}" for edge, status in what.items() if status not in MISSING]
+    if expect.partial is not None and _is_partial(reply) != expect.partial:
+        faults.append("is not partial" if expect.partial else f"is partial: {reply.get('reason', '')}")
     if expect.degraded is not None and bool(reply.get("degraded")) != expect.degraded:
         faults.append("is not degraded" if expect.degraded else f"is degraded: {reply.get('reason', '')}")
     if expect.within_s is not None and seconds > expect.within_s:
         faults.append(f"took {seconds:.1f} s, {expect.within_s:g} s were expected")
     return "; ".join(faults)
+
+
+def _asked(reply: Mapping[str, Any]) -> dict[str, str]:
+    """What became of each edge that was to be asked."""
+    return {str(row["edge"]): str(row["status"]) for row in reply.get("edges", ())}
+
+
+def _is_partial(reply: Mapping[str, Any]) -> bool:
+    """An answer says it itself; retrieved passages come without the word, and mean it by their edges."""
+    return bool(reply.get("partial", any(status != ANSWERED for status in _asked(reply).values())))
 
 
 def _passages(reply: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -98,7 +115,7 @@ def mixed(looks: Iterable[Versions], in_step: Iterable[Versions]) -> list[Versio
 
 
 def transfer_rows(told: Iterable[Told]) -> list[dict[str, Any]]:
-    """A row for each transfer of Fig. 9 that took place: how many, bytes with all headers of IP, milliseconds from first to last packet."""
+    """A row for each transfer that took place: how many, and bytes and milliseconds as ``Hop`` counts them."""
     found = [row for event in told for row in event.transfers]
     rows = []
     for name in TRANSFERS:

@@ -18,7 +18,7 @@ from sse_starlette import EventSourceResponse
 from edge_node.answer.answerer import Ask
 from edge_node.answer.overview import GlobalAsk
 from edge_node.api.access import GuardedRoute
-from edge_node.api.deps import Admissions, Node, Turns, answered
+from edge_node.api.deps import Admissions, Node, Turns, answered, check_turn
 from edge_node.api.hearing import Void, hearing
 from edge_node.api.openai_format import ChatBody, chunk, completion, error_body, question_of
 from edge_node.node import EdgeNode
@@ -76,7 +76,7 @@ async def chat(body: ChatBody, node: Node, turns: Turns, request: Request) -> Re
     question, mode = question_of(body.messages), MODES[body.model]
     ask = GlobalAsk(question) if mode == "global" else Ask(question, mode)
     if body.stream:
-        turns.of(ask).check()  # as long as there can be a status of its own
+        check_turn(turns, node, ask)  # as long as there can be a status of its own
         return EventSourceResponse(_events(body.model, turns, node, ask), sep="\n", ping=KEEP_ALIVE_S)
     answer = await while_connected(request, answered(turns, node, ask, Trace()))
     return completion(body.model, answer, created=int(time.time()))

@@ -53,8 +53,23 @@ async def answered(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk, trac
 
     Of one to a question about everything ``hear`` gets the sentences as they are written.
 
-    Raises Overloaded, ModelTimeout (the wait counts) and as ``Answerer.answer`` and ``Overview.answer``.
+    Raises Overloaded, ModelTimeout (the wait counts) and as ``Answerer.answer`` and ``Overview.answer``. The node's meter counts either.
     """
+    with node.meter.counting_failures():
+        answer, seconds = await _timed(turns, node, ask, trace, hear)
+        await node.verdicts.given(ask.question, answer)
+    node.meter.answered(answer, seconds)
+    return answer
+
+
+def check_turn(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk) -> None:
+    """For an answer whose head goes out before its turn comes: raises Overloaded, which is counted, when ``answered`` would."""
+    with node.meter.counting_failures():
+        turns.of(ask).check()
+
+
+async def _timed(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk, trace: Trace, hear: Hear) -> tuple[Answer, float]:
+    """The answer, and the seconds that it took, its wait included."""
     deadline = Deadline(node.overview.limits.deadline_s if isinstance(ask, GlobalAsk) else node.answerer.limits.answer_deadline_s)
     try:
         async with asyncio.timeout(deadline.seconds):
@@ -67,9 +82,7 @@ async def answered(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk, trac
                     answer = await node.answerer.answer(ask, trace, look)
     except TimeoutError as error:
         raise ModelTimeout(deadline_s=deadline.seconds) from error
-    node.meter.answered(answer, deadline.seconds - deadline.left_s())
-    await node.verdicts.given(ask.question, answer)
-    return answer
+    return answer, deadline.seconds - deadline.left_s()
 
 
 def later(what: str) -> NotBuilt:

@@ -14,7 +14,7 @@ from sse_starlette import EventSourceResponse
 from edge_node.answer.answerer import Ask, Findings
 from edge_node.answer.overview import GlobalAsk
 from edge_node.api.access import GuardedRoute
-from edge_node.api.deps import Admissions, Node, Turns, answered, later
+from edge_node.api.deps import Admissions, Node, Turns, answered, check_turn, later
 from edge_node.api.hearing import Void, hearing
 from edge_node.node import EdgeNode
 from edge_node.settings import MAX_SAMPLES
@@ -84,7 +84,7 @@ async def query(body: QueryBody, node: Node, turns: Turns, request: Request) -> 
     ask = _ask(body)
     if not body.stream:
         return await while_connected(request, answered(turns, node, ask, Trace()))
-    turns.of(ask).check()  # as long as there can be a status of its own
+    check_turn(turns, node, ask)  # as long as there can be a status of its own
     return EventSourceResponse(_answer_events(turns, node, ask))
 
 

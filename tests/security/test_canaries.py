@@ -1,11 +1,24 @@
 """Goal S13: no document, question, key or vector of anybody in logs, in errors or in metrics, while all sorts of things go wrong."""
 
+import asyncio
+import contextlib
+import gc
+import io
 import logging
+import subprocess
+import sys
+import threading
+from types import SimpleNamespace
 
 import pytest
+import uvicorn
+import uvloop
+from fastapi import FastAPI
 
+from shared import logs
 from shared.errors import ModelUnavailable
 from shared.models.fake import HashEmbedder, ScriptedGenerator
+from shared.service import server_config
 from tests.support.both_services import QUERIES, SERVICES, filled
 from tests.support.raw_asgi import send_request
 from tests.support.running_edge import running_edge, scripted
@@ -93,3 +106,130 @@ def test_a_canary_that_is_logged_is_found(caplog):
     """The null control."""
     logging.getLogger("dgrag.test").error("a question: %s", QUESTION)
     assert found_in(logged(caplog)) == [QUESTION]
+
+
+class Telling:
+    """A callback that shows what it holds."""
+
+    def __repr__(self):
+        return f"{DOCUMENT} {QUESTION}"
+
+    def __call__(self, *_):
+        raise ValueError(f"a surprise that holds {QUESTION}")
+
+
+async def task_that_nobody_awaits():
+    async def surprising():
+        Telling()()
+
+    task = asyncio.create_task(surprising())
+    await asyncio.wait([task])
+    del task
+    gc.collect()
+
+
+async def callback_with_arguments():
+    asyncio.get_running_loop().call_soon(Telling(), KEY)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+
+async def lifespan_that_fails():
+    """The traceback that is logged as a message begins with the cause."""
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_):
+        raise ValueError(DOCUMENT) from KeyError(QUESTION)
+        yield
+
+    front = SimpleNamespace(host="127.0.0.1", port=0, tls_cert=None, tls_key=None)
+    with contextlib.suppress(SystemExit):
+        await uvicorn.Server(server_config(FastAPI(lifespan=lifespan), front)).serve()
+
+
+FAILING = {
+    task_that_nobody_awaits: ("Task exception was never retrieved", "ValueError at test_canaries.py:"),
+    callback_with_arguments: ("Exception in callback", "ValueError at test_canaries.py:"),
+    lifespan_that_fails: ("KeyError", "ValueError at test_canaries.py:", ", from KeyError"),
+}
+
+
+@pytest.fixture
+def hooks(monkeypatch):
+    """What a service sets for the whole process is as before afterwards."""
+    for module, name in ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook")):
+        monkeypatch.setattr(module, name, getattr(module, name))
+    yield
+    for name in logs.QUOTING:
+        logging.getLogger(name).removeFilter(logs._UNQUOTED)
+
+
+def said_by(fails, loop):
+    """The log of a failure, as a handler writes it that knows nothing of canaries."""
+    out = io.StringIO()
+    handler = logging.StreamHandler(out)
+    logging.getLogger().addHandler(handler)
+    try:
+        with asyncio.Runner(loop_factory=loop) as runner:
+            runner.run(fails())
+    finally:
+        logging.getLogger().removeHandler(handler)
+    return out.getvalue()
+
+
+LOOPS = [asyncio.new_event_loop, uvloop.new_event_loop]
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("fails", FAILING)
+def test_what_fails_where_nobody_catches_it_is_told_by_kind_and_place(hooks, fails, loop):
+    logs.begin()
+    said = said_by(fails, loop)
+    assert found_in([said]) == []
+    assert [part for part in FAILING[fails] if part not in said] == []
+
+
+@pytest.mark.parametrize("fails", FAILING)
+def test_without_our_logging_the_same_failures_show_canaries(fails):
+    """The null control."""
+    assert found_in([said_by(fails, uvloop.new_event_loop)]) != []
+
+
+ENDING = """
+import sys, threading
+from shared.service import run
+
+class Closing:
+    def __del__(self):
+        raise KeyError(sys.argv[1])
+
+def fail():
+    raise ValueError(sys.argv[1])
+
+def serve():
+    Closing()
+    thread = threading.Thread(target=fail)
+    thread.start()
+    thread.join()
+    fail()
+
+sys.exit(run(serve) if sys.argv[2] == "service" else serve())
+"""
+
+
+def ended(how):
+    command = [sys.executable, "-c", ENDING, DOCUMENT, how]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_service_that_ends_by_a_surprise_tells_its_kind_and_place_alone():
+    end = ended("service")
+    assert (end.returncode, found_in([end.stdout, end.stderr])) == (1, [])
+    assert end.stderr.count("ValueError at <string>:") == 2  # of the thread, and of the service
+    assert end.stderr.count("KeyError at <string>:") == 1
+    assert " CRITICAL dgrag ended by an error that nobody expected" in end.stderr
+
+
+def test_pythons_own_last_words_show_the_canary():
+    """The null control."""
+    assert found_in([ended("alone").stderr]) == [DOCUMENT]

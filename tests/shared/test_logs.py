@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.correlation import working
-from shared.logs import FACTS, JsonLines, Lines, use
+from shared.logs import FACTS, JsonLines, Lines, Unquoted, use
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 GIVEN = f"00-{TRACE}-00f067aa0ba902b7-01"
@@ -85,3 +85,54 @@ def test_json_is_written_where_the_settings_want_it_and_lines_stay_else(monkeypa
     assert isinstance(handler.formatter, Lines)
     use("json", service="edge", edge="ward")
     assert isinstance(handler.formatter, JsonLines)
+
+
+def unquoted(message, *values, **given):
+    """What is left of a library's record."""
+    out, log = io.StringIO(), logging.Logger("asyncio")
+    log.addFilter(Unquoted())
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(JsonLines("edge"))
+    log.addHandler(handler)
+    log.error(message, *values, **given)
+    told = json.loads(out.getvalue())
+    return told["message"], told.get("error", "")
+
+
+@pytest.mark.parametrize(
+    ("message", "values", "left"),
+    [
+        ("socket.send() raised exception.", (), "socket.send() raised exception"),
+        ("ASGI callable should return None, but returned '%s'.", ("a canary",), "ASGI callable should return None, but returned '%s'."),
+        (
+            "Cancel %s running task(s), timeout graceful shutdown exceeded",
+            (3,),
+            "Cancel 3 running task(s), timeout graceful shutdown exceeded",
+        ),
+        ("Error loading ASGI app. a canary", (), "Error loading ASGI app"),
+        ("<Task name='a canary'> is gone", (), "an error"),
+        ("", (), "an error"),
+    ],
+)
+def test_of_a_librarys_message_stays_what_it_always_says(message, values, left):
+    assert unquoted(message, *values) == (left, "")
+
+
+@given(st.text())
+def test_nothing_of_a_callback_or_behind_the_first_line_stays(text):
+    assert unquoted(f"Exception in callback {text}") == ("Exception in callback", "")
+    assert unquoted(f"Task exception was never retrieved\nfuture: {text}") == ("Task exception was never retrieved", "")
+
+
+def test_an_error_of_the_system_is_told_in_the_systems_words():
+    assert unquoted(OSError(98, "a canary at a canary")) == ("Address already in use", "OSError")
+    assert unquoted(ValueError("a canary")) == ("an error", "ValueError")
+
+
+def test_a_traceback_that_is_told_as_text_is_that_of_the_error_being_handled():
+    try:
+        raise ValueError("a canary")
+    except ValueError as error:
+        message, told = unquoted(f"ValueError: {error}\nTraceback: {error}")
+    assert message == "ValueError"
+    assert told.startswith("ValueError at test_logs.py:")

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.admission import Admission
-from shared.components import COMPONENTS, OTHER, TRANSFERS
-from shared.errors import StoreError
-from shared.metrics import ASKED, METHODS, ROUTES, Meter, Scrape, each, single, turns_of
+from shared.components import COMPONENTS, OTHER, TRANSFERS, TRANSMISSION
+from shared.errors import DgragError, ModelUnavailable, StoreError, Unauthenticated
+from shared.metrics import ASKED, INTERNAL, METHODS, ROUTES, Meter, Scrape, each, single, turns_of
 from shared.records import Answer, Citation, EdgeReport, GateReport, MemoryReport, TraceStep
 from tests.support.metrics_pages import names_of, samples_of, value
 from tests.support.waiting import until
@@ -22,13 +22,20 @@ ESCALATED = (
     TraceStep("cloud: law: rerank", 30.0, calls=1, tokens_in=7),
     TraceStep("cloud: generate", 1200.0, calls=1, tokens_in=400, tokens_out=80),
 )
+
+
+def kinds_of(error):
+    return {error}.union(*map(kinds_of, error.__subclasses__()))
+
+
 CLOSED = {
+    "code": {INTERNAL} | {kind.code for kind in kinds_of(DgragError)},
     "answered": {"true", "false"},
     "partial": {"true", "false"},
     "degraded": {"true", "false"},
     "route": ROUTES | {OTHER, "-"},
     "decision": {"local", "escalate"},
-    "component": {*COMPONENTS, OTHER},
+    "component": {*COMPONENTS, OTHER, TRANSMISSION},
     "transfer": set(TRANSFERS),
     "direction": {"in", "out"},
     "outcome": set(ASKED),
@@ -91,6 +98,42 @@ def test_the_clouds_own_trace_counts_as_what_an_edge_hears_of_it():
     assert value(page, "dgrag_component_seconds_sum", component="global retrieval", route="cloud") == pytest.approx(0.01)
     assert value(page, "dgrag_component_seconds_count", component="local query", route="cloud") == 0
     assert value(page, "dgrag_transfer_bytes_sum", transfer="knowledge send") == 400
+
+
+def test_what_an_edge_waited_for_the_cloud_beyond_what_the_cloud_did_is_transmission():
+    page = page_of(answer())
+    assert value(page, "dgrag_component_seconds_sum", component=TRANSMISSION, route="cloud") == pytest.approx(2.5 - 0.006 - 0.09 - 1.2)
+    assert value(page, "dgrag_component_seconds_count", component=TRANSMISSION, route="cloud") == 1
+
+
+def test_no_transmission_is_told_of_where_the_cloud_did_not_answer_and_none_by_the_cloud_itself():
+    page = page_of(answer(trace=(TraceStep("samples", 10.0), TraceStep("cloud", 30_000.0))), answer(trace=(TraceStep("samples", 10.0),)))
+    assert value(page, "dgrag_component_seconds_count", component=TRANSMISSION, route="cloud") == 0
+    page = page_of(answer(trace=(TraceStep("wait", 10.0), TraceStep("match", 5.0))), at_cloud=True)
+    assert value(page, "dgrag_component_seconds_count", component=TRANSMISSION, route="cloud") == 0
+
+
+def fail(meter, error):
+    with pytest.raises(type(error)), meter.counting_failures():
+        raise error
+
+
+def test_a_question_that_fails_is_counted_by_the_code_of_its_error_and_any_other_error_as_internal():
+    meter = Meter("ward")
+    for error in (ModelUnavailable("away"), ModelUnavailable("away"), KeyError("a canary")):
+        fail(meter, error)
+    with meter.counting_failures():
+        pass
+    page = meter.page()
+    failed = {code: value(page, "dgrag_questions_failed_total", code=code) for code in CLOSED["code"]}
+    assert {code: count for code, count in failed.items() if count} == {"model_unavailable": 2, INTERNAL: 1}
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), GeneratorExit()])
+def test_a_question_whose_caller_went_has_not_failed(error):
+    meter = Meter("ward")
+    fail(meter, error)
+    assert not [name for name, _ in samples_of(meter.page()) if name == "dgrag_questions_failed_total"]
 
 
 def test_edges_are_timed_by_how_their_request_ended_and_those_that_were_not_asked_are_not():
@@ -223,6 +266,7 @@ def test_whatever_people_and_models_write_no_label_says_it(said, method, status,
     meter.answered(said, 1.0, at_cloud=at_cloud)
     meter.fanned_out(said.edges)
     meter.http(method, "-", status, 0.1)
+    fail(meter, Unauthenticated("who?", code=method))
     for name, labels in samples_of(meter.page()):
         for label, text in labels:
             if name != "dgrag_build_info" and label != "le":

@@ -1,6 +1,9 @@
 import asyncio
 import logging
 import re
+import socket
+import sys
+import threading
 from types import SimpleNamespace
 
 import httpx
@@ -17,6 +20,13 @@ from shared.http_problems import install_problems
 from shared.keyring import KeyRing
 from shared.service import Server, doorkeeper, run, server_config, warn_of_strangers
 from tests.support.waiting import until
+
+
+@pytest.fixture(autouse=True)
+def hooks(monkeypatch):
+    """``run`` sets them for the whole process: they are as before afterwards."""
+    for module, name in ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook")):
+        monkeypatch.setattr(module, name, getattr(module, name))
 
 
 def front(**changes):
@@ -93,6 +103,18 @@ async def test_a_service_says_where_it_answers_and_to_whom(tmp_path, caplog, hos
     app.state.guard.close()
     address = re.escape(f"[{host}]" if ":" in host else host)
     assert re.fullmatch(rf"edge ward is ready at http://{address}:[1-9]\d*; {told}", caplog.messages[-1])
+
+
+async def test_a_service_whose_port_is_taken_says_which(tmp_path, caplog):
+    app = FastAPI()
+    app.state.guard = doorkeeper(front(), KeyRing(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        server = Server(app, front(port=port), name="edge ward")
+        with pytest.raises(SystemExit):
+            await server.serve()
+    app.state.guard.close()
+    assert caplog.messages[-1] == f"edge ward cannot listen at 127.0.0.1:{port}"
 
 
 @pytest.fixture

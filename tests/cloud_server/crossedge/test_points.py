@@ -107,7 +107,9 @@ def test_no_points_no_answer():
 
 
 def test_a_point_that_does_not_fit_is_left_out_and_never_cut():
-    told = within_shares([point("a", words(90)), point("a", words(50)), point("a", words(10))], WordTokenizer(), budget_tokens=100 + 2 * NAMED)
+    told = within_shares(
+        [point("a", words(90)), point("a", words(50)), point("a", words(10))], WordTokenizer(), budget_tokens=100 + 2 * NAMED
+    )
     assert [len(one.text.split()) for one in told] == [90, 10]
 
 

@@ -6,6 +6,7 @@ import pytest
 from shared.errors import ModelTimeout
 from shared.records import Answer
 from shared.wire import NDJSON, AskLine
+from tests.support.metrics_pages import samples_of
 
 QUESTION = {"question": "When was the infusion pump P-204 replaced?", "query_id": "q1"}
 PUMP = "The infusion pump P-204 was replaced in March by Marlow."
@@ -17,6 +18,12 @@ async def asked(service, kit, *, edge="ward", headers=None, auth=None):
     await kit.until(lambda: service.cloud.mailbox.online(edge))
     response = await service.http.post("/v1/questions", json=QUESTION, headers=headers, auth=auth)
     return response, (await serving)[0]
+
+
+def failed(service):
+    """{code: questions that failed by it}."""
+    samples = samples_of(service.cloud.meter.page())
+    return {labels[0][1]: count for (name, labels), count in samples.items() if name == "dgrag_questions_failed_total"}
 
 
 def lines_of(response):
@@ -70,6 +77,35 @@ async def test_an_error_is_the_last_line_as_a_problem(service, kit, ward):
     plain = await service.http.post("/v1/questions", json=QUESTION, headers={"deadline-ms": "100"})
     assert plain.json() == last.problem | {"request": plain.headers["x-request-id"]}
     assert last.problem["request"] == response.headers["x-request-id"]
+    assert failed(service) == {"deadline_passed": 2}
+
+
+async def test_a_request_for_passages_that_fails_is_no_question_that_failed(service, kit, ward):
+    async def stuck(texts):
+        raise ModelTimeout(deadline_s=1.0)
+
+    service.cloud.models.embedder.embed = stuck
+    asked_for = QUESTION | {"budget_tokens": 50, "top_k": 3}
+    assert (await service.http.post("/v1/evidence", json=asked_for)).status_code == 504
+    assert failed(service) == {}
+
+
+@pytest.mark.parametrize("headers", [{}, LINES])
+async def test_a_question_that_fails_by_a_surprise_is_counted_as_internal(service, kit, ward, headers):
+    async def surprising(*_, **__):
+        raise ValueError("a surprise")
+
+    service.cloud.coordinator.answer = surprising
+    with pytest.raises(ValueError, match="a surprise"):
+        await service.http.post("/v1/questions", json=QUESTION, headers=headers)
+    assert failed(service) == {"internal": 1}
+
+
+async def test_an_answers_trace_begins_with_the_wait_for_a_turn(service, kit, ward):
+    response, _ = await asked(service, kit)
+    steps = [step["step"] for step in response.json()["trace"]]
+    assert (steps[0], steps.count("wait")) == ("wait", 1)
+    assert failed(service) == {}
 
 
 async def test_only_the_services_own_deadline_is_its_own_fault(service, kit, ward):
@@ -117,6 +153,7 @@ async def test_when_too_many_ask_the_next_is_told_when_to_come_again(tmp_path, k
             assert response.status_code == 503
             assert int(response.headers["retry-after"]) >= 1
         assert json.loads((await first).text)["code"] == "deadline_passed"
+        assert failed(service) == {"overloaded": 2, "deadline_passed": 1}
 
 
 async def test_an_operator_sees_what_the_cloud_thinks_of_an_edge(service, kit, ward):

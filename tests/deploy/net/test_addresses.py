@@ -22,12 +22,12 @@ def test_two_state_folders_have_two_prefixes():
     assert prefix_of("/srv/a") != prefix_of("/srv/b")
 
 
-@given(st.integers(0, 250), st.integers(0, 250), st.integers(40, 1500))
-def test_a_packet_tells_its_ends_and_what_it_carries(sender, receiver, size):
-    packet = tcp(sender, receiver, size)
+@given(st.integers(0, 250), st.integers(0, 250), st.integers(40, 1500), st.integers(0, 2**32 - 1))
+def test_a_packet_tells_its_ends_and_what_it_carries(sender, receiver, size, seq):
+    packet = tcp(sender, receiver, size, seq)
     assert ends(packet) == (sender, receiver)
-    assert contents(packet, up=True) == (4000 + sender, size - 40)
-    assert contents(packet, up=False) == (4000 + receiver, size - 40)
+    assert contents(packet, up=True) == (4000 + sender, seq, size - 40)
+    assert contents(packet, up=False) == (4000 + receiver, seq, size - 40)
 
 
 @given(st.binary(max_size=80))
@@ -39,4 +39,4 @@ def test_what_is_no_packet_of_ours_has_no_ends(data):
 def test_a_ping_and_a_packet_that_is_cut_short_carry_nothing_of_tcp():
     ping = bytearray(tcp(1, 0, 84))
     ping[9] = 1
-    assert contents(bytes(ping), up=True) == contents(tcp(1, 0)[:30], up=True) == (0, 0)
+    assert contents(bytes(ping), up=True) == contents(tcp(1, 0)[:30], up=True) == (0, 0, 0)

@@ -38,8 +38,8 @@ def test_a_cut_holds_both_directions_until_it_is_healed(star):
 
 
 def test_hops_are_those_since_a_moment_of_the_links_that_are_asked_for(star):
-    for at, edge in ((1.0, 1), (5.0, 1), (5.0, 2)):
-        star.send(at, tcp(edge, 0, 1000))
+    for at, edge, seq in ((1.0, 1, 0), (5.0, 1, 960), (5.0, 2, 0)):
+        star.send(at, tcp(edge, 0, 1000, seq))
         list(star.due(at + 1))
     assert [(row["edge"], row["began"]) for row in obeyed(star, Command("hops", "plant", since=2.0))] == [("plant", 5.0)]
     assert len(obeyed(star, Command("hops"))) == 3

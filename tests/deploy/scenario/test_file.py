@@ -19,6 +19,13 @@ def test_the_scenarios_that_are_shipped_can_be_read_and_their_documents_are_ther
         parsed(words.split(), Shape())
 
 
+@pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda file: file.stem)
+def test_a_scenario_has_eight_edges_and_asks_for_partial_where_a_site_is_missing(file):
+    scenario = read(file.read_text(encoding="utf-8"))
+    assert len(scenario.edge) == 8
+    assert {event.expect.partial for event in scenario.event if event.expect.missing} <= {True}
+
+
 def test_the_three_scenarios_are_there():
     assert {file.stem for file in SCENARIOS.glob("*.toml")} == {"transfers", "cut-mid-query", "cut-mid-sync"}
 
@@ -35,6 +42,7 @@ def test_the_three_scenarios_are_there():
         ('do = "add"\nedge = "a"', "add needs a document"),
         ('do = "ask"\nedge = "a"\nquestion = "why?"', "to ask takes a model"),
         ('do = "cut"\nonce_sent = 9', "cut needs an edge"),
+        ('do = "heal"\nonce_swallowed = 9', "heal needs an edge"),
         ('do = "retrieve"\nedge = "a"\nquestion = "why?"\nexpect = { cites = ["b"] }', "there is no edge 'b'"),
         ("do = 1\nsurprise = 2", "event.0.surprise"),
         ("do =", "is no TOML"),

@@ -1,6 +1,7 @@
 """The player on a stage of fakes: links without packets, services without processes."""
 
 import asyncio
+import time
 from functools import partial
 
 import httpx
@@ -120,10 +121,45 @@ async def test_an_event_waits_until_its_edge_has_sent_enough(played, star, monke
     assert obeyed(star, play.Command("stats", "a"))[0]["up"]["bytes"] >= 5000
 
 
+async def test_a_cut_is_healed_once_it_has_swallowed_enough_of_what_is_sent_to_its_edge(played, star, monkeypatch):
+    monkeypatch.setattr(play, "LOOK_S", 0.0)
+    sending = asyncio.create_task(send_all(star))
+    done, _ = await played('[[event]]\ndo = "cut"\nedge = "a"\n[[event]]\ndo = "heal"\nedge = "a"\nonce_swallowed = 3')
+    sending.cancel()
+    (row,) = obeyed(star, play.Command("stats", "a"))
+    assert [told.fault for told in done.told] == ["", ""]
+    assert (row["cut"], row["down"]["cut"] >= 3) == (False, True)
+
+
 async def send_all(star):
     while True:
         star.send(0.0, tcp(1, 0, 100))
+        star.send(0.0, tcp(0, 1, 100))
         await asyncio.sleep(0)
+
+
+async def test_the_last_hop_is_passages_for_what_was_retrieved(played, world, star):
+    world.answers.clear()
+
+    async def answer_over_the_links():
+        await world.asked.wait()
+        now = time.monotonic()
+        for at, ends in ((now, (1, 0)), (now + 0.5, (0, 1))):
+            star.send(at, link_packet(*ends))
+        list(star.due(now + 9))
+        world.answers.set()
+
+    waiting = asyncio.create_task(answer_over_the_links())
+    done, _ = await played('[[event]]\ndo = "retrieve"\nedge = "a"\nquestion = "why?"')
+    await waiting
+    assert [name for name, _ in done.told[0].transfers] == ["query send", "passages back"]
+
+
+def link_packet(sender, receiver):
+    """A packet of one connection of edge 1 with the cloud, whose ports are the same there and back."""
+    packet = bytearray(tcp(sender, receiver, 1000))
+    packet[20:24] = bytes(4)
+    return bytes(packet)
 
 
 async def test_a_document_that_was_acknowledged_has_to_be_indexed_in_the_end(played, world):

@@ -8,11 +8,13 @@ REPLY = {
     "evidence": [{"edge": "a"}, {"edge": "b"}],
     "edges": [{"edge": "a", "status": "answered"}, {"edge": "c", "status": "late"}],
     "degraded": False,
+    "reason": "c is late",
 }
+WHOLE = {"evidence": [{"edge": "a"}], "edges": [{"edge": "a", "status": "answered"}]}
 
 
 def test_an_answer_is_told_with_its_sources_and_who_is_missing():
-    assert answer_told(REPLY, 0.5) == "2 passages of a, b in 0.50 s; c late"
+    assert answer_told(REPLY, 0.5) == "2 passages of a, b in 0.50 s; c late; partial"
     assert answer_told({"evidence": [], "degraded": True}, 2.0) == "0 passages in 2.00 s; degraded"
     assert answer_told({"error": "HTTP 503: busy"}, 2.0) == "no answer after 2.00 s: HTTP 503: busy"
 
@@ -21,12 +23,14 @@ def test_an_answer_is_told_with_its_sources_and_who_is_missing():
     ("expect", "fault"),
     [
         (Expect(), ""),
-        (Expect(degraded=False, cites=("a", "b"), missing=("c",), within_s=1.0), ""),
+        (Expect(degraded=False, partial=True, cites=("a", "b"), missing=("c",), within_s=1.0), ""),
         (Expect(degraded=True), "is not degraded"),
         (Expect(cites=("d",)), "no passage of d"),
-        (Expect(missing=("a",)), "a has answered"),
+        (Expect(missing=("a",)), "a is not missing: answered"),
+        (Expect(missing=("d",)), "d is not missing: not named"),
+        (Expect(partial=False), "is partial: c is late"),
         (Expect(within_s=0.1), "took 0.5 s, 0.1 s were expected"),
-        (Expect(cites=("d",), missing=("a",)), "no passage of d; a has answered"),
+        (Expect(cites=("d",), missing=("a",)), "no passage of d; a is not missing: answered"),
     ],
 )
 def test_what_is_not_as_expected_is_said(expect, fault):
@@ -38,6 +42,28 @@ def test_a_degraded_answer_that_was_not_expected_says_why_it_is():
         answer_fault(Expect(degraded=False), REPLY | {"degraded": True, "reason": "the cloud is away"}, 0.5)
         == "is degraded: the cloud is away"
     )
+
+
+@pytest.mark.parametrize("status", ["late", "offline"])
+def test_a_site_is_missing_where_it_was_late_or_offline(status):
+    reply = {"edges": [{"edge": "a", "status": status}]}
+    assert answer_fault(Expect(missing=("a",), partial=True), reply, 0.5) == ""
+
+
+@pytest.mark.parametrize("status", ["skipped", "refused"])
+def test_a_site_that_was_left_out_or_refused_is_not_missing(status):
+    reply = {"edges": [{"edge": "a", "status": status}]}
+    assert answer_fault(Expect(missing=("a",)), reply, 0.5) == f"a is not missing: {status}"
+
+
+def test_an_answer_to_which_all_sites_came_is_not_partial():
+    assert answer_fault(Expect(partial=False), WHOLE, 0.5) == ""
+    assert answer_fault(Expect(partial=True), WHOLE, 0.5) == "is not partial"
+
+
+def test_where_an_answer_says_itself_whether_it_is_partial_its_word_is_compared():
+    assert answer_fault(Expect(partial=True), REPLY | {"partial": False}, 0.5) == "is not partial"
+    assert answer_fault(Expect(partial=False), WHOLE | {"partial": True}, 0.5) == "is partial: "
 
 
 def test_a_refusal_is_a_fault_whatever_was_expected():

@@ -9,11 +9,14 @@ import pytest
 from edge_node.answer.answerer import Ask
 from edge_node.answer.memorizer import NOTHING_SEEN, Look
 from edge_node.answer.overview import GlobalAsk
-from edge_node.api.deps import Admissions, answered
+from edge_node.api.deps import Admissions, answered, check_turn
+from edge_node.api.hearing import hearing
 from shared.admission import Admission
-from shared.errors import ModelTimeout
+from shared.errors import DiskFull, ModelTimeout, ModelUnavailable, Overloaded
+from shared.metrics import Meter
 from shared.records import Answer
 from shared.trace import Trace
+from tests.support.metrics_pages import samples_of
 from tests.support.waiting import until
 
 
@@ -25,11 +28,18 @@ async def forgotten(*_):
     pass
 
 
-def node_of(answer, *, deadline_s=5.0, remembered=nothing_remembered):
+class Words(Meter):
+    """Counts failures; the answers of these tests are words."""
+
+    def answered(self, answer, seconds, *, at_cloud=False):
+        self.told = answer
+
+
+def node_of(answer, *, deadline_s=5.0, remembered=nothing_remembered, given=forgotten):
     limits = SimpleNamespace(deadline_s=deadline_s, answer_deadline_s=deadline_s)
     answerer = SimpleNamespace(answer=answer, remembered=remembered, limits=limits)
-    overview, verdicts = SimpleNamespace(answer=answer, limits=limits), SimpleNamespace(given=forgotten)
-    return SimpleNamespace(overview=overview, answerer=answerer, verdicts=verdicts, meter=SimpleNamespace(answered=lambda *_: None))
+    overview, verdicts = SimpleNamespace(answer=answer, limits=limits), SimpleNamespace(given=given)
+    return SimpleNamespace(overview=overview, answerer=answerer, verdicts=verdicts, meter=Words("ward"))
 
 
 REMEMBERED = Answer("q", "Ann Lee [1]", (), "memory")
@@ -90,3 +100,70 @@ async def test_an_answer_from_memory_waits_for_no_turn_at_the_model():
 
     async with turns.questions.turn(), asyncio.timeout(5):
         assert await answered(turns, node_of(answer, remembered=remembered), Ask("Who did it?"), Trace()) is REMEMBERED
+
+
+def failed(node):
+    """{code: questions that failed by it}."""
+    return {
+        labels[0][1]: count for (name, labels), count in samples_of(node.meter.page()).items() if name == "dgrag_questions_failed_total"
+    }
+
+
+def raising(error):
+    async def answer(*_):
+        raise error
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "deadline_s", "raised", "code"),
+    [
+        (raising(ModelUnavailable("away")), 5.0, ModelUnavailable, "model_unavailable"),
+        (raising(ValueError("a surprise")), 5.0, ValueError, "internal"),
+        (hanging, 0.01, ModelTimeout, "model_timeout"),
+    ],
+)
+async def test_a_question_that_fails_is_counted_once(answer, deadline_s, raised, code):
+    node = node_of(answer, deadline_s=deadline_s)
+    with pytest.raises(raised):
+        await answered(admissions(), node, Ask("Who did it?"), Trace())
+    assert failed(node) == {code: 1}
+
+
+async def test_a_question_that_fails_while_its_answer_is_heard_is_counted_once():
+    node = node_of(raising(ModelUnavailable("away")))
+    (last,) = [told async for told in hearing(admissions(), node, Ask("Who did it?"))]
+    assert isinstance(last, ModelUnavailable)
+    assert failed(node) == {"model_unavailable": 1}
+
+
+async def test_an_answer_that_cannot_be_kept_for_a_verdict_has_failed_and_is_no_answer():
+    async def answer(*_):
+        return "done"
+
+    node = node_of(answer, given=raising(DiskFull("no room")))
+    with pytest.raises(DiskFull):
+        await answered(admissions(), node, Ask("Who did it?"), Trace())
+    assert failed(node) == {DiskFull.code: 1}
+    assert not hasattr(node.meter, "told")
+
+
+async def test_a_question_that_gets_no_turn_is_counted_whether_its_answer_is_heard_or_not():
+    turns, node, ask = Admissions(*[Admission(at_once=1, waiting=0)] * 2), node_of(hanging), Ask("Who did it?")
+    async with turns.questions.turn():
+        with pytest.raises(Overloaded):
+            await answered(turns, node, ask, Trace())
+        with pytest.raises(Overloaded):
+            check_turn(turns, node, ask)
+    assert failed(node) == {"overloaded": 2}
+
+
+async def test_a_question_whose_caller_went_has_not_failed():
+    turns, node = admissions(), node_of(hanging)
+    asking = asyncio.create_task(answered(turns, node, Ask("Who did it?"), Trace()))
+    await until(lambda: turns.questions.running)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert failed(node) == {}
