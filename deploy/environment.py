@@ -21,6 +21,7 @@ from shared.models.settings import ModelSettings
 FOLDER = Path(__file__).parent / "compose"
 FILES: Mapping[str, type[BaseSettings]] = {"edge.env": EdgeSettings, "cloud.env": CloudSettings, "model.env": ModelSettings}
 HEAD = "# Made by `make env` from {origin}, which keeps the lines that are set. To set one, take the # before its name away."
+HEAD_OF_SECRETS = "# A secret goes into no file: `export NAME=…` in the shell, before each `docker compose up`, which passes it on."
 LIMITS = {
     "minimum": "from {}",
     "exclusiveMinimum": "above {}",
@@ -35,16 +36,21 @@ def written(settings: type[BaseSettings], source: str, *, values: Mapping[str, s
     """An env file: a section's heading, then for each setting what it means, what it takes, and its default behind a ``#``.
 
     source: of the class, whose comments tell the meaning. values: by name, of the settings that are to be set, without a ``#``.
+    A secret is only named: the file is under version control.
     """
     said, headings = comments(source), sections(source)
     prefix, schema = settings.model_config.get("env_prefix", ""), settings.model_json_schema()["properties"]
     lines = [HEAD.format(origin=settings.__module__.replace(".", "/") + ".py")]
+    lines += [HEAD_OF_SECRETS] if any(map(secret, schema.values())) else []
     for field, info in settings.model_fields.items():
         if field in headings:
             lines.append(f"\n## {headings[field]}")
         about = " · ".join(filter(None, [info.description or said.get(field, ""), takes(schema[field])]))
-        lines += ["", *([f"# {about}"] if about else [])]
         name = f"{prefix}{field.upper()}"
+        if secret(schema[field]):
+            lines += ["", f"# {name}, a secret: {about}"]
+            continue
+        lines += ["", *([f"# {about}"] if about else [])]
         kept = (values or {}).get(name)
         lines.append(f"#{name}={shown(info.default)}" if kept is None else f"{name}={kept}")
     return "\n".join(lines) + "\n"
@@ -83,6 +89,15 @@ def _said(source: str) -> list[tuple[int, bool, str]]:
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     found = [token for token in tokens if token.type == tokenize.COMMENT]
     return [(token.start[0], bool(token.line[: token.start[1]].strip()), token.string.lstrip("# ")) for token in found]
+
+
+def secret(schema: Mapping[str, Any]) -> bool:
+    """Whether a setting's value is to be seen by nobody, out of its JSON schema.
+
+    >>> secret({"type": "string", "format": "password"}), secret({"anyOf": [{"format": "password"}, {"type": "null"}]}), secret({})
+    (True, True, False)
+    """
+    return schema.get("format") == "password" or any(map(secret, schema.get("anyOf", ())))
 
 
 def takes(schema: Mapping[str, Any]) -> str:

@@ -34,6 +34,8 @@ def plain(text: str) -> str:
 def answer(reply: Answer) -> RenderableType:
     """The answer, where it comes from, and what it cost."""
     parts: list[RenderableType] = [Text(plain(reply.answer)), Text()]
+    if reply.degraded and reply.reason:  # whoever reads no further must not take it for what it could have been
+        parts[:0] = [Text(f"degraded – {plain(reply.reason)}", style="yellow"), Text()]
     if reply.citations:
         parts += [heading("Sources"), *(citation(item) for item in reply.citations)]
         if opened := next((item for item in reply.citations if item.report), None):
@@ -63,7 +65,8 @@ def heading(title: str) -> RenderableType:
 def citation(item: Citation) -> RenderableType:
     """Number, edge, document, of a global answer the report's id, score, and the passage's own words."""
     places = "".join(f" · {plain(place)}" for place in (item.document, item.report and f"report {item.report}") if place)
-    head = Text.assemble((f"[{item.n}] ", "bold cyan"), (plain(item.edge), "bold"), places, (f"  {item.score:.2f}", "dim"))
+    score = f"  {item.score:.2f}" if item.score else ""  # 0: nothing has compared it with the question
+    head = Text.assemble((f"[{item.n}] ", "bold cyan"), (plain(item.edge), "bold"), places, (score, "dim"))
     quote = Text(f"“{plain(item.quote)}”", style="italic") if item.quote else Text("its words stay at the site; ask there", style="dim")
     return Group(head, Padding(quote, (0, 0, 0, 4)))
 

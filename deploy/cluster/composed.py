@@ -8,6 +8,7 @@ from typing import Any
 
 from deploy.cluster.services import HOST, EdgeOptions, Model
 
+SCALED = "edge"  # the project's one service of all edges
 SHARED_STORE = "edges:"  # the volume that the replicas of a scaled edge share
 CLOUD_INSIDE, EDGE_INSIDE = 8099, 8100  # ports within the containers
 
@@ -30,12 +31,13 @@ def composed(
     file = {key: deepcopy(value) for key, value in base.items() if not key.startswith("x-")}
     services = file["services"]
     theirs = {} if isinstance(model, str) else model.environment()
-    replica = services.pop("edge")
+    replica = services.pop(SCALED)
     del file["volumes"][SHARED_STORE.rstrip(":")]
     for place, (name, port) in enumerate(ports.items()):
         services[service_of(name)] = _edge(replica, name, port, {**options.environment(), **theirs}, builds=place == 0)
         file["volumes"][service_of(name)] = {}
-    services["cloud"] |= {"ports": [f"{HOST}:{cloud_port}:{CLOUD_INSIDE}"], "environment": theirs}
+    cloud = services["cloud"]
+    cloud |= {"ports": [f"{HOST}:{cloud_port}:{CLOUD_INSIDE}"], "environment": {**cloud.get("environment", {}), **theirs}}
     services["enrol"]["command"] = ["enrol", *(edge for edge in ports if edge not in anew), *(["again", *anew] if anew else [])]
     if isinstance(model, str):
         services["model"]["command"][1] = model
@@ -46,7 +48,10 @@ def composed(
 
 def _edge(replica: Mapping[str, Any], name: str, port: int, environment: Mapping[str, str], *, builds: bool) -> dict[str, Any]:
     service = deepcopy(dict(replica))
-    service |= {"command": ["edge"], "environment": {**environment, "DGRAG_EDGE_ID": name}, "ports": [f"{HOST}:{port}:{EDGE_INSIDE}"]}
+    # a name without a value, a secret's, is passed on by compose from whoever starts it: nothing secret is written down
+    service["environment"] = {**service.get("environment", {}), **environment, "DGRAG_EDGE_ID": name}
+    service |= {"command": ["edge"], "ports": [f"{HOST}:{port}:{EDGE_INSIDE}"]}
+    service["networks"] = {network: {"aliases": [SCALED]} for network in service["networks"]}  # who reads metrics asks all by one name
     service["volumes"] = [_own(volume, service_of(name)) for volume in service["volumes"]]
     if not builds:  # one image for all
         service.pop("build", None)

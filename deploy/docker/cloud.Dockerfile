@@ -8,7 +8,7 @@ RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dgra
 FROM base AS built
 WORKDIR /src
 COPY pyproject.toml constraints.txt deploy/docker/requirements.py ./
-RUN python -m venv /opt/dgrag && python requirements.py cloud <pyproject.toml >requirements.txt \
+RUN python -m venv /opt/dgrag && python requirements.py cloud otel <pyproject.toml >requirements.txt \
     && pip install --no-cache-dir --no-compile --constraint constraints.txt --requirement requirements.txt
 COPY . .
 # what only installs or tests goes; bytecode is made here, as it cannot be written on a read-only root

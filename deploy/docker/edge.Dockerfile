@@ -9,7 +9,7 @@ FROM base AS built
 WORKDIR /src
 COPY pyproject.toml constraints.txt deploy/docker/requirements.py ./
 # as long as these files stand, what is installed here comes from the cache
-RUN python -m venv /opt/dgrag && python requirements.py edge <pyproject.toml >requirements.txt \
+RUN python -m venv /opt/dgrag && python requirements.py edge otel <pyproject.toml >requirements.txt \
     && pip install --no-cache-dir --no-compile --constraint constraints.txt --requirement requirements.txt
 COPY . .
 # what only installs or tests goes; bytecode is made here, as it cannot be written on a read-only root

@@ -14,6 +14,8 @@ WARD = "Juniper Ward reported the failure of four infusion pumps on 14 March. Ju
 PLANT = "Brackwell Works recalled lot L-7713 of the CX-40 battery pack on 2 May. A bad weld in lot L-7713 caused the failures of the pumps."
 HERE = ("edge-1", "On which floor of the Anchor Building does Juniper Ward lie?")
 ELSEWHERE = ("edge-1", "Which lot of the CX-40 battery pack did Brackwell Works recall?")
+AT_TWO = ("edge-2", ELSEWHERE[1])
+RIGHT = {HERE[1]: "second", ELSEWHERE[1]: "L-7713"}
 DEADLINE_S = 180 + 30  # of an edge for a whole question, and what a busy machine takes besides
 
 
@@ -33,12 +35,28 @@ def lost(cluster, kept):
 def honest(reply):
     """Whether an answer is right, gives none, or says that something was away."""
     said_so = reply.body["partial"] or reply.body["degraded"] or not reply.body["citations"]
-    return said_so or "second" in reply.body["answer"] or "L-7713" in reply.body["answer"]
+    return said_so or RIGHT[reply.question] in reply.body["answer"]
+
+
+def end_all(cluster, container):
+    """Kill the service within a container by SIGKILL, and wait until the engine has started it again."""
+
+    def restarts():
+        return int(said("docker", "inspect", "--format", "{{.RestartCount}}", container))
+
+    before = restarts()
+    works("docker", "exec", container, "python", "-c", "import os; os.kill(-1, 9)")  # ends with the container
+    cluster.wait(lambda: restarts() > before)
 
 
 @pytest.mark.parametrize("name", AT_MOST)
 def test_the_images_are_small(cluster, name):
     assert int(said("docker", "image", "inspect", f"dgrag-{name}:local", "--format", "{{.Size}}")) <= AT_MOST[name]
+
+
+@pytest.mark.parametrize("name", AT_MOST)
+def test_the_images_can_send_spans(cluster, name):
+    assert said("docker", "run", "--rm", "--entrypoint", "python", f"dgrag-{name}:local", "-c", "import shared.spans") == ""
 
 
 def test_all_become_healthy_and_each_edge_is_a_site_of_its_own(cluster):
@@ -84,7 +102,7 @@ def test_a_local_and_an_escalated_answer(cluster):
 
 def killed(cluster):
     """The service of an edge is killed: its container comes back by itself."""
-    works("docker", "exec", cluster.edges()["edge-2"][1], "python", "-c", "import os; os.kill(-1, 9)")  # ends with the container
+    end_all(cluster, cluster.edges()["edge-2"][1])
 
 
 def paused(cluster):
@@ -114,8 +132,36 @@ def cut(cluster):
 def cloud_restarted(cluster):
     """The cloud goes and comes."""
     cluster("stop", "cloud")
-    assert asked(cluster, *ELSEWHERE).body["degraded"] is True
+    alone = asked(cluster, *ELSEWHERE)
     cluster("start", "cloud")
+    assert (alone.status, alone.body["degraded"]) == (200, True)
+
+
+def cloud_killed(cluster):
+    """The cloud is killed, and comes back by itself."""
+    end_all(cluster, *cluster.containers("cloud"))
+
+
+def cloud_paused(cluster):
+    """The cloud hangs: it takes connections, and is silent."""
+    (container,) = cluster.containers("cloud")
+    said("docker", "pause", container)
+    try:
+        alone = asked(cluster, *ELSEWHERE)
+        assert (alone.status, alone.body["degraded"]) == (200, True)
+    finally:
+        said("docker", "unpause", container)
+
+
+def cloud_cut(cluster):
+    """The line between the cloud and all edges is cut."""
+    (container,) = cluster.containers("cloud")
+    said("docker", "network", "disconnect", f"{cluster.project}_link", container)
+    try:
+        alone = asked(cluster, *ELSEWHERE)
+        assert (alone.status, alone.body["degraded"]) == (200, True)
+    finally:
+        said("docker", "network", "connect", "--alias", "cloud", f"{cluster.project}_link", container)
 
 
 def edges_restarted(cluster):
@@ -123,20 +169,36 @@ def edges_restarted(cluster):
     cluster("restart", "edge")
 
 
-@pytest.mark.parametrize("fault", [killed, paused, cut, cloud_restarted, edges_restarted], ids=lambda fault: fault.__name__)
-def test_nothing_acknowledged_is_lost_and_no_answer_hangs_where(cluster, kept, fault):
-    with Traffic(cluster, [HERE, ELSEWHERE]) as traffic:
+# each with the edges that it hits
+FAULTS = [
+    (killed, {"edge-2"}),
+    (paused, {"edge-2"}),
+    (cut, {"edge-1"}),
+    (cloud_restarted, set()),
+    (cloud_killed, set()),
+    (cloud_paused, set()),
+    (cloud_cut, set()),
+    (edges_restarted, {"edge-1", "edge-2"}),
+]
+
+
+@pytest.mark.parametrize(("fault", "hit"), FAULTS, ids=[fault.__name__ for fault, _ in FAULTS])
+def test_nothing_acknowledged_is_lost_and_who_is_not_hit_answers_where(cluster, kept, fault, hit):
+    with Traffic(cluster, [HERE, AT_TWO, ELSEWHERE]) as traffic:
         fault(cluster)
         cluster.wait(lambda: cluster.all_healthy(cloud=1, edge=4) and len(cluster.edges()) == 4)
         cluster.wait_connected("edge-1", "edge-2", "edge-3", "edge-4")
     kept += traffic.kept
     assert traffic.kept
-    assert traffic.answers
     assert max(reply.seconds for reply in traffic.answers) < DEADLINE_S
-    assert {reply.status for reply in traffic.answers} <= {0, 200, 503, 504}  # 0: the edge itself was away; 504: the model was too slow
-    assert [reply.body for reply in traffic.answers if reply.status == 200 and not honest(reply)] == []
+    spared = [reply for reply in traffic.answers if reply.edge not in hit]
+    assert {reply.edge for reply in spared if reply.status == 200} == {"edge-1", "edge-2"} - hit
+    assert {reply.status for reply in spared} <= {200, 503, 504}  # 504: the model was too slow
+    assert {reply.status for reply in traffic.answers} <= {0, 200, 503, 504}  # 0: the edge itself was away
+    assert [reply for reply in traffic.answers if reply.status == 200 and not honest(reply)] == []
     cluster.wait_settled("edge-1", "edge-2")
     assert lost(cluster, kept) == []
+    assert [asked(cluster, *question).status for question in (HERE, AT_TWO)] == [200, 200]
 
 
 def test_after_all_that_it_is_whole_again(cluster):

@@ -1,12 +1,14 @@
 """What no linter says of the Dockerfiles and of docker-compose.yml; each service is closed, small and reached from this machine only."""
 
 import re
+import shutil
+import subprocess
 
 import pytest
 import yaml
 
 from deploy.container.__main__ import ACTIONS
-from deploy.environment import FILES
+from deploy.environment import FILES, FOLDER
 from tests.conftest import ROOT
 
 DOCKERFILES = sorted((ROOT / "deploy" / "docker").glob("*.Dockerfile"))
@@ -71,6 +73,21 @@ def test_a_service_that_stays_has_limits_and_a_health_check(name):
     assert {"mem_limit", "cpus", "healthcheck"} <= set(SERVICES[name])
 
 
+@pytest.mark.parametrize("name", ["cloud", "edge"])
+def test_healthy_is_who_can_be_asked(name):
+    """In safe mode, and while caches are built, /health is 200 and /ready is not."""
+    urls = [word for word in SERVICES[name]["healthcheck"]["test"] if word.startswith("http")]
+    assert len(urls) == 1
+    assert urls[0].endswith("/ready")
+
+
+def test_the_two_large_models_have_a_gpu_each():
+    found = [SERVICES[name]["deploy"]["resources"]["reservations"]["devices"] for name in ("vllm-edge", "vllm-cloud")]
+    (edge,), (cloud,) = ([VARIABLE.fullmatch(gpu)[2] for device in devices for gpu in device["device_ids"]] for devices in found)
+    assert edge != cloud
+    assert not [device for devices in found for device in devices if "count" in device]  # so many, from the first on: the same for both
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_commands_are_words_that_a_container_knows(name):
     assert OURS[name]["command"][0] in ACTIONS
@@ -110,7 +127,21 @@ def test_each_variable_of_the_compose_file_stands_in_dotenv_with_its_default():
 def test_settings_of_the_services_come_from_the_generated_files():
     used = {file for service in SERVICES.values() for file in service.get("env_file", [])}
     assert used == {f"deploy/compose/{name}" for name in FILES}
-    assert not [name for name, service in OURS.items() if "environment" in service]
+    assert [value for service in OURS.values() for value in service.get("environment", {}).values() if value is not None] == []
+
+
+def test_a_secret_comes_from_the_shell_and_stands_in_no_file():
+    assert {name for name, service in OURS.items() if "DGRAG_MODEL_API_KEY" in service.get("environment", {})} == {"cloud", "edge"}
+    assert not [name for name in FILES if re.search(r"^#?DGRAG_MODEL_API_KEY=", (FOLDER / name).read_text(), re.MULTILINE)]
+
+
+@pytest.mark.parametrize(("ci", "status"), [("true", 1), ("", 0)])
+def test_a_check_that_is_left_out_is_an_error_in_ci_alone(tmp_path, ci, status):
+    for name in ("bash", "dirname", "id"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    script = ROOT / "tests" / "compose" / "config.sh"
+    done = subprocess.run([tmp_path / "bash", script], env={"PATH": str(tmp_path), "CI": ci}, capture_output=True, text=True)
+    assert (done.returncode, "LEFT OUT" in done.stderr) == (status, True)
 
 
 def test_an_image_gets_what_the_ignore_file_lists_and_nothing_else():

@@ -52,5 +52,14 @@ def test_panels_have_ids_of_their_own_and_no_two_stand_in_one_place(panels):
 
 def test_the_scraper_has_the_jobs_that_the_dashboard_tells_apart(panels):
     scraped = yaml.safe_load((DEPLOY / "compose" / "prometheus.yml").read_text(encoding="utf-8"))["scrape_configs"]
-    assert {job["job_name"] for job in scraped} == {"edge", "cloud"}
+    assert {job["job_name"] for job in scraped} == {"edge", "cloud", "vllm"}
     assert {job for text in expressions(panels) for job in re.findall(r'job="(\w+)"', text)} == {"edge", "cloud"}
+
+
+def test_the_scraper_asks_services_that_the_compose_file_has():
+    scraped = yaml.safe_load((DEPLOY / "compose" / "prometheus.yml").read_text(encoding="utf-8"))["scrape_configs"]
+    services = yaml.safe_load((DEPLOY.parent / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
+    targets = {target for job in scraped for static in job.get("static_configs", ()) for target in static["targets"]}
+    assert targets == {"cloud:8099", *(f"{name}:8090" for name in services if name.startswith("vllm-"))}
+    names = {name for job in scraped for found in job.get("dns_sd_configs", ()) for name in found["names"]}
+    assert names == {"edge"} & set(services)

@@ -9,6 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from deploy.environment import ASSIGNMENT, FILES, FOLDER, assigned, comments, sections, takes, written
 from edge_node.settings import EdgeSettings
+from shared.models.settings import ModelSettings
 
 SOURCE = """class Sample(BaseSettings):
     # where
@@ -67,6 +68,13 @@ def test_what_is_set_stays_set_and_the_rest_is_the_default():
     text = written(Sample, inspect.getsource(Sample), values={"DGRAG_SAMPLE_PORT": "81"})
     assert text.splitlines()[1:] == ["", "# from 1 to 99", "DGRAG_SAMPLE_PORT=81", "", "# who says it", "#DGRAG_SAMPLE_SAID=x"]
     assert assigned(text) == {"DGRAG_SAMPLE_PORT": "81"}
+
+
+def test_a_secret_is_named_and_never_kept():
+    text = (FOLDER / "model.env").read_text()
+    values = {**assigned(text), "DGRAG_MODEL_API_KEY": "s3cret"}
+    assert written(ModelSettings, inspect.getsource(ModelSettings), values=values) == text
+    assert "# DGRAG_MODEL_API_KEY, a secret: key for that server" in text
 
 
 def test_no_path_of_the_machine_that_made_them_is_in_the_files():

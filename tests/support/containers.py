@@ -103,6 +103,7 @@ class Reply:
 
     edge: str
     seconds: float
+    question: str = ""  # empty: it was a document
     status: int = 0  # 0: the connection failed, or the service was stopped in the middle of it
     body: dict = field(default_factory=dict)
 
@@ -113,9 +114,9 @@ def asked(cluster, edge, question, **more):
     try:
         with cluster.http() as http:
             reply = http.post(f"{url}/v1/query", json={"question": question, "n": 1, "memory": False, **more})
-            return Reply(edge, time.monotonic() - began, reply.status_code, reply.json())
+            return Reply(edge, time.monotonic() - began, question, reply.status_code, reply.json())
     except (httpx.HTTPError, ValueError):
-        return Reply(edge, time.monotonic() - began)
+        return Reply(edge, time.monotonic() - began, question)
 
 
 def added(cluster, edge, name, text):
@@ -124,7 +125,7 @@ def added(cluster, edge, name, text):
     try:
         with cluster.http(timeout=30) as http:
             reply = http.post(f"{url}/v1/documents", files={"file": (name, text.encode())})
-            return Reply(edge, time.monotonic() - began, reply.status_code, reply.json())
+            return Reply(edge, time.monotonic() - began, "", reply.status_code, reply.json())
     except (httpx.HTTPError, ValueError):
         return Reply(edge, time.monotonic() - began)
 

@@ -101,6 +101,12 @@ def test_steps_that_repeat_are_one_row_and_free_ones_none():
     assert [row.split() for row in rows] == [["retrieve", "×3", "42"], ["samples", "9", "1", "5"], ["total", "1", "5"]]
 
 
+def test_a_degraded_answer_says_so_before_it_is_read_and_what_nothing_compared_has_no_score():
+    lines = shown(render.answer(replace(FULL, degraded=True, citations=(replace(CITATION, score=0.0),)))).splitlines()
+    assert lines[:3] == ["degraded – 1 of 2 edges answered", "", "Lot L-7713 failed [1]."]
+    assert "[1] plant · report.md" in [line.rstrip() for line in lines]
+
+
 def test_a_bare_answer_is_short():
     bare = Answer("q", "No document answers this question.", (), "cloud", answered=False)
     rule = "─" * 76

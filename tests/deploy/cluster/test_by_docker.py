@@ -99,6 +99,23 @@ def test_a_model_server_of_somebody_else_takes_the_place_of_the_own_one():
     assert of(file, "edge-ward")["environment"]["DGRAG_MODEL_NAME"] == "big"
 
 
+def test_the_key_of_a_model_server_is_passed_on_and_not_written_down(runtime: ByDocker, docker: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("DGRAG_MODEL_API_KEY", "s3cret")
+    start(runtime, model="http://gpu:8000/v1")
+    written = (runtime.directory.root / "compose.json").read_text()
+    services = json.loads(written)["services"]
+    for name in ("cloud", "edge-ward", "edge-bank"):
+        environment = services[name]["environment"]
+        assert (environment["DGRAG_MODEL_API_KEY"], environment["DGRAG_MODEL_URL"]) == (None, "http://gpu:8000/v1")
+    assert "s3cret" not in written
+
+
+def test_all_edges_are_found_by_the_one_name_that_a_scaled_one_has():
+    file = composed(BASE, {"ward": 81, "bank": 82}, cloud_port=80, options=EdgeOptions(), model="small")
+    for name in ("edge-ward", "edge-bank"):
+        assert of(file, name)["networks"] == {"site": {"aliases": ["edge"]}, "link": {"aliases": ["edge"]}}
+
+
 def test_a_start_builds_starts_and_keeps_key_and_authority_for_this_user(runtime: ByDocker, docker: Path):
     services = start(runtime)
     assert [service.name for service in services] == ["ward", "bank"]
