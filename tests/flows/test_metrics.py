@@ -11,6 +11,7 @@ MEMBERS = {"ward": (WARD, REFUSAL), "plant": (PLANT, "Lot L-7713 caused the fail
 QUESTION = "Which lot of the battery pack caused the failure of infusion pumps?"
 STILL_AT_REST = {
     "dgrag_memory_hits_total",
+    "dgrag_questions_failed_total",
     "dgrag_cloud_breaker_open",
     "dgrag_stale_texts",
     "dgrag_sync_lag_versions",
@@ -39,7 +40,7 @@ async def test_each_metric_has_moved_after_one_flow(tmp_path):
         assert (await edges["ward"].ask(QUESTION))["route"] == "cloud"
         edge, cloud = await page_of(edges["ward"].http._transport), await page_of(lines["ward"])
     assert names_of(edge) - moved(edge) == STILL_AT_REST | {"dgrag_fan_out_seconds"}
-    assert names_of(cloud) - moved(cloud) == {"dgrag_gate_total", "dgrag_memories", "dgrag_turns"}
+    assert names_of(cloud) - moved(cloud) == {"dgrag_gate_total", "dgrag_memories", "dgrag_questions_failed_total", "dgrag_turns"}
     assert value(edge, "dgrag_transfer_bytes_sum", transfer="knowledge send") > 0
     assert value(edge, "dgrag_egress_bytes_total", kind="question") > len(QUESTION)
     assert (value(edge, "dgrag_documents", status="indexed"), value(edge, "dgrag_cloud_connected")) == (1, 1)
