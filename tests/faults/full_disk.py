@@ -46,6 +46,7 @@ def started(folder):
     child.go()
     while child.line(limit_s=30) != "rest":
         pass
+    os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # a SIGCONT before its SIGSTOP would leave it stopped for good
     return child
 
 
