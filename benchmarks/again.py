@@ -38,7 +38,7 @@ from benchmarks.sharing import sharing
 from benchmarks.stages.idle import LIMIT_S, left
 from benchmarks.systems import ANSWER_TIMEOUT_S as LONG_S
 from benchmarks.systems import ONE_ANSWER, SAME_FOR_ALL, Asker, Start, System, read
-from deploy.no_model import serve_unknowing
+from deploy.no_model import UNKNOWING
 
 OUT = Path("benchmarks/results/again.json")
 OTHERS = 120
@@ -138,13 +138,10 @@ class Rounds:
 
     async def ask(self, learned: Mapping[str, bool], cover: float) -> None:
         """The second round, with one share of words that a memory must have."""
-        async with await serve_unknowing() as server:
-            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-            async with self._fleet(url) as fleet:
-                settings = ASKS | {FAST: "on", "DGRAG_EDGE_MEMORY_LEARN": OFF, "DGRAG_EDGE_MEMORY_COVER": str(cover)}
-                asker = await self._up(fleet, settings)
-                await remembered(fleet, asker.urls)
-                await came_again(order_of(self._told, learned), asker, self._edge, cover, self.journal)
+        async with self._fleet(UNKNOWING) as fleet:
+            asker = await self._up(fleet, ASKS | {FAST: "on", "DGRAG_EDGE_MEMORY_LEARN": OFF, "DGRAG_EDGE_MEMORY_COVER": str(cover)})
+            await remembered(fleet, asker.urls)
+            await came_again(order_of(self._told, learned), asker, self._edge, cover, self.journal)
 
     def _fleet(self, generator: str) -> Fleet:
         return Fleet(self._work, generator, self._http, SAME_FOR_ALL | NO_MEMORY)

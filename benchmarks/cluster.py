@@ -23,7 +23,7 @@ from benchmarks.link import LinkConfig
 from benchmarks.machine import foreign
 from deploy.cluster.free_ports import Ports
 from deploy.cluster.launch import is_url
-from deploy.no_model import NO_MODEL, serve_no_model
+from deploy.no_model import STAND_INS
 
 DGRAG = (sys.executable, "-P", "-m", "deploy.cli.main")
 CODE_ROOT = Path(__file__).parent.parent
@@ -130,16 +130,17 @@ class Fleet:
     # ------------------------------------------------------------ the model
 
     async def model(self) -> str:
-        """The URL of the one model server, which is started at the first need; with ``NO_MODEL`` that of one that refuses to write."""
+        """The URL of the one model server, which is started at the first need; of ``STAND_INS`` none is loaded."""
         if self._model and self._model.returncode is not None:
             raise BenchmarkError("the model server has ended", next_step=f"read {self._work / 'model.log'}, then run again: it goes on")
         if self._model_url:
             return self._model_url
-        fetched = [] if self._generator == NO_MODEL else [self._generator]
+        stand_in = STAND_INS.get(self._generator)
+        fetched = [] if stand_in else [self._generator]
         await self._dgrag("model", "fetch", *fetched, "minilm", "--json")
         port = Ports().take(self._port)
-        if not fetched:
-            self._stand_in = await serve_no_model(port)
+        if stand_in:
+            self._stand_in = await stand_in(port)
             self._model_url = f"http://127.0.0.1:{port}/v1"
             return self._model_url
         command = (sys.executable, "-P", "-m", "deploy.cluster.child", str(os.getpid()), *DGRAG, "model", "serve", self._generator)

@@ -17,7 +17,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.link import LinkConfig
 from benchmarks.peers.run import PeersConfig
 from benchmarks.systems import SAME_FOR_ALL, SIGNALS, parsed_retrieval, system_named
-from deploy.no_model import NO_MODEL
+from deploy.no_model import NO_MODEL, STAND_INS
 from shared.models.settings import ModelSettings
 
 JUDGED = "dgrag"  # whose answers are one of each pair, where no others are named
@@ -140,7 +140,8 @@ class JudgeConfig(Part):
 class ModelsConfig(Part):
     """Who writes: a name of the catalogue, the URL of an OpenAI-compatible server, or nobody."""
 
-    generator: str = "standard"  # "none": none is started, and one that is asked all the same refuses
+    # "none": none is started, and one that is asked all the same refuses; "unknowing": it says that it knows nothing, for what needs none
+    generator: str = "standard"
 
 
 class MetricsConfig(Part):
@@ -170,8 +171,10 @@ class RunConfig(Part):
         names = [split.name for split in self.split]
         if len(set(names)) < len(names):
             raise ValueError(f"two splits have one name: {', '.join(names)}")
-        if self.models.generator == NO_MODEL and (self.judge.pairs or any(split.systems for split in self.split)):
-            raise ValueError('systems and judge need a language model: name one in [models], generator = "none" starts none')
+        if self.models.generator == NO_MODEL and any(split.systems for split in self.split):
+            raise ValueError('systems need a language model: name one in [models], generator = "none" starts none')
+        if self.models.generator in STAND_INS and self.judge.pairs:
+            raise ValueError(f'the judge needs a language model: name one in [models], generator = "{self.models.generator}" is none')
         if not self.peers.enabled and all(split.is_empty for split in self.split):
             raise ValueError("nothing is measured: a [[split]] needs systems, routing, storage or retrieval, or [peers] enabled = true")
         if self.judge.pairs and not any(self.judge.couples(split.systems) for split in self.split):

@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 import orjson
 
-NO_MODEL = "none"  # instead of a generator's name
+NO_MODEL = "none"  # instead of a generator's name: what is asked of it is refused …
+UNKNOWING = "unknowing"  # … or answered: it knows nothing
 SERVED = orjson.dumps({"object": "list", "data": [{"id": NO_MODEL, "object": "model"}]})
 REFUSED = orjson.dumps({"error": {"message": "this run has no language model; name a generator"}})
 _CHOICE = {"index": 0, "message": {"role": "assistant", "content": "The passages do not say."}, "finish_reason": "stop"}
@@ -25,9 +26,12 @@ async def serve_no_model(port: int) -> asyncio.Server:
     return await asyncio.start_server(_answering(b"501 Not Implemented", REFUSED), "127.0.0.1", port)
 
 
-async def serve_unknowing(port: int = 0) -> asyncio.Server:
+async def serve_unknowing(port: int) -> asyncio.Server:
     """As ``serve_no_model``, but all that is asked gets the same refusal in words: for runs in which a model's answer counts as none."""
     return await asyncio.start_server(_answering(b"200 OK", UNKNOWN), "127.0.0.1", port)
+
+
+STAND_INS = {NO_MODEL: serve_no_model, UNKNOWING: serve_unknowing}
 
 
 def _answering(status: bytes, body: bytes) -> Handler:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from benchmarks.records import Estimate
 from benchmarks.report import plots
 from benchmarks.report.tables import Cell, Column, Figure, Row, Section, Table, estimate, sizes
+from deploy.no_model import UNKNOWING
 
 CURVES = {"guarded": "with all guards", "unguarded": "by score alone"}
 EXTREMES = {"slow": "always the model", "memory": "always the memory", "oracle": "the memory where it is right"}
+NEED_A_MODEL = ("slow", "oracle")
+BESIDE = "Each question was answered by the model, and the nearest memory was looked at beside it: so every threshold is seen at once."
+ALONE = "The nearest memory to each question was looked at; no model answered the rest, so right of all is what memories alone have right."
 ALONG = "least score of a memory that answers"
 DRAWN = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # thresholds that have room on an axis
 FRONT = (0.7, 0.8, 0.88, 0.92, 0.96)  # thresholds that the front names
@@ -57,13 +61,13 @@ def thresholds(result: Row) -> Section:
     rows, title = result.get("pareto", ()), "Thresholds of the fast path (FD-RAG §5.3)"
     if not rows:
         return Section(title)
-    places = list(dict.fromkeys((row["split"], row["system"]) for row in rows))
-    groups = {place: [row for row in rows if (row["split"], row["system"]) == place] for place in places}
-    figures = [
-        figure for (split, system), group in groups.items() for figure in (_curves(split, system, group), _front(split, system, group))
-    ]
-    text = "Each question was answered by the model, and the nearest memory was looked at beside it: so every threshold is seen at once."
-    return Section(title, text, tuple(figures), (_table(rows), *_chosen(result)))
+    alone = result["run"].get("models", {}).get("generator") == UNKNOWING
+    shown = [row for row in rows if not alone or row["name"] not in NEED_A_MODEL]
+    places = list(dict.fromkeys((row["split"], row["system"]) for row in shown))
+    groups = {place: [row for row in shown if (row["split"], row["system"]) == place] for place in places}
+    drawn = (_curves,) if alone else (_curves, _front)
+    figures = tuple(draw(split, system, group) for (split, system), group in groups.items() for draw in drawn)
+    return Section(title, ALONE if alone else BESIDE, figures, (_table(shown), *_chosen(result)))
 
 
 def _curves(split: str, system: str, rows: list[Row]) -> Figure:

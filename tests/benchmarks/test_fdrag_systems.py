@@ -104,3 +104,12 @@ def test_the_choice_of_edges_is_measured_with_each_way_to_share_and_without_a_mo
     starts = [parsed_retrieval(name).start for name in config.split[0].retrieval]
     assert [(start.shares, remembers(dict(start.environment))) for start in starts] == [("", False), ("hints", True), ("answers", True)]
     assert starts[1].copy == system_named("fdrag-federated-hints").start.copy
+
+
+def test_memories_alone_are_measured_where_each_question_is_asked_and_without_a_model():
+    alone, whole = load_config(CONFIGS / "fdrag-memory.toml"), load_config(CONFIGS / "fdrag.toml")
+    assert alone.models.generator == "unknowing"
+    assert [(split.set, split.client, split.within) for split in alone.split] == [
+        (split.set, split.client, split.within) for split in whole.split
+    ]
+    assert set(alone.split[0].systems) <= set(whole.split[0].systems)

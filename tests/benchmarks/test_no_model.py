@@ -42,7 +42,7 @@ async def test_one_who_goes_in_the_middle_does_no_harm():
 
 
 async def test_one_that_knows_nothing_answers_an_edges_own_client_however_long_the_question():
-    async with await serve_unknowing() as server:
+    async with await serve_unknowing(0) as server:
         settings = ModelSettings(url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", name=NO_MODEL)
         async with model_http(settings) as http:
             prompt = Prompt((Message("user", "Who built it? " * 20_000),), max_tokens=20)

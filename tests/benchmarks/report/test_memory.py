@@ -50,6 +50,13 @@ def test_every_threshold_and_extreme_has_a_row_and_two_plots(told):
     assert all(figure.png.startswith(b"\x89PNG") for figure in section.figures)
 
 
+def test_where_no_model_answered_nothing_is_said_of_one(told):
+    section = memory.thresholds(told | {"run": told["run"] | {"models": {"generator": "unknowing"}}})
+    assert {row[2] for row in section.tables[0].rows} == {*memory.CURVES.values(), "always the memory"}
+    assert [figure.name for figure in section.figures] == ["thresholds-hotpotqa-fdrag-slow"]
+    assert "no model answered" in section.text
+
+
 def test_a_kind_that_may_never_answer_is_told_so(told):
     chosen = memory.thresholds(told).tables[1]
     assert [row[:2] for row in chosen.rows] == [("template", "never"), ("model", "never"), ("learned", "never")]
