@@ -134,6 +134,8 @@ class Rounds:
             await remembered(fleet, asker.urls)
             await learnt(self._told, asker, self._edge, self.journal)
             await remembered(fleet, asker.urls)
+            if not self.journal.done("kept", self._edge):
+                self.journal.add("kept", self._edge, {"learned": (await fleet.status(asker.urls[self._edge]))["memory"]["learned"]})
         return {row["question_id"]: row["right"] for row in self.journal.rows("learned")}
 
     async def ask(self, learned: Mapping[str, bool], cover: float) -> None:
@@ -173,9 +175,9 @@ async def made(told: Told, generator: str, work: Path, covers: Sequence[float] =
             learned = await rounds.learn(generator)
             for cover in covers:
                 await rounds.ask(learned, cover)
-            rows = [Came(**row) for row in rounds.journal.rows("again")]
+            rows, kept = [Came(**row) for row in rounds.journal.rows("again")], sum(row["learned"] for row in rounds.journal.rows("kept"))
     questions = {one.question.question_id: one.question.text for one in told.again}
-    return {"asked": len(told.again), "learned": sum(learned.values()), "covers": figures(rows, questions)}
+    return {"asked": len(told.again), "called_right": sum(learned.values()), "learned": kept, "covers": figures(rows, questions)}
 
 
 def main(

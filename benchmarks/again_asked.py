@@ -54,8 +54,8 @@ def _at(cover: float, rows: Sequence[Came], questions: Mapping[str, str]) -> dic
         "cover": cover,
         "asked_again": len(again),
         "of_questions": len({row.origin for row in again}),
-        "coverage": asdict(wilson([float(row.hit) for row in again], of=[row.question_id for row in again])) if again else None,
-        "precision": asdict(wilson([float(row in right) for row in hits], of=[row.question_id for row in hits])) if hits else None,
+        "coverage": asdict(wilson([float(row.hit) for row in again], of=_asked(again))) if again else None,
+        "precision": asdict(wilson([float(row in right) for row in hits], of=_asked(hits))) if hits else None,
         "others": len(others),
         "hits_on_others": sum(row.hit for row in others),
         "false_on_others": sum(row.hit and row not in right for row in others),
@@ -64,6 +64,11 @@ def _at(cover: float, rows: Sequence[Came], questions: Mapping[str, str]) -> dic
         "hit_ms": _ms([row.seconds for row in hits]),
         "why_not": dict(Counter(row.why_not for row in again if not row.hit).most_common()),
     }
+
+
+def _asked(rows: Sequence[Came]) -> list[str]:
+    """The question behind each row: its ways succeed and fail together, so they are one observation."""
+    return [row.origin or row.question_id for row in rows]
 
 
 def _ms(seconds: Sequence[float]) -> dict[str, float] | None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +36,7 @@ COMMON, OWN = (
     0.1,
 )  # weights: of the direction that all share, and of what a question has for itself: a cosine of 0.995 with its memory
 ALPHA, FLOORS, K = 0.7, {"answer": 0.92, "learned": 0.88, "nearest": 0.0}, 10
-BATCH = 100  # memories that come, and go, at a time
+BATCH, CHANGES = 100, 20  # memories that come, and go, at a time; times
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,25 +99,40 @@ def looked_up(index: RecallIndex, asked: Sequence[Asked], floor: float, withheld
     return spread(times) | {"hit": round(hits / len(asked), 3)}
 
 
+def changes(index: RecallIndex, memories: Sequence[Memory], vectors: FloatArray, batch: int) -> tuple[RecallIndex, list[float]]:
+    """The index after one change after the other, and the milliseconds of each: so many come, and as many go."""
+    times = list[float]()
+    for start in range(0, CHANGES * batch, batch):
+        came, gone = slice(start, start + batch), [memory.memory_id for memory in islice(index, batch)]
+        began = time.process_time()
+        index = index.changed(memories[came], vectors[came], gone)
+        times.append((time.process_time() - began) * 1000)
+    return index, times
+
+
 def measured(n: int, asked: int, rng: np.random.Generator) -> dict[str, Any]:
     """Look-ups among n memories with each floor, with documents withheld, and what changing the index takes."""
     before = peak_mb()
-    memories, vectors = drawn(n + BATCH, rng)
+    memories, vectors = drawn(n + CHANGES * BATCH, rng)
     built = list[RecallIndex]()
     seconds = spent(lambda: built.append(RecallIndex.of(memories[:n], vectors[:n])))
     index = built[0]
     several = questions(memories[:n], vectors[:n], asked, rng)
+    found = {name: {"floor": floor} | looked_up(index, several, floor, frozenset()) for name, floor in FLOORS.items()}
     hidden = frozenset(DocumentId(f"d{row}") for row in range(round(WITHHELD * n / A_DOCUMENT)))
-    gone = [memory.memory_id for memory in memories[:BATCH]]
-    change = partial(index.changed, memories[n:], vectors[n:], gone)
+    withheld = looked_up(index, several, FLOORS["answer"], hidden)
+    anchors = [spent(partial(index.anchors_of, one.text)) * 1000 for one in several]
+    later, hundreds = changes(index, memories[n:], vectors[n:], BATCH)
+    _, ones = changes(later, memories, vectors, 1)  # of those that went
     return {
         "memories": n,
         "questions": asked,
-        "anchors_of": spread([spent(partial(index.anchors_of, one.text)) * 1000 for one in several]),
-        **{name: {"floor": floor} | looked_up(index, several, floor, frozenset()) for name, floor in FLOORS.items()},
-        "tenth_withheld": looked_up(index, several, FLOORS["answer"], hidden),
+        "anchors_of": spread(anchors),
+        **found,
+        "tenth_withheld": withheld,
         "build_s": round(seconds, 2),
-        "change_of_100_ms": round(float(np.median([spent(change) for _ in range(7)])) * 1000, 1),
+        "change_of_100": spread(hundreds),
+        "change_of_1": spread(ones),
         "peak_mb": peak_mb(),
         "peak_mb_before": before,
     }

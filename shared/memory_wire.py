@@ -44,6 +44,6 @@ class MemoryDelta(Wire):
 
 
 class Feedback(Wire):
-    """``POST /v1/queries/{id}/feedback`` of an edge, ``POST /v1/questions/{id}/feedback`` of the cloud: what whoever asked says of it."""
+    """``POST /v1/queries/{id}/feedback`` of an edge: what whoever asked says of an answer. It stays there: the cloud takes none."""
 
     verdict: Literal["right", "wrong"]

@@ -41,6 +41,12 @@ _FORMS = {  # of an answer
     "number": re.compile(r"\d|\b(?:" + "|".join(sorted(NUMBER_WORDS)) + r")\b", re.IGNORECASE),
 }
 _FRAME = (re.compile(r"\b(?:do|does|did)\b", re.I), re.compile(r"\b(?:is|are|was|were|be|been|being)\b", re.I), re.compile(r"\bby\b", re.I))
+# Words that content words leave out, and that yet tell two questions apart: who came to it or from it, what was or should be, some or all
+_TELLING = re.compile(
+    r"\b(?:to|into|from|for|with|about|after|can|could|may|must|shall|should|will|would|all|any|more|most|some)\b", re.IGNORECASE
+)
+_NOW = re.compile(r"\b(?:am|is|are|do|does)\b", re.IGNORECASE)
+_THEN = re.compile(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
 
 
 def is_single(question: str) -> bool:
@@ -88,16 +94,32 @@ def fits(question: str, told: str, answer: str) -> bool:
 
 
 def is_same_way(question: str, other: str) -> bool:
-    """Whether two questions say what they share in one order and, where they ask for a person or thing, ask for the same end of it.
+    """Whether two questions say what they share in one order, of the same time and with the same small words that tell questions apart.
+
+    Where they ask for a person or thing, they must ask for the same end of it too.
 
     >>> [is_same_way("Who owns Orrin Mill?", asked) for asked in ("What owns Orrin Mill?", "What does Orrin Mill own?")]
     [True, False]
+    >>> [is_same_way("Who moved to Leeds?", asked) for asked in ("Who moved from Leeds?", "Who will move to Leeds?")]
+    [False, False]
     """
+    if _small_words(question) != _small_words(other) or _is_other_time(question, other):
+        return False
     shared = content_words(question) & content_words(other)
     frames = _type_of(question) not in ("person", "thing") or [bool(part.search(question)) for part in _FRAME] == [
         bool(part.search(other)) for part in _FRAME
     ]
     return frames and _in_order(question, shared) == _in_order(other, shared)
+
+
+def _small_words(question: str) -> frozenset[str]:
+    return frozenset(map(str.casefold, _TELLING.findall(question)))
+
+
+def _is_other_time(question: str, other: str) -> bool:
+    """Whether one asks what is, and the other one what was; of what has neither form nothing is known."""
+    now, then = ((bool(_NOW.search(text)), bool(_THEN.search(text))) for text in (question, other))
+    return {now, then} == {(True, False), (False, True)}
 
 
 def is_other_answer(question: str, told: str, answer: str, other_told: str, other_answer: str) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import httpx
@@ -91,25 +92,28 @@ def ask(
     if as_json:
         typer.echo(orjson.dumps(reply).decode())
     else:
-        show(as_answer(reply), edge)
+        show(as_answer(reply), edge, state)
 
 
-def show(answer: Answer, edge: str | None) -> None:
-    """Print an answer, and how it can be judged."""
+def show(answer: Answer, edge: str | None, state: Path = DEFAULT_STATE) -> None:
+    """Print an answer, how what it cites can be read, and how it can be judged."""
     out().print(render.answer(answer))
-    if hint := verdict_hint(answer, edge):
+    for hint in hints(answer, edge, state):
         out().print(hint, markup=False, style="dim")
 
 
-def verdict_hint(answer: Answer, edge: str | None) -> str:
-    """How to say what one thinks of an answer; empty where this site learns nothing from that.
+def hints(answer: Answer, edge: str | None, state: Path = DEFAULT_STATE) -> Iterator[str]:
+    """Commands that go on from an answer: to read a report that it cites, and to call it right or wrong where this site learns.
 
-    >>> verdict_hint(Answer("c0ffee", "Ann Lee", (), "memory"), "ward")
-    'right or wrong? dgrag feedback c0ffee right|wrong --edge ward'
+    >>> list(hints(Answer("c0ffee", "Ann Lee", (), "local"), "ward", Path("b")))
+    ['right or wrong? dgrag feedback c0ffee right|wrong --edge ward --state b']
     """
-    if not answer.answered or answer.route not in ("memory", "local"):
-        return ""
-    return f"right or wrong? dgrag feedback {render.plain(answer.query_id)} right|wrong" + (f" --edge {edge}" if edge else "")
+    where = "" if state == DEFAULT_STATE else f" --state {state}"
+    if opened := next((item for item in answer.citations if item.report), None):
+        yield f"to read a report: dgrag report {render.plain(opened.report)} --edge {render.plain(opened.edge)}{where}"
+    own_memory = answer.route == "memory" and answer.memory is not None and not answer.memory.why_not  # another site's takes no verdict
+    if answer.answered and (answer.route == "local" or own_memory):
+        yield f"right or wrong? dgrag feedback {render.plain(answer.query_id)} right|wrong" + (f" --edge {edge}" if edge else "") + where
 
 
 def would_send(reply: Any) -> bool:

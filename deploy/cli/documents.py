@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from enum import StrEnum
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -24,16 +25,25 @@ SETTLE_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # a deletion answers when th
 Document = Annotated[str, typer.Argument(metavar="NAME_OR_ID", help="Name or id of a document.")]
 
 
+class Status(StrEnum):
+    """How far a document is."""
+
+    queued = "queued"
+    running = "running"
+    indexed = "indexed"
+    parked = "parked"
+
+
 def documents(
     edge: Edge = None,
-    status: Annotated[str, typer.Option(help="Only these: queued, running, indexed or parked.")] = "",
+    status: Annotated[Status | None, typer.Option(help="Only these.")] = None,
     as_json: Json = False,
     state: State = DEFAULT_STATE,
 ) -> None:
     """List the documents of an edge; of a parked one also why, and what to do."""
     url = edge_url(StateDir(state), edge)
     with client() as http:
-        found = list(listed(http, url, status=status))
+        found = list(listed(http, url, status=status.value if status else ""))
     if as_json:
         typer.echo(orjson.dumps({"documents": found}).decode())
     else:

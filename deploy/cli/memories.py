@@ -58,7 +58,7 @@ def feedback(
     query_id: Annotated[str, typer.Argument(metavar="ID", help="Id of an answer, as `dgrag ask` shows it.")],
     verdict: Annotated[
         Verdict,
-        typer.Argument(help="right: it may be remembered; wrong: what was remembered, and more often wrong than right, answers no more."),
+        typer.Argument(help="right: it may be remembered; wrong: a memory that is called so at least as often as right answers no more."),
     ],
     edge: Edge = None,
     state: State = DEFAULT_STATE,
@@ -80,6 +80,6 @@ def listed(http: httpx.Client, url: str) -> Iterator[dict[str, Any]]:
 
 
 def _row(view: dict[str, Any]) -> tuple[str, ...]:
-    kind = view["kind"] + (", in doubt" if view["doubtful"] else "")
+    kind = view["kind"] + (", deleted" if view["barred"] else ", in doubt" if view["doubtful"] else "")
     documents = ", ".join(dict.fromkeys(support["document"] for support in view["supports"]))
     return view["memory_id"], kind, view["question"], view["answer"], *(render.count(view[key]) for key in ("good", "bad")), documents

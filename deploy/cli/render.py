@@ -38,8 +38,6 @@ def answer(reply: Answer) -> RenderableType:
         parts[:0] = [Text(f"degraded – {plain(reply.reason)}", style="yellow"), Text()]
     if reply.citations:
         parts += [heading("Sources"), *(citation(item) for item in reply.citations)]
-        if opened := next((item for item in reply.citations if item.report), None):
-            parts.append(Text(f"to read a report: dgrag report {plain(opened.report)} --edge {plain(opened.edge)}", style="dim"))
         parts.append(Text())
     parts += [heading("How"), route(reply)]
     if reply.memory and not reply.memory.why_not:

@@ -16,6 +16,7 @@ from deploy.cli.rest import client, running_state
 from deploy.cli.sending import EdgeStatus, status_of
 from deploy.cluster.chosen import runtime_of
 from deploy.cluster.errors import how_ended
+from deploy.cluster.processes import is_paused
 from deploy.cluster.runtimes import Runtime
 from deploy.cluster.services import Role
 from deploy.cluster.state import ClusterState, Member, StateDir
@@ -23,6 +24,7 @@ from deploy.cluster.supervisor import answers
 from shared.errors import DgragError
 
 AGAIN: dict[Role, str] = {"edge": "`dgrag edge restart {}` starts it again", "cloud": "`dgrag cloud restart` starts it again"}
+RESUMED: dict[Role, str] = {"edge": "`dgrag edge resume {}` lets it go on", "cloud": "`dgrag cloud resume` lets it go on"}
 
 
 def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
@@ -63,6 +65,8 @@ def trouble(http: httpx.Client, member: Member) -> str:
         return f"{member.given_up}; `dgrag logs {member.name}` has its last words, {step}"
     if member.mark is not None and not member.mark.alive():
         return "its process has ended; its keeper starts it again soon, or, where that has ended too, `dgrag down` and `dgrag up`"
+    if is_held(member):
+        return "it is paused" + (f"; {RESUMED[member.role].format(member.name)}" if member.role in RESUMED else "")
     try:
         told = http.get(f"{member.url}/ready", timeout=2.0).json()
     except (httpx.TransportError, ValueError):
@@ -106,5 +110,11 @@ def as_body(members: tuple[Member, ...], ready: dict[str, bool], found: dict[str
     return body
 
 
+def is_held(member: Member) -> bool:
+    """Whether somebody has paused its process."""
+    return member.mark is not None and is_paused(member.mark.pid)
+
+
 def _state(cluster: ClusterState, member: Member, *, ready: bool) -> str:
-    return ("ready" if ready else "not ready") + ("" if member.mark or cluster.runtime == "docker" else ", not ours")
+    said = "ready" if ready else "paused" if is_held(member) else "not ready"
+    return said + ("" if member.mark or cluster.runtime == "docker" else ", not ours")

@@ -86,9 +86,14 @@ class Memorizer:
                 return await asyncio.to_thread(self._judged, question, query_id, found) if found else NOTHING_SEEN
 
     def _judged(self, question: str, query_id: str, found: Sequence[Recalled]) -> Look:
-        """The best memory's answer, or why it has none. One that people call wrong does not stand in the way of the next one."""
-        standing = [one for one in found if one.backing.bad <= one.backing.good] or found
-        best, rivals = standing[0], [one.scored for one in standing[1:]]
+        """The best memory's answer, or why it has none.
+
+        One that people call wrong, or that newer passages may contradict, does not stand in the way of the next one; neither does one below
+        the threshold of its own kind, but it may still answer otherwise.
+        """
+        sound = [one for one in found if not (one.backing.silenced or one.backing.doubtful)] or found
+        best = next((one for one in sound if one.scored.score >= self._limits.thresholds[one.scored.memory.kind]), sound[0])
+        rivals = [one.scored for one in sound if one is not best]
         objection = why_not(question, best.scored, rivals, best.backing, self._limits)
         if objection or self._fast == "shadow":
             return Look(report=self._report(best.scored, objection or SHADOW))

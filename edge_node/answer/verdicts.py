@@ -27,6 +27,7 @@ log = logging.getLogger("dgrag.edge.memory")
 Learn = Literal["off", "confirmed", "gate"]
 MOST_ANSWERS = 10_000  # that can still be judged
 MAX_QUESTION_CHARS = 300  # of a question that is learned
+HERE = "ask in mode 'local', and judge that answer"
 SURE_ALIKE, SURE_SUFFICIENT = 0.8, 0.7  # what the gate must have found, to learn an answer that nobody has judged
 
 
@@ -48,12 +49,25 @@ class Lesson:
     places: tuple[Place, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why no verdict is taken on an answer, and what whoever judged it can do."""
+
+    reason: str
+    next_step: str
+
+
 @dataclass(slots=True)
 class _Given:
-    """An answer that can be judged. ``memory_id``: what it came from, or what was learned of it; "": neither."""
+    """An answer that can be judged. ``memory_id``: what it came from, or what was learned of it; "": neither.
 
+    ``since``: the strategy's ``arrivals`` when it was asked for.
+    """
+
+    since: int
     memory_id: str = ""
     lesson: Lesson | None = None
+    refusal: Refusal | None = None  # no verdict is taken on it
     is_judged: bool = False
 
 
@@ -69,6 +83,30 @@ def lesson_of(question: str, answer: Answer, edge: EdgeId) -> Lesson | None:
         return None
     places = (Place(whole_of(citation.chunk_id), *citation.span) for citation in answer.citations)
     return Lesson(question, text, tuple(dict.fromkeys(places)))
+
+
+def unjudged(answer: Answer, edge: EdgeId) -> Refusal | None:
+    """Why no verdict is taken on an answer: verdicts stay at their site, and of what others wrote, or was told of all, nothing is kept.
+
+    >>> unjudged(Answer("q", "Ann Lee", (), "cloud"), EdgeId("ward")).reason
+    'the cloud wrote this answer, and no site remembers it: there is nothing that a verdict could change'
+    """
+    if answer.route == "memory" and not _own_memory(answer):
+        owner = next((citation.edge for citation in answer.citations if citation.edge != edge), None)
+        if owner is None:
+            return Refusal("the cloud gave this answer from what it was told of this site's memories, and it takes no verdicts", HERE)
+        told = f"{HERE}; or tell {owner}, where `dgrag memories --delete` silences a memory"
+        return Refusal(f"the memory is another site's: {owner} gave this answer, and no verdict goes there", told)
+    if answer.route == "cloud":
+        return Refusal("the cloud wrote this answer, and no site remembers it: there is nothing that a verdict could change", HERE)
+    if answer.route == "global":
+        return Refusal("an answer to a question about everything is not remembered: it is written anew each time", "ask again")
+    return None
+
+
+def _own_memory(answer: Answer) -> str:
+    """The id of the memory of this site that gave an answer; "": none did."""
+    return answer.memory.memory_id if answer.memory is not None and not answer.memory.why_not else ""
 
 
 def is_sure(answer: Answer) -> bool:
@@ -104,15 +142,22 @@ class Verdicts:
         self._learn = learn
         self._given: OrderedDict[str, _Given] = OrderedDict()  # by id of the question, the oldest first
 
-    async def given(self, question: str, answer: Answer) -> None:
-        """Note an answer, so that it can be judged; where the gate may teach and is sure of it, it is learned at once."""
-        came_of = answer.memory.memory_id if answer.memory is not None and not answer.memory.why_not else ""
+    @property
+    def arrivals(self) -> int:
+        """For ``given``: to be read before a question is answered."""
+        return self._strategy.arrivals
+
+    async def given(self, question: str, answer: Answer, *, since: int) -> None:
+        """Note an answer, so that it can be judged; where the gate may teach and is sure of it, it is learned at once.
+
+        ``since``: the ``arrivals`` before it was looked for.
+        """
         lesson = None if self._learn == "off" else lesson_of(question, answer, self._edge)
-        self._given[answer.query_id] = noted = _Given(came_of, lesson)
+        self._given[answer.query_id] = noted = _Given(since, _own_memory(answer), lesson, unjudged(answer, self._edge))
         if len(self._given) > MOST_ANSWERS:
             self._given.popitem(last=False)
         if self._learn == "gate" and lesson is not None and is_sure(answer):
-            (taught,) = await asyncio.gather(self._taught(lesson), return_exceptions=True)
+            (taught,) = await asyncio.gather(self._taught(lesson, noted.since), return_exceptions=True)
             if isinstance(taught, str):
                 noted.memory_id = taught
             else:  # the answer is good all the same
@@ -121,11 +166,13 @@ class Verdicts:
     async def judge(self, query_id: str, *, right: bool) -> None:
         """Take a verdict on an answer: of a memory's it is counted, another one that is right may be learned.
 
-        Raises NotFound for an answer that is not among the last ones, and Conflict for a second verdict.
+        Raises NotFound for an answer that is not among the last ones, and Conflict for a second verdict, and as ``unjudged`` says.
         """
         given = self._given.get(query_id)
         if given is None:
             raise NotFound("answer", query_id, next_step="judge an answer soon: its id is forgotten with a restart of the edge")
+        if given.refusal is not None:
+            raise Conflict(given.refusal.reason, next_step=given.refusal.next_step)
         if given.is_judged:
             raise Conflict("this answer was judged already", next_step="ask again, to judge the new answer")
         given.is_judged = True
@@ -136,17 +183,18 @@ class Verdicts:
             raise
 
     async def _taken(self, given: _Given, *, right: bool) -> None:
-        if given.memory_id:
+        memory_id = given.memory_id
+        if not memory_id and right and given.lesson is not None:
+            memory_id = await self._taught(given.lesson, given.since)
+        if memory_id:
             with contextlib.suppress(NotFound):  # its documents are gone, and so is the memory
-                await self._strategy.rate(given.memory_id, right=right)
-        elif right and given.lesson is not None:
-            await self._taught(given.lesson)
+                await self._strategy.rate(memory_id, right=right)
 
-    async def _taught(self, lesson: Lesson) -> str:
+    async def _taught(self, lesson: Lesson, since: int) -> str:
         """Learn it; returns the memory's id, "" where it could never answer."""
         chunks = await asyncio.to_thread(self._documents.chunks, sorted({place.chunk_id for place in lesson.places}))
         memory = learned(lesson, {ChunkId(chunk_id): chunk for chunk_id, (chunk, _, _) in chunks.items()})
         if memory is None:
             return ""
-        await self._strategy.learn(memory, (await self._embedder.embed([lesson.question]))[0])
+        await self._strategy.learn(memory, (await self._embedder.embed([lesson.question]))[0], since=since)
         return memory.memory_id

@@ -56,8 +56,9 @@ async def answered(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk, trac
     Raises Overloaded, ModelTimeout (the wait counts) and as ``Answerer.answer`` and ``Overview.answer``. The node's meter counts either.
     """
     with node.meter.counting_failures():
+        since = node.verdicts.arrivals
         answer, seconds = await _timed(turns, node, ask, trace, hear)
-        await node.verdicts.given(ask.question, answer)
+        await node.verdicts.given(ask.question, answer, since=since)
     node.meter.answered(answer, seconds)
     return answer
 

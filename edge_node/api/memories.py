@@ -42,7 +42,8 @@ class MemoryView:
     answer: str
     supports: tuple[SupportView, ...]
     good: int  # how often somebody called its answer right
-    bad: int  # more often than right: it answers no more
+    bad: int  # at least as often as right: it answers no more
+    barred: bool  # somebody deleted it: it answers no more, whatever is said of it
     doubtful: bool  # a later passage is nearer to its question than its own: it does not answer
 
 
@@ -66,7 +67,7 @@ async def list_memories(
 
 @router.delete("/memories/{memory_id}", status_code=204)
 async def delete_memory(memory_id: str, node: Node) -> None:
-    """A memory answers no more: a learned one is deleted; one of a document's stays, as called wrong, while its document does."""
+    """A memory answers no more, for good: a learned one is deleted, and not learned again; one of a document's stays, as barred."""
     await node.strategy.bar(memory_id)
     node.tell_cloud()
 
@@ -75,9 +76,10 @@ async def delete_memory(memory_id: str, node: Node) -> None:
 async def feedback(query_id: str, body: Feedback, node: Node) -> None:
     """Whether an answer was right, by its ``query_id``. What is right may be remembered.
 
-    A memory that is called wrong more often than right answers no more.
+    A memory that is called wrong at least as often as right answers no more.
 
-    404 for an answer that is not among the last ones since the edge's start; 409 for a second verdict on one answer.
+    404 for an answer that is not among the last ones since the edge's start; 409 for a second verdict on one answer, and for an answer
+    that no verdict can change: of another site's memory, of the cloud's model, or to a question about everything.
     """
     await node.verdicts.judge(query_id, right=body.verdict == "right")
     node.tell_cloud()
@@ -105,6 +107,7 @@ def _views(documents: DocumentStore, page: Sequence[Remembered]) -> tuple[Memory
             supports(one),
             one.good,
             one.bad,
+            one.barred,
             one.doubtful,
         )
         for one in page

@@ -138,9 +138,9 @@ class Grouping:
     def _is_outdated(self, grain: Grain, parts: Parts) -> bool:
         """Whether more has come and gone since the last training than it stands for."""
         training = self._training[grain]
-        if training is None:
-            return True
         kept = sum(len(one.spans) for one in parts.values() if one.rows is not None and not one.later)
+        if training is None or not kept:  # there is nothing that could be joined
+            return True
         others = sum(len(one.spans) for one in parts.values()) - kept
         return others + training.units - kept > self._options.staleness * training.units
 

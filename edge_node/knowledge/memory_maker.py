@@ -71,15 +71,19 @@ class MemoryMaker:
         again = [replace(one, memory=memory, vector=vectors[memory.memory_id]) for one, memory in zip(stored, named, strict=True)]
         self._shelf.put(again)
 
-    async def keep_written(self, memories: Sequence[Memory], model: str) -> None:
-        """Put what a model wrote on the shelf; without what cannot be embedded, and what rests on a chunk that is gone."""
+    async def keep_written(self, memories: Sequence[Memory], model: str) -> frozenset[str]:
+        """Put what a model wrote on the shelf, but for what cannot be embedded, and what rests on a chunk that is gone; ids of the rest."""
         vectors = await self._embedded(memories, silent)
         there = await asyncio.to_thread(self._anchored, [one for one in memories if one.memory_id in vectors])
-        await asyncio.to_thread(self._shelf.put, [StoredMemory(one, vectors[one.memory_id], model) for one in there])
+        return await asyncio.to_thread(self._shelf.put, [StoredMemory(one, vectors[one.memory_id], model) for one in there])
 
-    def learn(self, memory: Memory, vector: FloatArray) -> None:
-        """Put an answer that was given on the shelf, with its question's vector (d,), of norm 1; not where its passages are gone."""
-        self._shelf.put([StoredMemory(one, to_ints(vector)) for one in self._anchored([memory])])
+    def learn(self, memory: Memory, vector: FloatArray, later: Collection[str]) -> None:
+        """Put an answer that was given on the shelf, with its question's vector (d,), of norm 1; not where its passages are gone.
+
+        ``later``: chunks that came since it was asked for.
+        """
+        for one in self._anchored([memory]):
+            self._shelf.learn(StoredMemory(one, to_ints(vector)), later)
 
     async def _embedded(self, memories: Sequence[Memory], progress: Progress) -> dict[str, Ints]:
         """Vectors of questions, by the ids of their memories; without those that the model cannot embed."""

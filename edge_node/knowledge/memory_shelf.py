@@ -12,15 +12,15 @@ import numpy as np
 
 from edge_node.memory.guards import Backing
 from edge_node.memory.recall import Recalled, RecallIndex, Scored
-from edge_node.memory.records import Kind, Memory, Remembered
-from edge_node.store.memories import MemoryStore, Rating, StoredMemory
+from edge_node.memory.records import Kind, Memory, Rating, Remembered
+from edge_node.store.memories import MemoryStore, StoredMemory
+from edge_node.store.ratings import UNRATED, Ratings
 from edge_node.strategies.base import Tools
 from shared.errors import NotFound
 from shared.ports import FloatArray
 from shared.quantised import from_ints
 from shared.records import DocumentId, document_of
 
-UNRATED = Rating(0, 0)
 NEARER_BY = 1e-4  # of a cosine: a copy of a memory's own passage is no news
 
 
@@ -32,12 +32,11 @@ class _Moment:
     hidden: frozenset[DocumentId]
     learned: frozenset[str]  # ids
     doubtful: frozenset[str]
-    ratings: Mapping[str, Rating]
+    ratings: Mapping[str, Rating]  # by what is asked and answered
 
     def without(self, gone: Collection[str], index: RecallIndex) -> _Moment:
         """With an index that lacks the ids ``gone``."""
-        ratings = {key: rating for key, rating in self.ratings.items() if key not in gone}
-        return _Moment(index, self.hidden, self.learned.difference(gone), self.doubtful.difference(gone), ratings)
+        return replace(self, index=index, learned=self.learned.difference(gone), doubtful=self.doubtful.difference(gone))
 
 
 class MemoryShelf:
@@ -49,6 +48,7 @@ class MemoryShelf:
     def __init__(self, tools: Tools, *, alpha: float) -> None:
         """``alpha``: weight of the cosine in a score (FD-RAG eq. 11)."""
         self.store = MemoryStore(tools.graph.database, tools.embedder.dimensions)
+        self._ratings = Ratings(tools.graph.database)
         self._documents = tools.documents
         self._vectors = tools.graph.vectors
         self._dimensions = tools.embedder.dimensions
@@ -61,7 +61,7 @@ class MemoryShelf:
         """Read all memories, and return them; those whose questions have no vectors are not found by anything."""
         stored = self.store.all()
         with self._lock:
-            self._moment = self._moment_of([one for one in stored if len(one.vector)], self.store.ratings())
+            self._moment = self._moment_of([one for one in stored if len(one.vector)], self._ratings.all())
         return stored
 
     def _moment_of(self, stored: Sequence[StoredMemory], ratings: Mapping[str, Rating]) -> _Moment:
@@ -81,31 +81,33 @@ class MemoryShelf:
         anchors = moment.index.anchors_of(question, hidden)
         found = moment.index.best(vector, anchors, k=k, alpha=self._alpha, floor=floor, withheld=hidden)
         texts = self._documents.texts_of({place.chunk_id for one in found for place in one.memory.supports}) if found else {}
-        return tuple(Recalled(one, _backing(one, texts, moment)) for one in found)
+        return tuple(Recalled(one, self._backing(one, texts, moment)) for one in found)
+
+    def _backing(self, found: Scored, texts: Mapping[str, str], moment: _Moment) -> Backing:
+        memory = found.memory
+        sentences = tuple(texts[place.chunk_id][place.start : place.end] if place.chunk_id in texts else None for place in memory.supports)
+        ratings = [moment.ratings.get(key, UNRATED) for key in {self._ratings.key_of(one) for one in (memory, *found.same)}]
+        good, bad, barred = sum(one.good for one in ratings), sum(one.bad for one in ratings), any(one.barred for one in ratings)
+        doubtful = all(one.memory_id in moment.doubtful for one in (memory, *found.same))  # what was learned anew stands on the news itself
+        return Backing(sentences, good, bad, doubtful, barred)
 
     def page(self, after: str, limit: int) -> tuple[Remembered, ...]:
         """The first memories by id behind ``after``."""
         moment = self._moment
         hidden = {memory.memory_id for memory in moment.index.of_documents(moment.hidden)}
-        ids = nsmallest(limit, (key for key in moment.index.rows if key > after and key not in hidden))
-        memories = [moment.index.memories[moment.index.rows[key]] for key in ids]
-        return tuple(
-            Remembered(one, *_told(moment.ratings.get(one.memory_id, UNRATED)), one.memory_id in moment.doubtful) for one in memories
-        )
+        behind = (memory for memory in moment.index if memory.memory_id > after and memory.memory_id not in hidden)
+        page = nsmallest(limit, behind, key=lambda memory: memory.memory_id)
+        rated = [(one, moment.ratings.get(self._ratings.key_of(one), UNRATED)) for one in page]
+        return tuple(Remembered(one, said.good, said.bad, one.memory_id in moment.doubtful, said.barred) for one, said in rated)
 
     def kinds(self) -> Counter[Kind]:
         """How many memories of each kind there are."""
         moment = self._moment
-        held = Counter(moment.index.memories[row].kind for row in moment.index.rows.values())
+        held = Counter(memory.kind for memory in moment.index)
         return held - Counter(memory.kind for memory in moment.index.of_documents(moment.hidden))
 
     def __len__(self) -> int:
         return len(self._moment.index)
-
-    @property
-    def has_learned(self) -> bool:
-        """There are answers that were given, and may be overtaken."""
-        return bool(self._moment.learned)
 
     def templates_of(self, chunk_ids: Collection[str]) -> list[Memory]:
         """The memories that templates made of some chunks."""
@@ -115,7 +117,9 @@ class MemoryShelf:
 
     # ------------------------------------------------------------ what changes
 
-    def put(self, new: Sequence[StoredMemory], gone: Collection[str] = (), *, read: Collection[str] = (), templates: int = 0) -> None:
+    def put(
+        self, new: Sequence[StoredMemory], gone: Collection[str] = (), *, read: Collection[str] = (), templates: int = 0
+    ) -> frozenset[str]:
         """Commit memories and delete those with the ids ``gone``, as ``MemoryStore.commit``; questions see it at once."""
         with self._lock:
             moment = self._tidied()
@@ -127,11 +131,23 @@ class MemoryShelf:
             learned = {one.memory.memory_id for one in there if one.memory.kind == "learned"}
             doubtful = moment.doubtful - ids | {one.memory.memory_id for one in there if one.doubtful}
             self._moment = replace(moment, learned=moment.learned | learned, doubtful=doubtful)
+            return written
+
+    def learn(self, one: StoredMemory, later: Collection[str]) -> None:
+        """``put`` an answer that was given, unless people have barred it; ``later``: the chunks that came since, as for ``doubt``."""
+        if not self._moment.ratings.get(self._ratings.key_of(one.memory), UNRATED).barred:
+            self.put([replace(one, doubtful=self._is_overtaken(one, later))])
+
+    def _is_overtaken(self, one: StoredMemory, later: Collection[str]) -> bool:
+        own = {place.chunk_id for place in one.memory.supports}
+        question = from_ints(one.vector)
+        near, far = (self._vectors.some("chunk", keys, self._dimensions).vectors @ question for keys in (own, {*later} - own))
+        return bool(len(near) and len(far) and far.max() > near.max() + NEARER_BY)
 
     def hide(self, documents: Collection[DocumentId]) -> None:
         """Let nothing be found that rests on these documents, until it is known what of that the store still has."""
         with self._lock:
-            resting = self._moment.index.resting.keys() & documents
+            resting = frozenset(document for document in documents if self._moment.index.of_documents({document}))
             if resting:
                 self._moment = replace(self._moment, hidden=self._moment.hidden | resting)
 
@@ -159,21 +175,19 @@ class MemoryShelf:
     def rate(self, memory_id: str, *, right: bool) -> None:
         """Note a verdict on what a memory answered, and so do the others that ask and answer the same. Raises NotFound."""
         with self._lock:
-            alike = self._alike(memory_id)
-            for one in alike:
-                self.store.rate(one.memory_id, right=right)
-            self._moment = replace(self._moment, ratings=self.store.ratings())
+            self._ratings.rate(self._alike(memory_id), right=right)
+            self._moment = replace(self._moment, ratings=self._ratings.all())
 
     def bar(self, memory_id: str) -> None:
-        """Let a memory, and those that ask and answer the same, answer no more; learned ones are deleted. Raises NotFound."""
+        """Let what a memory, and those that ask and answer the same, say be answered no more, ever; learned ones are deleted.
+
+        Raises NotFound.
+        """
         with self._lock:
             alike = self._alike(memory_id)
+            self._ratings.bar(alike)
+            self._moment = replace(self._moment, ratings=self._ratings.all())
         self.put((), [one.memory_id for one in alike if one.kind == "learned"])
-        with self._lock:
-            for one in alike:
-                if one.kind != "learned":
-                    self.store.bar(one.memory_id)
-            self._moment = replace(self._moment, ratings=self.store.ratings())
 
     def _alike(self, memory_id: str) -> tuple[Memory, ...]:
         alike = self._moment.index.alike(memory_id)
@@ -188,8 +202,7 @@ class MemoryShelf:
         new = self._vectors.some("chunk", chunk_ids, self._dimensions) if ids and chunk_ids else None
         if new is None or not new.keys:
             return
-        rows = [moment.index.rows[key] for key in ids]
-        memories, questions = [moment.index.memories[row] for row in rows], moment.index.vectors[rows]
+        memories, questions = moment.index.some(ids)
         self._note_own(memories, questions)
         near = questions @ new.vectors.T
         for row, memory in enumerate(memories):
@@ -214,15 +227,3 @@ class MemoryShelf:
             own = [float(questions[row] @ vectors[place.chunk_id]) for place in memory.supports if place.chunk_id in vectors]
             if own:
                 self._own[memory.memory_id] = max(own)
-
-
-def _backing(found: Scored, texts: Mapping[str, str], moment: _Moment) -> Backing:
-    memory = found.memory
-    sentences = tuple(texts[place.chunk_id][place.start : place.end] if place.chunk_id in texts else None for place in memory.supports)
-    ratings = [moment.ratings.get(one.memory_id, UNRATED) for one in (memory, *found.same)]
-    good, bad = sum(one.good for one in ratings), sum(one.bad for one in ratings)
-    return Backing(sentences, good, bad, memory.memory_id in moment.doubtful)
-
-
-def _told(rating: Rating) -> tuple[int, int]:
-    return rating.good, rating.bad

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from threading import Lock
 
 from edge_node.knowledge.grouping import Grouping
 from edge_node.knowledge.refine import Unkept
@@ -16,7 +15,7 @@ from edge_node.memory.hypergraph import Hypergraph, Span
 from edge_node.memory.records import Memory, Support, memory_of
 from edge_node.memory.simplex import IntArray
 from edge_node.memory.writing import MOST_NOTES, Note, memory_prompt, parsed_memories
-from edge_node.store.database import Database
+from edge_node.store.askings import AskingStore, Standing
 from edge_node.strategies.base import Cost, Progress, Tools
 from shared.errors import ModelReplyError
 from shared.fence import FENCE_BYTES, Fence
@@ -25,43 +24,42 @@ from shared.records import document_of
 log = logging.getLogger("dgrag.edge.memory")
 MOST_OF_PROMPT = 3  # memories
 LEAST_NOTES = 2  # of one sentence alone the templates make what there is to make
-WRITTEN = "memories_written"  # key in meta: tokens spent, and names of the hyperedges that were asked about
-Keep = Callable[[Sequence[Memory], str], Awaitable[None]]  # commits memories, and which model wrote them
-
-
-@dataclass(frozen=True, slots=True)
-class _Spent:
-    tokens: int
-    asked: frozenset[str]
+Keep = Callable[[Sequence[Memory], str], Awaitable[frozenset[str]]]  # commits memories, and which model wrote them; ids of those kept
 
 
 class MemoryWriter:
-    """Asks about hyperedges that no reply was read of yet: those of the most documents first, then those of the most sentences."""
+    """Asks about hyperedges that no reply was read of yet: those of the most documents first, then those of the most sentences.
+
+    Tokens are spent on what is there now: those of memories that went with their chunks may be written again, and what they said is asked.
+    """
 
     def __init__(self, tools: Tools, grouping: Grouping, keep: Keep, *, tokens_per_1000: int, deadline_s: float) -> None:
         """``tokens_per_1000``: that may be written for 1,000 tokens of documents; ``deadline_s``: of one call."""
         self._model = Unkept(tools.generator)
         self._documents = tools.documents
-        self._database = tools.graph.database
+        self._askings = AskingStore(tools.graph.database)
         self._grouping = grouping
         self._keep = keep
         self._share = tokens_per_1000 / 1000
         self._deadline_s = deadline_s
-        self._spent = _Spent(0, frozenset())
+        self._standing = Standing(0, frozenset())
         self._left = 0  # tokens
+        self._counting = Lock()  # a settle counts beside a turn; the later look is what stays
         self._looked_at = -1  # changes of the grouping
         self._waiting: list[tuple[str, IntArray]] = []  # hyperedges by name, with their units; of the moment that was looked at
         self._seen: Hypergraph | None = None
 
     def load(self) -> None:
         """Read what was spent."""
-        self._spent = _read(self._database)
         self.count()
 
     def count(self) -> None:
         """Look how many tokens there are to spend on the documents that are there."""
-        tokens = self._documents.totals()["tokens"] if self._share else 0
-        self._left = max(0, int(self._share * tokens) - self._spent.tokens)
+        if not self._share:
+            return
+        with self._counting:
+            self._standing = standing = self._askings.standing()
+            self._left = max(0, int(self._share * self._documents.totals()["tokens"]) - standing.tokens)
 
     @property
     def stale(self) -> int:
@@ -86,7 +84,7 @@ class MemoryWriter:
             return
         changes, graph = self._grouping.changes, self._grouping.hypergraph("sentence")
         found = [(graph.name_of(units), units) for _, units in graph.members() if len(units) >= LEAST_NOTES]
-        waiting = [one for one in found if one[0] not in self._spent.asked]
+        waiting = [one for one in found if one[0] not in self._standing.names]
         self._waiting = sorted(waiting, key=lambda one: (-_documents(graph, one[1]), -len(one[1]), one[0]))
         self._seen, self._looked_at = graph, changes
 
@@ -107,8 +105,8 @@ class MemoryWriter:
                 if parsed.unread_lines:
                     log.info("%d lines of what the model wrote of hyperedge %s are unread", parsed.unread_lines, name)
                 memories = [memory_of("model", one.question, one.answer, one.supports, ()) for one in parsed.memories]
-        await self._keep(memories, self._model.name)
-        await asyncio.to_thread(self._spend, name, cost)
+        kept = await self._keep(memories, self._model.name)
+        await asyncio.to_thread(self._spend, name, cost, kept or self._read_of(units))
         return cost
 
     def _notes(self, units: IntArray) -> list[Note]:
@@ -120,11 +118,14 @@ class MemoryWriter:
         texts = self._documents.texts_of({graph.chunk_ids[row] for row in rows})
         return [_note(graph.chunk_ids[row], texts[graph.chunk_ids[row]], graph.spans[row]) for row in rows if graph.chunk_ids[row] in texts]
 
-    def _spend(self, name: str, cost: Cost) -> None:
+    def _read_of(self, units: IntArray) -> frozenset[str]:
+        """The chunks of the sentences that are read of a hyperedge."""
+        graph = self._seen
+        return frozenset(graph.chunk_ids[row] for row in units[:MOST_NOTES].tolist()) if graph is not None else frozenset()
+
+    def _spend(self, name: str, cost: Cost, parts: frozenset[str]) -> None:
         self._waiting = [one for one in self._waiting if one[0] != name]
-        spent = _Spent(self._spent.tokens + max(cost.calls, cost.tokens_out), self._spent.asked | {name})
-        self._database.set_meta(WRITTEN, json.dumps([spent.tokens, sorted(spent.asked)]))
-        self._spent = spent
+        self._askings.note(name, max(cost.calls, cost.tokens_out), parts)
         self.count()
 
 
@@ -136,12 +137,3 @@ def _note(chunk_id: str, text: str, span: Span) -> Note:
 
 def _documents(graph: Hypergraph, units: IntArray) -> int:
     return len({document_of(graph.chunk_ids[row]) for row in units.tolist()})
-
-
-def _read(database: Database) -> _Spent:
-    """What was spent; nothing where that is damaged: what there is to ask is asked again, within the tokens that there are."""
-    try:
-        tokens, asked = json.loads(database.meta(WRITTEN, "[0, []]"))
-        return _Spent(int(tokens), frozenset(map(str, asked)))
-    except (TypeError, ValueError):
-        return _Spent(0, frozenset())

@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, Self, get_args
 
@@ -85,6 +85,9 @@ class Remembering:
         self._lock = Lock()
         self._unread: dict[str, _Unread] = {}
         self._fresh = set[str]()  # chunks that learned memories were not compared with
+        self._learning = Lock()  # held while a memory is learned: no chunk may be struck off before it is there to be compared
+        self.arrivals = 0  # how often chunks were committed since the start
+        self._arrived: dict[str, int] = {}  # the chunks that came since, the oldest first, each with the arrivals then
         self._outdated: list[StoredMemory] = []  # their questions have no vectors, or their anchors follow another setting
 
     @property
@@ -126,6 +129,8 @@ class Remembering:
             self._drop(replaced)
             self._unread |= {chunk_id: _Unread(has_facts) for chunk_id in chunk_ids}
             self._fresh.update(chunk_ids)
+            self.arrivals += 1
+            self._arrived |= {chunk_id: self.arrivals for chunk_id in chunk_ids if chunk_id not in self._arrived}
         if self._options.grouped:
             self.grouping.arrived(chunk_ids, replaced)
 
@@ -145,22 +150,22 @@ class Remembering:
         for chunk_id in chunk_ids:
             self._unread.pop(chunk_id, None)
             self._fresh.discard(chunk_id)
+            self._arrived.pop(chunk_id, None)
 
     async def renew(self) -> None:
         """What cannot wait: doubts about answers that were given before the newest chunks came."""
-        if self._fresh and self._shelf.has_learned:
+        if self._fresh:
             await asyncio.to_thread(self._compare)
-        else:
-            self._fresh.clear()  # what is learned later knows of them
         if self._options.memory == "model":
             await asyncio.to_thread(self._writer.count)
 
     def _compare(self) -> None:
-        with self._lock:
-            fresh = frozenset(self._fresh)
-        self._shelf.doubt(fresh)
-        with self._lock:
-            self._fresh -= fresh
+        with self._learning:
+            with self._lock:
+                fresh = frozenset(self._fresh)
+            self._shelf.doubt(fresh)
+            with self._lock:
+                self._fresh -= fresh
 
     # ------------------------------------------------------------ in idle time
 
@@ -204,10 +209,19 @@ class Remembering:
                 if self._unread.get(chunk_id) is one:  # else it came again meanwhile
                     del self._unread[chunk_id]
 
-    async def learn(self, memory: Memory, vector: FloatArray) -> None:
-        """Remember an answer that was given, with its question's vector (d,), of norm 1; not where its passages are gone."""
+    async def learn(self, memory: Memory, vector: FloatArray, *, since: int) -> None:
+        """Remember an answer that was given, with its question's vector (d,), of norm 1; not where its passages are gone.
+
+        ``since``: the ``arrivals`` when it was asked for: a nearer chunk that came later makes it doubtful.
+        """
         if not self.is_off:
-            await asyncio.to_thread(self._maker.learn, memory, vector)
+            await asyncio.to_thread(self._learn, memory, vector, since)
+
+    def _learn(self, memory: Memory, vector: FloatArray, since: int) -> None:
+        with self._learning:
+            with self._lock:
+                later = [chunk_id for chunk_id, _ in takewhile(lambda one: one[1] > since, reversed(self._arrived.items()))]
+            self._maker.learn(memory, vector, later)
 
     # ------------------------------------------------------------ what is asked; as IndexStrategy says
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from edge_node.memory.recall import Scored
-from edge_node.memory.records import Kind, Memory
+from edge_node.memory.records import Kind, Memory, Rating
 from shared.citations import MARKER, is_supported
 from shared.same_question import covered, fits, is_narrower, is_other_answer, is_same_way, is_single
 from shared.sentences import WORD, content_words
 
 BELOW = "its score is below the threshold"
-BARRED = "it was called wrong more often than right"
+BARRED = "it was deleted, or called wrong at least as often as right"
 DOUBTFUL = "newer passages are nearer to its question"
 OTHER_FORM = "the question is compound, compares, denies, or wants yes or no"
 UNSAID = "the question has words that the memory and its sentences do not have"
@@ -46,6 +46,12 @@ class Backing:
     good: int = 0  # how often it was called right
     bad: int = 0
     doubtful: bool = False
+    barred: bool = False  # somebody deleted it
+
+    @property
+    def silenced(self) -> bool:
+        """What people said of it keeps it from answering: ``Rating.silences``."""
+        return Rating(self.good, self.bad, self.barred).silences
 
 
 def why_not(question: str, best: Scored, rivals: Sequence[Scored], backing: Backing, limits: Limits) -> str:
@@ -74,7 +80,7 @@ def why_not(question: str, best: Scored, rivals: Sequence[Scored], backing: Back
 def _held_against(best: Scored, backing: Backing, limits: Limits) -> str:
     if best.score < limits.thresholds[best.memory.kind]:
         return BELOW
-    if backing.bad > backing.good:
+    if backing.silenced:
         return BARRED
     if backing.doubtful:
         return DOUBTFUL

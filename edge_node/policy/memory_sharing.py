@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -17,8 +17,9 @@ from edge_node.policy.surrogates import Drawing
 from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import GraphStore
 from edge_node.store.labels import LABELS_CHANGED
-from edge_node.store.memories import MemoryStore, Rating, StoredMemory
+from edge_node.store.memories import MemoryStore, StoredMemory
 from edge_node.store.mentions import MentionStore
+from edge_node.store.ratings import Ratings
 from edge_node.store.released_names import ReleasedNames
 from edge_node.store.shared_memories import SharedMemories
 from shared.ports import Clock
@@ -32,9 +33,6 @@ class Source(Protocol):
 
     def all(self) -> Iterable[StoredMemory]:
         """All of them."""
-
-    def ratings(self) -> Mapping[str, Rating]:
-        """What people said of them, by id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +56,7 @@ class MemorySharing:
         self._known: tuple[State, Names] | None = None  # the last ones, and what they were made of
         self.told = SharedMemories(documents.database)
         self.names = ReleasedNames(documents.database)
+        self._ratings = Ratings(documents.database)
 
     @classmethod
     def of(cls, sharing: Sharing, documents: DocumentStore, graph: GraphStore) -> Self:
@@ -97,9 +96,9 @@ class MemorySharing:
         return self._released(policy, self._sharing.redactor(policy), self._read(()).memories)
 
     def _read(self, made_of: State) -> _Read:
-        mentions, rated = self._mentions.state(), self.source.ratings()
-        barred = {memory_id for memory_id, rating in rated.items() if rating.bad > rating.good}
-        memories = tuple(one.memory for one in self.source.all() if not one.doubtful and one.memory.memory_id not in barred)
+        mentions, silenced = self._mentions.state(), {key for key, rating in self._ratings.all().items() if rating.silences}
+        standing = (one.memory for one in self.source.all() if not one.doubtful)
+        memories = tuple(memory for memory in standing if not silenced or self._ratings.key_of(memory) not in silenced)
         return _Read((*made_of, mentions, frozenset(memory.memory_id for memory in memories)), memories)
 
     def _released(self, policy: Policy, redactor: Redactor, memories: Iterable[Memory]) -> Released:

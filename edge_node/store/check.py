@@ -24,8 +24,8 @@ LINES = {  # what SQLite says of single rows, by the kind of damage; anything el
 }
 NO_TEXT = frozenset(  # columns of numbers and of bytes
     {
-        "at", "bad", "by_model", "direct", "doubtful", "end", "epsilon", "good", "hyperedges", "later", "level", "negated", "ordinal",
-        "planes", "rating", "raw", "shares", "sources", "splits", "start", "strength", "units", "vector", "vectors",
+        "at", "bad", "barred", "by_model", "direct", "doubtful", "end", "epsilon", "good", "hyperedges", "later", "level", "negated",
+        "ordinal", "planes", "rating", "raw", "shares", "sources", "splits", "start", "strength", "units", "vector", "vectors",
     }
 )  # fmt: skip
 REPORT = ("community_id", "level", "content", "facts", "title", "summary", "rating", "reason", "findings", "by_model", "sources")
@@ -148,7 +148,7 @@ CHECKS = (  # a mended table may bring the rows of the next ones with it, so the
         "memory_id",
         f"{_mismatch(*MEMORY)} OR sources <> (SELECT count(*) FROM memory_chunks WHERE memory_chunks.memory_id = memories.memory_id)",
     ),
-    Check("memory_ratings", "forget", "memory_id", _mismatch("memory_id", "good", "bad")),
+    Check("ratings", "forget", "said_key", _mismatch("said_key", "good", "bad", "barred")),
     Check("incidence", "forget", "chunk_id", _mismatch("chunk_id", "grain", "text_hash", "units", "later", "hyperedges", "shares")),
     Check(
         "shared_memories",

@@ -7,6 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from edge_node.graph.aliases import acronym_definitions
+from edge_node.memory.records import said_key
 from edge_node.store.commits import CommitCount, Count
 from shared import sqlite
 from shared.errors import StoreDamaged
@@ -24,7 +25,17 @@ def acronyms(text: bytes) -> str:
     return json.dumps(sorted(acronym_definitions(text.decode(errors="replace"))))
 
 
-FUNCTIONS = {"acronyms": acronyms}  # for migration 2
+def said_key_of(said: bytes) -> str:
+    """``said_key`` of a JSON list of secret, question and answer.
+
+    >>> said_key_of(b'["s", "Who built it?", "Ann"]') == said_key(b"s", "Who built it?", "Ann")
+    True
+    """
+    secret, question, answer = json.loads(said)
+    return said_key(secret.encode(), question, answer)
+
+
+FUNCTIONS = {"acronyms": acronyms, "said_key": said_key_of}  # for migrations 2 and 8
 
 
 class Database(sqlite.Database):

@@ -6,7 +6,7 @@ import json
 import logging
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,16 +32,8 @@ class StoredMemory:
     doubtful: bool = False  # a later chunk stands nearer to the question than its own
 
 
-@dataclass(frozen=True, slots=True)
-class Rating:
-    """How often people said that what a memory answered was right, and that it was wrong."""
-
-    good: int
-    bad: int
-
-
 class MemoryStore:
-    """Tables facts, memory_readings, memories, memory_chunks and memory_ratings."""
+    """Tables facts, memory_readings, memories and memory_chunks."""
 
     def __init__(self, database: Database, dimensions: int) -> None:
         self._database = database
@@ -91,7 +83,7 @@ class MemoryStore:
     ) -> frozenset[str]:
         """Write memories and delete those whose ids are ``gone``, at once; returns the ids of those that were written.
 
-        One that is there already is written anew and keeps its rating; one that rests on a chunk that is gone is left out.
+        One that is there already is written anew; one that rests on a chunk that is gone is left out.
         ``read``: chunks of whose facts this version of the ``templates`` has made all that it makes.
         """
         with self._database.write() as tx:
@@ -115,37 +107,12 @@ class MemoryStore:
             )
 
     def clear(self) -> None:
-        """Delete all facts and memories, which say words of passages."""
-        tables = ("facts", "memory_readings", "memories")
+        """Delete all facts and memories, which say words of passages, and what people said of them."""
+        tables = ("facts", "memory_readings", "memories", "ratings")
         if any(self._database.row(f"SELECT 1 FROM {table} LIMIT 1") is not None for table in tables):
             with self._database.write() as tx:
                 for table in tables:
                     tx.execute(f"DELETE FROM {table}")
-
-    # ------------------------------------------------------------ ratings
-
-    def rate(self, memory_id: str, *, right: bool) -> bool:
-        """Note that somebody found an answer of a memory right, or wrong; False if the memory is gone."""
-        return self._rate(memory_id, lambda known: Rating(known.good + right, known.bad + (not right)))
-
-    def bar(self, memory_id: str) -> bool:
-        """Let a memory count as called wrong more often than right; False if it is gone."""
-        return self._rate(memory_id, lambda known: Rating(known.good, max(known.bad, known.good + 1)))
-
-    def _rate(self, memory_id: str, changed: Callable[[Rating], Rating]) -> bool:
-        with self._database.write() as tx:
-            if tx.execute("SELECT 1 FROM memories WHERE memory_id = ?", (memory_id,)).fetchone() is None:
-                return False
-            row = tx.execute("SELECT good, bad FROM memory_ratings WHERE memory_id = ?", (memory_id,)).fetchone()
-            rating = changed(Rating(*(row or (0, 0))))
-            fields = (memory_id, rating.good, rating.bad)
-            tx.execute("INSERT OR REPLACE INTO memory_ratings VALUES (?, ?, ?, ?)", (*fields, crc(*fields)))
-        return True
-
-    def ratings(self) -> dict[str, Rating]:
-        """What was said of memories, by id; those of whom nothing was said are left out, and damaged ones."""
-        rows = self._database.stream("SELECT memory_id, good, bad, crc FROM memory_ratings")
-        return {memory_id: Rating(good, bad) for memory_id, good, bad, checksum in rows if crc(memory_id, good, bad) == checksum}
 
     def _supports(self) -> dict[str, set[Support]]:
         found: defaultdict[str, set[Support]] = defaultdict(set)

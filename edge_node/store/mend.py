@@ -19,7 +19,7 @@ log = logging.getLogger("dgrag.edge.store")
 UNORDERED = frozenset(  # trees by key, and nothing hangs on them
     {
         "vectors", "aliases", "subgraphs", "summaries", "descriptions", "chunk_parts", "core_readings", "tree_nodes", "llm_results",
-        "receipts", "report_uppers", "claim_readings", "facts", "memory_readings", "memory_ratings", "incidence", "shared_memories",
+        "receipts", "report_uppers", "claim_readings", "facts", "memory_readings", "ratings", "incidence", "shared_memories",
         "released_names",
     }
 )  # fmt: skip

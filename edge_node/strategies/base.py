@@ -163,11 +163,18 @@ class IndexStrategy(Protocol):
     async def rate(self, memory_id: str, *, right: bool) -> None:
         """Note that somebody found a memory's answer right, or wrong, and so of those that ask and answer the same. Raises NotFound."""
 
-    async def learn(self, memory: Memory, vector: FloatArray) -> None:
-        """Remember an answer that was given; its anchors are made here. vector (d,): of its question. Not where its passages are gone."""
+    @property
+    def arrivals(self) -> int:
+        """How often passages came since the start, as memories know."""
+
+    async def learn(self, memory: Memory, vector: FloatArray, *, since: int) -> None:
+        """Remember an answer that was given; its anchors are made here. vector (d,): of its question. Not where its passages are gone.
+
+        ``since``: the ``arrivals`` when it was asked for: a nearer passage that came later makes it doubtful.
+        """
 
     async def bar(self, memory_id: str) -> None:
-        """Let a memory, and those that ask and answer the same, answer no more; a learned one is deleted. Raises NotFound."""
+        """Let a memory, and all that ask and answer the same, now and ever, answer no more; a learned one is deleted. Raises NotFound."""
 
     async def memories(self, after: str = "", limit: int = 100) -> tuple[Remembered, ...]:
         """The first memories by id whose ids come behind ``after``."""

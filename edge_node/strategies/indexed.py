@@ -131,12 +131,17 @@ class Indexed:
         """Note that somebody found a memory's answer right, or wrong. Raises NotFound."""
         await self.knowledge.remembering.rate(memory_id, right=right)
 
-    async def learn(self, memory: Memory, vector: FloatArray) -> None:
-        """Remember an answer that was given. vector (d,): of its question."""
-        await self.knowledge.remembering.learn(memory, vector)
+    @property
+    def arrivals(self) -> int:
+        """How often passages came since the start, as memories know."""
+        return self.knowledge.remembering.arrivals
+
+    async def learn(self, memory: Memory, vector: FloatArray, *, since: int) -> None:
+        """Remember an answer that was given, and asked for at ``since`` ``arrivals``. vector (d,): of its question."""
+        await self.knowledge.remembering.learn(memory, vector, since=since)
 
     async def bar(self, memory_id: str) -> None:
-        """Let a memory answer no more; a learned one is deleted. Raises NotFound."""
+        """Let what a memory says be answered no more; a learned one is deleted. Raises NotFound."""
         await self.knowledge.remembering.bar(memory_id)
 
     async def memories(self, after: str = "", limit: int = 100) -> tuple[Remembered, ...]:

@@ -106,10 +106,10 @@ def test_the_choice_of_edges_is_measured_with_each_way_to_share_and_without_a_mo
     assert starts[1].copy == system_named("fdrag-federated-hints").start.copy
 
 
-def test_memories_alone_are_measured_where_each_question_is_asked_and_without_a_model():
-    alone, whole = load_config(CONFIGS / "fdrag-memory.toml"), load_config(CONFIGS / "fdrag.toml")
+@pytest.mark.parametrize(("alone", "whole"), [("fdrag-memory", "fdrag"), ("fdrag-memory-federated", "fdrag-federated")])
+def test_memories_alone_are_measured_where_each_question_is_asked_and_without_a_model(alone, whole):
+    alone, whole = load_config(CONFIGS / f"{alone}.toml"), load_config(CONFIGS / f"{whole}.toml")
     assert alone.models.generator == "unknowing"
-    assert [(split.set, split.client, split.within) for split in alone.split] == [
-        (split.set, split.client, split.within) for split in whole.split
-    ]
+    places = [[(split.set, split.client, split.within) for split in config.split] for config in (alone, whole)]
+    assert places[0] == places[1]
     assert set(alone.split[0].systems) <= set(whole.split[0].systems)

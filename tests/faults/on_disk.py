@@ -25,6 +25,9 @@ DERIVED = {
     "documents": "SELECT document_id, name, status, code FROM documents",
     "vectors": "SELECT kind, key, hex(vector) FROM vectors",
     "aliases": "SELECT key, canonical FROM aliases",
+    "facts": "SELECT chunk_id, ordinal, subject, lemma, object FROM facts",
+    "memories": "SELECT memory_id, kind, question, answer, anchors, hex(vector), sources FROM memories",
+    "supports of memories": "SELECT memory_id, chunk_id, start, end FROM memory_chunks",
 }
 
 
@@ -47,7 +50,7 @@ def shares(connection):
 
 
 def fingerprint(folder, lines):
-    """Documents, their shares, the graph's vectors, and the graph as the edge saw it at its end: equal for equal content.
+    """Documents, their shares, vectors, what is remembered, and the graph as the edge saw it at its end: equal for equal content.
 
     Not the partition: it is repaired where something changed, so it depends on the order in which documents came.
     """

@@ -76,6 +76,19 @@ async def test_a_memory_of_a_trusted_site_answers_another_sites_question_with_it
         assert shown["name"] == "report.md"
 
 
+async def test_a_verdict_on_another_sites_memory_or_on_the_clouds_answer_is_refused_with_a_reason(tmp_path):
+    cases = {WHO: ("memory", "another site's: ward"), "Is Orrin Mill beside the river?": ("cloud", "the cloud wrote")}
+    async with federated(tmp_path, "answers") as found:
+        for question, (route, why) in cases.items():
+            answer = await found.ask(question)
+            assert answer["route"] == route
+            refused = await found.bank.http.post(f"/v1/queries/{answer['query_id']}/feedback", json={"verdict": "wrong"})
+            assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+            assert why in refused.json()["detail"]
+            assert "mode 'local'" in refused.json()["next_step"]
+        assert found.told()[WHO, "Zebulon Quillfeather"]
+
+
 async def test_every_memory_that_left_and_the_passage_that_answered_stand_in_the_ledger(tmp_path):
     async with federated(tmp_path, "answers") as found:
         await found.ask()

@@ -37,13 +37,16 @@ class Told:
         self.documents = documents
         self.kept = {}  # memory and vector by id
         self.ratings = {}
+        self.barred = set()
         self.doubtful = set()
+        self.arrivals = 0
+        self.since = []  # of each lesson
         self.asked = []  # k and floor of each look
         self.fails = None
 
     async def put(self, embedder, *memories):
         for memory in memories:
-            await self.learn(memory, (await embedder.embed([memory.question]))[0])
+            self.kept[memory.memory_id] = (memory, (await embedder.embed([memory.question]))[0])
 
     async def recalled(self, question, vector, *, k, floor, withheld=frozenset()):
         self.asked.append((k, floor))
@@ -57,16 +60,17 @@ class Told:
         good, bad = self._known(memory_id)
         self.ratings[memory_id] = (good + right, bad + (not right))
 
-    async def learn(self, memory, vector):
+    async def learn(self, memory, vector, *, since):
         self.kept[memory.memory_id] = (memory, vector)
+        self.since.append(since)
 
     async def bar(self, memory_id):
-        good, _ = self._known(memory_id)
-        self.ratings[memory_id] = (good, good + 1)
+        self._known(memory_id)
+        self.barred.add(memory_id)
 
     async def memories(self, after="", limit=100):
         ids = sorted(key for key in self.kept if key > after)[:limit]
-        return tuple(Remembered(self.kept[key][0], *self.ratings.get(key, (0, 0)), key in self.doubtful) for key in ids)
+        return tuple(Remembered(self.kept[key][0], *self.ratings.get(key, (0, 0)), key in self.doubtful, key in self.barred) for key in ids)
 
     async def memory_counts(self):
         kinds = [memory.kind for memory, _ in self.kept.values()]
@@ -88,4 +92,4 @@ class Told:
             return chunks[support.chunk_id][0].text[support.start : support.end] if support.chunk_id in chunks else None
 
         good, bad = self.ratings.get(memory.memory_id, (0, 0))
-        return Backing(tuple(map(sentence, memory.supports)), good, bad, memory.memory_id in self.doubtful)
+        return Backing(tuple(map(sentence, memory.supports)), good, bad, memory.memory_id in self.doubtful, memory.memory_id in self.barred)

@@ -13,6 +13,7 @@ from edge_node.memory.drafting import names_in
 from edge_node.memory.hypergraph import Hypergraph
 from edge_node.memory.records import Support
 from shared.ports import FloatArray
+from shared.vectors import top_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +52,12 @@ def unit_scores_by_chunk(hypergraph: Hypergraph, vector: FloatArray, leads: Iter
     return np.asarray(hypergraph.units @ vector + lifted)
 
 
-def best_of_chunks(hypergraph: Hypergraph, scores: FloatArray) -> dict[str, float]:
-    """The score (n,) of the best unit of each chunk."""
-    best = dict[str, float]()
-    for chunk_id, score in zip(hypergraph.chunk_ids, scores.tolist(), strict=True):
-        if score > best.get(chunk_id, -np.inf):
-            best[chunk_id] = score
-    return best
+def best_of_chunks(hypergraph: Hypergraph, scores: FloatArray, k: int) -> dict[str, float]:
+    """The k chunks with the best units, best first, ties by id, each with the score (n,) of its best unit."""
+    starts = np.fromiter(hypergraph.first.values(), np.int64, len(hypergraph.first))
+    starts = starts[np.diff(starts, append=len(scores)) > 0]  # of chunks with units
+    best = np.maximum.reduceat(scores, starts) if len(starts) else scores
+    return {hypergraph.chunk_ids[starts[row]]: float(best[row]) for row in top_rows(best, k)}
 
 
 def told_facts(question: str, facts: Sequence[Fact]) -> list[str]:

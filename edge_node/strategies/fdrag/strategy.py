@@ -68,7 +68,7 @@ class FDRAG(Method):
         best = dict(passages.top(asked.vector, asked.top_k))
         for grain in GRAINS:
             hypergraph = self._knowledge.remembering.grouping.hypergraph(grain)
-            for chunk_id, score in best_of_chunks(hypergraph, self._score(hypergraph, asked.vector, leads)).items():
+            for chunk_id, score in best_of_chunks(hypergraph, self._score(hypergraph, asked.vector, leads), asked.top_k).items():
                 best[chunk_id] = max(score, best.get(chunk_id, LOWEST))
         order = sorted(best, key=lambda chunk_id: (-best[chunk_id], chunk_id))[: asked.top_k]
         cosines = passages.scores(asked.vector, order)

@@ -331,6 +331,7 @@ def test_the_cloud_can_be_paused_and_resumed(dgrag: Dgrag):
     assert mark
     assert dgrag("cloud", "pause") == (0, "paused cloud\n", "")
     assert eventually(lambda: is_paused(mark.pid))
+    assert "it is paused; `dgrag cloud resume` lets it go on" in dgrag("status")[1]
     assert dgrag("cloud", "resume") == (0, "resumed cloud\n", "")
     assert eventually(lambda: not is_paused(mark.pid))
 

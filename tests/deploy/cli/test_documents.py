@@ -85,6 +85,12 @@ def test_documents_are_listed_with_what_is_to_be_done(edge, dgrag):
     assert "a new version, which waits" in " ".join(out.split())
 
 
+def test_a_status_that_does_not_exist_is_met_with_those_that_do(edge, dgrag):
+    code, _, err = dgrag("documents", "--status", "broken")
+    assert code == 2
+    assert all(name in err for name in ("queued", "running", "indexed", "parked"))
+
+
 def test_the_list_can_be_of_one_status_and_in_json(edge, dgrag):
     _, out, _ = dgrag("documents", "--status", "parked", "--json")
     assert [row["document_id"] for row in json.loads(out)["documents"]] == ["d2"]

@@ -17,10 +17,10 @@ SUPPORT = {"chunk_id": "d:0", "document_id": "d", "document": "mill.md", "span":
 
 def view(name: str, **fields: object) -> dict[str, object]:
     said = {"memory_id": name, "kind": "template", "question": "Who built it?", "answer": "Ann [red]Lee\x1b[31m"}
-    return said | {"supports": [SUPPORT, SUPPORT], "good": 0, "bad": 0, "doubtful": False} | fields
+    return said | {"supports": [SUPPORT, SUPPORT], "good": 0, "bad": 0, "barred": False, "doubtful": False} | fields
 
 
-VIEWS = [view("a1", good=2), view("b2", kind="learned", doubtful=True), view("c3", bad=1)]
+VIEWS = [view("a1", good=2), view("b2", kind="learned", doubtful=True), view("c3", bad=1, barred=True)]
 
 
 class FakeEdge:

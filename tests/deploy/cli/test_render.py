@@ -78,7 +78,6 @@ def test_a_global_answer_names_the_report_of_each_source_and_what_it_covers():
     cited = replace(CITATION, report="c0ffee", quote="")
     lines = shown(render.answer(Answer("q", "Lots fail [1].", (cited,), "global", coverage="1 of 2 sites answered: plant"))).splitlines()
     assert "[1] plant · report.md · report c0ffee  0.71" in lines
-    assert "to read a report: dgrag report c0ffee --edge plant" in lines
     assert lines[-2:] == ["route: global", "1 of 2 sites answered: plant"]
 
 

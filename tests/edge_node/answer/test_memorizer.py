@@ -101,6 +101,34 @@ async def test_a_memory_that_is_called_wrong_gives_way_to_the_next_one():
     assert (await bench.look()).report.why_not == guards.BARRED
 
 
+async def test_a_memory_that_newer_passages_may_contradict_gives_way_to_what_was_learned_since():
+    """Neither as the nearest nor as a rival: it would hold back what replaces it for good."""
+    later = chunk_of("Orrin Mill was built by Bo Ray.", document_id="e")
+    news = memory_in(later, QUESTION, "Bo Ray")
+    bench = Bench(CHUNK, later)
+    await bench.told.put(bench.embedder, WHO, news)
+    assert (await bench.look()).report.why_not == guards.RIVAL
+    for old, answer in ((WHO, "Bo Ray [1]"), (news, "Ann Lee [1]")):
+        bench.told.doubtful = {old.memory_id}
+        assert (await bench.look()).answer.answer == answer
+    bench.told.doubtful = {WHO.memory_id, news.memory_id}
+    assert (await bench.look()).report.why_not == guards.DOUBTFUL
+
+
+async def test_a_memory_below_the_threshold_of_its_kind_does_not_stand_before_one_above_that_of_its_own():
+    learned = memory_in(CHUNK, "Who built the Orrin Mill?", "Orrin Mill was built by Ann Lee.", kind="learned", said=SAID)
+    bench = await bench_with(WHO, learned, thresholds={"template": 1.01, "learned": 0.5})
+    look = await bench.look()
+    assert (look.report.memory_id, look.answer is None) == (learned.memory_id, False)
+
+
+async def test_what_answers_otherwise_holds_an_answer_back_though_it_may_not_answer_itself():
+    otherwise = memory_in(CHUNK, QUESTION, "Bo Ray", said=SAID)
+    learned = memory_in(CHUNK, "Who built the Orrin Mill?", "Orrin Mill was built by Ann Lee.", kind="learned", said=SAID)
+    bench = await bench_with(otherwise, learned, thresholds={"template": 1.01, "learned": 0.5})
+    assert (await bench.look()).report.why_not == guards.RIVAL
+
+
 async def test_a_text_that_is_gone_answers_nothing():
     bench = await bench_with()
     bench.documents.there.clear()

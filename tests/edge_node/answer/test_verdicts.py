@@ -36,7 +36,7 @@ class Bench:
 
 
 async def judged(bench, answer, *, right, question=QUESTION):
-    await bench.verdicts.given(question, answer)
+    await bench.verdicts.given(question, answer, since=bench.verdicts.arrivals)
     await bench.verdicts.judge(answer.query_id, right=right)
 
 
@@ -104,7 +104,29 @@ async def test_a_verdict_on_a_memory_s_answer_is_counted_for_that_memory():
     came = replace(ANSWER, query_id="q2", route="memory", memory=replace(REMEMBERED, memory_id=memory.memory_id))
     await judged(bench, came, right=False)
     await judged(bench, replace(came, query_id="q3"), right=True)
-    assert bench.told.ratings == {memory.memory_id: (1, 1)}
+    assert bench.told.ratings == {memory.memory_id: (2, 1)}  # once as it was learned
+
+
+async def test_what_was_called_wrong_is_called_right_again_where_the_slow_way_gives_the_same_answer():
+    bench = Bench()
+    await judged(bench, ANSWER, right=True)
+    (memory,) = bench.memories()
+    came = replace(ANSWER, query_id="q2", route="memory", memory=replace(REMEMBERED, memory_id=memory.memory_id))
+    await judged(bench, came, right=False)
+    await judged(bench, replace(ANSWER, query_id="q3"), right=True)
+    assert bench.told.ratings == {memory.memory_id: (2, 1)}
+
+
+async def test_a_lesson_knows_what_had_come_before_it_was_asked_for_and_not_before_its_verdict():
+    bench = Bench()
+    before = bench.verdicts.arrivals
+    bench.told.arrivals += 1
+    await bench.verdicts.given(QUESTION, ANSWER, since=before)
+    await bench.verdicts.given(QUESTION, replace(ANSWER, query_id="q2"), since=bench.verdicts.arrivals)
+    bench.told.arrivals += 1
+    for query_id in ("q1", "q2"):
+        await bench.verdicts.judge(query_id, right=True)
+    assert bench.told.since == [0, 1]
 
 
 async def test_a_verdict_on_an_answer_that_a_memory_only_stood_near_is_not_counted_for_it():
@@ -127,10 +149,39 @@ async def test_an_unknown_answer_cannot_be_judged_nor_any_one_twice():
     assert bench.memories() == []
 
 
+NOT_THIS_SITE_S = {
+    "another site's memory": (replace(ANSWER, route="memory", citations=(replace(CITED, edge="bank"),)), "another site's: bank gave"),
+    "another site's memory, beside a near one of this": (
+        replace(ANSWER, route="memory", citations=(replace(CITED, edge="bank"),), memory=replace(REMEMBERED, why_not="below")),
+        "another site's: bank gave",
+    ),
+    "this site's memory as the cloud knows it": (replace(ANSWER, route="memory"), "was told of this site's memories"),
+    "the cloud's model": (replace(ANSWER, route="cloud"), "the cloud wrote this answer"),
+    "all sites": (replace(ANSWER, route="global"), "about everything"),
+}
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize(("answer", "why"), NOT_THIS_SITE_S.values(), ids=NOT_THIS_SITE_S)
+async def test_a_verdict_that_could_change_nothing_is_refused_each_time_with_a_reason(answer, why, right):
+    bench = Bench()
+    await bench.verdicts.given(QUESTION, answer, since=bench.verdicts.arrivals)
+    for _ in range(2):
+        with pytest.raises(Conflict, match=why) as refused:
+            await bench.verdicts.judge(answer.query_id, right=right)
+        assert refused.value.next_step
+    assert (bench.memories(), bench.told.ratings) == ([], {})
+
+
+@pytest.mark.parametrize("answer", [ANSWER, replace(ANSWER, route="degraded", degraded=True), replace(ANSWER, answered=False)])
+async def test_what_this_site_wrote_by_itself_may_be_called_wrong(answer):
+    await judged(Bench(), answer, right=False)
+
+
 async def test_a_verdict_that_could_not_be_noted_may_be_sent_again(monkeypatch):
     bench = Bench()
 
-    async def full(*_):
+    async def full(*_, **__):
         raise DiskFull("ward")
 
     with monkeypatch.context() as broken:
@@ -145,7 +196,7 @@ async def test_only_the_last_answers_can_be_judged(monkeypatch):
     monkeypatch.setattr(verdicts, "MOST_ANSWERS", 2)
     bench = Bench()
     for name in ("q1", "q2", "q3"):
-        await bench.verdicts.given(QUESTION, replace(ANSWER, query_id=name))
+        await bench.verdicts.given(QUESTION, replace(ANSWER, query_id=name), since=bench.verdicts.arrivals)
     with pytest.raises(NotFound):
         await bench.verdicts.judge("q1", right=True)
     await bench.verdicts.judge("q2", right=True)
@@ -165,7 +216,7 @@ UNSURE = {
 async def test_unjudged_an_answer_is_learned_only_where_the_gate_is_sure(gate):
     assert is_sure(ANSWER)
     bench = Bench("gate")
-    await bench.verdicts.given(QUESTION, replace(ANSWER, gate=gate))
+    await bench.verdicts.given(QUESTION, replace(ANSWER, gate=gate), since=bench.verdicts.arrivals)
     assert bench.memories() == []
 
 
@@ -178,11 +229,11 @@ async def test_what_the_gate_has_taught_is_barred_by_a_verdict():
 async def test_what_cannot_be_learned_is_logged_and_the_answer_stands(monkeypatch, caplog):
     bench = Bench("gate")
 
-    async def full(*_):
+    async def full(*_, **__):
         raise DiskFull("ward")
 
     monkeypatch.setattr(bench.told, "learn", full)
     with caplog.at_level(logging.WARNING):
-        await bench.verdicts.given(QUESTION, ANSWER)
+        await bench.verdicts.given(QUESTION, ANSWER, since=bench.verdicts.arrivals)
     assert "could not be learned: DiskFull" in caplog.text
     assert "Orrin" not in caplog.text

@@ -24,7 +24,7 @@ async def nothing_remembered(*_):
     return NOTHING_SEEN
 
 
-async def forgotten(*_):
+async def forgotten(*_, **__):
     pass
 
 
@@ -38,7 +38,7 @@ class Words(Meter):
 def node_of(answer, *, deadline_s=5.0, remembered=nothing_remembered, given=forgotten):
     limits = SimpleNamespace(deadline_s=deadline_s, answer_deadline_s=deadline_s)
     answerer = SimpleNamespace(answer=answer, remembered=remembered, limits=limits)
-    overview, verdicts = SimpleNamespace(answer=answer, limits=limits), SimpleNamespace(given=given)
+    overview, verdicts = SimpleNamespace(answer=answer, limits=limits), SimpleNamespace(given=given, arrivals=0)
     return SimpleNamespace(overview=overview, answerer=answerer, verdicts=verdicts, meter=Words("ward"))
 
 
@@ -110,7 +110,7 @@ def failed(node):
 
 
 def raising(error):
-    async def answer(*_):
+    async def answer(*_, **__):
         raise error
 
     return answer

@@ -169,6 +169,29 @@ async def test_a_chunk_without_a_word_is_in_no_group_and_waits_for_nothing(bench
     assert len(groups.grouping.hypergraph("sentence")) == 0
 
 
+async def test_documents_without_a_word_that_come_one_after_the_other_are_in_no_group_either(bench):
+    groups = Groups(bench)
+    for text in ("1. 2. 3.", "4. 5. 6."):
+        document_id = await bench.add(text, [], text=text)
+        groups.grouping.arrived([f"{document_id}:0"], ())
+        await groups.idle()
+    assert groups.said("sentence") == set()
+    await groups.add("mill")
+    await groups.idle()
+    assert len(groups.grouping.hypergraph("sentence")) == 2
+
+
+async def test_a_document_without_a_word_finds_nothing_left_of_what_was_trained_on(bench):
+    groups = Groups(bench, staleness=1.0)
+    await groups.add("mill")
+    await groups.idle()
+    await groups.remove("mill")
+    document_id = await bench.add("numbers", [], text="1. 2. 3.")
+    groups.grouping.arrived([f"{document_id}:0"], ())
+    await groups.idle()
+    assert groups.said("sentence") == set()
+
+
 async def test_the_last_document_that_goes_leaves_nothing_to_do(bench):
     groups = Groups(bench)
     await groups.add("mill")

@@ -11,6 +11,7 @@ TEXTS = {
     "lock": "Fenlow Lock lifts boats. Boats wait at Fenlow Lock.",
 }
 LINE = "Q: Who opened Orrin Mill? | A: Ann Lee | [1]"
+OTHER = "Q: What lifts boats? | A: Fenlow Lock | [1]"
 
 
 def written(prompt):
@@ -140,11 +141,78 @@ async def test_what_was_spent_and_cannot_be_read_counts_as_nothing(tmp_path):
         before.reply = written
         await fill(before)
         await idle(before)
-        before.database.set_meta("memories_written", "not a list")
+        with before.database.write() as tx:
+            assert tx.execute("UPDATE meta SET value = 'not a list' WHERE key GLOB 'asked_of_*'").rowcount > 0
     async with remembering(tmp_path, **MODEL) as after:
         after.reply = written
         await idle(after)
+        assert len(after.model.prompts) > 0
         assert await by_model(after) == [("Who opened Orrin Mill?", "Ann Lee")]
+
+
+async def test_what_an_update_took_is_written_anew_though_all_tokens_were_spent(bench):
+    await fill(bench)
+    await idle(bench)
+    bench.reply = lambda prompt: LINE.replace("Ann Lee", "Bo Ray") if "Bo Ray" in prompt.messages[-1].content else ""
+    await bench.add("mill", [], text=TEXTS["mill"].replace("Ann Lee", "Bo Ray"))
+    await idle(bench)
+    assert await by_model(bench) == [("Who opened Orrin Mill?", "Bo Ray")]
+
+
+@pytest.mark.parametrize("settled", [False, True])
+async def test_what_went_with_a_document_is_written_anew_when_the_same_comes_again(bench, settled):
+    await fill(bench)
+    await idle(bench)
+    for _ in range(3):
+        await bench.remove("mill")
+        if settled:
+            await idle(bench)
+        assert await by_model(bench) == []
+        await bench.add("mill", [], text=TEXTS["mill"])
+        await idle(bench)
+        assert await by_model(bench) == [("Who opened Orrin Mill?", "Ann Lee")]
+
+
+@pytest.mark.parametrize("back", [False, True])
+async def test_a_start_in_between_changes_nothing_of_that(tmp_path, back):
+    async with remembering(tmp_path, **MODEL) as before:
+        before.reply = written
+        await fill(before)
+        await idle(before)
+        await before.remove("mill")
+        if back:
+            await before.add("mill", [], text=TEXTS["mill"])
+    async with remembering(tmp_path, **MODEL) as after:
+        after.reply = written
+        if not back:
+            await after.add("mill", [], text=TEXTS["mill"])
+        await idle(after)
+        assert await by_model(after) == [("Who opened Orrin Mill?", "Ann Lee")]
+
+
+async def test_however_often_documents_come_and_go_what_is_there_costs_no_more_than_the_budget(tmp_path):
+    async with remembering(tmp_path, **MODEL) as bench:  # six tokens of two documents: one reply of more
+        bench.reply = lambda prompt: LINE if "Orrin Mill" in prompt.messages[-1].content else OTHER
+        await fill(bench)
+        await idle(bench)
+        assert len(await by_model(bench)) == 1
+        for name in ("mill", "lock") * 3:
+            await bench.remove(name)
+            await idle(bench)
+            assert len(await by_model(bench)) == 1
+            await bench.add(name, [], text=TEXTS[name])
+            await idle(bench)
+            assert len(await by_model(bench)) == 1
+
+
+async def test_what_was_cleared_is_written_anew(tmp_path):
+    for memory in ("model", "off", "model"):
+        async with remembering(tmp_path, **(MODEL | {"memory": memory})) as bench:
+            bench.reply = written
+            if not bench.documents.totals()["chunks"]:
+                await fill(bench)
+            await idle(bench)
+            assert await by_model(bench) == ([] if memory == "off" else [("Who opened Orrin Mill?", "Ann Lee")])
 
 
 async def test_replies_count_as_they_cost(bench):

@@ -58,9 +58,18 @@ def test_a_threshold_above_one_never_answers():
     assert objection(WHO.question, WHO, score=1.0, limits=Limits({"template": 1.01}, cover=1.0)) == guards.BELOW
 
 
-@pytest.mark.parametrize(("good", "bad", "why"), [(0, 1, guards.BARRED), (1, 1, ""), (3, 4, guards.BARRED)])
-def test_what_was_called_wrong_more_often_than_right_is_barred(good, bad, why):
-    assert objection(WHO.question, WHO, good=good, bad=bad) == why
+@pytest.mark.parametrize(("good", "bad"), [(0, 1), (1, 1), (3, 3), (3, 4)])
+def test_what_was_called_wrong_as_often_as_right_is_silent(good, bad):
+    assert objection(WHO.question, WHO, good=good, bad=bad) == guards.BARRED
+
+
+@pytest.mark.parametrize(("good", "bad"), [(0, 0), (1, 0), (2, 1), (4, 3)])
+def test_what_was_called_right_more_often_than_wrong_answers(good, bad):
+    assert objection(WHO.question, WHO, good=good, bad=bad) == ""
+
+
+def test_what_was_deleted_is_silent_however_often_it_is_called_right():
+    assert objection(WHO.question, WHO, good=9, barred=True) == guards.BARRED
 
 
 def test_what_newer_passages_may_contradict_answers_nothing():

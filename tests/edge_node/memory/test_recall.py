@@ -1,5 +1,7 @@
 """What is remembered nearest a question: by hand, and against a search through all of it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -194,17 +196,62 @@ def test_a_floor_above_alpha_prunes_nothing_that_reaches_it(pairs, vector, ancho
     assert ids(index.best(vector, anchors, k=99, alpha=alpha, floor=floor)) == ids(one for one in whole if one.score >= floor)
 
 
+CHANGES = st.lists(
+    st.tuples(st.integers(0, 9), st.sets(st.integers(0, 11), max_size=5), st.sets(st.integers(0, 11), max_size=8)), max_size=9
+)
+
+
+def after(changes, pairs):
+    """An index after each change, with what is in it then. Each is of the one before it, or now and then of one before that."""
+    generations = [(RecallIndex.of([], np.empty((0, 3), np.float32)), {})]
+    for back, came, went in changes:
+        index, there = generations[-1 if back else len(generations) // 2]
+        new = [pairs[at] for at in sorted(came) if at < len(pairs)]
+        gone = [pairs[at][0].memory_id for at in went if at < len(pairs)]
+        index = index.changed([memory for memory, _ in new], np.array([own for _, own in new], np.float32).reshape(-1, 3), gone)
+        left = {name: pair for name, pair in there.items() if name not in gone}
+        generations.append((index, {pair[0].memory_id: pair for pair in new} | left))
+    return generations
+
+
+def told_of(index, vector, anchors):
+    """All that an index tells."""
+    names = sorted(memory.memory_id for memory in index)
+    memories, vectors = index.some([*names, "unknown"])
+    return (
+        *(len(index), names, {one.memory_id for one in index.of_documents({"d", "unknown"})}),
+        *([index.alike(name) for name in names], [one.memory_id for one in memories], vectors.tolist()),
+        *(index.best(vector, anchors, k=9, alpha=0.7, floor=0.0, withheld=withheld) for withheld in (frozenset(), frozenset({"e"}))),
+        *(index.anchors_of("Orrin Mill, Ann", withheld) for withheld in (frozenset(), frozenset({"e"}))),
+    )
+
+
 @settings(max_examples=150, deadline=None)
-@given(PAIRS, st.lists(st.integers(0, 11), max_size=12), st.integers(1, 4), VECTORS, st.frozensets(st.sampled_from(ANCHORS)))
-def test_after_any_comings_and_goings_it_answers_as_a_fresh_one(pairs, order, step, vector, anchors):
-    index, there = RecallIndex.of([], np.empty((0, 3), np.float32)), {}
-    for start in range(0, len(pairs), step):
-        new = pairs[start : start + step]
-        gone = [pairs[row][0].memory_id for row in order[start : start + step] if row < len(pairs)]
-        index = index.changed([memory for memory, _ in new], np.stack([own for _, own in new]), gone)
-        there = {name: pair for name, pair in there.items() if name not in gone} | {pair[0].memory_id: pair for pair in new}
-    fresh = RecallIndex.of([pair[0] for pair in there.values()], np.stack([pair[1] for pair in there.values()]))
-    asked = {"k": 9, "alpha": 0.7, "floor": 0.0}
-    assert index.best(vector, anchors, **asked) == fresh.best(vector, anchors, **asked)
-    assert len(index) == len(there)
-    assert index.anchors_of("Orrin Mill, Ann") == fresh.anchors_of("Orrin Mill, Ann")
+@given(PAIRS, CHANGES, VECTORS, st.frozensets(st.sampled_from(ANCHORS)))
+def test_after_any_comings_and_goings_each_generation_answers_as_a_fresh_one(pairs, changes, vector, anchors):
+    for index, there in after(changes, pairs):
+        fresh = RecallIndex.of([memory for memory, _ in there.values()], np.array([own for _, own in there.values()]).reshape(-1, 3))
+        assert told_of(index, vector, anchors) == told_of(fresh, vector, anchors)
+
+
+def test_two_changes_of_one_index_know_nothing_of_each_other():
+    two = index_of((BUILT, EAST), (BURNT, BETWEEN))
+    one, other = two.changed([SOLD], NORTH[None], []), two.changed([remembered("Who is Di?", "Di", {"bo ray"})], NORTH[None], [])
+    assert SOLD in dict(found(one, NORTH, SOLD.anchors))
+    assert SOLD not in dict(found(other, NORTH, SOLD.anchors))
+    assert (len(two), len(one), len(other)) == (2, 3, 3)
+    assert two.anchors_of("Bo Ray?") == {"bo", "ray"}
+
+
+def test_a_change_that_fails_half_way_leaves_no_trace():
+    index = index_of((BUILT, EAST), (BURNT, BETWEEN))
+    with pytest.raises(AttributeError):
+        index.changed([replace(SOLD, answer=None)], NORTH[None], [])
+    assert found(index.changed([SOLD], NORTH[None], []), EAST, BUILT.anchors) == found(THREE, EAST, BUILT.anchors)
+
+
+def test_rows_are_shared_from_one_generation_to_the_next_and_not_copied():
+    index = index_of((BUILT, EAST), (BURNT, BETWEEN), (SOLD, NORTH))
+    later = index.changed([remembered("Who ran it?", "Di", {"di"})], NORTH[None], [])
+    assert np.shares_memory(index.vectors, later.vectors)
+    assert (len(index.vectors), len(later.vectors)) == (3, 4)

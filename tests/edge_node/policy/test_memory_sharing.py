@@ -2,6 +2,7 @@
 
 import pytest
 
+from edge_node.store.ratings import Ratings
 from tests.support.telling import Teller
 
 HINTS = '[memories]\nshare = "hints"'
@@ -127,14 +128,16 @@ def test_an_exception_for_somebody_else_keeps_the_answer_from_everybody(teller):
     assert teller.renewed() == []
 
 
-def test_what_was_called_wrong_more_often_than_right_is_withdrawn(teller):
+def test_what_was_called_wrong_as_often_as_right_is_withdrawn_and_what_was_deleted_for_good(teller):
     teller.mill()
     [stored] = teller.memories.all()
     assert teller.renewed() == DIRECT
-    teller.memories.rate(stored.memory.memory_id, right=False)
+    ratings = Ratings(teller.database)
+    for right, told in [(False, []), (True, []), (True, DIRECT)]:
+        ratings.rate([stored.memory], right=right)
+        assert teller.renewed() == told
+    ratings.bar([stored.memory])
     assert teller.renewed() == []
-    teller.memories.rate(stored.memory.memory_id, right=True)
-    assert teller.renewed() == DIRECT
 
 
 def test_a_doubtful_memory_and_a_learned_one_stay_here(teller):

@@ -88,7 +88,7 @@ def test_a_sound_store_has_no_damage(path):
         ("memory_readings", "INSERT INTO memory_readings SELECT chunk_id, 'x' FROM chunks", "forget"),
         ("memories", "INSERT INTO memories VALUES ('a', 'model', 'q', 'a', '[]', '', 0, x'', 0, 0)", "forget"),
         ("memory_chunks", "INSERT INTO memory_chunks SELECT 'unknown', chunk_id, 0, 9, 0 FROM chunks", "forget"),
-        ("memory_ratings", "INSERT INTO memory_ratings VALUES ('unknown', 1, 0, 0)", "forget"),
+        ("ratings", "INSERT INTO ratings VALUES ('unknown', 1, 0, 0, 0)", "forget"),
         ("incidence", "INSERT INTO incidence SELECT chunk_id, 'sentence', 'h', 0, 0, x'', x'', 0 FROM chunks", "forget"),
         ("shared_memories", "INSERT INTO shared_memories VALUES ('s', 'm', 'q', 'a', 1, 1, 0, 0)", "forget"),
         ("shared_memories", "INSERT INTO shared_memories VALUES ('s', '', 'q', '', 0, 1, 1, 0)", "forget"),

@@ -13,6 +13,7 @@ from edge_node.store.incidence import ChunkRows, IncidenceStore
 from edge_node.store.memories import MemoryStore
 from edge_node.store.mend import open_store
 from edge_node.store.mentions import Changes
+from edge_node.store.ratings import Ratings
 from shared.clock import SystemClock
 from shared.errors import StoreDamaged
 from shared.models.fake import HashEmbedder
@@ -34,6 +35,7 @@ SERVED = {
     "facts": "SELECT * FROM facts",
     "memories": "SELECT * FROM memories",
     "memory_chunks": "SELECT * FROM memory_chunks",
+    "ratings": "SELECT * FROM ratings",
     "incidence": "SELECT * FROM incidence",
 }
 
@@ -47,6 +49,9 @@ def remember(database):
     memories = MemoryStore(database, DIMENSIONS)
     memories.save_facts(chunk_ids, [a_fact(chunk_id, name) for chunk_id in chunk_ids for name in ("Juniper Ward", "Harbour Plant")])
     memories.commit([a_memory(chunk_id, chunk_ids[0], question=f"When was it built, as told in {chunk_id}?") for chunk_id in chunk_ids])
+    ratings = Ratings(database)
+    for one in memories.all():
+        ratings.rate([one.memory], right=False)
     rows = Rows(np.arange(8).reshape(4, 2), np.full((4, 2), 0.5, dtype=np.float32))
     IncidenceStore(database).add([ChunkRows(chunk_id, "sentence", "hash", rows, later=False) for chunk_id in chunk_ids])
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.store.memories import Rating, insert_facts
+from edge_node.store.memories import insert_facts
 from edge_node.store.mend import open_store
 from shared.clock import SystemClock
 from tests.support.remembering import RememberingStore, a_fact, a_memory, told_of
 
-TABLES = ("facts", "memory_readings", "memories", "memory_chunks", "memory_ratings")
+TABLES = ("facts", "memory_readings", "memories", "memory_chunks")
 
 
 @pytest.fixture
@@ -92,11 +92,10 @@ def test_a_memory_goes_with_the_first_chunk_that_goes_and_the_others_stay(store)
     ward, gate = store.add("ward"), store.add("gate")
     both, kept = a_memory(ward, gate), a_memory(gate)
     store.memories.commit([both, kept])
-    store.memories.rate(both.memory.memory_id, right=False)
     store.memories.save_facts([ward], [a_fact(ward)])
     store.remove(ward)
     assert remembered(store) == told(kept)
-    assert store.counted(*TABLES) == [0, 0, 1, 1, 0]
+    assert store.counted(*TABLES) == [0, 0, 1, 1]
 
 
 def test_a_memory_of_a_chunk_that_is_gone_is_not_kept_and_the_others_are(store):
@@ -107,15 +106,13 @@ def test_a_memory_of_a_chunk_that_is_gone_is_not_kept_and_the_others_are(store):
     assert remembered(store) == told(kept)
 
 
-def test_a_memory_that_is_written_anew_keeps_its_rating_and_is_what_was_written_last(store):
+def test_a_memory_that_is_written_anew_is_what_was_written_last(store):
     ward = store.add("ward")
     one = a_memory(ward)
     later = replace(one, vector=one.vector * 2, doubtful=True, model="m")
     store.memories.commit([one])
-    store.memories.rate(one.memory.memory_id, right=True)
     store.memories.commit([later, later])
     assert remembered(store) == told(later)
-    assert store.memories.ratings() == {one.memory.memory_id: Rating(1, 0)}
 
 
 def test_memories_come_and_go_with_the_note_of_what_was_read_at_once(store):
@@ -145,11 +142,10 @@ def test_all_can_be_taken_away_and_what_was_drawn_for_names_stays(store):
     ward = store.add("ward")
     store.memories.save_facts([ward], [a_fact(ward)])
     store.memories.commit([a_memory(ward)])
-    store.memories.rate(a_memory(ward).memory.memory_id, right=False)
     with store.database.write() as tx:
         tx.execute("INSERT INTO released_names VALUES ('k', 'person', 'Ann', 2.0, 1.0, crc('k', 'person', 'Ann', 2.0, 1.0))")
     store.memories.clear()
-    assert store.counted(*TABLES, "released_names") == [0, 0, 0, 0, 0, 1]
+    assert store.counted(*TABLES, "released_names") == [0, 0, 0, 0, 1]
 
 
 def test_with_nothing_to_take_away_nothing_is_written(store):
@@ -178,18 +174,6 @@ def test_what_is_left_is_what_rests_on_chunks_that_are_left(one_store, removed, 
     left = [several[number] for number, some in enumerate(supports) if not some & removed]
     assert remembered(store) == told(*left)
     assert store.counted("memory_chunks") == [sum(len(one.memory.supports) for one in left)]
-
-
-# ---------------------------------------------------------------- ratings
-
-
-def test_verdicts_are_counted_and_one_about_nothing_is_not(store):
-    one = a_memory(store.add("ward"))
-    key = one.memory.memory_id
-    store.memories.commit([one])
-    assert [store.memories.rate(key, right=right) for right in (True, False, False)] == [True, True, True]
-    assert not store.memories.rate("unknown", right=True)
-    assert store.memories.ratings() == {key: Rating(1, 2)}
 
 
 # ---------------------------------------------------------------- damage
@@ -265,18 +249,6 @@ def test_a_damaged_fact_is_not_read_and_its_document_is_indexed_again_after_a_st
     assert (store.counted("facts"), store.database.row("SELECT status FROM documents")[0]) == ([1], "queued")
 
 
-def test_a_damaged_rating_is_not_read_and_gone_after_a_start(store):
-    one = a_memory(store.add("ward"))
-    store.memories.commit([one])
-    store.memories.rate(one.memory.memory_id, right=False)
-    with store.database.write() as tx:
-        tx.execute("UPDATE memory_ratings SET bad = 0")
-    assert store.memories.ratings() == {}
-    store.database.close()
-    store.open(open_store(store.path, SystemClock()))
-    assert (remembered(store), store.counted("memory_ratings")) == (told(one), [0])
-
-
 def test_a_damaged_draw_of_a_name_is_gone_after_a_start_and_the_others_stay(store):
     with store.database.write() as tx:
         for name in ("k", "l"):
@@ -327,19 +299,3 @@ def test_a_damaged_memory_is_not_made_whole_by_a_doubt(store):
         tx.execute("UPDATE memories SET answer = 'forged'")
     store.memories.doubt([memory.memory.memory_id])
     assert store.memories.all() == ()
-
-
-def test_what_is_barred_counts_as_called_wrong_more_often_than_right(store):
-    memory = a_memory(store.add("ward"))
-    store.memories.commit([memory])
-    key = memory.memory.memory_id
-    for _ in range(3):
-        store.memories.rate(key, right=True)
-    assert store.memories.bar(key)
-    assert store.memories.ratings() == {key: Rating(3, 4)}
-    assert store.memories.bar(key)  # once more changes nothing
-    assert store.memories.ratings() == {key: Rating(3, 4)}
-
-
-def test_what_is_gone_cannot_be_barred(store):
-    assert not store.memories.bar("unknown")

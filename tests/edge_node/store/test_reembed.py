@@ -7,6 +7,7 @@ from edge_node.memory.simplex import Rows
 from edge_node.store import reembed as module
 from edge_node.store.database import Database
 from edge_node.store.incidence import ChunkRows, Training
+from edge_node.store.ratings import Ratings
 from edge_node.store.reembed import check_fingerprint, reembed
 from edge_node.store.vectors import VectorStore
 from shared.errors import ModelUnavailable, StoreError
@@ -71,13 +72,13 @@ async def test_memories_stay_without_their_vectors_and_units_are_grouped_anew(tm
     ward = store.add("ward")
     one = a_memory(ward, doubtful=True, model="m")
     store.memories.commit([one])
-    store.memories.rate(one.memory.memory_id, right=False)
+    Ratings(store.database).rate([one.memory], right=False)
     rows = Rows(np.zeros((1, 1), dtype=np.int64), np.ones((1, 1), dtype=np.float32))
     store.incidence.replace("sentence", [ChunkRows(ward, "sentence", "h", rows, later=False)], Training(1, 0.5))
     await reembed(store.database, OtherEmbedder(), silent)
     [left] = store.memories.all()
     assert told_of(left) == (one.memory, [], "m", True)
-    assert list(store.memories.ratings()) == [one.memory.memory_id]
+    assert list(Ratings(store.database).all()) == [Ratings(store.database).key_of(one.memory)]
     assert (store.incidence.all("sentence"), store.incidence.training("sentence")) == ((), None)
     store.database.close()
 

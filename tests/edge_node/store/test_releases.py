@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from edge_node.memory.records import Rating
 from edge_node.store.chain import Departure
 from edge_node.store.check import examine
 from edge_node.store.chunk_parts import ChunkPartStore
@@ -18,9 +19,11 @@ from edge_node.store.incidence import IncidenceStore
 from edge_node.store.ledger import Ledger
 from edge_node.store.memories import MemoryStore
 from edge_node.store.mend import open_store
+from edge_node.store.ratings import Ratings
 from edge_node.store.reports import ReportStore
 from shared.clock import SystemClock
 from shared.errors import StoreError
+from shared.sqlite import add_functions
 from tests.support.releases import store_of_release
 from tests.support.running_edge import running_edge
 
@@ -64,14 +67,14 @@ def v1(tmp_path):
     return store_of_release("v1", tmp_path / "v1")
 
 
-@pytest.fixture(params=["v1", "v2", "v6"])
+@pytest.fixture(params=["v1", "v2", "v6", "v7"])
 def earlier(request, tmp_path):
     return store_of_release(request.param, tmp_path / request.param)
 
 
 def test_a_store_of_an_earlier_release_opens_and_every_checksum_holds(earlier):
     database = Database(earlier)
-    assert database.row("PRAGMA user_version")[0] == 7
+    assert database.row("PRAGMA user_version")[0] == 8
     with database.write() as tx:
         assert examine(tx) == ()
     database.close()
@@ -102,6 +105,56 @@ def test_what_was_derived_by_methods_in_a_store_of_release_6_is_kept_and_nothing
     memories = MemoryStore(database, 64)
     assert (memories.all(), memories.readings(), IncidenceStore(database).all("paragraph")) == ((), {}, ())
     database.close()
+
+
+def rated(path):
+    """What was said of each question that is remembered, in a store that is opened."""
+    database = open_store(path, SystemClock())
+    ratings = Ratings(database)
+    known = ratings.all()
+    found = {one.memory.question: known.get(ratings.key_of(one.memory)) for one in MemoryStore(database, 64).all()}
+    assert len(known) == sum(rating is not None for rating in found.values())
+    database.close()
+    return found
+
+
+SAID = {
+    "Who signed the recall of lot L-7713?": Rating(1, 1),
+    "What did Maria Okafor sign?": Rating(2, 0),
+    "What does the NDA oversee?": Rating(0, 1),
+    "When did Maria Okafor sign the recall of lot L-7713?": None,
+}
+
+
+def test_what_people_said_in_a_store_of_release_7_is_kept(tmp_path):
+    path = store_of_release("v7", tmp_path)
+    assert rated(path) == rated(path) == SAID
+
+
+def test_of_memories_of_release_7_that_said_the_same_the_most_that_was_said_is_kept(tmp_path):
+    path = store_of_release("v7", tmp_path)
+    damage(
+        path,
+        "UPDATE memories SET answer = 'NDA', question = 'who signed the recall of lot l 7713'"
+        " WHERE memory_id IN ('47a68cfc969b810e', 'd0c36b4971e6e978')",
+        "UPDATE memories SET crc = crc(memory_id, kind, question, answer, anchors, model, doubtful, vector, sources)",
+    )
+    assert rated(path)["who signed the recall of lot l 7713"] == Rating(2, 1)
+
+
+@pytest.mark.parametrize("wrong", ["answer = 'forged'", "answer = CAST(x'ff' AS TEXT)", "question = CAST(question AS BLOB)"])
+def test_what_was_said_of_a_memory_of_release_7_that_is_damaged_is_lost_and_the_rest_is_kept(tmp_path, wrong):
+    path = store_of_release("v7", tmp_path)
+    damage(path, f"UPDATE memories SET {wrong} WHERE memory_id = 'd0c36b4971e6e978'")
+    assert rated(path) == {question: rating for question, rating in SAID.items() if "NDA" not in question}
+
+
+def damage(path, *statements):
+    with closing(sqlite3.connect(path)) as connection:
+        add_functions(connection)
+        for statement in statements:
+            connection.execute(statement)
+        connection.commit()
 
 
 def test_the_definitions_in_a_store_of_release_1_are_found(v1):
@@ -167,6 +220,6 @@ def test_a_migration_killed_at_any_statement_leaves_a_store_that_opens(earlier, 
 def test_a_store_of_a_newer_release_is_refused_in_words(v1):
     with closing(sqlite3.connect(v1)) as connection:
         connection.execute("PRAGMA user_version=99")
-    with pytest.raises(StoreError, match="schema 99, this release reads up to 7") as told:
+    with pytest.raises(StoreError, match="schema 99, this release reads up to 8") as told:
         Database(v1)
     assert "newer release" in told.value.next_step

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from edge_node.graph.facts import Fact
 from edge_node.memory.hypergraph import ChunkUnits, Hypergraph
@@ -62,11 +64,11 @@ def test_without_hyperedges_a_memory_lifts_its_own_chunk_and_nothing_else():
 
 def test_nothing_is_found_where_nothing_is_grouped():
     empty = Hypergraph.of([], 3)
-    assert best_of_chunks(empty, unit_scores(empty, QUESTION, [Lead(0.9, IN_A2)])) == {}
+    assert best_of_chunks(empty, unit_scores(empty, QUESTION, [Lead(0.9, IN_A2)]), 5) == {}
 
 
 def test_a_chunk_is_as_good_as_its_best_unit():
-    assert best_of_chunks(GRAPH, np.array([0.1, 0.7, 0.3, -0.2], np.float32)) == pytest.approx({"a:0": 0.7, "b:0": 0.3, "c:0": -0.2})
+    assert best_of_chunks(GRAPH, np.array([0.1, 0.7, 0.3, -0.2], np.float32), 5) == pytest.approx({"a:0": 0.7, "b:0": 0.3, "c:0": -0.2})
 
 
 def fact(subject, verb, said, preposition="", **fields):
@@ -87,3 +89,17 @@ def test_facts_that_share_most_with_the_question_come_first_each_once():
         "Ann Lee ran the school",
         "Orrin Mill was sold to Bo Ray",
     ]
+
+
+PARTS = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 4)), max_size=8, unique_by=lambda part: part[0])
+
+
+@settings(deadline=None)
+@given(PARTS, st.lists(st.sampled_from([-1.0, 0.25, 0.5, 0.7, 2.0]), min_size=32, max_size=32), st.integers(0, 9))
+def test_the_chunks_with_the_best_units_are_those_that_going_through_all_units_gives(parts, scores, k):
+    graph = Hypergraph.of([chunk(f"{name}:0", [0] * n, np.zeros((n, 1)), np.ones((n, 1))) for name, n in parts], 3)
+    of_units, best = np.array(scores[: len(graph)], np.float32), {}
+    for chunk_id, score in zip(graph.chunk_ids, of_units.tolist(), strict=True):
+        best[chunk_id] = max(score, best.get(chunk_id, score))
+    expected = sorted(best.items(), key=lambda one: (-one[1], one[0]))[:k]
+    assert list(best_of_chunks(graph, of_units, k).items()) == expected
