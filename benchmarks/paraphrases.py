@@ -1,6 +1,7 @@
 """Questions of a set, each in other words, for `benchmarks.again`: ``python -m benchmarks.paraphrases SET --url http://127.0.0.1:8090/v1``.
 
-SET is a folder with ``questions.jsonl``. One call a question; a killed run goes on with the same command.
+SET is a folder with ``questions.jsonl``. One call a question; a killed run goes on with the same command. A small model sometimes asks for
+something else than the question did: read the file, and take out what does, before figures are made of it.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ from benchmarks.datasets.splits import stride
 from benchmarks.errors import BenchmarkError
 from benchmarks.journal import Journal
 from benchmarks.machine import prompts
-from benchmarks.questions import CONFIGS, DEADLINE_S, LINE_TOKENS, WORK, listed
+from benchmarks.questions import CONFIGS, DEADLINE_S, LINE_TOKENS, WORK
 from benchmarks.records import Question
+from shared.fence import one_line
 from shared.models.build import build_generator, model_http
 from shared.models.settings import ModelSettings
 from shared.ports import Generator, Prompt
 from shared.prompts import load_prompt
 
 WAYS = 2  # of each question
+SAMPLES, TEMPERATURE = 4, 0.7  # of the model, for one question
 ASKED = 60
 STAGE = "calls"
 SEED = 7
@@ -43,20 +46,29 @@ class Again:
     ways: tuple[str, ...]
 
 
-def again_prompt(question: str, *, n: int = WAYS) -> Prompt:
-    """Ask for n other ways to put a question."""
-    return Prompt(load_prompt("benchmarks", "again").render(n=str(n), question=question), max_tokens=n * LINE_TOKENS)
+def again_prompt(question: str) -> Prompt:
+    """Ask for other ways to put a question, one a sample: a small model that is to write a list repeats itself."""
+    messages = load_prompt("benchmarks", "again").render(question=question)
+    return Prompt(messages, max_tokens=2 * LINE_TOKENS, n=SAMPLES, temperature=TEMPERATURE, seed=SEED)
 
 
-def ways_of(question: str, reply: str, *, most: int = WAYS) -> tuple[str, ...]:
-    r"""The first other ways that a reply has: in other words, and with every name and number of the question.
+def ways_of(question: str, replies: Sequence[str], *, most: int = WAYS) -> tuple[str, ...]:
+    """The first other ways among replies: one question each, not word for word the same, and with every name and number of it.
 
-    >>> ways_of("Who built Orrin Mill?", "1. Who was it that built Orrin Mill?\n2. Who built the mill?\n3. Who built Orrin Mill?")
+    >>> ways_of("Who built Orrin Mill?", ["Who was it that built Orrin Mill?", "Who built the mill?", "Who built Orrin Mill ?"])
     ('Who was it that built Orrin Mill?',)
     """
-    named = names_in(question)
-    found = listed(reply, most=most * 2, end="?").items
-    return tuple(way for way in found if way.casefold() != question.casefold() and named <= set(_NAMED.findall(way)))[:most]
+    named, known = names_in(question), {_words(question)}
+    found = list[str]()
+    for way in map(one_line, replies):
+        if way.endswith("?") and named <= set(_NAMED.findall(way)) and _words(way) not in known:
+            found.append(way)
+            known.add(_words(way))
+    return tuple(found[:most])
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(_NAMED.findall(text.casefold()))
 
 
 def names_in(question: str) -> frozenset[str]:
@@ -74,7 +86,7 @@ async def asked_again(questions: Sequence[Question], generator: Generator, journ
     for question in questions:
         if not journal.done(STAGE, question.question_id):
             reply = await generator.generate(again_prompt(question.text), deadline_s=DEADLINE_S)
-            journal.add(STAGE, question.question_id, {"ways": ways_of(question.text, reply.texts[0])})
+            journal.add(STAGE, question.question_id, {"ways": ways_of(question.text, reply.texts)})
         if ways := tuple(journal.row(STAGE, question.question_id)["ways"]):
             found.append(Again(question, ways))
     return found

@@ -69,10 +69,16 @@ def test_an_answer_becomes_a_row_with_what_its_memory_was_asked():
 
 
 def test_a_way_that_loses_a_name_or_repeats_the_question_is_none():
-    reply = (
-        "1. Who was the builder of the mill?\n2. who built orrin mill?\n3. By whom was Orrin Mill built?\n4. Orrin Mill was built by whom?"
+    replies = [
+        "Who was the builder of the mill?",
+        "who built orrin mill ?",
+        "By whom was\nOrrin Mill built?",
+        "By whom was Orrin Mill built?",
+    ]
+    assert ways_of("Who built Orrin Mill?", [*replies, "Orrin Mill was built by whom?"]) == (
+        "By whom was Orrin Mill built?",
+        "Orrin Mill was built by whom?",
     )
-    assert ways_of("Who built Orrin Mill?", reply) == ("By whom was Orrin Mill built?", "Orrin Mill was built by whom?")
 
 
 async def test_what_a_model_has_put_in_other_words_is_not_asked_for_again(tmp_path):
@@ -80,7 +86,7 @@ async def test_what_a_model_has_put_in_other_words_is_not_asked_for_again(tmp_pa
 
     def says(prompt):
         asked.append(prompt)
-        return "By whom was Orrin Mill built?" if "Orrin" in prompt.messages[-1].content.partition("\n")[0] else "Nothing."
+        return "By whom was Orrin Mill built?" if "Orrin" in prompt.messages[-1].content else "Nothing."
 
     for _ in range(2):
         with Journal(tmp_path / "journal.jsonl") as journal:
