@@ -42,6 +42,7 @@ from deploy.no_model import UNKNOWING
 
 OUT = Path("benchmarks/results/again.json")
 OTHERS = 120
+REPEATED = "word for word"  # a way to ask again
 ASKS = ONE_ANSWER | {MEMORY: "plain", STRATEGY: "naive"}
 LEARNING = ASKS | {FAST: OFF, "DGRAG_EDGE_MEMORY_LEARN": "confirmed"}
 SYSTEM = System("again", Start.of("edges", ASKS), mode="local")
@@ -70,7 +71,7 @@ def order_of(told: Told, learned: Mapping[str, bool]) -> list[tuple[str, Questio
         (one.question.question_id, Question(f"{one.question.question_id}/{place}", way, "", one.question.references))
         for one in told.again
         if learned.get(one.question.question_id)
-        for place, way in enumerate(one.ways)
+        for place, way in (*enumerate(one.ways), (REPEATED, one.question.text))
     ]
     asked = [*ways, *(("", one) for one in told.others)]
     Random(SEED).shuffle(asked)
@@ -107,7 +108,8 @@ def came_of(origin: str, row: AnswerRow, cover: float) -> Came:
     report = row.memory or {"kind": "", "question": "", "why_not": ""}
     right = bool(accuracy(row.answer, row.references))
     hit, told = row.route == MEMORY_ROUTE, report["question"]
-    return Came(cover, origin, row.question_id, hit, report["kind"], told, right, report["why_not"], row.seconds)
+    kind, why = report["kind"], report["why_not"]
+    return Came(cover, origin, row.question_id, hit, kind, told, right, why, row.seconds, row.question_id.endswith(f"/{REPEATED}"))
 
 
 class Rounds:

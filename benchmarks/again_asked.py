@@ -28,6 +28,7 @@ class Came:
     accurate: bool  # an accepted answer stands in what was said
     why_not: str
     seconds: float
+    verbatim: bool = False  # it is asked again word for word
 
 
 def is_right(one: Came, questions: Mapping[str, str]) -> bool:
@@ -42,12 +43,13 @@ def is_right(one: Came, questions: Mapping[str, str]) -> bool:
 
 
 def figures(rows: Sequence[Came], questions: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Coverage of the questions that came again, precision of all hits, false hits on others, and wall milliseconds, by cover."""
+    """By cover: how many came again and were answered, in other words and word for word, precision of all hits, wall time."""
     return [_at(cover, [row for row in rows if row.cover == cover], questions) for cover in dict.fromkeys(row.cover for row in rows)]
 
 
 def _at(cover: float, rows: Sequence[Came], questions: Mapping[str, str]) -> dict[str, Any]:
-    again, others = [row for row in rows if row.origin], [row for row in rows if not row.origin]
+    again, others = [row for row in rows if row.origin and not row.verbatim], [row for row in rows if not row.origin]
+    repeated = [row for row in rows if row.verbatim]
     hits = [row for row in rows if row.hit]
     right = [row for row in hits if is_right(row, questions)]
     return {
@@ -56,6 +58,7 @@ def _at(cover: float, rows: Sequence[Came], questions: Mapping[str, str]) -> dic
         "of_questions": len({row.origin for row in again}),
         "coverage": asdict(wilson([float(row.hit) for row in again], of=_asked(again))) if again else None,
         "precision": asdict(wilson([float(row in right) for row in hits], of=_asked(hits))) if hits else None,
+        "word_for_word": asdict(wilson([float(row.hit) for row in repeated], of=_asked(repeated))) if repeated else None,
         "others": len(others),
         "hits_on_others": sum(row.hit for row in others),
         "false_on_others": sum(row.hit and row not in right for row in others),

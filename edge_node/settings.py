@@ -120,7 +120,7 @@ class EdgeSettings(BaseSettings):
     # FD-RAG §4.1: memories, made in idle time; §4.2: questions that a memory answers, without a model
     memory: Literal["off", "plain", "model"] = "plain"  # "plain": questions by templates; "model": it writes some too; "off" takes all away
     memory_anchors: Literal["question", "own"] = "question"  # whose words find a memory: its question's, or its sentences' (eq. 12)
-    memory_tokens: Annotated[int, Field(ge=0, le=1000)] = 58  # that the model may write for 1,000 of documents, and one reply more; 58: the paper's
+    memory_tokens: Annotated[int, Field(ge=0, le=1000)] = 58  # that the model may write for 1,000, and a reply more
     hyper_units: Annotated[int, Field(ge=2, le=50)] = 4  # n/m: sentences, or passages, of a hyperedge on average
     hyper_softness: Annotated[float, Field(ge=0.01, le=4)] = 0.25  # μ: how easily a sentence is in several hyperedges
     hyper_spread: Annotated[float, Field(ge=0, le=10)] = 0.1  # λ: weight of the loss between hyperedges (eq. 8); 0 leaves it out

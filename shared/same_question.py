@@ -49,6 +49,16 @@ _NOW = re.compile(r"\b(?:am|is|are|do|does)\b", re.IGNORECASE)
 _THEN = re.compile(r"\b(?:was|were|did|had)\b", re.IGNORECASE)
 
 
+def is_word_for_word(question: str, other: str) -> bool:
+    """Whether two questions are the same but for case and punctuation.
+
+    >>> [is_word_for_word("Is Leeds older than York?", other) for other in ("is Leeds older, than York", "Is York older than Leeds?")]
+    [True, False]
+    """
+    one, two = (WORD.findall(text.casefold()) for text in (question, other))
+    return one == two
+
+
 def is_single(question: str) -> bool:
     """Whether a question asks for one thing that a sentence can say.
 

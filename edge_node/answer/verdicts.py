@@ -21,7 +21,6 @@ from shared.ports import Embedder
 from shared.records import Answer, Chunk, ChunkId, EdgeId, whole_of
 from shared.redacted import redacted
 from shared.refusals import is_refusal
-from shared.same_question import is_single
 
 log = logging.getLogger("dgrag.edge.memory")
 Learn = Literal["off", "confirmed", "gate"]
@@ -72,14 +71,14 @@ class _Given:
 
 
 def lesson_of(question: str, answer: Answer, edge: EdgeId) -> Lesson | None:
-    """What may be remembered of an answer: only one of a model of this site that cites this site alone, to a question for one thing.
+    """What may be remembered of an answer: only one of a model of this site that cites this site alone.
 
     An answer that rests on another site's passages would outlive that site's policy, meter and erasure here.
     """
     text = MARKER.sub("", answer.answer).strip()
     is_own = answer.route == "local" and answer.answered and not answer.degraded and not is_refusal(text)
     is_cited = bool(answer.citations) and all(citation.edge == edge for citation in answer.citations)
-    if not (is_own and is_cited and len(question) <= MAX_QUESTION_CHARS and is_single(question)):
+    if not (is_own and is_cited and len(question) <= MAX_QUESTION_CHARS):
         return None
     places = (Place(whole_of(citation.chunk_id), *citation.span) for citation in answer.citations)
     return Lesson(question, text, tuple(dict.fromkeys(places)))

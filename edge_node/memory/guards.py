@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from edge_node.memory.recall import Scored
 from edge_node.memory.records import Kind, Memory, Rating
 from shared.citations import MARKER, is_supported
-from shared.same_question import covered, fits, is_narrower, is_other_answer, is_same_way, is_single
+from shared.same_question import covered, fits, is_narrower, is_other_answer, is_same_way, is_single, is_word_for_word
 from shared.sentences import WORD, content_words
 
 BELOW = "its score is below the threshold"
@@ -62,7 +62,15 @@ def why_not(question: str, best: Scored, rivals: Sequence[Scored], backing: Back
     memory, sentences = best.memory, [text for text in backing.sentences if text is not None]
     if objection := _held_against(best, backing, limits):
         return objection
-    if not is_single(question):
+    is_repeated = memory.kind == "learned" and is_word_for_word(question, memory.question)  # somebody called just this answer right
+    if objection := "" if is_repeated else _said_otherwise(question, memory, sentences, limits):
+        return objection
+    return RIVAL if any(_is_rival(question, best, other) for other in rivals) else ""
+
+
+def _said_otherwise(question: str, memory: Memory, sentences: Sequence[str], limits: Limits) -> str:
+    """What speaks against a memory whose question is asked in other words."""
+    if not (is_single(question) and is_single(memory.question)):
         return OTHER_FORM
     if covered(question, [memory.question, *sentences]) < limits.cover:
         return UNSAID
@@ -72,9 +80,7 @@ def why_not(question: str, best: Scored, rivals: Sequence[Scored], backing: Back
         return OTHER_TYPE
     if not is_same_way(question, memory.question):
         return OTHER_WAY
-    if content_words(memory.answer) <= content_words(question):
-        return IN_QUESTION
-    return RIVAL if any(_is_rival(question, best, other) for other in rivals) else ""
+    return IN_QUESTION if content_words(memory.answer) <= content_words(question) else ""
 
 
 def _held_against(best: Scored, backing: Backing, limits: Limits) -> str:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import orjson
 import pytest
 
@@ -47,6 +49,11 @@ def test_each_share_of_words_is_told_apart_and_without_a_hit_there_is_no_precisi
     assert (lax["cover"], lax["precision"]["mean"]) == (0.6, 1.0)
 
 
+def test_what_is_asked_again_word_for_word_is_told_apart_from_other_words():
+    (told,) = figures([came(0, origin="a"), replace(rightly(1), verbatim=True)], QUESTIONS)
+    assert (told["coverage"]["mean"], told["word_for_word"]["mean"]) == (0.0, 1.0)
+
+
 def question(name, text="Who built Orrin Mill?"):
     return Question(name, text, "client-0", ("Ann Lee",))
 
@@ -54,7 +61,13 @@ def question(name, text="Who built Orrin Mill?"):
 def test_only_what_was_learned_comes_again_in_one_order_among_all_the_others():
     told = Told((Again(question("a"), ("By whom?", "Whose?")), Again(question("b"), ("Where?",))), None, (question("x"), question("y")))
     asked = order_of(told, {"a": True, "b": False})
-    assert sorted((origin, one.question_id) for origin, one in asked) == [("", "x"), ("", "y"), ("a", "a/0"), ("a", "a/1")]
+    assert sorted((origin, one.question_id) for origin, one in asked) == [
+        ("", "x"),
+        ("", "y"),
+        ("a", "a/0"),
+        ("a", "a/1"),
+        ("a", "a/word for word"),
+    ]
     assert asked == order_of(told, {"a": True, "b": False})
 
 

@@ -76,11 +76,9 @@ def test_only_an_answer_of_this_site_alone_is_remembered(answer):
     assert lesson_of(QUESTION, answer, "ward") is None
 
 
-@pytest.mark.parametrize(
-    "question", ["Was Orrin Mill built by Ann Lee?", "Who built it, and when was it built?", f"Who built {'x' * 300}?"]
-)
-def test_a_question_that_no_memory_may_answer_is_not_remembered(question):
-    assert lesson_of(question, ANSWER, "ward") is None
+def test_a_question_of_any_form_is_remembered_unless_it_is_too_long():
+    assert lesson_of("Was Orrin Mill built by Ann Lee, and when was it built?", ANSWER, "ward") is not None
+    assert lesson_of(f"Who built {'x' * 300}?", ANSWER, "ward") is None
 
 
 def test_what_its_sentences_do_not_say_or_that_stands_elsewhere_is_not_remembered():

@@ -231,3 +231,35 @@ def test_an_answer_stands_in_one_sentence_whole():
     apart = remembered("Who built Orrin Mill?", "Ann Lee", "model")
     assert not stands(apart, ["Ann built it.", "Lee built it."])
     assert stands(apart, ["It burnt.", SENTENCE])
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Is Orrin Mill older than Tarrow Mill?", "Orrin Mill was built in 1881."),
+        ("Was Orrin Mill built by Ann Lee, or by Bo Ray?", "Ann Lee."),
+        ("Who built Orrin Mill, and when was it built?", "Orrin Mill was built by Ann Lee in 1881."),
+    ],
+)
+def test_a_question_of_any_form_is_answered_again_where_it_comes_again_word_for_word(question, answer):
+    learned = remembered(question, answer, "learned")
+    assert objection(question, learned) == ""
+    assert objection(question.casefold().rstrip("?"), learned) == ""
+    assert objection(question, remembered(question, answer, "model")) != ""  # nobody has called it right
+
+
+@pytest.mark.parametrize("question", ["Is Tarrow Mill older than Orrin Mill?", "Is Orrin Mill not older than Tarrow Mill?"])
+def test_a_yes_no_question_in_any_other_words_goes_to_the_model(question):
+    learned = remembered("Is Orrin Mill older than Tarrow Mill?", "Orrin Mill was built in 1881.", "learned")
+    assert objection(question, learned) == guards.OTHER_FORM
+
+
+def test_a_part_of_a_compound_question_is_not_answered_with_the_answer_to_the_whole():
+    learned = remembered("Who built Orrin Mill, and when was it built?", "Orrin Mill was built by Ann Lee in 1881.", "learned")
+    assert objection("Who built Orrin Mill?", learned) == guards.OTHER_FORM
+
+
+def test_a_repeated_question_is_held_back_by_a_rival_all_the_same():
+    question = "Was Orrin Mill built by Ann Lee, or by Bo Ray?"
+    learned = remembered(question, "Orrin Mill was built by Ann Lee.", "learned")
+    assert objection(question, learned, rivals=(scored(remembered(question, "Bo Ray did it.", "learned"), 0.97),)) == guards.RIVAL
