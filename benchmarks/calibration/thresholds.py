@@ -42,14 +42,19 @@ def thresholds(rows: Sequence[Looked]) -> list[Threshold]:
 
 
 def render(found: Sequence[Threshold]) -> str:
-    """Lines for a terminal, and the setting that they lead to."""
+    """Lines for a terminal, and the setting that they lead to; a kind that would have answered nothing stays as it is."""
     lines = [
-        f"{one.kind}: {'never' if one.least is None else f'{one.least:.4f}'}; chosen on {_half(one.chosen)}"
-        + (f"; checked on {_half(one.checked)}" if one.checked else "")
+        f"{one.kind}: {_least(one)}; chosen on {_half(one.chosen)}" + (f"; checked on {_half(one.checked)}" if one.checked else "")
         for one in found
     ]
-    setting = ",".join(f"{one.kind}={2 if one.least is None else one.least:g}" for one in found)
-    return "\n".join([*lines, f"DGRAG_EDGE_MEMORY_THRESHOLD={setting}"])
+    setting = ",".join(f"{one.kind}={2 if one.least is None else one.least:g}" for one in found if one.chosen.hits)
+    return "\n".join([*lines, *([f"DGRAG_EDGE_MEMORY_THRESHOLD={setting}"] if setting else [])])
+
+
+def _least(one: Threshold) -> str:
+    if not one.chosen.hits:
+        return "nothing to choose by, it stays as it is"
+    return "never" if one.least is None else f"{one.least:.4f}"
 
 
 def _threshold(kind: str, even: Sequence[Looked], odd: Sequence[Looked]) -> Threshold:

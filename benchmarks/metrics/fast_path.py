@@ -13,16 +13,17 @@ from benchmarks.comparing import Row, by
 from benchmarks.metrics.bootstrap import bootstrap, wilson
 
 FAST = "memory"  # the route of an answer that needed no model
+LOOK = "remember"  # the step of a trace that asks memories
 SHARES = ("accuracy", "em")
 
 
 def fast_path(scored: Sequence[Row], *, seed: int) -> list[dict[str, Any]]:
-    """Rows of "memory" in a result, by split and system; of systems of which a memory said something.
+    """Rows of "memory" in a result, by split and system; of systems that looked at memories, or were told by one elsewhere.
 
     ``scored`` have their ``values``. Coverage is over all questions that came back; quality over those with a known answer.
     """
     groups = by([row for row in scored if not row["error"]], "split", "system")
-    looked = {place: rows for place, rows in groups.items() if any(row.get("memory") for row in rows)}
+    looked = {place: rows for place, rows in groups.items() if any(_looked(row) for row in rows)}
     return [{"split": split, "system": system, **_told(rows, seed)} for (split, system), rows in looked.items()]
 
 
@@ -39,6 +40,10 @@ def _told(rows: Sequence[Row], seed: int) -> dict[str, Any]:
         "kinds": dict(Counter(_kind(row) for row in fast)),
         "why_not": dict(Counter(_why_not(row) for row in slow).most_common()),
     }
+
+
+def _looked(row: Row) -> bool:
+    return row["route"] == FAST or bool(row.get("memory")) or any(step["step"] == LOOK for step in row["steps"])
 
 
 def _quality(rows: Sequence[Row], seed: int) -> dict[str, Any]:

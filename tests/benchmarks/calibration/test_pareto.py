@@ -107,8 +107,13 @@ def test_a_question_of_two_systems_is_in_one_half():
 
 def test_what_is_chosen_is_told_as_a_setting():
     said = render(thresholds(halves([0.9] * HITS, [True] * HITS)))
-    assert said.splitlines()[-1] == "DGRAG_EDGE_MEMORY_THRESHOLD=template=0.9,model=2,learned=2"
-    assert "model: never; chosen on 20 questions, 0 hits" in said
+    assert said.splitlines()[-1] == "DGRAG_EDGE_MEMORY_THRESHOLD=template=0.9"
+    assert "model: nothing to choose by, it stays as it is; chosen on 20 questions, 0 hits" in said
+
+
+def test_a_kind_that_was_mostly_wrong_is_never_to_answer_and_without_any_hit_there_is_no_setting():
+    assert render(thresholds(halves([0.9] * HITS, [False] * HITS))).endswith("DGRAG_EDGE_MEMORY_THRESHOLD=template=2")
+    assert "DGRAG" not in render(thresholds([one(0, 0.9, passes=False)]))
 
 
 def test_intervals_are_finite_for_one_question():

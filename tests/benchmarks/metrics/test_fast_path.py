@@ -6,7 +6,7 @@ REPORT = {"kind": "template", "why_not": ""}
 def row(number, *, route="local", accuracy=0.0, memory=None, seconds=10.0, calls=1.0, **fields):
     values = {"accuracy": accuracy, "em": 0.0, "f1": accuracy, "calls": calls}
     named = {"split": "s", "system": "fdrag", "question_id": f"q{number}", "error": ""}
-    return named | {"route": route, "memory": memory, "seconds": seconds, "values": values} | fields
+    return named | {"route": route, "memory": memory, "seconds": seconds, "values": values, "steps": ()} | fields
 
 
 def fast(number, **fields):
@@ -41,6 +41,8 @@ def test_an_answer_of_another_sites_memory_is_one_though_none_at_home_is_near():
 
 def test_a_system_that_looks_at_no_memory_is_not_told_of_and_a_failed_question_does_not_count():
     assert fast_path([row(0), row(1)], seed=1) == []
+    (none,) = fast_path([row(0, steps=[{"step": "remember"}]), row(1)], seed=1)  # it looked, and nothing was near
+    assert (none["coverage"]["mean"], none["coverage"]["n"]) == (0.0, 2)
     (told,) = fast_path([fast(0), row(1, error="504")], seed=1)
     assert told["coverage"]["n"] == 1
 
