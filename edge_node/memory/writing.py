@@ -12,6 +12,7 @@ from shared.fence import Fence, one_line
 from shared.inert import inert
 from shared.ports import Prompt
 from shared.prompts import load_prompt
+from shared.records import document_of
 from shared.refusals import is_refusal
 from shared.sentences import WORD, content_words
 
@@ -27,7 +28,6 @@ _LINE = re.compile(
     re.IGNORECASE,
 )
 _EDGES = ' \t`*_"“”'
-_POINTING = re.compile(r"\b(?:he|she|it|they|him|them|his|her|hers|its|their|theirs|this|these|those|there)\b", re.IGNORECASE)
 _OF_NOTES = frozenset({"note", "notes", "passage", "passages", "sentence", "sentences", "text"})
 
 
@@ -66,9 +66,10 @@ def memory_prompt(notes: Sequence[Note], fence: Fence, *, most: int) -> Prompt:
 def parsed_memories(reply: str, notes: Sequence[Note], *, most: int) -> Parsed:
     """Read a reply; never raises: what cannot be used is counted. ``notes`` and ``most``: as they were asked with.
 
-    A line is kept if its question stands for itself, the notes that it names hold its names, its numbers and half of its words, and one of
-    them holds the answer as it is written, which the question does not. It rests on that one and, of the others that it names, on those
-    that hold words of the question which that one does not.
+    A line is kept if its question names something, one of the notes that it cites holds the answer as it is written, which the question
+    does not, and the notes hold its names, its numbers and half of its words. It rests on that one and, of the others that it cites and of
+    those of the same document (a model names a subject that another sentence of its introduced, and cites one), on those that hold words
+    of the question which that one does not.
     """
     written, unread = dict[frozenset[str], Written](), 0
     for line in filter(None, map(str.strip, reply.splitlines())):
@@ -88,7 +89,7 @@ def _written(line: str, notes: Sequence[Note]) -> Written | None:
     cited = [notes[row] for row in _rows(parts["notes"], len(notes))]
     if not (_stands_alone(question) and _is_short(answer, question)):
         return None
-    rests = _resting(question, answer, cited)
+    rests = _resting(question, answer, cited, notes)
     texts = [note.text for note in rests]
     told = frozenset(_run(" ".join(texts)).split())
     if not rests or not _names(question) <= told or not is_supported(f"{question} {answer}", texts):
@@ -100,7 +101,7 @@ def _stands_alone(question: str) -> bool:
     """Whether somebody who has not seen the notes can tell what is asked."""
     if not question.endswith("?") or len(question) > MAX_QUESTION_CHARS or is_refusal(question):
         return False
-    return len(content_words(question)) >= LEAST_WORDS and bool(_names(question) or not _POINTING.search(question))
+    return len(content_words(question)) >= LEAST_WORDS and bool(_names(question))
 
 
 def _is_short(answer: str, question: str) -> bool:
@@ -110,14 +111,15 @@ def _is_short(answer: str, question: str) -> bool:
     return not content_words(answer) <= content_words(question)
 
 
-def _resting(question: str, answer: str, cited: Sequence[Note]) -> list[Note]:
-    """The note that holds the answer and most of the question, and those that hold more of the question; none without an answer."""
+def _resting(question: str, answer: str, cited: Sequence[Note], notes: Sequence[Note]) -> list[Note]:
+    """The cited note that holds the answer and most of the question, and those that hold more of the question; none without an answer."""
     asked, run = content_words(question), f" {_run(answer)} "
     holding = [note for note in cited if run in f" {_run(note.text)} "]
     if not holding:
         return []
     rests = [max(holding, key=lambda note: len(asked & content_words(note.text)))]
-    for note in cited:
+    beside = [note for note in notes if document_of(note.support.chunk_id) == document_of(rests[0].support.chunk_id)]
+    for note in (*cited, *beside):
         if asked & content_words(note.text) - _content(rests):
             rests.append(note)
     return rests

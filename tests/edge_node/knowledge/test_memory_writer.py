@@ -11,7 +11,7 @@ TEXTS = {
     "lock": "Fenlow Lock lifts boats. Boats wait at Fenlow Lock.",
 }
 LINE = "Q: Who opened Orrin Mill? | A: Ann Lee | [1]"
-OTHER = "Q: What lifts boats? | A: Fenlow Lock | [1]"
+OTHER = "Q: What does Fenlow Lock lift? | A: boats | [1]"
 
 
 def written(prompt):

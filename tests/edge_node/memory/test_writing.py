@@ -65,9 +65,17 @@ def test_a_note_that_adds_nothing_to_the_question_is_no_support():
     assert chunks_of(only("Q: What closed the Fennick Railway? | A: A landslide | [3] [4] [2]")) == ["f:0"]
 
 
+def test_a_subject_that_another_sentence_of_the_same_document_names_need_not_be_cited():
+    """A small model names in full what it asks about, and cites the one sentence that has the answer."""
+    memory = only("Q: How many workers left the valley of the Fennick Railway? | A: 200 workers | [4]")
+    assert chunks_of(memory) == ["f:0", "f:1"]
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        "Q: How many workers left the valley of Merle Quarry? | A: 200 workers | [4]",  # a name that only other documents have
+        "Q: What is the name of the quarry? | A: Merle Quarry | [1]",  # of which? there is one in each valley
         "Q: Who opened Merle Quarry in 1881 | A: Tarrow Estates | [1]",  # no question
         "Q: Who opened Merle Quarry in 1882? | A: Tarrow Estates | [1]",  # a number that no note has
         "Q: Who opened Rowan Quarry in 1881? | A: Tarrow Estates | [1]",  # a name
