@@ -21,6 +21,12 @@ from deploy.cluster.state import StateDir
 PAGE = 500
 COLUMNS = ("id", "kind", "question", "answer", ">right", ">wrong", "from")
 
+OUTCOMES = {
+    "learned": "remembered: the same question is answered from memory from now on",
+    "counted": "noted for the memory that gave the answer; `dgrag memories` shows how it stands",
+    "nothing": "noted, and nothing changes: remembered is what is right, cites what says it at this site, and was not deleted before",
+}
+
 
 class Verdict(StrEnum):
     """What somebody says of an answer."""
@@ -41,6 +47,7 @@ def memories(
     with client() as http:
         if delete:
             body(http.delete(f"{url}/v1/memories/{quote(delete, safe='')}"))
+            out().print(f"{render.plain(delete)} answers no more, for good", markup=False)
             return
         found = list(islice(listed(http, url), limit + 1 if limit else None))
     shown, is_cut = (found[:limit], len(found) > limit) if limit else (found, False)
@@ -66,7 +73,8 @@ def feedback(
     """Tell an edge whether one of its answers was right; it takes one verdict on each."""
     url = edge_url(StateDir(state), edge)
     with client() as http:
-        body(http.post(f"{url}/v1/queries/{quote(query_id, safe='')}/feedback", json={"verdict": verdict.value}))
+        said = body(http.post(f"{url}/v1/queries/{quote(query_id, safe='')}/feedback", json={"verdict": verdict.value}))
+    out().print(OUTCOMES.get(said["outcome"], said["outcome"]), markup=False)
 
 
 def listed(http: httpx.Client, url: str) -> Iterator[dict[str, Any]]:
@@ -80,6 +88,7 @@ def listed(http: httpx.Client, url: str) -> Iterator[dict[str, Any]]:
 
 
 def _row(view: dict[str, Any]) -> tuple[str, ...]:
-    kind = view["kind"] + (", deleted" if view["barred"] else ", in doubt" if view["doubtful"] else "")
+    standing = "deleted" if view["barred"] else "silenced" if view["silenced"] else "in doubt" if view["doubtful"] else ""
+    kind = ", ".join(filter(None, (view["kind"], standing)))
     documents = ", ".join(dict.fromkeys(support["document"] for support in view["supports"]))
     return view["memory_id"], kind, view["question"], view["answer"], *(render.count(view[key]) for key in ("good", "bad")), documents

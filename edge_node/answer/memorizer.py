@@ -24,7 +24,7 @@ from shared.trace import Trace
 
 log = logging.getLogger("dgrag.edge.memory")
 Fast = Literal["on", "shadow", "off"]
-DEADLINE_S = 0.2  # a question that a memory could have answered goes on to the model rather than wait for longer
+DEADLINE_S = 1.0  # a question that a memory could have answered goes on to the model, which takes ten times as long, rather than wait
 MOST_CITED = 4  # sentences, where many say the same
 LOWEST = -1.0  # of a score
 SHADOW = "it would have answered; memories are only looked at here"

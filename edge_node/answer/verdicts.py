@@ -8,6 +8,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Literal
 
 from edge_node.memory.anchors import anchors_of
@@ -46,6 +47,14 @@ class Lesson:
     question: str
     answer: str
     places: tuple[Place, ...]
+
+
+class Outcome(StrEnum):
+    """What a verdict has changed."""
+
+    learned = "learned"  # the answer is remembered from now on
+    counted = "counted"  # for or against the memory that gave it
+    nothing = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +171,7 @@ class Verdicts:
             else:  # the answer is good all the same
                 log.warning("an answer could not be learned: %s", redacted(taught))
 
-    async def judge(self, query_id: str, *, right: bool) -> None:
+    async def judge(self, query_id: str, *, right: bool) -> Outcome:
         """Take a verdict on an answer: of a memory's it is counted, another one that is right may be learned.
 
         Raises NotFound for an answer that is not among the last ones, and Conflict for a second verdict, and as ``unjudged`` says.
@@ -176,18 +185,20 @@ class Verdicts:
             raise Conflict("this answer was judged already", next_step="ask again, to judge the new answer")
         given.is_judged = True
         try:
-            await self._taken(given, right=right)
+            return await self._taken(given, right=right)
         except BaseException:
             given.is_judged = False  # it was not noted: it may be sent again
             raise
 
-    async def _taken(self, given: _Given, *, right: bool) -> None:
-        memory_id = given.memory_id
+    async def _taken(self, given: _Given, *, right: bool) -> Outcome:
+        memory_id, outcome = given.memory_id, Outcome.counted
         if not memory_id and right and given.lesson is not None:
-            memory_id = await self._taught(given.lesson, given.since)
+            memory_id, outcome = await self._taught(given.lesson, given.since), Outcome.learned
         if memory_id:
-            with contextlib.suppress(NotFound):  # its documents are gone, and so is the memory
+            with contextlib.suppress(NotFound):  # its documents are gone, and so is the memory; or somebody has deleted it for good
                 await self._strategy.rate(memory_id, right=right)
+                return outcome
+        return Outcome.nothing
 
     async def _taught(self, lesson: Lesson, since: int) -> str:
         """Learn it; returns the memory's id, "" where it could never answer."""

@@ -9,9 +9,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from edge_node.answer.verdicts import Outcome
 from edge_node.api.access import GuardedRoute
 from edge_node.api.deps import Node
-from edge_node.memory.records import Kind, Remembered
+from edge_node.memory.records import Kind, Rating, Remembered
 from edge_node.store.documents import DocumentStore
 from shared.fence import one_line
 from shared.inert import inert
@@ -44,6 +45,7 @@ class MemoryView:
     good: int  # how often somebody called its answer right
     bad: int  # at least as often as right: it answers no more
     barred: bool  # somebody deleted it: it answers no more, whatever is said of it
+    silenced: bool  # by that, or by what people said of it
     doubtful: bool  # a later passage is nearer to its question than its own: it does not answer
 
 
@@ -53,6 +55,13 @@ class MemoriesReply:
 
     memories: tuple[MemoryView, ...]
     next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FeedbackReply:
+    """What a verdict has changed. An answer that is no memory's is learned only if it is right and cites what says it."""
+
+    outcome: Outcome
 
 
 @router.get("/memories")
@@ -72,8 +81,8 @@ async def delete_memory(memory_id: str, node: Node) -> None:
     node.tell_cloud()
 
 
-@router.post("/queries/{query_id}/feedback", status_code=204)
-async def feedback(query_id: str, body: Feedback, node: Node) -> None:
+@router.post("/queries/{query_id}/feedback")
+async def feedback(query_id: str, body: Feedback, node: Node) -> FeedbackReply:
     """Whether an answer was right, by its ``query_id``. What is right may be remembered.
 
     A memory that is called wrong at least as often as right answers no more.
@@ -81,8 +90,9 @@ async def feedback(query_id: str, body: Feedback, node: Node) -> None:
     404 for an answer that is not among the last ones since the edge's start; 409 for a second verdict on one answer, and for an answer
     that no verdict can change: of another site's memory, of the cloud's model, or to a question about everything.
     """
-    await node.verdicts.judge(query_id, right=body.verdict == "right")
+    outcome = await node.verdicts.judge(query_id, right=body.verdict == "right")
     node.tell_cloud()
+    return FeedbackReply(outcome)
 
 
 def _views(documents: DocumentStore, page: Sequence[Remembered]) -> tuple[MemoryView, ...]:
@@ -108,6 +118,7 @@ def _views(documents: DocumentStore, page: Sequence[Remembered]) -> tuple[Memory
             one.good,
             one.bad,
             one.barred,
+            Rating(one.good, one.bad, one.barred).silences,
             one.doubtful,
         )
         for one in page

@@ -22,7 +22,8 @@ async def edge(tmp_path):
 
 async def judge(edge, answer, verdict):
     response = await edge.http.post(f"/v1/queries/{answer['query_id']}/feedback", json={"verdict": verdict})
-    assert response.status_code == 204
+    assert response.status_code == 200
+    return response.json()["outcome"]
 
 
 async def test_what_a_document_says_is_answered_without_a_model_until_it_is_deleted(edge):
@@ -38,7 +39,7 @@ async def test_what_a_document_says_is_answered_without_a_model_until_it_is_dele
 async def test_a_miss_that_is_called_right_is_learned_and_a_deletion_takes_it_away(edge):
     first = await edge.ask(WARD)
     assert (first["route"], first["answer"]) == ("local", "Juniper Ward reported it [1].")
-    await judge(edge, first, "right")
+    assert await judge(edge, first, "right") == "learned"
     again = await edge.ask(WARD)
     assert (again["route"], again["answer"], again["memory"]["kind"]) == ("memory", "Juniper Ward reported it [1].", "learned")
     assert [cited["document"] for cited in again["citations"]] == ["pumps.md"]
@@ -52,6 +53,9 @@ async def test_a_learned_memory_that_is_deleted_is_asked_of_the_model_again(edge
     await judge(edge, await edge.ask(WARD), "right")
     known = (await edge.ask(WARD))["memory"]["memory_id"]
     assert (await edge.http.delete(f"/v1/memories/{known}")).status_code == 204
+    again = await edge.ask(WARD)
+    assert again["route"] == "local"
+    assert await judge(edge, again, "right") == "nothing"  # it was deleted for good
     assert (await edge.ask(WARD))["route"] == "local"
 
 
@@ -59,8 +63,10 @@ async def test_what_is_called_wrong_answers_once_and_never_again_also_after_a_re
     async with running_edge(tmp_path) as edge:
         await edge.add("mill.md", MILL)
         await until(lambda: not edge.node.strategy.stale)
-        await judge(edge, await edge.ask(WHEN), "wrong")
+        assert await judge(edge, await edge.ask(WHEN), "wrong") == "counted"
         assert (await edge.ask(WHEN))["route"] == "local"
+        (view,) = [one for one in (await edge.http.get("/v1/memories")).json()["memories"] if one["bad"]]
+        assert (view["silenced"], view["barred"]) == (True, False)
     async with running_edge(tmp_path) as edge:
         assert (await edge.ask(WHEN))["route"] == "local"
 

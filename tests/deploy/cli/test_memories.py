@@ -17,7 +17,7 @@ SUPPORT = {"chunk_id": "d:0", "document_id": "d", "document": "mill.md", "span":
 
 def view(name: str, **fields: object) -> dict[str, object]:
     said = {"memory_id": name, "kind": "template", "question": "Who built it?", "answer": "Ann [red]Lee\x1b[31m"}
-    return said | {"supports": [SUPPORT, SUPPORT], "good": 0, "bad": 0, "barred": False, "doubtful": False} | fields
+    return said | {"supports": [SUPPORT, SUPPORT], "good": 0, "bad": 0, "barred": False, "silenced": False, "doubtful": False} | fields
 
 
 VIEWS = [view("a1", good=2), view("b2", kind="learned", doubtful=True), view("c3", bad=1, barred=True)]
@@ -38,8 +38,10 @@ class FakeEdge:
         if request.url.path == "/v1/memories":
             left = [one for one in self.views if str(one["memory_id"]) > request.url.params["after"]]
             return httpx.Response(200, json={"memories": left[:2], "next": left[1]["memory_id"] if len(left) > 1 else None})
-        if request.url.path in ("/v1/memories/a1", "/v1/queries/q1/feedback"):
+        if request.url.path == "/v1/memories/a1":
             return httpx.Response(204)
+        if request.url.path == "/v1/queries/q1/feedback":
+            return httpx.Response(200, json={"outcome": "learned"})
         return httpx.Response(404, json={"detail": "there is no answer 'x' here", "code": "not_found", "next_step": "judge it soon"})
 
 
@@ -87,13 +89,13 @@ def test_an_edge_that_remembers_nothing_says_so(edge, dgrag):
 
 
 def test_a_memory_is_deleted_by_its_id(edge, dgrag):
-    assert dgrag("memories", "--delete", "a1")[0] == 0
+    assert dgrag("memories", "--delete", "a1") == (0, "a1 answers no more, for good\n", "")
     assert [(request.method, request.url.path) for request in edge.asked] == [("DELETE", "/v1/memories/a1")]
 
 
 @pytest.mark.parametrize("verdict", ["right", "wrong"])
 def test_a_verdict_goes_to_the_edge(edge, dgrag, verdict):
-    assert dgrag("feedback", "q1", verdict) == (0, "", "")
+    assert dgrag("feedback", "q1", verdict) == (0, "remembered: the same question is answered from memory from now on\n", "")
     assert json.loads(edge.asked[0].content) == {"verdict": verdict}
 
 

@@ -37,7 +37,7 @@ class Bench:
 
 async def judged(bench, answer, *, right, question=QUESTION):
     await bench.verdicts.given(question, answer, since=bench.verdicts.arrivals)
-    await bench.verdicts.judge(answer.query_id, right=right)
+    return await bench.verdicts.judge(answer.query_id, right=right)
 
 
 async def test_an_answer_that_is_called_right_is_remembered_with_the_sentences_that_it_cites():
@@ -53,7 +53,7 @@ async def test_an_answer_that_is_called_right_is_remembered_with_the_sentences_t
 @pytest.mark.parametrize(("learn", "right"), [("confirmed", False), ("off", True), ("gate", False)])
 async def test_what_is_wrong_is_not_learned_nor_anything_where_learning_is_off(learn, right):
     bench = Bench(learn)
-    await judged(bench, replace(ANSWER, gate=None), right=right)
+    assert await judged(bench, replace(ANSWER, gate=None), right=right) == "nothing"
     assert bench.memories() == []
 
 

@@ -111,7 +111,7 @@ async def test_other_sites_get_evidence_and_no_memory_is_looked_for(edge):
 
 async def test_a_memory_that_is_called_wrong_answers_once_and_never_again(edge):
     first = await edge.ask(WHO)
-    assert await judge(edge, first["query_id"], "wrong") == 204
+    assert await judge(edge, first["query_id"], "wrong") == 200
     for _ in range(2):
         again = await edge.ask(WHO)
         assert again["route"] == "local"
@@ -121,7 +121,7 @@ async def test_a_memory_that_is_called_wrong_answers_once_and_never_again(edge):
 async def test_a_verdict_is_taken_once_and_only_on_answers_of_this_edge(edge):
     answer = await edge.ask(WHO)
     assert await judge(edge, "0123456789abcdef", "right") == 404
-    assert await judge(edge, answer["query_id"], "right") == 204
+    assert await judge(edge, answer["query_id"], "right") == 200
     assert await judge(edge, answer["query_id"], "wrong") == 409
     assert (await edge.http.post(f"/v1/queries/{answer['query_id']}/feedback", json={"verdict": "maybe"})).status_code == 422
     assert edge.told.ratings == {edge.who.memory_id: (1, 0)}
@@ -130,7 +130,7 @@ async def test_a_verdict_is_taken_once_and_only_on_answers_of_this_edge(edge):
 async def test_an_answer_of_the_chat_can_be_judged_by_its_id(edge):
     body = {"model": "dgrag", "messages": [{"role": "user", "content": WHO}]}
     reply = (await edge.http.post("/v1/chat/completions", json=body)).json()
-    assert await judge(edge, reply["id"], "wrong") == 204
+    assert await judge(edge, reply["id"], "wrong") == 200
     assert edge.told.ratings == {edge.who.memory_id: (0, 1)}
 
 
