@@ -112,7 +112,7 @@ class Gate:
         if seen.refusals / seen.samples > self.limits.max_refusals:
             return f"{seen.refusals} of {seen.samples} answers say that the documents here do not tell"
         if seen.sufficiency is not None and seen.sufficiency < seen.threshold:
-            return f"the passages found here hold the answer with probability {seen.sufficiency:.2f}, below {seen.threshold:.2f}"
+            return f"the passages found here hold the answer with probability {seen.sufficiency:.4g}, below {seen.threshold:.4g}"
         return ""
 
     async def _similarity(self, question: Question, answers: Sequence[int], step: OpenStep, deadline: Deadline) -> Similarity:
