@@ -59,7 +59,7 @@ async def test_passages_that_do_not_hold_the_answer_escalate_however_well_the_an
     report = await judge(["Juniper Ward."] * 3, model(sufficient=0.2))
     assert report.decision == "escalate"
     assert report.confidence.sufficiency == pytest.approx(0.2)
-    assert "0.20" in report.reason
+    assert "probability 0.2, below 0.5" in report.reason
 
 
 async def test_answers_that_differ_escalate_with_all_three_scores():
