@@ -4,7 +4,7 @@ import pytest
 from benchmarks.config import load_config
 from benchmarks.fdrag_systems import FAST, KEPT, MEMORY, NO_MEMORY, VARIANTS, remembers
 from benchmarks.records import Asking, Question
-from benchmarks.systems import SYSTEMS, Asker, parsed_retrieval, system_named
+from benchmarks.systems import SYSTEMS, Asker, system_named
 from edge_node.memory.thresholds import KINDS
 from edge_node.settings import EdgeSettings
 from tests.benchmarks.test_config import shipped
@@ -96,14 +96,6 @@ def test_the_tiny_twin_measures_what_the_two_runs_do():
         name for file in ("fdrag", "fdrag-federated") for split in load_config(CONFIGS / f"{file}.toml").split for name in split.systems
     }
     assert set(load_config(CONFIGS / "tiny-fdrag.toml").split[0].systems) <= whole
-
-
-def test_the_choice_of_edges_is_measured_with_each_way_to_share_and_without_a_model():
-    config = load_config(CONFIGS / "fdrag-routing.toml")
-    assert config.models.generator == "none"
-    starts = [parsed_retrieval(name).start for name in config.split[0].retrieval]
-    assert [(start.shares, remembers(dict(start.environment))) for start in starts] == [("", False), ("hints", True), ("answers", True)]
-    assert starts[1].copy == system_named("fdrag-federated-hints").start.copy
 
 
 @pytest.mark.parametrize(("alone", "whole"), [("fdrag-memory", "fdrag"), ("fdrag-memory-federated", "fdrag-federated")])
