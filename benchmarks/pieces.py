@@ -17,13 +17,13 @@ from edge_node.graph.extractor import per_chunk
 from edge_node.graph.nlp import SpacyExtractor
 from edge_node.graph.partition import Home, partition
 from edge_node.graph.repair import Parts, repair
-from edge_node.ingest.cutting import Cutter, Offered
+from edge_node.ingest.chunks import split
 from edge_node.store.database import Database
 from edge_node.store.graph import GraphStore
 from edge_node.store.vectors import VectorRows
 from shared.models.build import build_tokenizer
 from shared.models.settings import ModelSettings
-from shared.records import DocumentId
+from shared.records import Document, DocumentId
 
 MAX_ENTITIES = 40
 DEGREE = 8
@@ -119,8 +119,8 @@ def prompts(documents: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
     corpus = sum(tokenizer.count(text) for _, text in documents)
     rows = []
     for size, overlap in CHUNKINGS:
-        cutter = Cutter(tokenizer, size, overlap)
-        chunks = [c for name, text in documents for c in cutter.cut(Offered(DocumentId(name), name, text.encode(), "a.md"))]
+        whole = [Document(DocumentId(name), name, name, text) for name, text in documents]
+        chunks = [chunk for document in whole for chunk in split(document, tokenizer, size=size, overlap=overlap)]
         named = per_chunk(spacy.extract(chunks))
         asked = [relation_prompt(c, names_for_prompt(named[c.chunk_id].entities), form="lines") for c in chunks if c.chunk_id in named]
         sent = sum(tokenizer.count(message.content) for prompt in asked for message in prompt.messages)

@@ -6,6 +6,7 @@ import sys
 
 from edge_node.app import open_app
 from edge_node.build import Parts
+from edge_node.ingest.readers.pool import ReaderLimits, ReaderPool
 from edge_node.link.cloud_client import cloud_http
 from edge_node.link.membership import Membership
 from edge_node.settings import EdgeSettings
@@ -30,8 +31,9 @@ def serve() -> None:
     retries = RetryBudget()
     generator = build_generator(models, model_http(models), retries)
     recorder = recorder_of(settings.otlp_url, service="dgrag-edge", instance=settings.id, setting="DGRAG_EDGE_OTLP_URL")
-    parts = Parts(generator, build_embedder(models), build_tokenizer(models), cloud, retries=retries, recorder=recorder)
     with only_user(settings.state_dir):
+        reads = ReaderPool(ReaderLimits(settings.reader_seconds, settings.reader_memory_bytes), at_once=settings.workers + 1)
+        parts = Parts(generator, build_embedder(models), build_tokenizer(models), cloud, reads, retries=retries, recorder=recorder)
         Server(open_app(settings, parts), settings, name=f"edge {settings.id} ({settings.strategy_said})").run()
 
 

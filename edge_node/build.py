@@ -16,6 +16,7 @@ from edge_node.answer.samples import Sampling
 from edge_node.answer.verdicts import Verdicts
 from edge_node.background import Background
 from edge_node.ingest.cutting import Cutter
+from edge_node.ingest.readers.pool import Reads, ReadsHere
 from edge_node.ingest.worker import Pace, Worker
 from edge_node.link.cloud_client import CloudClient
 from edge_node.link.cloud_link import CloudLink
@@ -60,6 +61,7 @@ class Parts:
     embedder: Embedder
     tokenizer: Tokenizer
     cloud: httpx.AsyncClient | None  # None: this edge has no cloud
+    reads: Reads = ReadsHere()  # noqa: RUF009 - it has no state
     clock: Clock = SystemClock()  # noqa: RUF009 - it has no state
     retries: RetryBudget = field(default_factory=RetryBudget)  # the same as the generator's
     recorder: Recorder | None = None  # None: no spans
@@ -102,7 +104,7 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
         if link is not None:
             link.wake()
 
-    cutter = Cutter(parts.tokenizer, settings.chunk_tokens, settings.chunk_overlap)
+    cutter = Cutter(parts.reads, parts.tokenizer, settings.chunk_tokens, settings.chunk_overlap)
     queue, receipts, background = JobQueue(database, parts.clock), ReceiptStore(database), Background()
     worker = Worker(queue, receipts, strategy, cutter, _pace(settings), background, retries=parts.retries, on_settled=tell_cloud)
     verdicts = Verdicts(edge, strategy, embedder, documents, settings.memory_learn)

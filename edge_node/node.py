@@ -134,6 +134,7 @@ class EdgeNode:
         """Close the store once nothing uses it any more."""
         self.documents.database.close()
         self.background.close()
+        self.cutter.reads.close()
         if self.recorder is not None:
             self.recorder.close()
 
@@ -151,7 +152,7 @@ class EdgeNode:
     async def estimate(self, offered: Sequence[Offered]) -> Estimate:
         """What indexing these documents would cost. Nothing is stored or spent."""
         async with self._estimating:
-            return await self.background.run(self._estimate, offered)
+            return await self._estimate(offered)
 
     async def remove(self, identity: DocumentId) -> dict[str, Any]:
         """Delete a document with its share of graph, summaries and model replies; returns the receipt. Raises NotFound.
@@ -220,7 +221,7 @@ class EdgeNode:
         if not offered.name.strip() or "\0" in offered.name:
             raise InputError("a document needs a name", next_step="give a file name")
 
-    def _estimate(self, offered: Sequence[Offered]) -> Estimate:
+    async def _estimate(self, offered: Sequence[Offered]) -> Estimate:
         refused = list[Unreadable]()
         taken = list[Offered]()
         for document in offered:
@@ -229,9 +230,9 @@ class EdgeNode:
                 taken.append(document)
             except InputError as error:
                 refused.append(Unreadable(document.name, error.code, error.message))
-        known = self.documents.known([document.document_id for document in taken])
+        known = await self.background.run(self.documents.known, [document.document_id for document in taken])
         pace = self.worker.pace
-        found = estimate(taken, self.cutter, self.worker.rates, known=known, share=pace.share, gleanings=pace.gleanings)
+        found = await estimate(taken, self.cutter, self.worker.rates, known=known, share=pace.share, gleanings=pace.gleanings)
         return replace(found, unreadable=(*refused, *found.unreadable))
 
     async def memory_status(self) -> dict[str, Any]:

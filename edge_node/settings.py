@@ -51,6 +51,8 @@ class EdgeSettings(BaseSettings):
     state_dir: Path = Path(".dgrag/edges/edge-1")
     cloud_url: str = ""  # empty: the one that `dgrag edge join` has noted; without that no cloud, the edge answers alone
     max_document_bytes: Annotated[int, Field(ge=1)] = 32 * 2**20
+    reader_seconds: Annotated[int, Field(ge=1, le=3600)] = 60  # for the reading of one document, in a process of its own; then it is parked
+    reader_memory_bytes: Annotated[int, Field(ge=64 * 2**20)] = 2**30  # that this process may take beside its modules
     min_free_bytes: Annotated[int, Field(ge=0)] = 64 * 2**20  # on the state folder's disk; below, no document is accepted (507)
 
     # who may come in (goals S1, S2, S7, R13): docs/security.md

@@ -193,8 +193,11 @@ BORDER = [
     "edge_node/graph/model_extraction.py",
     "edge_node/graph/nlp.py",
     "edge_node/graph/partition.py",
+    "edge_node/ingest/cutting.py",
     "edge_node/ingest/failures.py",
     "edge_node/ingest/news.py",
+    "edge_node/ingest/readers/__main__.py",
+    "edge_node/ingest/readers/pool.py",
     "edge_node/ingest/worker.py",
     "edge_node/knowledge/claim_reader.py",
     "edge_node/knowledge/embedding.py",
@@ -523,7 +526,7 @@ def test_a_long_module_and_a_long_function_are_found_and_a_docstring_is_free(bad
     fits = "def fits():\n" + docstring + "    x = 1\n" * 39
     assert too_long(bad(fits)) == []
     assert too_long(bad(fits + "    x = 1\n")) == ["shared/bad.py:1 fits: 41 lines"]
-    assert too_long(bad("x = 1\n" * 301)) == ["shared/bad.py: 301 lines"]
+    assert too_long(bad("x = 1\n" * 501)) == ["shared/bad.py: 501 lines"]
 
 
 def test_every_public_thing_is_documented():

@@ -33,7 +33,7 @@ RULES: Rules = {
     ("GET", "/v1/documents/{document_id}"): READ,
     ("POST", "/v1/documents"): Rule(frozenset({"write"}), DOCUMENT),
     ("DELETE", "/v1/documents/{document_id}"): WRITE,
-    ("POST", "/v1/estimate"): Rule(frozenset({"read"}), DOCUMENT),
+    ("POST", "/v1/estimate"): Rule(frozenset({"write"}), DOCUMENT),
     ("GET", "/v1/receipts"): READ,
     ("GET", "/v1/receipts/{receipt_id}"): READ,
     ("GET", "/v1/jobs/{job_id}"): READ,

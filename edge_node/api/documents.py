@@ -20,6 +20,7 @@ from edge_node.ingest.estimate import Estimate
 from edge_node.node import EdgeNode
 from edge_node.policy.rules import Share
 from edge_node.store.documents import document_id
+from shared.disconnect import while_connected
 from shared.errors import InputError
 from shared.records import DocumentId
 
@@ -152,12 +153,16 @@ async def get_receipt(receipt_id: str, node: Node) -> dict[str, Any]:
 @router.post("/estimate", openapi_extra=UPLOAD_SCHEMA)
 async def estimate(request: Request, node: Node) -> Estimate:
     """What indexing would cost: of one document, as it would be added, or of ``{"documents": […]}``. Nothing is stored or spent."""
+    return await while_connected(request, node.estimate(await _offered(request)))
+
+
+async def _offered(request: Request) -> list[Offered]:
     if is_form(request):
-        return await node.estimate([await from_form(request)])
+        return [await from_form(request)]
     sent = await request.body()
     if _has_documents(sent):
-        return await node.estimate([from_body(body) for body in _valid(lambda: DocumentsBody.model_validate_json(sent)).documents])
-    return await node.estimate([from_body(_valid(lambda: DocumentBody.model_validate_json(sent)))])
+        return [from_body(body) for body in _valid(lambda: DocumentsBody.model_validate_json(sent)).documents]
+    return [from_body(_valid(lambda: DocumentBody.model_validate_json(sent)))]
 
 
 def _has_documents(sent: bytes) -> bool:

@@ -100,7 +100,7 @@ def model_calls(chunks: int, *, share: float, gleanings: int) -> int:
     return ceil(round(share * chunks, 9)) * (1 + gleanings)
 
 
-def estimate(
+async def estimate(
     offered: Iterable[Offered], cutter: Cutter, rates: Rates, *, known: Collection[DocumentId], share: float, gleanings: int
 ) -> Estimate:
     """Read and cut the documents, and add up; those that are ``known``, or come twice, cost nothing."""
@@ -112,7 +112,7 @@ def estimate(
             continue
         seen.add(document.document_id)
         try:
-            made = cutter.cut(document)
+            made = await cutter.cut(document)
         except InputError as error:
             code = error.reason if isinstance(error, UnreadableDocument) else error.code
             unreadable.append(Unreadable(document.name, code, error.message))

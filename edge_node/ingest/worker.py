@@ -206,7 +206,7 @@ class Worker:
 
     async def _add(self, job: Job) -> None:
         await self.news.tell(Step("read", 0, 1, job.job_id))
-        chunks = await self._background.run(self._cutter.cut, job.document)
+        chunks = await self._cutter.cut(job.document)
         calls = model_calls(len(chunks), share=self.pace.share, gleanings=self.pace.gleanings)
         before = tuple((await self._background.run(usage, self._queue.database)).values())
         progress = self.news.jobs[job.job_id] = JobProgress(self.rates, len(chunks), calls, before, time.perf_counter())

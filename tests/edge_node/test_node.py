@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import threading
-from collections import Counter
 
 import httpx
 import pytest
@@ -88,25 +86,22 @@ async def test_no_log_line_quotes_an_error_that_nobody_foresaw(node, monkeypatch
     assert "canary" not in caplog.text + node.failed
 
 
-async def test_estimates_are_made_one_after_the_other_and_not_in_the_threads_of_questions(node, monkeypatch):
-    threads, most = Counter(), []
+async def test_estimates_are_made_one_after_the_other(node, monkeypatch):
+    most, running, gate = [], [], asyncio.Event()
 
-    def slow(offered):
-        threads[threading.current_thread().name] += 1
+    async def slow(_, offered):
         running.append(1)
         most.append(len(running))
-        gate.wait()
+        await gate.wait()
         running.pop()
 
-    running, gate = [], threading.Event()
-    monkeypatch.setattr(type(node), "_estimate", lambda _, offered: slow(offered))
+    monkeypatch.setattr(type(node), "_estimate", slow)
     asked = [asyncio.create_task(node.estimate([])) for _ in range(6)]
     await until(lambda: running)
     gate.set()
     await asyncio.gather(*asked)
     node.close()
     assert most == [1] * 6
-    assert all(name.startswith("write path") for name in threads)
 
 
 async def test_background_work_that_ends_is_the_reason_and_the_store_is_closed(node, monkeypatch):

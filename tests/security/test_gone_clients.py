@@ -43,7 +43,7 @@ async def test_a_client_that_goes_takes_its_model_call_along(tmp_path, path, str
             assert edge.http._transport.app.state.admissions.questions.running == 0
 
 
-async def call(app, path, body, *, gone_after):
+async def call(app, path, body, *, gone_after, content_type=b"application/json"):
     messages = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive():
@@ -55,7 +55,7 @@ async def call(app, path, body, *, gone_after):
     async def send(message):
         pass
 
-    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
+    headers = [(b"host", b"127.0.0.1"), (b"content-type", content_type)]
     scope = {
         "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1", "method": "POST", "scheme": "http",
         "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "client": ("127.0.0.1", 1),

@@ -7,6 +7,7 @@ import httpx
 
 from edge_node.app import create_app
 from edge_node.build import Parts, build_node
+from edge_node.ingest.readers.pool import ReadsHere
 from edge_node.settings import EdgeSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from shared.retry_budget import RetryBudget
@@ -46,11 +47,11 @@ class Edge:
 
 
 @contextlib.asynccontextmanager
-async def running_edge(folder, *, generator=None, embedder=None, cloud=None, retries=None, recorder=None, **settings):
+async def running_edge(folder, *, generator=None, embedder=None, cloud=None, retries=None, recorder=None, reads=None, **settings):
     """An edge in ``folder``; started twice on one folder, it continues."""
     chosen = EdgeSettings(**{"id": "ward", "strategy": "naive", "min_nearness": -1.0, "state_dir": folder, **settings})
     models = generator or scripted(), embedder or HashEmbedder(), WordTokenizer()
-    node = build_node(chosen, Parts(*models, cloud, retries=retries or RetryBudget(), recorder=recorder))
+    node = build_node(chosen, Parts(*models, cloud, reads or ReadsHere(), retries=retries or RetryBudget(), recorder=recorder))
     app = create_app(node)
     async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http:
         await until(lambda: not node.failed)

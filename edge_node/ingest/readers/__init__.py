@@ -10,7 +10,7 @@ from edge_node.ingest.readers.table import read_table
 from edge_node.ingest.readers.text import MAX_TEXT_CHARS, OLE_MAGIC, ReadText, normalised, one_line, stem, suffix, too_large
 from shared.errors import UnreadableDocument
 
-__all__ = ["MAX_TEXT_CHARS", "READERS", "SUFFIXES", "ReadText", "Reader", "normalised", "read"]
+__all__ = ["MAX_TEXT_CHARS", "READERS", "SUFFIXES", "ReadText", "Reader", "load_all", "normalised", "read"]
 
 Reader = Callable[[str, bytes], ReadText]
 
@@ -48,6 +48,11 @@ READERS: dict[str, Reader] = {
     ".xhtml": _read_html,
 }
 SUFFIXES = tuple(READERS)
+
+
+def load_all() -> None:
+    """Import the readers that are otherwise loaded when first needed."""
+    from edge_node.ingest.readers import pdf, web, word  # noqa: F401
 
 
 def read(name: str, data: bytes) -> ReadText:

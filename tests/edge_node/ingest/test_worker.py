@@ -11,6 +11,7 @@ from edge_node.ingest import progress
 from edge_node.ingest import worker as module
 from edge_node.ingest.cutting import Cutter
 from edge_node.ingest.failures import StoppingError
+from edge_node.ingest.readers.pool import ReadsHere
 from edge_node.ingest.worker import Pace, Worker
 from edge_node.store.database import Database
 from edge_node.store.documents import DocumentStore
@@ -91,7 +92,7 @@ class Bench:
             self.queue,
             self.receipts,
             self.strategy,
-            Cutter(WordTokenizer(), 100, 10),
+            Cutter(ReadsHere(), WordTokenizer(), 100, 10),
             Pace(self.workers, settle_every=100, share=0.0, gleanings=0),
             Background(),
             retries=RetryBudget(share=0.0, reserve=self.reserve),
