@@ -192,7 +192,7 @@ class Verdicts:
             raise Conflict("this answer was judged already", next_step="ask again, to judge the new answer")
         given.is_judged = True
         if reader and not self._is_said_by_enough(given, reader, right=right):
-            return Outcome.noted if given.memory_id or given.lesson and right else Outcome.nothing
+            return Outcome.noted if given.memory_id or (given.lesson and right) else Outcome.nothing
         try:
             return await self._taken(given, right=right)
         except BaseException:
