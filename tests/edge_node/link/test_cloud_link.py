@@ -336,7 +336,7 @@ async def test_a_requester_that_asks_a_lot_leaves_half_of_the_desk_to_the_others
     n = AT_ONCE + MAX_WAITING
     greedy = [{"request_id": f"g{i}", "requester": "greedy", "deadline_ms": 60_000} for i in range(n)]
     modest = [{"request_id": f"m{i}", "requester": "modest", "deadline_ms": 60_000} for i in range(n // 2)]
-    cloud = FakeCloud([REQUEST.model_copy(update=update) for update in greedy + modest])
+    cloud = FakeCloud([REQUEST.model_copy(update=update) for update in modest + greedy])  # the last one comes first
     async with running(link_of(cloud, graph, slow)):
         await until(lambda: len(cloud.replies) >= n // 2)
         assert {key[0] for key in cloud.replies} == {"g"}
