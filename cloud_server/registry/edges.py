@@ -8,7 +8,7 @@ from dataclasses import fields as fields_of
 
 from cloud_server.database import Database
 from cloud_server.registry.keys import end_keys_in
-from shared.errors import Expelled, NotFound
+from shared.errors import Expelled, NotFound, Quarantined
 from shared.ports import Clock
 from shared.records import EdgeId
 
@@ -23,7 +23,7 @@ class EdgeRow:
     epoch: str  # "": no summaries yet
     version: int
     last_seen: float  # seconds since the epoch
-    quarantined: str = ""  # why the edge is set aside: it keeps its line, but is not asked and its summaries match nothing
+    quarantined: str = ""  # why the edge is set aside: it keeps its line, but neither asks nor is asked, and its summaries match nothing
     memory_epoch: str = ""  # "": no memories yet
     memory_version: int = 0
 
@@ -62,6 +62,12 @@ class EdgeRegistry:
         """Let pass whoever is not shut out, known or not. Raises Expelled."""
         if self._database.row("SELECT 1 FROM expelled WHERE edge = ?", (edge,)) is not None:
             raise Expelled(edge)
+
+    def admit_asking(self, edge: EdgeId) -> None:
+        """Let pass whoever may ask other sites. Raises Expelled, and Quarantined for an edge that is set aside."""
+        self.admit(edge)
+        for row in self._database.rows("SELECT quarantined FROM edges WHERE edge = ? AND quarantined != ''", (edge,)):
+            raise Quarantined(edge, row["quarantined"])
 
     def all(self) -> list[EdgeRow]:
         """All edges, by name."""

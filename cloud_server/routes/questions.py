@@ -81,7 +81,9 @@ class _Turn(Generic[Said]):
 
     admission: Admission
     run: Callable[[], Coroutine[Any, Any, Said]]
-    admit: Callable[[], Coroutine[Any, Any, None]]  # raises Expelled for an asker that was shut out meanwhile: it learns nothing any more
+    admit: Callable[
+        [], Coroutine[Any, Any, None]
+    ]  # raises Expelled, Quarantined for an asker that was shut out, also meanwhile: it learns nothing
     counting: Counting  # around whatever may fail, each failure within one of them
 
     async def counted(self) -> Said:
@@ -106,9 +108,10 @@ def _turn(
 
     async def admit() -> None:
         if asking is not None:
-            await asyncio.to_thread(cloud.registry.admit, asking)
+            await asyncio.to_thread(cloud.registry.admit_asking, asking)
 
     async def run() -> Said:
+        await admit()
         requester, deadline = asking or f"operator:{caller.name}", Deadline(deadline_s)
         try:
             async with asyncio.timeout(deadline_s), admission.turn():  # waiting for a turn counts

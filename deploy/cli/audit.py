@@ -59,12 +59,7 @@ def _json_lines(target: TextIO, records: Iterator[Entry]) -> int:
 def _table(target: TextIO, records: Iterator[Entry]) -> int:
     rows = csv.writer(target)
     rows.writerow(COLUMNS.split(", "))
-    return sum(1 for record in records if rows.writerow([_no_formula(cell) for cell in astuple(record)]))
-
-
-def _no_formula(cell: object) -> object:
-    """A requester names itself and its purpose: no spreadsheet should take that for a formula."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@")) else cell
+    return sum(1 for record in records if rows.writerow([render.csv_cell(cell) for cell in astuple(record)]))
 
 
 WRITERS: Mapping[str, Callable[[TextIO, Iterator[Entry]], int]] = {".jsonl": _json_lines, ".csv": _table}

@@ -8,24 +8,35 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 from rich.table import Column
 
+from deploy.cli.render import plain
 from deploy.cli.sending import EdgeStatus
 from shared.ports import Clock
 
 QUIET_S = 5.0  # between two lines
 
 
+class InertConsole(Console):
+    """Prints text of other sites as what it is: no control character in it reaches the terminal."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """As rich does; its own control codes pass."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else plain(text), style, control)
+
+
 def err() -> Console:
     """Standard error: progress and failures, never results."""
-    return Console(stderr=True, highlight=False)
+    return InertConsole(stderr=True, highlight=False)
 
 
 def out() -> Console:
     """Standard output: results."""
-    return Console(highlight=False)
+    return InertConsole(highlight=False)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from deploy.cli import add, ask, cloud, communities, documents, memories, model, scenario, services, status, up
 from deploy.cli.board import err
 from deploy.cli.late import late
+from deploy.cli.render import plain
 from deploy.cli.rest import ACCESS, Access
 from deploy.cluster.errors import ChildCrashError
 from deploy.cluster.supervisor import Interrupted
@@ -102,7 +103,7 @@ def _broken(error: httpx.RequestError, url: str) -> tuple[str, str]:
 def fail(message: str, next_step: str, *, code: int = 1) -> None:
     """Say in one line what failed and what to do, and end."""
     line = f"dgrag: {message}" + (f" ({next_step})" if next_step else "")
-    typer.echo(" ".join(line.split()), err=True)
+    typer.echo(plain(" ".join(line.split())), err=True)
     sys.exit(code)
 
 

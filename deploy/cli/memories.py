@@ -24,6 +24,7 @@ COLUMNS = ("id", "kind", "question", "answer", ">right", ">wrong", "from")
 OUTCOMES = {
     "learned": "remembered: the same question is answered from memory from now on",
     "counted": "noted for the memory that gave the answer; `dgrag memories` shows how it stands",
+    "noted": "noted, and nothing changes yet: it takes three keys that may only read to say the same, or one that may write",
     "nothing": "noted, and nothing changes: remembered is what is right, cites what says it at this site, and was not deleted before",
 }
 

@@ -5,6 +5,7 @@ Everything that came over the wire goes through ``plain`` and into Text objects:
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -29,6 +30,27 @@ def plain(text: str) -> str:
     'a[31mb\n'
     """
     return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf", "Cs"})
+
+
+def one_line(text: str) -> str:
+    r"""``plain`` text without line ends and tabs, so that it forges no row of a table.
+
+    >>> one_line("ward\n2  10:00\tbank")
+    'ward 2  10:00 bank'
+    """
+    return plain(re.sub(r"[\r\n\t\u2028\u2029]+", " ", text))
+
+
+def csv_cell(cell: object) -> object:
+    r"""A cell as a spreadsheet may open it: text is one line, and none is a formula. A requester names itself and its purpose.
+
+    >>> csv_cell("\t=HYPERLINK(1)"), csv_cell("ward\r\n7\x1b[2J"), csv_cell(-3)
+    ("'=HYPERLINK(1)", 'ward 7[2J', -3)
+    """
+    if not isinstance(cell, str):
+        return cell
+    text = one_line(cell).strip()
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠")) else text
 
 
 def answer(reply: Answer) -> RenderableType:
@@ -285,5 +307,5 @@ def lines(columns: Mapping[str, bool], rows: Iterable[Sequence[str]]) -> Table:
     for may_be_cut, column in zip(columns.values(), made.columns, strict=True):
         column.no_wrap = not may_be_cut
     for row in rows:
-        made.add_row(*(Text(plain(cell), no_wrap=True, overflow="ellipsis") for cell in row))
+        made.add_row(*(Text(one_line(cell), no_wrap=True, overflow="ellipsis") for cell in row))
     return made

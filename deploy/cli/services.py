@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from deploy.cli import render
 from deploy.cli.board import out
 from deploy.cli.options import DEFAULT_STATE, State
 from deploy.cli.rest import named, running_state
@@ -33,7 +34,7 @@ def logs(
 ) -> None:
     """Show the end of a service's log."""
     directory = StateDir(state)
-    typer.echo(runtime_of(directory).log(_log_of(running_state(directory).members, name), lines=lines))
+    typer.echo(render.plain(runtime_of(directory).log(_log_of(running_state(directory).members, name), lines=lines)))
 
 
 def _log_of(members: Sequence[Member], name: str) -> str:

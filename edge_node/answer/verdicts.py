@@ -26,6 +26,7 @@ from shared.refusals import is_refusal
 log = logging.getLogger("dgrag.edge.memory")
 Learn = Literal["off", "confirmed", "gate"]
 MOST_ANSWERS = 10_000  # that can still be judged
+READERS = 3  # so many keys that may only read must say the same before it counts for everybody, as one verdict
 MAX_QUESTION_CHARS = 300  # of a question that is learned
 HERE = "ask in mode 'local', and judge that answer"
 SURE_ALIKE, SURE_SUFFICIENT = 0.8, 0.7  # what the gate must have found, to learn an answer that nobody has judged
@@ -54,6 +55,7 @@ class Outcome(StrEnum):
 
     learned = "learned"  # the answer is remembered from now on
     counted = "counted"  # for or against the memory that gave it
+    noted = "noted"  # of a key that may only read: it changes nothing before others say the same
     nothing = "nothing"
 
 
@@ -77,6 +79,9 @@ class _Given:
     lesson: Lesson | None = None
     refusal: Refusal | None = None  # no verdict is taken on it
     is_judged: bool = False
+
+
+_Subject = tuple[str | Lesson | None, bool]  # a memory's id or what could be learned, and whether it is called right
 
 
 def lesson_of(question: str, answer: Answer, edge: EdgeId) -> Lesson | None:
@@ -149,6 +154,7 @@ class Verdicts:
         self._documents = documents
         self._learn = learn
         self._given: OrderedDict[str, _Given] = OrderedDict()  # by id of the question, the oldest first
+        self._said: OrderedDict[_Subject, set[str]] = OrderedDict()  # which readers said so, the oldest first
 
     @property
     def arrivals(self) -> int:
@@ -171,9 +177,10 @@ class Verdicts:
             else:  # the answer is good all the same
                 log.warning("an answer could not be learned: %s", redacted(taught))
 
-    async def judge(self, query_id: str, *, right: bool) -> Outcome:
+    async def judge(self, query_id: str, *, right: bool, reader: str = "") -> Outcome:
         """Take a verdict on an answer: of a memory's it is counted, another one that is right may be learned.
 
+        ``reader``: the name of a key that may only read. Its verdict is noted; each ``READERS`` names that say the same count as one.
         Raises NotFound for an answer that is not among the last ones, and Conflict for a second verdict, and as ``unjudged`` says.
         """
         given = self._given.get(query_id)
@@ -184,11 +191,22 @@ class Verdicts:
         if given.is_judged:
             raise Conflict("this answer was judged already", next_step="ask again, to judge the new answer")
         given.is_judged = True
+        if reader and not self._is_said_by_enough(given, reader, right=right):
+            return Outcome.noted if given.memory_id or (given.lesson and right) else Outcome.nothing
         try:
             return await self._taken(given, right=right)
         except BaseException:
             given.is_judged = False  # it was not noted: it may be sent again
             raise
+
+    def _is_said_by_enough(self, given: _Given, reader: str, *, right: bool) -> bool:
+        subject = (given.memory_id or given.lesson, right)
+        said = self._said.setdefault(subject, set())
+        if len(self._said) > MOST_ANSWERS:
+            self._said.popitem(last=False)
+        is_new = reader not in said
+        said.add(reader)
+        return is_new and len(said) % READERS == 0
 
     async def _taken(self, given: _Given, *, right: bool) -> Outcome:
         memory_id, outcome = given.memory_id, Outcome.counted

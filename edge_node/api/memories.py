@@ -7,19 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 
-from edge_node.answer.verdicts import Outcome
+from edge_node.answer.verdicts import READERS, Outcome
 from edge_node.api.access import GuardedRoute
 from edge_node.api.deps import Node
 from edge_node.memory.records import Kind, Rating, Remembered
 from edge_node.store.documents import DocumentStore
 from shared.fence import one_line
+from shared.guard import Caller, caller_of
 from shared.inert import inert
 from shared.memory_wire import Feedback
 from shared.records import ChunkId, DocumentId
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
+CallerDep = Annotated[Caller, Depends(caller_of)]
+NOTED = f"it counts when {READERS} keys that may only read have said the same; the verdict of a key that may write counts at once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,7 @@ class FeedbackReply:
     """What a verdict has changed. An answer that is no memory's is learned only if it is right and cites what says it."""
 
     outcome: Outcome
+    next_step: str = ""  # what makes a verdict count that was only noted
 
 
 @router.get("/memories")
@@ -82,17 +86,19 @@ async def delete_memory(memory_id: str, node: Node) -> None:
 
 
 @router.post("/queries/{query_id}/feedback")
-async def feedback(query_id: str, body: Feedback, node: Node) -> FeedbackReply:
+async def feedback(query_id: str, body: Feedback, node: Node, caller: CallerDep) -> FeedbackReply:
     """Whether an answer was right, by its ``query_id``. What is right may be remembered.
 
-    A memory that is called wrong at least as often as right answers no more.
+    A memory that is called wrong at least as often as right answers no more. The verdict of a key that may write counts at once; that of
+    a key that may only read is ``noted``, and counts when three such keys have said the same.
 
     404 for an answer that is not among the last ones since the edge's start; 409 for a second verdict on one answer, and for an answer
     that no verdict can change: of another site's memory, of the cloud's model, or to a question about everything.
     """
-    outcome = await node.verdicts.judge(query_id, right=body.verdict == "right")
+    reader = "" if "write" in caller.roles else caller.name
+    outcome = await node.verdicts.judge(query_id, right=body.verdict == "right", reader=reader)
     node.tell_cloud()
-    return FeedbackReply(outcome)
+    return FeedbackReply(outcome, NOTED if outcome is Outcome.noted else "")
 
 
 def _views(documents: DocumentStore, page: Sequence[Remembered]) -> tuple[MemoryView, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -47,16 +48,27 @@ Join = Callable[[], Awaitable[None]]  # raises CloudError, in words, where an in
 
 @dataclass(slots=True)
 class _Desk:
-    """Serves one task: so many requests ``at_once``, and ``most`` with those that wait."""
+    """Serves one task: so many requests ``at_once``, and ``most`` with those that wait; one requester has half of these places at most."""
 
     serve: Serve
     at_once: int
     most: int
-    taken: int = 0
+    taken: Counter[str] = field(default_factory=Counter)  # places, by requester
     slots: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
         self.slots = asyncio.Semaphore(self.at_once)
+
+    def take(self, requester: str) -> bool:
+        """Take a place for a requester; False: the desk is full, or the requester's share of it is."""
+        is_free = self.taken.total() < self.most and self.taken[requester] < max(1, self.most // 2)
+        self.taken[requester] += is_free
+        return is_free
+
+    def leave(self, requester: str) -> None:
+        """Give the place back."""
+        self.taken[requester] -= 1
+        self.taken += Counter()  # forgets whoever has no place
 
 
 class CloudLink:
@@ -207,8 +219,7 @@ class CloudLink:
                 reply.cancel()
         for request in polled.requests:
             desk, left = self._desks[request.task], Deadline(request.deadline_ms / 1000)
-            busy = desk.taken >= desk.most
-            desk.taken += not busy
+            busy = not desk.take(request.requester)
             work = self._reply(request, Served(EvidenceReply(refused=BUSY), ""), left) if busy else self._answer(request, desk, left)
             task = asyncio.create_task(work, name=request.request_id)
             self._replies.add(task)
@@ -226,7 +237,7 @@ class CloudLink:
         except TimeoutError:
             outcome = TimeoutError()
         finally:
-            desk.taken -= 1
+            desk.leave(request.requester)
         return _served(outcome)
 
     async def _reply(self, request: EvidenceRequest, served: Served, left: Deadline) -> None:

@@ -7,7 +7,8 @@ DgragError
 │   ├── NotFound              no such document, job, edge, request
 │   ├── Unauthenticated       nobody known stands behind the request (401); `reason` is a stable word
 │   ├── Forbidden             the caller may not, whatever it sends
-│   │   └── Expelled              an operator has shut the edge out
+│   │   ├── Expelled              an operator has shut the edge out
+│   │   └── Quarantined           an operator has set the edge aside: it may not ask
 │   ├── DeadlinePassed        not done within the caller's own time
 │   ├── Overloaded            too much at once, or from this caller (429, 503): `retry_after_s`
 │   └── Conflict              does not fit the present state
@@ -48,6 +49,7 @@ from shared.errors.request import (
     InputError,
     NotFound,
     Overloaded,
+    Quarantined,
     ResyncNeeded,
     StaleEpoch,
     TooLarge,
@@ -77,6 +79,7 @@ __all__ = [
     "NotBuilt",
     "NotFound",
     "Overloaded",
+    "Quarantined",
     "ResyncNeeded",
     "SafeMode",
     "SettingsError",

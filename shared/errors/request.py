@@ -101,6 +101,16 @@ class Expelled(Forbidden):
         super().__init__(f"{edge} was expelled from this cloud", next_step=f"let it in again with `dgrag cloud readmit {edge}`")
 
 
+class Quarantined(Forbidden):
+    """An operator has set the edge aside: it keeps its line and its summaries, and asks nobody."""
+
+    code = "quarantined"
+
+    def __init__(self, edge: str, reason: str) -> None:
+        told = f"{edge} is set aside at this cloud and may not ask: {reason}"
+        super().__init__(told, next_step=f"ask the cloud's operator, who ends it with `dgrag cloud release {edge}`")
+
+
 class Conflict(InputError):
     """The request does not fit the present state (a wrong base version, an answered request)."""
 

@@ -159,3 +159,19 @@ async def test_when_too_many_ask_the_next_is_told_when_to_come_again(tmp_path, k
 async def test_an_operator_sees_what_the_cloud_thinks_of_an_edge(service, kit, ward):
     (row,) = (await service.http.get("/v1/edges")).json()["edges"]
     assert (row["summaries"], row["held_back"], row["reliability"], row["quarantined"]) == (1, 0, 1.0, "")
+
+
+@pytest.mark.parametrize(
+    ("path", "more"), [("questions", {}), ("questions", {"mode": "global"}), ("evidence", {"budget_tokens": 50, "top_k": 3})]
+)
+async def test_a_quarantined_edge_keeps_its_line_and_asks_nothing_until_it_is_released(service, kit, path, more):
+    await kit.enrol(service.http, "bank", "gardens in Rome")
+    service.cloud.registry.quarantine("bank", "it asks too much")
+    refused = await service.http.post(f"/v1/{path}", json=QUESTION | more, auth=kit.signed(service.http, "bank"))
+    assert (refused.status_code, refused.json()["code"]) == (403, "quarantined")
+    assert "it asks too much" in refused.json()["detail"]
+    assert "dgrag cloud release bank" in refused.text
+    assert (await service.http.get("/v1/edges/bank", auth=kit.signed(service.http, "bank"))).status_code == 200
+    service.cloud.registry.release("bank")
+    released = await service.http.post(f"/v1/{path}", json=QUESTION | more, auth=kit.signed(service.http, "bank"))
+    assert released.status_code == 200

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 
 from rich.console import Console
+from rich.text import Text
 
-from deploy.cli.board import IndexBoard, SendBars
+from deploy.cli.board import IndexBoard, SendBars, err, out
 from deploy.cli.sending import EdgeStatus
 
 
@@ -71,3 +72,18 @@ def test_send_bars_take_bytes():
     with SendBars(console) as bars:
         bars.advance("sending", 10, 4)
         bars.advance("sending", 10, 6)
+
+
+def test_no_escape_sequence_of_another_site_reaches_the_terminal(capsys):
+    hostile = "ward\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"
+    out().print(hostile, markup=False)
+    out().print(Text(hostile))
+    err().print(f"{hostile} refused", markup=False)
+    told = capsys.readouterr()
+    assert told.out == "ward]0;owned[2J31m\n" * 2
+    assert told.err == "ward]0;owned[2J31m refused\n"
+
+
+def test_null_control_a_console_of_rich_lets_escape_sequences_through(capsys):
+    Console(highlight=False).print("ward\x1b[2J", markup=False)
+    assert "\x1b[2J" in capsys.readouterr().out

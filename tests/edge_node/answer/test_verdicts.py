@@ -235,3 +235,48 @@ async def test_what_cannot_be_learned_is_logged_and_the_answer_stands(monkeypatc
         await bench.verdicts.given(QUESTION, ANSWER, since=bench.verdicts.arrivals)
     assert "could not be learned: DiskFull" in caplog.text
     assert "Orrin" not in caplog.text
+
+
+async def said_by(bench, *readers, right, answer):
+    outcomes = []
+    for n, reader in enumerate(readers):
+        given = replace(answer, query_id=f"{reader}-{n}")
+        await bench.verdicts.given(QUESTION, given, since=bench.verdicts.arrivals)
+        outcomes.append(await bench.verdicts.judge(given.query_id, right=right, reader=reader))
+    return outcomes
+
+
+async def remembering():
+    bench = Bench()
+    await judged(bench, ANSWER, right=True)
+    (memory,) = bench.memories()
+    return bench, replace(ANSWER, route="memory", memory=replace(REMEMBERED, memory_id=memory.memory_id))
+
+
+async def test_a_reader_alone_silences_no_memory_however_often_it_says_wrong():
+    bench, answer = await remembering()
+    before = dict(bench.told.ratings)
+    assert await said_by(bench, *["nurse"] * 9, right=False, answer=answer) == ["noted"] * 9
+    assert bench.told.ratings == before
+
+
+async def test_so_many_readers_count_as_one_and_the_same_ones_do_not_count_again():
+    bench, answer = await remembering()
+    readers = ["nurse", "clerk", "guest"]
+    assert await said_by(bench, *readers, *readers, right=False, answer=answer) == ["noted", "noted", "counted", *["noted"] * 3]
+    assert bench.told.ratings[answer.memory.memory_id] == (1, 1)
+
+
+async def test_a_reader_alone_teaches_nothing_and_several_do():
+    bench = Bench()
+    assert await said_by(bench, "nurse", "nurse", "clerk", right=True, answer=ANSWER) == ["noted"] * 3
+    assert bench.memories() == []
+    assert await said_by(bench, "guest", right=True, answer=ANSWER) == ["learned"]
+    assert len(bench.memories()) == 1
+
+
+async def test_null_control_one_verdict_that_counts_at_once_silences_for_everybody():
+    bench, answer = await remembering()
+    before = bench.told.ratings[answer.memory.memory_id]
+    assert await judged(bench, replace(answer, query_id="q2"), right=False) == "counted"
+    assert bench.told.ratings[answer.memory.memory_id] == (before[0], before[1] + 1)

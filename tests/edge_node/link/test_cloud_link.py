@@ -316,7 +316,8 @@ async def test_few_requests_run_at_once_some_wait_and_the_others_are_told_that_t
         return Served(EvidenceReply(refused="nothing here"), "labels.public")
 
     n = AT_ONCE + MAX_WAITING
-    cloud = FakeCloud([REQUEST.model_copy(update={"request_id": f"r{i}", "deadline_ms": 60_000}) for i in range(n + 2)])
+    asked = [{"request_id": f"r{i}", "requester": f"site-{i % 2}", "deadline_ms": 60_000} for i in range(n + 2)]
+    cloud = FakeCloud([REQUEST.model_copy(update=update) for update in asked])
     async with running(link_of(cloud, graph, counted)):
         await until(lambda: len(cloud.replies) == 2 and running_now >= AT_ONCE)
         assert {reply.refused for reply in cloud.replies.values()} == {"busy"}
@@ -325,8 +326,29 @@ async def test_few_requests_run_at_once_some_wait_and_the_others_are_told_that_t
     assert most == AT_ONCE
 
 
+async def test_a_requester_that_asks_a_lot_leaves_half_of_the_desk_to_the_others(graph):
+    go_on = asyncio.Event()
+
+    async def slow(request):
+        await go_on.wait()
+        return Served(EvidenceReply(refused="nothing here"), "labels.public")
+
+    n = AT_ONCE + MAX_WAITING
+    greedy = [{"request_id": f"g{i}", "requester": "greedy", "deadline_ms": 60_000} for i in range(n)]
+    modest = [{"request_id": f"m{i}", "requester": "modest", "deadline_ms": 60_000} for i in range(n // 2)]
+    cloud = FakeCloud([REQUEST.model_copy(update=update) for update in modest + greedy])  # the last one comes first
+    async with running(link_of(cloud, graph, slow)):
+        await until(lambda: len(cloud.replies) >= n // 2)
+        assert {key[0] for key in cloud.replies} == {"g"}
+        go_on.set()
+        await until(lambda: len(cloud.replies) == len(greedy + modest))
+    refused = {key for key, reply in cloud.replies.items() if reply.refused == "busy"}
+    assert len(refused) == n // 2
+    assert {key[0] for key in refused} == {"g"}
+
+
 def about_reports(request_id, deadline_ms=60_000):
-    return REQUEST.model_copy(update={"request_id": request_id, "task": "reports", "deadline_ms": deadline_ms})
+    return REQUEST.model_copy(update={"request_id": request_id, "requester": request_id, "task": "reports", "deadline_ms": deadline_ms})
 
 
 class Hanging:
@@ -404,7 +426,7 @@ async def test_what_the_cloud_withdraws_ends_and_makes_room_without_a_reply(grap
     link = link_of(cloud, graph, points=hanging)
     async with running(link):
         await until(lambda: hanging.asked == ["p1", "p2"])
-        assert (hanging.stopped, cloud.replies, link._desks["reports"].taken) == (1, {}, 1)
+        assert (hanging.stopped, cloud.replies, link._desks["reports"].taken.total()) == (1, {}, 1)
 
 
 async def test_a_stop_ends_what_takes_minutes(graph):
