@@ -10,10 +10,10 @@ from fastapi import APIRouter, FastAPI
 from cloud_server.routes import access as cloud_access
 from edge_node.api import access as edge_access
 from shared.docs import DOCS
-from shared.doorkeeper import FORWARDED
 from shared.guard import Caller, guarded
 from shared.identity import make_identity
 from shared.keyring import KeyRing
+from shared.open_mode import CALLER, FORWARDED
 from shared.signing import Signature
 from tests.support.both_services import SERVICES, URL, filled, routes_of
 from tests.support.raw_asgi import send, send_request
