@@ -103,6 +103,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self._limits.tls is None:
             self._begin(transport)
         else:
+            transport.pause_reading()  # what comes now is TLS's, not ours
             self._shaking = self.loop.create_task(self._shake(transport, self._limits.tls))
 
     async def _shake(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:

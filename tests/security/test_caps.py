@@ -17,6 +17,7 @@ from cloud_server.routes import access as cloud_access
 from edge_node.api import access as edge_access
 from shared import doorkeeper, http_problems
 from shared.keyring import KeyRing
+from shared.open_mode import CALLER
 from tests.faults.reading import Counting
 from tests.support.both_services import QUERIES, SERVICES, as_json, filled, signs
 from tests.support.cloud_socket import cloud_on_a_socket
@@ -171,7 +172,7 @@ async def cloud_process(tmp_path):
         "uvicorn.Server(server_config(create_app(cloud), settings)).run()\n"
     )
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, str(tmp_path), str(port), cwd=Path(__file__).parents[2])
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+    async with httpx.AsyncClient(headers=CALLER, base_url=f"http://127.0.0.1:{port}") as http:
         async with asyncio.timeout(60):
             while True:
                 with contextlib.suppress(httpx.TransportError):
@@ -221,7 +222,7 @@ async def test_of_what_is_refused_at_the_door_a_server_reads_little_more_than_it
 
 async def test_control_a_body_that_is_let_in_is_read(tmp_path):
     Strangers.read.clear()
-    async with cloud_on_a_socket(tmp_path, http=Strangers) as (_, url), httpx.AsyncClient(base_url=url) as http:
+    async with cloud_on_a_socket(tmp_path, http=Strangers) as (_, url), httpx.AsyncClient(headers=CALLER, base_url=url) as http:
         assert (await http.post("/v1/match", content=b"x" * 60_000)).status_code == 422
     assert max(Strangers.read.values()) >= 60_000
 
