@@ -25,7 +25,7 @@ from tests.support.raw_asgi import send_request
 from tests.support.running_edge import running_edge
 
 RULES = {"edge": edge_access.RULES, "cloud": cloud_access.RULES}
-HOST = [("host", "127.0.0.1"), ("content-type", "application/json")]
+HOST = [*CALLER.items(), ("host", "127.0.0.1"), ("content-type", "application/json")]
 SENT_MB = 300
 MOST_GROWTH_MB = 20
 READ_OF_REFUSED = 64 * 2**10 + 256 * 2**10  # where uvicorn stops, and the most that one read brings; 98,432 were measured
@@ -110,7 +110,7 @@ async def status_of_slow(app, path, *, drip=False):
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http", "path": path,
         "raw_path": path.encode(), "query_string": b"", "root_path": "", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
-        "headers": [(n.encode(), v.encode()) for n, v in HOST], "state": {},
+        "headers": [(n.lower().encode(), v.encode()) for n, v in HOST], "state": {},
     }  # fmt: skip
     async with asyncio.timeout(20):
         await app(scope, receive, collect)
@@ -230,7 +230,7 @@ async def test_control_a_body_that_is_let_in_is_read(tmp_path):
 def flood(port, path, *, chunked):
     """Send 300 MB to a route until it answers or hangs up; returns its status and the bytes that it took."""
     length = "transfer-encoding: chunked" if chunked else f"content-length: {SENT_MB * 2**20}"
-    head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n{length}\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-dgrag: 1\r\ncontent-type: application/json\r\n{length}\r\n\r\n"
     piece, sent = b"x" * 65_536, 0
     framed = b"10000\r\n" + piece + b"\r\n" if chunked else piece
     with socket.create_connection(("127.0.0.1", port), timeout=20) as line:

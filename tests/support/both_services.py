@@ -87,7 +87,7 @@ class Service:
         """A request, signed where this service knows an edge."""
         target = f"{URL}{path}" + (f"?{query}" if query else "")
         kind = {"content-type": "application/json"} if content is not None else {}
-        request = httpx.Request(method, target, content=content, headers={**kind, **dict(headers)})
+        request = httpx.Request(method, target, content=content, headers={**CALLER, **kind, **dict(headers)})
         auth = self.joining if path == "/v1/edges" else self.auth
         if auth is None or not signs(method, path):
             return request
