@@ -271,6 +271,7 @@ BORDER = [
     "shared/access_log.py",
     "shared/admission.py",
     "shared/clock.py",
+    "shared/connections.py",
     "shared/correlation.py",
     "shared/deadline.py",
     "shared/disconnect.py",
