@@ -298,6 +298,7 @@ BORDER = [
     "shared/models/settings.py",
     "shared/models/wheels.py",
     "shared/models/wordpiece.py",
+    "shared/open_mode.py",
     "shared/private_files.py",
     "shared/prompts.py",
     "shared/reducer.py",
