@@ -39,6 +39,7 @@ from benchmarks.stages.idle import LIMIT_S, left
 from benchmarks.systems import ANSWER_TIMEOUT_S as LONG_S
 from benchmarks.systems import ONE_ANSWER, SAME_FOR_ALL, Asker, Start, System, read
 from deploy.no_model import UNKNOWING
+from shared.open_mode import CALLER
 
 OUT = Path("benchmarks/results/again.json")
 OTHERS = 120
@@ -171,7 +172,7 @@ async def remembered(fleet: Fleet, urls: Mapping[str, str]) -> None:
 
 async def made(told: Told, generator: str, work: Path, covers: Sequence[float] = COVERS) -> dict[str, Any]:
     """Both rounds, and their figures."""
-    async with httpx.AsyncClient(timeout=httpx.Timeout(120.0, connect=10.0), trust_env=False) as http:
+    async with httpx.AsyncClient(headers=CALLER, timeout=httpx.Timeout(120.0, connect=10.0), trust_env=False) as http:
         rounds = Rounds(told, work, http)
         with rounds.journal:
             learned = await rounds.learn(generator)

@@ -32,6 +32,7 @@ from benchmarks.stages.idle import LIMIT_S, left
 from benchmarks.stages.remembering import counted
 from benchmarks.systems import SAME_FOR_ALL
 from deploy.no_model import NO_MODEL
+from shared.open_mode import CALLER
 
 OUT, WORK = Path("benchmarks/results/construction.json"), Path(".dgrag-bench")
 PAPER_TOKENS = 58  # that a model writes for 1,000 of a corpus (FD-RAG Table 6)
@@ -83,7 +84,10 @@ async def built(corpus: Corpus, split: Split, work: Path, memory: str, generator
     shutil.rmtree(data, ignore_errors=True)
     write_data(split, corpus, data)
     timeout = httpx.Timeout(120.0, connect=10.0)
-    async with httpx.AsyncClient(timeout=timeout, trust_env=False) as http, Fleet(work, generator, http, SAME_FOR_ALL | NO_MEMORY) as fleet:
+    async with (
+        httpx.AsyncClient(headers=CALLER, timeout=timeout, trust_env=False) as http,
+        Fleet(work, generator, http, SAME_FOR_ALL | NO_MEMORY) as fleet,
+    ):
         shutil.rmtree(fleet.state("construction"), ignore_errors=True)
         shared = sharing(data, [edge], "")
         cluster = await fleet.up("construction", [edge], {**shared, **plain})

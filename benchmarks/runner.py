@@ -40,6 +40,7 @@ from benchmarks.stages.storage import storage
 from benchmarks.summary import summarise, with_bertscore
 from benchmarks.systems import CENTRAL, PLAIN_MATCHING, SAME_FOR_ALL, Layout, Start, parsed_retrieval, system_named
 from deploy.net.namespaces import unable
+from shared.open_mode import CALLER
 
 HTTP_TIMEOUT = httpx.Timeout(120.0, connect=10.0)
 STAGES = ("index", "storage", "memories", "routing", "answers", "retrieval", "judging", "link", "skipped")
@@ -100,7 +101,7 @@ class Runner:
         """All that needs the services."""
         config = self.config
         async with (
-            httpx.AsyncClient(timeout=HTTP_TIMEOUT, trust_env=False) as http,
+            httpx.AsyncClient(headers=CALLER, timeout=HTTP_TIMEOUT, trust_env=False) as http,
             Fleet(
                 self._work,
                 config.models.generator,

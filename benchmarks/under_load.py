@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 
 from benchmarks.meters import percentile_ms
+from shared.open_mode import CALLER
 
 SAMPLES = Path(__file__).parent.parent / "deploy" / "samples"
 QUESTIONS = (
@@ -45,7 +46,7 @@ def edge_process(folder: Path) -> Iterator[tuple[httpx.Client, subprocess.Popen[
         command = [sys.executable, "-m", "edge_node"]
         process = subprocess.Popen(command, env={**os.environ, **knobs}, stdout=log, stderr=log)  # noqa: S603 - our own command
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False) as http:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=CALLER, timeout=30, trust_env=False) as http:
             _wait(lambda: _ready(http))
             yield http, process
     finally:

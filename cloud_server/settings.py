@@ -40,6 +40,10 @@ class CloudSettings(BaseSettings):
     clock_skew_s: Annotated[float, Field(gt=0, le=600)] = 60.0  # between an edge's clock and ours (goal S3)
     rotation_grace_s: Annotated[float, Field(ge=0)] = 3600.0  # so long an edge's former key is still taken
     requests_per_minute: Annotated[int, Field(ge=1)] = 3000  # of one edge or API key; beyond, 429
+    head_s: Annotated[float, Field(gt=0, le=600)] = 10.0  # that a request's head may take, and a TLS handshake
+    connections_per_address: Annotated[int, Field(ge=0)] = (
+        256  # an edge has about four; 0: any number. Not on loopback, nor behind a TLS proxy
+    )
     questions_at_once: Annotated[int, Field(ge=1)] = 16
     questions_waiting: Annotated[int, Field(ge=0)] = 64  # beyond, 503 with Retry-After
 

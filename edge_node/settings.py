@@ -60,6 +60,8 @@ class EdgeSettings(BaseSettings):
     tls_key: Path | None = None
     behind_tls_proxy: bool = False  # True: something in front of the service speaks HTTPS for it
     requests_per_minute: Annotated[int, Field(ge=1)] = 600  # of one API key; beyond, 429
+    head_s: Annotated[float, Field(gt=0, le=600)] = 10.0  # that a request's head may take, and a TLS handshake
+    connections_per_address: Annotated[int, Field(ge=0)] = 64  # 0: any number. Not on loopback, nor behind a TLS proxy
     questions_at_once: Annotated[int, Field(ge=1)] = 4
     global_questions_at_once: Annotated[int, Field(ge=1)] = 1  # questions about everything take minutes: their turns are others
     questions_waiting: Annotated[int, Field(ge=0)] = 16  # of each of the two; beyond, 503 with Retry-After

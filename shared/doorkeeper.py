@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from typing import Protocol
-from urllib.parse import SplitResult, urlsplit
 
 from fastapi import Request
 from starlette.exceptions import HTTPException
@@ -14,15 +13,13 @@ from shared.errors import Expelled, Forbidden, Overloaded, TooLarge, Unauthentic
 from shared.guard import Caller, Role, Rule
 from shared.json_depth import MAX_DEPTH, is_too_deep
 from shared.keyring import KeyRing
-from shared.loopback import is_loopback
+from shared.open_mode import check_local
 from shared.ports import Clock
 from shared.rate import Buckets
 
 BODY_S = 30.0  # seconds that a body may take
 LOCAL = Caller("local", frozenset[Role]({"read", "write", "admin", "metrics"}))
 ANYONE = Caller("anyone", frozenset[Role]({"anyone"}))
-FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip")
-OPEN_STEP = "call it by 127.0.0.1 or localhost, or make keys with `dgrag edge key add` or `dgrag cloud key add`"
 
 
 class EdgeAuthenticator(Protocol):
@@ -68,7 +65,7 @@ class Doorkeeper:
         """Whether open mode lets a request in without credentials. Reads the store. Raises Forbidden for one from elsewhere."""
         if not self.is_open():
             return False
-        _check_local(request)
+        check_local(request)
         return True
 
     def close(self) -> None:
@@ -148,23 +145,3 @@ class Doorkeeper:
         if is_too_deep(body):
             raise TooLarge("the nesting of the request body", limit=MAX_DEPTH, unit="levels")
         return body
-
-
-def _check_local(request: Request) -> None:
-    """In open mode no name but this machine's, no proxy, no foreign web page: whoever they serve is behind our loopback too."""
-    if any(name in request.headers for name in FORWARDED):
-        raise Forbidden("this service has no keys, so no proxy may pass anybody on to it", next_step=OPEN_STEP)
-    host = request.headers.get("host", "")
-    if not is_loopback(_split(f"//{host}").hostname or ""):
-        raise Forbidden("this service has no keys, so it is called by this machine's own name only", next_step=OPEN_STEP)
-    origin = request.headers.get("origin")
-    if origin is not None and _split(origin).netloc != host:
-        raise Forbidden("this service has no keys, so no web page of another origin may call it", next_step=OPEN_STEP)
-
-
-def _split(url: str) -> SplitResult:
-    """The parts of an address; of one that is none ("http://["), no parts."""
-    try:
-        return urlsplit(url)
-    except ValueError:
-        return urlsplit("")

@@ -9,7 +9,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import uvicorn
 from fastapi import FastAPI
@@ -20,6 +20,7 @@ from pydantic_settings import BaseSettings
 
 from shared import logs
 from shared.clock import SystemClock
+from shared.connections import Crowd, Limits, bounded
 from shared.correlation import Recorder
 from shared.doorkeeper import Doorkeeper, EdgeAuthenticator
 from shared.errors import DgragError, SettingsError
@@ -39,6 +40,14 @@ TELEMETRY_OFF: TelemetryConfig = {
 }
 GRACE_S = 5  # for requests under way when the service is told to stop
 INTERRUPTED = 130  # 128 + SIGINT
+FOR_BROWSERS = [  # on every response: scripts, styles and calls of our own origin only, in no frame; Swagger UI's icons are data: URLs
+    (
+        "content-security-policy",
+        "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+]
 log = logging.getLogger("dgrag")
 
 
@@ -72,6 +81,14 @@ class Front(Protocol):
     @property
     def requests_per_minute(self) -> int:
         """Of one caller."""
+
+    @property
+    def head_s(self) -> float:
+        """Seconds that a request's head may take, and a TLS handshake."""
+
+    @property
+    def connections_per_address(self) -> int:
+        """The most connections that one address may have, where others than this machine's users come in; 0: any number."""
 
 
 def is_exposed(front: Front) -> bool:
@@ -124,22 +141,32 @@ def recorder_of(url: str, *, service: str, instance: str, setting: str) -> Recor
     return spans_to(url, service=service, instance=instance)
 
 
+def limits_of(front: Front) -> Limits:
+    """What connections are held to. Raises SettingsError for a certificate that cannot be used.
+
+    Nobody's are counted where all come from one address: from this machine, or from the proxy in front, which has to count its clients.
+    """
+    cert, key = front.tls_cert, front.tls_key
+    counted = not is_loopback(front.host) and not front.behind_tls_proxy
+    tls = server_context(cert, key) if cert and key else None
+    return Limits(front.head_s, Crowd(front.connections_per_address if counted else 0), tls)
+
+
 def server_config(app: FastAPI, front: Front) -> uvicorn.Config:
     """How we run uvicorn; ``check_front`` comes first. Raises SettingsError for a certificate that cannot be used."""
-    cert, key = front.tls_cert, front.tls_key
     return uvicorn.Config(
         app,
         host=front.host,
         port=front.port,
         loop="asyncio" if sys.platform == "win32" else "uvloop",
-        http="httptools",
+        http=cast("type[asyncio.Protocol]", bounded(limits_of(front))),  # it speaks TLS too
         log_config=None,  # its lines go where ours go
         log_level="warning",
         access_log=False,
         server_header=False,
+        headers=FOR_BROWSERS,
         proxy_headers=False,  # who calls is told by credentials; a header that anybody can send tells nothing
         timeout_graceful_shutdown=GRACE_S,
-        ssl_context_factory=(lambda _, __: server_context(cert, key)) if cert and key else None,
     )
 
 
@@ -155,6 +182,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start as uvicorn does, and say so, or where it cannot listen: what uvicorn says of that is cut short (``shared.logs``)."""
+        self.server_state.default_headers = self.config.encoded_headers  # until uvicorn's first tick sets them again, with the date
         try:
             await super().startup(sockets)
         except SystemExit:

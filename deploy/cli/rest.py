@@ -15,6 +15,7 @@ from deploy.cluster.launch import is_url
 from deploy.cluster.state import ClusterState, Member, StateDir
 from shared.errors import DgragError
 from shared.loopback import is_loopback
+from shared.open_mode import CALLER
 from shared.tls import client_context
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
@@ -78,7 +79,7 @@ def enter(root: StateDir) -> None:
 
 def client() -> httpx.Client:
     """A client of dgrag services, with the access that the command has; it takes no proxy, and follows no redirect."""
-    return httpx.Client(timeout=TIMEOUT, trust_env=False, verify=client_context(ACCESS.get().ca), auth=AsGiven())
+    return httpx.Client(headers=CALLER, timeout=TIMEOUT, trust_env=False, verify=client_context(ACCESS.get().ca), auth=AsGiven())
 
 
 def body(response: httpx.Response) -> Any:

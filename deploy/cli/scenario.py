@@ -35,6 +35,7 @@ from deploy.no_model import NO_MODEL
 from deploy.scenario.file import Scenario, read
 from deploy.scenario.play import Played, Player, Stage
 from deploy.scenario.story import Told, mixed, transfer_rows
+from shared.open_mode import CALLER
 
 COLUMNS = ("transfer", "n", "bytes p50", "bytes p95", "ms p50", "ms p95")
 
@@ -84,7 +85,7 @@ async def _played(asked: Scenario, runtime: Runtime, base: Path, *, quiet: bool)
         (err() if quiet else out()).print(told.line(), markup=False, soft_wrap=True)
 
     stage = Stage(runtime.directory.root, members["cloud"].url, edges, inflict)
-    async with httpx.AsyncClient(trust_env=False, timeout=30.0) as http:
+    async with httpx.AsyncClient(headers=CALLER, trust_env=False, timeout=30.0) as http:
         return await Player(asked, stage, http, base, tell).play()
 
 

@@ -7,6 +7,7 @@ from benchmarks.records import Asking, Question
 from benchmarks.systems import SYSTEMS, Asker, system_named
 from edge_node.memory.thresholds import KINDS
 from edge_node.settings import EdgeSettings
+from shared.open_mode import CALLER
 from tests.benchmarks.test_config import shipped
 
 CONFIGS = shipped()[0].parent
@@ -76,7 +77,7 @@ async def test_what_the_nearest_memory_said_is_in_the_row():
     report = {"memory_id": "m", "kind": "template", "question": "Who?", "answer": "Ann", "score": 0.95, "why_not": ""}
     said = {"answer": "Ann", "answered": True, "route": "memory", "memory": report, "trace": []}
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json=said))
-    async with httpx.AsyncClient(transport=transport) as http:
+    async with httpx.AsyncClient(headers=CALLER, transport=transport) as http:
         asker = Asker(system_named("fdrag"), "s", {"a": "http://a"}, http)
         row = await asker.answer(Asking(Question("q", "Who?", "a", ("Ann",)), "a", "within"))
     assert (row.route, row.memory) == ("memory", report)

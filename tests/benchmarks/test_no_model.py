@@ -7,6 +7,7 @@ import pytest
 from deploy.no_model import NO_MODEL, serve_no_model, serve_unknowing
 from shared.models.build import build_generator, model_http
 from shared.models.settings import ModelSettings
+from shared.open_mode import CALLER
 from shared.ports import Message, Prompt
 
 
@@ -14,7 +15,7 @@ from shared.ports import Message, Prompt
 async def standing():
     server = await serve_no_model(0)
     port = server.sockets[0].getsockname()[1]
-    async with server, httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}/v1", trust_env=False) as http:
+    async with server, httpx.AsyncClient(headers=CALLER, base_url=f"http://127.0.0.1:{port}/v1", trust_env=False) as http:
         yield http
 
 

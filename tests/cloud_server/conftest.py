@@ -10,6 +10,7 @@ from cloud_server.build import build_cloud
 from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.open_mode import CALLER
 from tests.support import signed as support
 from tests.support.waiting import until
 
@@ -52,7 +53,10 @@ async def running(folder, *, generator=None, embedder=None, clock=None, **change
     app = create_app(cloud)
     transport = httpx.ASGITransport(app=app)
     auth = support.AsEdges(cloud.roll.identity.key_id)
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=transport, base_url=support.URL, auth=auth) as http:
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(headers=CALLER, transport=transport, base_url=support.URL, auth=auth) as http,
+    ):
         yield SimpleNamespace(cloud=cloud, http=http, app=app)
 
 

@@ -12,6 +12,7 @@ from edge_node.ingest import progress
 from edge_node.settings import EdgeSettings
 from shared.errors import DiskFailed, DiskFull, ModelReplyError, StoreDamaged, StoreError
 from shared.models.fake import HashEmbedder, WordTokenizer
+from shared.open_mode import CALLER
 from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until
 
@@ -25,7 +26,10 @@ def node(tmp_path):
 @contextlib.asynccontextmanager
 async def served(node):
     app = create_app(node)
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http:
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http,
+    ):
         yield http
 
 

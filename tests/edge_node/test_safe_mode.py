@@ -12,6 +12,7 @@ from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged, StoreError
 from shared.keyring import KeyRing
 from shared.models.fake import HashEmbedder, WordTokenizer
+from shared.open_mode import CALLER
 from tests.support.releases import store_of_release
 from tests.support.running_edge import scripted
 
@@ -19,7 +20,7 @@ from tests.support.running_edge import scripted
 @contextlib.asynccontextmanager
 async def safe(folder, **settings):
     app = create_safe_app(EdgeSettings(id="ward", state_dir=folder, **settings), StoreDamaged("the store's structure is damaged"))
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+    async with httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
         yield client
     app.state.guard.close()
 
@@ -85,7 +86,7 @@ async def test_an_edge_on_a_broken_file_starts_in_safe_mode_and_logs_it_once(tmp
     assert [record.message for record in caplog.records if "safe mode" in record.message] == [
         "safe mode: edge.db is damaged: file is not a database – restore a backup"
     ]
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+    async with httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
         assert (await client.get("/ready")).status_code == 503
 
 

@@ -28,6 +28,7 @@ from edge_node.store.database import Database
 from edge_node.store.graph import GraphStore
 from edge_node.store.ledger import Ledger, ledger_of, read_entries, read_faults
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.open_mode import CALLER
 from tests.faults import workload
 from tests.faults.forks import Child, Strace
 from tests.faults.report import campaign, tell
@@ -69,7 +70,7 @@ def edge(folder, port, say, *, first=0):
 
     async def life():
         async with (
-            httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as line,
+            httpx.AsyncClient(headers=CALLER, base_url=f"http://127.0.0.1:{port}", trust_env=False) as line,
             running_edge(
                 folder, id=folder.name, strategy="dgrag", generator=scripted("I do not know."), cloud=line, min_free_bytes=0
             ) as running,

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import httpx
 
+from shared.open_mode import CALLER
+
 ROOT = Path(__file__).parents[2]
 MODEL_S = 0.1  # what the stub takes for one answer
 PROBE_S = 0.05  # between two looks at /health
@@ -96,7 +98,9 @@ async def edge_process(folder, model_url, **settings):
     process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env={**os.environ, **chosen})
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
     try:
-        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", limits=limits, timeout=60, trust_env=False) as http:
+        async with httpx.AsyncClient(
+            headers=CALLER, base_url=f"http://127.0.0.1:{port}", limits=limits, timeout=60, trust_env=False
+        ) as http:
             async with asyncio.timeout(60):
                 while not await ready(http):  # noqa: ASYNC110 - nothing announces it
                     await asyncio.sleep(0.05)

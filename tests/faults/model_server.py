@@ -9,6 +9,8 @@ from itertools import pairwise
 
 import httpx
 
+from shared.open_mode import CALLER
+
 BIG = 10 * 2**20
 DRIP_S = 0.02  # between two bytes of a dripping answer; below any deadline of one read, as a real drip is
 RETRY_AFTER_S = 1
@@ -82,7 +84,7 @@ class ModelServer:
 
     def client(self):
         """An HTTP client for it."""
-        return httpx.AsyncClient(base_url=self.url, trust_env=False)
+        return httpx.AsyncClient(headers=CALLER, base_url=self.url, trust_env=False)
 
     async def serve(self, reader, writer):
         """One connection, one request."""

@@ -25,6 +25,7 @@ import numpy as np
 
 from edge_node.background import THREADS
 from shared import sqlite
+from shared.open_mode import CALLER
 from shared.sqlite import connect
 from tests.faults.report import campaign, tell
 from tests.faults.steps import SECOND, WARDS
@@ -175,8 +176,8 @@ async def soak(folder, requests, report, *, leak):
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(POOL))
     async with (
         cloud_on_a_socket(folder / "cloud") as (cloud, url),
-        httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as operator,
-        httpx.AsyncClient(base_url=url, trust_env=False) as line,
+        httpx.AsyncClient(headers=CALLER, base_url=url, trust_env=False, timeout=60) as operator,
+        httpx.AsyncClient(headers=CALLER, base_url=url, trust_env=False) as line,
         running_edge(
             folder / "ward", strategy="dgrag", generator=generator, cloud=line, requests_per_minute=1_000_000, questions_waiting=AT_ONCE
         ) as edge,

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from shared.identity import key_id, make_identity
+from shared.open_mode import CALLER
 from shared.signing import ANY_CLOUD, Signature
 
 POLL_S = 5
@@ -28,7 +29,7 @@ class StubEdge:
 
     async def join(self, summary):
         """Make itself known, with one summary."""
-        async with httpx.AsyncClient(base_url=self.url, timeout=30) as http:
+        async with httpx.AsyncClient(headers=CALLER, base_url=self.url, timeout=30) as http:
             body = {"edge": self.name, "public_key": self._identity.public_key}
             joined = await http.post("/v1/edges", json=body, auth=Signature(self._identity, ANY_CLOUD))
             assert joined.status_code == 201, joined.text
@@ -43,7 +44,7 @@ class StubEdge:
 
     async def serve(self):
         """Poll, and reply to each request in a task of its own."""
-        async with httpx.AsyncClient(base_url=self.url, timeout=30) as self.http:
+        async with httpx.AsyncClient(headers=CALLER, base_url=self.url, timeout=30) as self.http:
             try:
                 while True:
                     polled = await self.http.post(f"/v1/edges/{self.name}/poll?wait_s={POLL_S}", auth=self.signature)

@@ -21,6 +21,7 @@ from edge_node.store.graph import GraphStore
 from edge_node.store.ledger import Ledger
 from shared.breaker import Breaker
 from shared.clock import SystemClock
+from shared.open_mode import CALLER
 from shared.retry_budget import RetryBudget
 from tests.support.federation import federation_cloud
 from tests.support.partition import commit_texts
@@ -107,7 +108,7 @@ class World:
         self.database = Database(self.home / "edge.db")
         self.graph, state = GraphStore(self.database), LinkState()
         ledger, membership = Ledger(self.database, SystemClock()), Membership(self.home)
-        http = httpx.AsyncClient(transport=wire, base_url="http://127.0.0.1", auth=membership)
+        http = httpx.AsyncClient(headers=CALLER, transport=wire, base_url="http://127.0.0.1", auth=membership)
         client = CloudClient(http, name, ledger, Breaker(3, 30.0, SystemClock()), patience_s=0.9, retries=RetryBudget(reserve=100))
         client.poll = held
         sync = Sync(client, self.graph, ledger, Everything(), state, membership.cloud_key)

@@ -10,6 +10,7 @@ import pytest
 
 from shared.models.fake import HashEmbedder
 from shared.models.local_embedder import LocalEmbedder
+from shared.open_mode import CALLER
 from shared.wire import NDJSON
 from tests.support.cloud_socket import cloud_on_a_socket
 from tests.support.federation import REFUSAL, WARD
@@ -109,7 +110,7 @@ async def test_every_question_is_answered_with_the_reason_and_at_once_when_the_b
     async with (
         beating() as beats,
         lying_cloud(name) as url,
-        httpx.AsyncClient(base_url=url, trust_env=False) as http,
+        httpx.AsyncClient(headers=CALLER, base_url=url, trust_env=False) as http,
         running_edge(tmp_path, id="ward", generator=scripted(REFUSAL), cloud=http, cloud_patience_s=PATIENCE_S, breaker_failures=3) as edge,
     ):
         await edge.add("report.md", WARD)
@@ -128,7 +129,7 @@ async def test_every_question_is_answered_with_the_reason_and_at_once_when_the_b
 async def test_without_a_breaker_each_question_calls_the_hung_cloud(tmp_path):
     """The null control."""
     name = "accepts and says nothing"
-    async with beating() as beats, lying_cloud(name) as url, httpx.AsyncClient(base_url=url, trust_env=False) as http:
+    async with beating() as beats, lying_cloud(name) as url, httpx.AsyncClient(headers=CALLER, base_url=url, trust_env=False) as http:
         knobs = {"cloud_patience_s": PATIENCE_S, "breaker_failures": 1000}
         async with running_edge(tmp_path, id="ward", generator=scripted(REFUSAL), cloud=http, **knobs) as edge:
             await edge.add("report.md", WARD)
@@ -151,7 +152,7 @@ async def test_a_cloud_whose_embedder_takes_longer_than_the_patience_is_waited_f
     async with (
         beating() as beats,
         cloud_on_a_socket(tmp_path / "cloud", embedder=LocalEmbedder("slow", slow)) as (_, url),
-        httpx.AsyncClient(base_url=url, trust_env=False) as http,
+        httpx.AsyncClient(headers=CALLER, base_url=url, trust_env=False) as http,
         running_edge(tmp_path / "ward", id="ward", generator=scripted(REFUSAL), cloud=http) as edge,
     ):
         await edge.add("report.md", WARD)
@@ -162,7 +163,7 @@ async def test_a_cloud_whose_embedder_takes_longer_than_the_patience_is_waited_f
 
 
 async def test_an_edge_that_starts_while_the_cloud_is_down_works_and_what_it_has_to_tell_stays_bounded(tmp_path):
-    async with httpx.AsyncClient(base_url="http://127.0.0.1:1", trust_env=False) as http:
+    async with httpx.AsyncClient(headers=CALLER, base_url="http://127.0.0.1:1", trust_env=False) as http:
         for life in range(2):
             async with running_edge(tmp_path, id="ward", strategy="dgrag", generator=scripted(REFUSAL), cloud=http) as edge:
                 for i in range(5):

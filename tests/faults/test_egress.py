@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from edge_node.store.ledger import Ledger
+from shared.open_mode import CALLER
 from tests.support.federation import PLANT, REFUSAL, WARD, federation_cloud
 from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until
@@ -42,7 +43,7 @@ async def two_edges(folder):
         edges = {}
         for name, text in (("ward", WARD), ("plant", PLANT)):
             capture = Capture(app, folder / name / "edge.db")
-            http = httpx.AsyncClient(transport=capture, base_url="http://127.0.0.1")
+            http = httpx.AsyncClient(headers=CALLER, transport=capture, base_url="http://127.0.0.1")
             edge = await stack.enter_async_context(
                 running_edge(folder / name, id=name, strategy="dgrag", generator=scripted(REFUSAL), cloud=http)
             )

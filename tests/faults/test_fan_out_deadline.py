@@ -12,6 +12,7 @@ from cloud_server.crossedge.coordinator import Models
 from cloud_server.crossedge.gathering import Gatherer
 from cloud_server.settings import CloudSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.open_mode import CALLER
 from shared.records import Summary, SummaryDelta
 from shared.wire import DEADLINE_HEADER, EvidenceBody, EvidenceReply
 from tests.support.signed import URL
@@ -70,7 +71,7 @@ def run(folder, asking, *, generator=None, **changes):
         models = Models(HashEmbedder(256), generator or ScriptedGenerator(lambda _: "In March [1] [2]."), WordTokenizer())
         cloud = build_cloud(settings, models, clock=LoopClock(loop))
         app = create_app(cloud)
-        http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=URL)
+        http = httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url=URL)
 
         async def ask(deadline_s):
             started = loop.time()

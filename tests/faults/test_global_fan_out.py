@@ -6,6 +6,7 @@ import time
 import httpx
 import pytest
 
+from shared.open_mode import CALLER
 from shared.wire import NDJSON, AskLine
 from tests.faults.stub_edges import drip, endless, garbage, good, oversized, refuse, silent
 from tests.faults.test_fan_out import edges_of
@@ -42,7 +43,7 @@ async def test_what_the_honest_sites_say_is_told_in_time_and_every_other_one_is_
     async with (
         cloud_on_a_socket(tmp_path, global_deadline_s=DEADLINE_S, global_reduce_tokens=400) as (cloud, url),
         edges_of(url, BEHAVIOURS),
-        httpx.AsyncClient(base_url=url, timeout=60) as http,
+        httpx.AsyncClient(headers=CALLER, base_url=url, timeout=60) as http,
     ):
         await until(lambda: all(cloud.mailbox.online(name) for name in BEHAVIOURS if name != "absent"))
         started = time.monotonic()
@@ -67,7 +68,7 @@ async def test_sentences_come_over_a_socket_before_the_answer_does(tmp_path):
     async with (
         cloud_on_a_socket(tmp_path) as (cloud, url),
         edges_of(url, {"honest-a": honest}),
-        httpx.AsyncClient(base_url=url, timeout=60) as http,
+        httpx.AsyncClient(headers=CALLER, base_url=url, timeout=60) as http,
     ):
         await until(lambda: cloud.mailbox.online("honest-a"))
         async with http.stream("POST", "/v1/questions", json=ASK, headers={"accept": NDJSON}) as response:

@@ -3,6 +3,7 @@
 import httpx
 import pytest
 
+from shared.open_mode import CALLER
 from tests.support.federation import PLANT, REFUSAL, WARD, federation
 from tests.support.metrics_pages import names_of, samples_of, value
 from tests.support.running_edge import running_edge
@@ -21,7 +22,7 @@ STILL_AT_REST = {
 
 
 async def page_of(transport):
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+    async with httpx.AsyncClient(headers=CALLER, transport=transport, base_url="http://127.0.0.1") as http:
         response = await http.get("/metrics")
     assert (response.status_code, response.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     return response.text

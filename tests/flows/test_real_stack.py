@@ -16,6 +16,7 @@ from shared.errors import FetchError
 from shared.models.catalogue import model_named
 from shared.models.fetch import located
 from shared.models.settings import ModelSettings
+from shared.open_mode import CALLER
 from tests.support.models import named_server, no_model
 
 pytestmark = pytest.mark.model
@@ -127,13 +128,13 @@ def test_a_question_is_answered_from_the_other_site_that_knows(cluster):
 
 def test_the_evidence_of_a_site_ranks_the_passage_that_answers_first(cluster):
     url = next(edge["url"] for edge in cluster["edges"] if edge["edge"] == "plant")
-    found = httpx.post(f"{url}/v1/retrieve", json={"question": "Which lot was recalled?"}, timeout=30).json()["evidence"]
+    found = httpx.post(f"{url}/v1/retrieve", json={"question": "Which lot was recalled?"}, headers=CALLER, timeout=30).json()["evidence"]
     assert found[0]["document"] == "recall.md"
 
 
 def test_the_cloud_routes_a_question_to_the_site_that_knows(cluster):
     body = {"question": "Which lot of the CX-40 battery pack was recalled?", "m": 1}
-    (match,) = httpx.post(f"{cluster['cloud']}/v1/match", json=body, timeout=30).json()["matches"]
+    (match,) = httpx.post(f"{cluster['cloud']}/v1/match", json=body, headers=CALLER, timeout=30).json()["matches"]
     assert match["edge"] == "plant"
 
 

@@ -11,6 +11,7 @@ from benchmarks.instant_edge import add, instant_edge
 from benchmarks.stand_ins import Models
 from benchmarks.synthetic import Names, documents
 from edge_node.store.backup import back_up, restore
+from shared.open_mode import CALLER
 from tests.support.federation import PLANT, WARD, federation_cloud
 from tests.support.running_edge import running_edge
 from tests.support.waiting import until
@@ -33,7 +34,7 @@ async def test_a_restored_edge_syncs_under_a_new_epoch_and_the_cloud_converges(t
     async with federation_cloud(tmp_path / "cloud") as (_, app):
 
         def started():
-            http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
+            http = httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
             return running_edge(tmp_path / "ward", strategy="dgrag", cloud=http)
 
         async with started() as edge:

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from edge_node.policy.file import NAME
+from shared.open_mode import CALLER
 from tests.support.running_cloud import running_cloud
 from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until
@@ -52,7 +53,7 @@ async def federated(folder, share, *, strategy="naive"):
         service = await stack.enter_async_context(running_cloud(folder / "cloud", answer="The model was asked [1].", **settings))
         edges = {}
         for name, text in {"ward": MILL, "bank": LOANS}.items():
-            http = httpx.AsyncClient(transport=httpx.ASGITransport(service.app), base_url="http://127.0.0.1")
+            http = httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(service.app), base_url="http://127.0.0.1")
             knobs = {"strategy": strategy, "cloud_patience_s": 60.0}
             started = running_edge(folder / name, id=name, generator=scripted("Insufficient information."), cloud=http, **knobs)
             edges[name] = await stack.enter_async_context(started)

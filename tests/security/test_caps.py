@@ -17,6 +17,7 @@ from cloud_server.routes import access as cloud_access
 from edge_node.api import access as edge_access
 from shared import doorkeeper, http_problems
 from shared.keyring import KeyRing
+from shared.open_mode import CALLER
 from tests.faults.reading import Counting
 from tests.support.both_services import QUERIES, SERVICES, as_json, filled, signs
 from tests.support.cloud_socket import cloud_on_a_socket
@@ -24,7 +25,7 @@ from tests.support.raw_asgi import send_request
 from tests.support.running_edge import running_edge
 
 RULES = {"edge": edge_access.RULES, "cloud": cloud_access.RULES}
-HOST = [("host", "127.0.0.1"), ("content-type", "application/json")]
+HOST = [*CALLER.items(), ("host", "127.0.0.1"), ("content-type", "application/json")]
 SENT_MB = 300
 MOST_GROWTH_MB = 20
 READ_OF_REFUSED = 64 * 2**10 + 256 * 2**10  # where uvicorn stops, and the most that one read brings; 98,432 were measured
@@ -109,7 +110,7 @@ async def status_of_slow(app, path, *, drip=False):
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http", "path": path,
         "raw_path": path.encode(), "query_string": b"", "root_path": "", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 80),
-        "headers": [(n.encode(), v.encode()) for n, v in HOST], "state": {},
+        "headers": [(n.lower().encode(), v.encode()) for n, v in HOST], "state": {},
     }  # fmt: skip
     async with asyncio.timeout(20):
         await app(scope, receive, collect)
@@ -171,7 +172,7 @@ async def cloud_process(tmp_path):
         "uvicorn.Server(server_config(create_app(cloud), settings)).run()\n"
     )
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, str(tmp_path), str(port), cwd=Path(__file__).parents[2])
-    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+    async with httpx.AsyncClient(headers=CALLER, base_url=f"http://127.0.0.1:{port}") as http:
         async with asyncio.timeout(60):
             while True:
                 with contextlib.suppress(httpx.TransportError):
@@ -221,7 +222,7 @@ async def test_of_what_is_refused_at_the_door_a_server_reads_little_more_than_it
 
 async def test_control_a_body_that_is_let_in_is_read(tmp_path):
     Strangers.read.clear()
-    async with cloud_on_a_socket(tmp_path, http=Strangers) as (_, url), httpx.AsyncClient(base_url=url) as http:
+    async with cloud_on_a_socket(tmp_path, http=Strangers) as (_, url), httpx.AsyncClient(headers=CALLER, base_url=url) as http:
         assert (await http.post("/v1/match", content=b"x" * 60_000)).status_code == 422
     assert max(Strangers.read.values()) >= 60_000
 
@@ -229,7 +230,7 @@ async def test_control_a_body_that_is_let_in_is_read(tmp_path):
 def flood(port, path, *, chunked):
     """Send 300 MB to a route until it answers or hangs up; returns its status and the bytes that it took."""
     length = "transfer-encoding: chunked" if chunked else f"content-length: {SENT_MB * 2**20}"
-    head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n{length}\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nx-dgrag: 1\r\ncontent-type: application/json\r\n{length}\r\n\r\n"
     piece, sent = b"x" * 65_536, 0
     framed = b"10000\r\n" + piece + b"\r\n" if chunked else piece
     with socket.create_connection(("127.0.0.1", port), timeout=20) as line:

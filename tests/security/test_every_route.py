@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 
 import httpx
 import pytest
@@ -10,10 +11,11 @@ from fastapi import APIRouter, FastAPI
 from cloud_server.routes import access as cloud_access
 from edge_node.api import access as edge_access
 from shared.docs import DOCS
-from shared.doorkeeper import FORWARDED
+from shared.doorkeeper import LOCAL
 from shared.guard import Caller, guarded
 from shared.identity import make_identity
 from shared.keyring import KeyRing
+from shared.open_mode import FORWARDED
 from shared.signing import Signature
 from tests.support.both_services import SERVICES, URL, filled, routes_of
 from tests.support.raw_asgi import send, send_request
@@ -25,6 +27,7 @@ PUBLIC = {
 RULES = {"edge": edge_access.RULES, "cloud": cloud_access.RULES}
 REFUSED = (401, 403)
 HOST = [("host", "127.0.0.1")]
+JSON = ("content-type", "application/json")
 CHUNK = b"x" * 16_384
 
 
@@ -201,17 +204,87 @@ async def test_open_mode_is_for_this_machines_own_names_and_pages(tmp_path, name
     good = [
         [("host", "127.0.0.1:8100")], [("host", "localhost")], [("host", "[::1]:1")],
         [("host", "127.0.0.1:8100"), ("origin", "http://127.0.0.1:8100")],
+        *([("host", "localhost"), ("sec-fetch-site", site)] for site in ("same-origin", "none")),
         [("host", "localhost"), ("authorization", "Bearer any-key-of-an-openai-client")],
     ]  # fmt: skip
     bad = [
         [], [("host", "")], [("host", "evil.example")], [("host", "127.0.0.1.evil.example")], [("host", "10.0.0.1")],
         [("host", "localhost"), ("origin", "http://evil.example")], [("host", "localhost"), ("origin", "null")],
-        *([("host", "127.0.0.1"), (header, "203.0.113.9")] for header in FORWARDED),  # a proxy that rewrites the host
+        *([("host", "127.0.0.1"), (header, "203.0.113.9")] for header in (*FORWARDED, "x-forwarded-for", "x-forwarded-anything")),
+        *([("host", "127.0.0.1"), ("sec-fetch-site", site)] for site in ("cross-site", "same-site")),  # a link, an image: no Origin
         [("host", "localhost:8100"), ("origin", "http://localhost:3000")], [("host", "localhost@evil.example")], [("host", "[::1")],
     ]  # fmt: skip
     async with SERVICES[name](tmp_path) as service:
         assert [(await send(service.app, "GET", path, headers=headers)).status for headers in good] == [200] * len(good)
         assert [(await send(service.app, "GET", path, headers=headers)).status for headers in bad] == [403] * len(bad)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_in_open_mode_what_changes_anything_shows_what_no_page_of_another_site_can_send(tmp_path, name):
+    path, body = {"edge": ("/v1/retrieve", b'{"question": "?"}'), "cloud": ("/v1/match", b'{"question": "?"}')}[name]
+    shown = [
+        ("X-DGRAG", "1"),
+        ("authorization", "Bearer of-an-openai-client"),
+        ("sec-fetch-site", "same-origin"),
+        ("sec-fetch-site", "none"),
+    ]
+    lacking = [
+        [],
+        [("content-type", "application/json")],
+        [("sec-fetch-site", "cross-site")],
+        [("x-dgrag", "1"), ("sec-fetch-site", "same-site")],
+    ]
+    async with SERVICES[name](tmp_path) as service:
+        for header in shown:
+            assert (await send(service.app, "POST", path, headers=[*HOST, JSON, header], body=body)).status == 200, header
+        for headers in lacking:
+            got = await send(service.app, "POST", path, headers=[*HOST, *headers], body=body)
+            assert got.status == 403, headers
+            assert headers[1:] or b"X-DGRAG" in got.body or b"another origin" in got.body
+        refused = [got async for got in every_unsafe_route(service.app, RULES[name])]
+        assert refused == [403] * len(refused)
+        assert refused
+
+
+async def every_unsafe_route(app, rules):
+    """The status of each route that changes something and that open mode opens, for who shows nothing."""
+    for (method, path), rule in rules.items():
+        if method != "GET" and rule.roles & LOCAL.roles:
+            yield (await send(app, method, filled(path), headers=HOST)).status
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_open_mode_takes_nothing_as_nginx_passes_it_on_by_default(tmp_path, name):
+    """Its host is rewritten, and no header tells of it: but it speaks HTTP/1.0."""
+    path = {"edge": "/v1/status", "cloud": "/v1/edges"}[name]
+    async with SERVICES[name](tmp_path) as service:
+
+        async def as_http_1_0(scope, receive, told):
+            await service.app({**scope, "http_version": "1.0"}, receive, told)
+
+        got = await send(as_http_1_0, "GET", path, headers=[*HOST, ("connection", "close")])
+        assert got.status == 403
+        assert b"keys" in got.body
+        assert (await send(service.app, "GET", path, headers=HOST)).status == 200
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_the_documentation_fetches_nothing_from_elsewhere_and_holds_no_script(tmp_path, name):
+    async with SERVICES[name](tmp_path) as service:
+        page = (await send(service.app, "GET", "/docs", headers=HOST)).body.decode()
+        loaded = re.findall(r"""(?:src|href)=["']?([^"' >]+)""", page)
+        assert loaded
+        assert "<script>" not in page
+        for address in loaded:
+            assert address == "data:," or (address.startswith("/docs/") and not address.startswith("//"))
+            if address != "data:,":
+                got = await send(service.app, "GET", address, headers=HOST)
+                assert got.status == 200
+                assert ("css" if address.endswith("css") else "javascript") in got.headers["content-type"]
+                fetched = (
+                    re.findall(rb"(?:@import|url\()\s*[\"']?\s*((?:https?:)?//[^\s\"')]+)", got.body) if address.endswith("css") else []
+                )
+                assert fetched == []
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -55,7 +55,7 @@ async def call(app, path, body, *, gone_after, content_type=b"application/json")
     async def send(message):
         pass
 
-    headers = [(b"host", b"127.0.0.1"), (b"content-type", content_type)]
+    headers = [(b"host", b"127.0.0.1"), (b"content-type", content_type), (b"x-dgrag", b"1")]
     scope = {
         "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1", "method": "POST", "scheme": "http",
         "path": path, "raw_path": path.encode(), "query_string": b"", "root_path": "", "client": ("127.0.0.1", 1),

@@ -20,6 +20,7 @@ from shared.clock import SystemClock
 from shared.errors import CloudRefused, SettingsError
 from shared.identity import key_id, make_identity
 from shared.keyring import KeyRing
+from shared.open_mode import CALLER
 from shared.signing import Signature
 from shared.wire import EvidenceRequest
 from tests.support.running_cloud import ShiftedClock, running_cloud
@@ -150,7 +151,7 @@ async def test_an_expulsion_counts_at_the_next_request_and_a_readmitted_edge_nee
 def client_of(app, folder, edge="ward", transport=None):
     """An edge's side of the line, with its folder."""
     membership = Membership(folder)
-    http = httpx.AsyncClient(transport=transport or httpx.ASGITransport(app), base_url=URL, auth=membership)
+    http = httpx.AsyncClient(headers=CALLER, transport=transport or httpx.ASGITransport(app), base_url=URL, auth=membership)
     clock = SystemClock()
     return CloudClient(http, edge, GuestLedger(folder, clock), Breaker(3, 1.0, clock), patience_s=5.0), membership
 
@@ -182,7 +183,7 @@ async def test_the_former_key_ends_after_the_grace(tmp_path):
     async with running_cloud(tmp_path / "cloud", clock=clock, rotation_grace_s=10.0) as service:
         client, membership = client_of(service.app, tmp_path / "ward")
         known = await joining.join(client, membership)
-        former = httpx.AsyncClient(transport=httpx.ASGITransport(service.app), base_url=URL)
+        former = httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(service.app), base_url=URL)
         former.auth = Signature(membership.identity(), key_id(known.cloud_key))
         await joining.rotate(client, membership)
         assert (await former.get("/v1/edges/ward")).status_code == 200
@@ -236,7 +237,7 @@ async def closed(tmp_path):
     async with running_cloud(tmp_path, clock=clock) as service:
         service.http.headers["authorization"] = f"Bearer {token}"
         service.clock = clock
-        service.stranger = httpx.AsyncClient(transport=httpx.ASGITransport(service.app), base_url=URL)
+        service.stranger = httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(service.app), base_url=URL)
         yield service
 
 

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from shared.access_log import AccessLog
 from shared.logs import JsonLines
 from shared.metrics import Meter
+from shared.open_mode import CALLER
 from tests.support.metrics_pages import value
 from tests.support.raw_asgi import send
 
@@ -29,7 +30,7 @@ def app_with(meter):
 
 async def asked(app, method, path):
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+    async with httpx.AsyncClient(headers=CALLER, transport=transport, base_url="http://127.0.0.1") as http:
         return await http.request(method, path)
 
 

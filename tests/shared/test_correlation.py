@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from shared.correlation import FORM, REQUEST_ID, Correlation, Place, headers, parsed, request_id, tell, traceparent, working
 from shared.errors import NotFound
 from shared.http_problems import install_problems
+from shared.open_mode import CALLER
 from shared.records import TraceStep
 from shared.trace import Trace
 from tests.support.raw_asgi import send
@@ -130,7 +131,9 @@ def test_what_an_edge_did_for_the_cloud_is_not_told_again():
 
 
 async def test_a_response_bears_the_id_of_its_request_and_so_does_the_body_of_a_problem():
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(served(), raise_app_exceptions=False), base_url="http://a") as http:
+    async with httpx.AsyncClient(
+        headers=CALLER, transport=httpx.ASGITransport(served(), raise_app_exceptions=False), base_url="http://a"
+    ) as http:
         ours = await http.get("/v1/things/a", headers={"traceparent": GIVEN})
         fresh = await http.get("/v1/things/a", headers={"traceparent": "canary", REQUEST_ID: "canary"})
         problems = [await http.get(path, headers={"traceparent": GIVEN}) for path in ("/v1/things/none", "/none", "/v1/things/broken")]

@@ -18,6 +18,7 @@ from shared.disconnect import while_connected
 from shared.errors import SettingsError
 from shared.http_problems import install_problems
 from shared.keyring import KeyRing
+from shared.open_mode import CALLER
 from shared.service import Server, doorkeeper, run, server_config, warn_of_strangers
 from tests.support.waiting import until
 
@@ -30,7 +31,10 @@ def hooks(monkeypatch):
 
 
 def front(**changes):
-    defaults = {"host": "127.0.0.1", "port": 0, "tls_cert": None, "tls_key": None, "behind_tls_proxy": False, "requests_per_minute": 60}
+    defaults = {
+        "host": "127.0.0.1", "port": 0, "tls_cert": None, "tls_key": None, "behind_tls_proxy": False, "requests_per_minute": 60,
+        "head_s": 10.0, "connections_per_address": 0,
+    }  # fmt: skip
     return SimpleNamespace(**{**defaults, **changes})
 
 
@@ -176,7 +180,7 @@ async def test_a_cancellation_that_is_no_stop_goes_on_as_it_came():
     app = FastAPI()
     install_problems(app, max_body_bytes=1)
     app.get("/slow")(never)
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://edge") as http:
+    async with httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url="http://edge") as http:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
                 await http.get("/slow")

@@ -15,6 +15,7 @@ from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from shared.identity import make_identity
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.open_mode import CALLER
 from shared.signing import ANY_CLOUD, Signature
 from tests.support.raw_asgi import send_request
 from tests.support.running_edge import running_edge
@@ -86,7 +87,7 @@ class Service:
         """A request, signed where this service knows an edge."""
         target = f"{URL}{path}" + (f"?{query}" if query else "")
         kind = {"content-type": "application/json"} if content is not None else {}
-        request = httpx.Request(method, target, content=content, headers={**kind, **dict(headers)})
+        request = httpx.Request(method, target, content=content, headers={**CALLER, **kind, **dict(headers)})
         auth = self.joining if path == "/v1/edges" else self.auth
         if auth is None or not signs(method, path):
             return request
@@ -133,7 +134,10 @@ async def cloud_service(folder):
     cloud = build_cloud(CloudSettings(state_dir=folder, deadline_s=1, requests_per_minute=MANY, verify=False), models)
     app = create_cloud_app(cloud)
     identity = make_identity()
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=URL) as http:
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url=URL) as http,
+    ):
         assert (await join(http, "ward", identity)).status_code == 201
         bodies = CLOUD_BODIES | {JOIN: {**CLOUD_BODIES[JOIN], "public_key": identity.public_key}}
         signature = Signature(identity, cloud.roll.identity.key_id)

@@ -11,6 +11,7 @@ from edge_node.store.database import Database
 from edge_node.store.ledger import Ledger
 from shared.breaker import Breaker
 from shared.clock import SystemClock
+from shared.open_mode import CALLER
 from shared.wire import NDJSON
 
 CLOUD = "http://127.0.0.1:9"
@@ -23,7 +24,7 @@ class Line:
         self.database = Database(folder / "edge.db")
         self.ledger = Ledger(self.database, SystemClock())
         self.breaker = Breaker(failures, open_s, clock or SystemClock())
-        http = httpx.AsyncClient(transport=transport, base_url=CLOUD)
+        http = httpx.AsyncClient(headers=CALLER, transport=transport, base_url=CLOUD)
         self.client = CloudClient(http, "ward", self.ledger, self.breaker, patience_s=patience_s, retries=retries)
 
     def kinds(self):

@@ -4,6 +4,7 @@ import contextlib
 
 import httpx
 
+from shared.open_mode import CALLER
 from tests.support.running_cloud import running_cloud
 from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until
@@ -43,7 +44,7 @@ async def federation(folder, *, cloud_answer, edge_answers, recorders=None, **se
         edges, lines = {}, {}
         for name, (text, answer) in edge_answers.items():
             lines[name] = SwitchableTransport(app)
-            http = httpx.AsyncClient(transport=lines[name], base_url="http://127.0.0.1")
+            http = httpx.AsyncClient(headers=CALLER, transport=lines[name], base_url="http://127.0.0.1")
             chosen = {"strategy": "dgrag"} | settings
             started = running_edge(folder / name, id=name, generator=scripted(answer), cloud=http, recorder=told.get(name), **chosen)
             edges[name] = await stack.enter_async_context(started)

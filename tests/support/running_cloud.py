@@ -10,6 +10,7 @@ from cloud_server.build import build_cloud
 from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.open_mode import CALLER
 from tests.support.signed import URL
 
 
@@ -34,5 +35,8 @@ async def running_cloud(folder, *, answer="-", clock=None, recorder=None, **sett
     chosen = {"state_dir": folder, "match_threshold": -1.0, "requests_per_minute": 1_000_000, **settings}
     cloud = build_cloud(CloudSettings(**chosen), models, clock=clock)
     app = create_app(cloud, recorder)
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=URL) as http:
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url=URL) as http,
+    ):
         yield SimpleNamespace(cloud=cloud, app=app, http=http)

@@ -10,6 +10,7 @@ from edge_node.build import Parts, build_node
 from edge_node.ingest.readers.pool import ReadsHere
 from edge_node.settings import EdgeSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.open_mode import CALLER
 from shared.retry_budget import RetryBudget
 from tests.support.waiting import until
 
@@ -53,6 +54,9 @@ async def running_edge(folder, *, generator=None, embedder=None, cloud=None, ret
     models = generator or scripted(), embedder or HashEmbedder(), WordTokenizer()
     node = build_node(chosen, Parts(*models, cloud, reads or ReadsHere(), retries=retries or RetryBudget(), recorder=recorder))
     app = create_app(node)
-    async with app.router.lifespan_context(app), httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http:
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http,
+    ):
         await until(lambda: not node.failed)
         yield Edge(node, http)

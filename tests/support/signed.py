@@ -6,6 +6,7 @@ import httpx
 
 from shared.clock import SystemClock
 from shared.identity import key_id, make_identity
+from shared.open_mode import CALLER
 from shared.signing import ANY_CLOUD, Signature
 
 URL = "http://127.0.0.1"  # in open mode a cloud is called by this machine's own name only
@@ -22,7 +23,7 @@ async def join(http, edge, identity, *, invitation="", clock=CLOCK, **fields):
 async def enrolled(app, edge, *, identity=None, invitation="", transport=None, clock=CLOCK):
     """A client that is an edge: it has joined the cloud behind ``app`` (or ``transport``), and signs all that it sends."""
     identity = identity or make_identity()
-    http = httpx.AsyncClient(transport=transport or httpx.ASGITransport(app), base_url=URL)
+    http = httpx.AsyncClient(headers=CALLER, transport=transport or httpx.ASGITransport(app), base_url=URL)
     response = await join(http, edge, identity, invitation=invitation, clock=clock)
     assert response.status_code == 201, response.text
     http.auth = Signature(identity, key_id(response.json()["cloud_key"]), clock)

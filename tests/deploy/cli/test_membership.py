@@ -21,6 +21,7 @@ from edge_node.policy.rules import STANDARD, parse
 from edge_node.store.ledger import ledger_of, read_entries
 from shared.errors import CloudRefused, InputError, SettingsError
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.open_mode import CALLER
 from tests.support.signed import URL
 
 
@@ -33,7 +34,7 @@ def cloud(tmp_path, monkeypatch):
 
     def handler(request):
         async def sent():
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(served), base_url=URL) as http:
+            async with httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(served), base_url=URL) as http:
                 return await http.request(request.method, request.url.path, content=request.content, headers=request.headers)
 
         answer = asyncio.run(sent())

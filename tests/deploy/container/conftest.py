@@ -12,6 +12,7 @@ from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from deploy.cli import membership
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.open_mode import CALLER
 from tests.support.signed import URL
 
 
@@ -25,7 +26,7 @@ def cloud(tmp_path, monkeypatch):
 
     def handler(request):
         async def sent():
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(served), base_url=URL) as http:
+            async with httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(served), base_url=URL) as http:
                 return await http.request(request.method, request.url.path, content=request.content, headers=request.headers)
 
         answer = asyncio.run(sent())

@@ -8,6 +8,7 @@ import pytest
 from edge_node.link.membership import Membership
 from shared.errors import SettingsError
 from shared.identity import make_identity
+from shared.open_mode import CALLER
 from tests.support.running_cloud import running_cloud
 from tests.support.running_edge import running_edge
 from tests.support.signed import URL
@@ -15,7 +16,7 @@ from tests.support.waiting import until
 
 
 def line(service):
-    return httpx.AsyncClient(transport=httpx.ASGITransport(service.app), base_url=URL)
+    return httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(service.app), base_url=URL)
 
 
 async def connected(folder, service):

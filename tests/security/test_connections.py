@@ -1,0 +1,328 @@
+"""Goals S1, S7 on real sockets: who is slow to say what they want, or comes too often at once, loses the connection."""
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from types import SimpleNamespace
+
+import httpx
+import pytest
+import trustme
+import uvicorn
+import uvloop
+from fastapi import FastAPI, Request
+
+from cloud_server.settings import CloudSettings
+from edge_node.settings import EdgeSettings
+from shared.connections import Crowd, Limits, bounded, network_of
+from shared.service import limits_of, server_config
+from tests.support.waiting import until
+
+HEAD_S = 1.0  # long for what is sent at once, also on a busy machine
+PATIENCE_S = 30.0
+CLOSE = b"connection: close\r\n\r\n"
+HEAD = b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+FRONT = {
+    "host": "127.0.0.1", "port": 0, "tls_cert": None, "tls_key": None, "behind_tls_proxy": False, "requests_per_minute": 60,
+    "head_s": HEAD_S, "connections_per_address": 0,
+}  # fmt: skip
+
+
+# Ours, and the one that our services have on Windows: each speaks TLS in its own way.
+on_both_loops = pytest.mark.parametrize("loop", [uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])
+
+
+def run(loop, met):
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(met())
+
+
+def served():
+    """An app with a route that reads its body, and one that answers when it is let."""
+    app = FastAPI()
+    app.state.release = asyncio.Event()
+
+    @app.get("/")
+    async def root():
+        return "here"
+
+    @app.post("/body")
+    async def body(request: Request):
+        return len(await request.body())
+
+    @app.get("/held")
+    async def held():
+        await app.state.release.wait()
+        return "at last"
+
+    return app
+
+
+@contextlib.asynccontextmanager
+async def on_a_socket(config):
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+    await until(lambda: server.started)
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        await serving
+
+
+def ours(app=None, *, crowd=0, tls=None):
+    """The server of both services, and how many connections of one address it takes."""
+    config = server_config(app or served(), SimpleNamespace(**FRONT))
+    config.http = bounded(Limits(HEAD_S, Crowd(crowd), tls))
+    return config
+
+
+def plain(app=None, **given):
+    """The null control: uvicorn as it is."""
+    return uvicorn.Config(app or served(), port=0, http="httptools", log_config=None, **given)
+
+
+class Line:
+    """A client that sends what and when it likes."""
+
+    def __init__(self, reader, writer):
+        self.reader, self.writer = reader, writer
+
+    async def say(self, data):
+        self.writer.write(data)
+        await self.writer.drain()
+
+    async def answer(self):
+        """The status line of the next response, with its body read."""
+        async with asyncio.timeout(PATIENCE_S):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+            await self.reader.readexactly(int(length.partition(b":")[2]))
+            return head.partition(b"\r\n")[0]
+
+    async def end(self):
+        """All that still comes, until the server closes."""
+        async with asyncio.timeout(PATIENCE_S):
+            try:
+                return await self.reader.read()
+            except ConnectionError:
+                return b""
+
+    async def drip(self, data):
+        """A byte now and then, until the connection is gone."""
+        with contextlib.suppress(ConnectionError):
+            for byte in data:
+                await self.say(bytes([byte]))
+                await asyncio.sleep(HEAD_S / 8)
+
+
+@contextlib.asynccontextmanager
+async def line(port):
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield Line(reader, writer)
+    finally:
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+
+async def ended(slow, data):
+    """What the server says, and that it closes, while a client drips."""
+    dripping = asyncio.create_task(slow.drip(data))
+    try:
+        return await slow.end()
+    finally:
+        dripping.cancel()
+        await asyncio.wait([dripping])
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", HEAD[:-2] + b"x: " + b"y" * 1000, b"\r\n" * 1000], ids=["nothing", "a byte at a time", "empty lines"]
+)
+async def test_a_head_that_does_not_come_in_time_ends_the_connection(sent):
+    async with on_a_socket(ours()) as port, line(port) as slow:
+        assert (await ended(slow, sent)).startswith(b"HTTP/1.1 408 ")
+
+
+async def test_null_control_uvicorn_alone_waits_for_a_head_as_long_as_one_likes():
+    async with on_a_socket(plain()) as port, line(port) as slow, on_a_socket(ours()) as other, line(other) as silent:
+        await slow.say(HEAD[:10])
+        await silent.end()  # so long
+        await slow.say(HEAD[10:])
+        assert await slow.answer() == b"HTTP/1.1 200 OK"
+
+
+@pytest.mark.parametrize("sent", [HEAD[:-2] + b"x: " + b"y" * 1000, b"\r\n" * 1000], ids=["a byte at a time", "empty lines"])
+async def test_the_second_head_of_a_connection_has_a_deadline_too(sent):
+    async with on_a_socket(ours()) as port, line(port) as slow:
+        await slow.say(HEAD)
+        assert await slow.answer() == b"HTTP/1.1 200 OK"
+        assert (await ended(slow, sent)).startswith(b"HTTP/1.1 408 ")
+
+
+async def test_a_held_answer_and_a_body_that_takes_its_time_are_no_slow_heads():
+    app = served()
+    async with on_a_socket(ours(app)) as port, line(port) as poll, line(port) as upload, line(port) as silent:
+        await poll.say(b"GET /held HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        await upload.say(b"POST /body HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 4\r\n\r\nab")
+        await silent.end()  # the time of a head is over
+        app.state.release.set()
+        await upload.say(b"cd")
+        assert [await poll.answer(), await upload.answer()] == [b"HTTP/1.1 200 OK"] * 2
+
+
+async def test_one_address_has_no_more_connections_than_it_may_and_gets_a_place_when_one_is_free(caplog):
+    app = served()
+    async with on_a_socket(ours(app, crowd=2)) as port, line(port) as first, line(port) as second:
+        for one in (first, second):
+            await one.say(b"GET /held HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        with caplog.at_level(logging.WARNING, logger="dgrag"):
+            for _ in range(3):
+                async with line(port) as refused:
+                    assert await refused.end() == b""
+        assert [message for message in caplog.messages if "CONNECTIONS_PER_ADDRESS" in message] == caplog.messages
+        assert len(caplog.messages) == 1  # a flood does not fill the log
+        app.state.release.set()
+        assert [await first.answer(), await second.answer()] == [b"HTTP/1.1 200 OK"] * 2
+        first.writer.close()
+        await taken(port)
+
+
+async def taken(port):
+    """Returns when the server takes one more connection."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            async with line(port) as again:
+                with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                    await again.say(HEAD)
+                    assert await again.answer() == b"HTTP/1.1 200 OK"
+                    return
+
+
+async def test_null_control_without_the_cap_a_third_connection_is_served():
+    app = served()
+    async with on_a_socket(ours(app)) as port, line(port) as first, line(port) as second, line(port) as third:
+        for one in (first, second):
+            await one.say(b"GET /held HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        await third.say(HEAD)
+        assert await third.answer() == b"HTTP/1.1 200 OK"
+        app.state.release.set()
+
+
+@pytest.fixture
+def authority():
+    return trustme.CA()
+
+
+@pytest.fixture
+def tls(authority):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
+@on_both_loops
+def test_who_does_not_finish_tls_is_cut_off_and_counted_meanwhile(loop, tls):
+    async def met():
+        async with on_a_socket(ours(crowd=2, tls=tls)) as port, line(port) as silent, line(port) as halting:
+            await halting.say(b"\x16\x03\x01")  # the beginning of a ClientHello
+            async with line(port) as third:
+                assert await third.end() == b""
+            assert [await silent.end(), await halting.end()] == [b"", b""]
+            async with line(port) as again:  # both places are free
+                assert await again.end() == b""
+
+    run(loop, met)
+
+
+async def test_null_control_uvicorn_alone_waits_for_tls(tls):
+    async with on_a_socket(plain(ssl_context_factory=lambda *_: tls)) as port, line(port) as slow:
+        async with on_a_socket(ours(tls=tls)) as other, line(other) as silent:
+            await silent.end()
+        reading = asyncio.create_task(slow.reader.read())
+        assert not (await asyncio.wait([reading], timeout=0))[0]
+        reading.cancel()
+        slow.writer.transport.abort()
+
+
+@on_both_loops
+def test_tls_serves_who_speaks_it_and_knows_that_it_is_https(loop, authority, tls):
+    async def met():
+        app, schemes = served(), []
+
+        @app.post("/scheme")
+        async def scheme(request: Request):
+            schemes.append(request.url.scheme)
+            return len(await request.body())
+
+        trusting = ssl.create_default_context()
+        authority.configure_trust(trusting)
+        async with on_a_socket(ours(app, tls=tls)) as port, httpx.AsyncClient(verify=trusting, trust_env=False) as http:
+            sizes = [(await http.post(f"https://127.0.0.1:{port}/scheme", content=b"x" * size)).json() for size in (1, 2**20)]
+        assert (sizes, schemes) == ([1, 2**20], ["https"] * 2)
+
+    run(loop, met)
+
+
+@on_both_loops
+def test_a_request_in_the_packet_that_ends_the_handshake_is_served(loop, authority, tls):
+    async def met():
+        trusting = ssl.create_default_context()
+        authority.configure_trust(trusting)
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = trusting.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+        async with on_a_socket(ours(tls=tls)) as port, line(port) as eager:
+            with contextlib.suppress(ssl.SSLWantReadError):
+                client.do_handshake()
+            await eager.say(outgoing.read())
+            finished = False
+            while not finished:
+                incoming.write(await asyncio.wait_for(eager.reader.read(65_536), PATIENCE_S))
+                with contextlib.suppress(ssl.SSLWantReadError):
+                    client.do_handshake()
+                    finished = True
+            client.write(HEAD[:-2] + CLOSE)
+            await eager.say(outgoing.read())  # Finished and the request together
+            said = b""
+            while b"here" not in said:
+                incoming.write(await asyncio.wait_for(eager.reader.read(65_536), PATIENCE_S))
+                with contextlib.suppress(ssl.SSLWantReadError):
+                    while piece := client.read(65_536):
+                        said += piece
+        assert said.startswith(b"HTTP/1.1 200 OK")
+
+    run(loop, met)
+
+
+@pytest.mark.parametrize("settings", [EdgeSettings, CloudSettings])
+def test_addresses_are_counted_where_strangers_come_by_their_own(settings, tmp_path):
+    def limit(**changes):
+        return limits_of(settings(state_dir=tmp_path, **changes)).crowd.per_address
+
+    default = settings.model_fields["connections_per_address"].default
+    assert (limit(host="0.0.0.0"), limit(host="0.0.0.0", behind_tls_proxy=True), limit()) == (default, 0, 0)
+    assert limit(host="::", connections_per_address=7) == 7
+
+
+def test_a_whole_ipv6_network_is_one_address():
+    assert network_of("2001:db8:1:2::1") == network_of("2001:db8:1:2:ffff::9") != network_of("2001:db8:1:3::1")
+    assert network_of("fe80::1%eth0")
+    assert network_of("") == network_of("a name") == ""
+
+
+SAID = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
+
+
+async def test_every_response_tells_browsers_what_it_is_for():
+    async with on_a_socket(ours()) as port, httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
+        for path in ("/", "/nowhere"):
+            got = await http.get(path)
+            assert {name: got.headers[name] for name in SAID} == SAID
+            policy = got.headers["content-security-policy"]
+            assert {"default-src 'self'", "frame-ancestors 'none'", "base-uri 'none'", "object-src 'none'"} <= set(policy.split("; "))
+            assert "unsafe" not in policy
+        async with line(port) as bad:
+            await bad.say(b"nonsense\r\n\r\n")
+            assert b"frame-ancestors 'none'" in await bad.end()
