@@ -69,7 +69,9 @@ def serve(
         int, typer.Option(min=1, max=64, help="Sequences at once; a question needs one for each sample.")
     ] = server.PARALLEL,
     threads: Annotated[int, typer.Option(min=1, max=256)] = 2,
-    allow_host: Annotated[list[str] | None, typer.Option(help="A name that the server is called by, beside loopback's. Repeatable.")] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A name that the server is called by, beside loopback's. Repeatable.")
+    ] = None,
 ) -> None:
     """Serve a fetched model in the OpenAI format until Ctrl-C. One server a machine is enough for all nodes.
 

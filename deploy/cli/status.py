@@ -21,8 +21,8 @@ from deploy.cluster.runtimes import Runtime
 from deploy.cluster.services import Role
 from deploy.cluster.state import ClusterState, Member, StateDir
 from deploy.cluster.supervisor import answers
-from shared.models.settings import ModelSettings
 from shared.errors import DgragError
+from shared.models.settings import ModelSettings
 
 AGAIN: dict[Role, str] = {"edge": "`dgrag edge restart {}` starts it again", "cloud": "`dgrag cloud restart` starts it again"}
 RESUMED: dict[Role, str] = {"edge": "`dgrag edge resume {}` lets it go on", "cloud": "`dgrag cloud resume` lets it go on"}

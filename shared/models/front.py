@@ -1,7 +1,7 @@
 """The door of the local model server: no web page and nobody without the key gets a word out of the engine behind it.
 
 llama.cpp answers any Host and any Origin, and its health check asks for no key. So it listens on a socket in a folder of this user, and
-this front on the port. What it lets in it passes on byte by byte; the engine asks for the key again, at each request of a connection.
+this front on the port. A connection is for one request, so that each is looked at; what is let in is passed on byte by byte.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ async def _met(door: Door, engine: Path, reader: asyncio.StreamReader, writer: a
         answers, asks = await asyncio.open_unix_connection(str(engine))
     except (FileNotFoundError, ConnectionRefusedError):
         return await _refuse(reader, writer, LOADING)
-    asks.write(head)
+    asks.write(for_one_request(head))
     ways = [asyncio.create_task(_carry(reader, asks)), asyncio.create_task(_carry(answers, writer))]
     try:  # the end of either ends both: the engine stops its work when whoever asked has gone
         await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
@@ -100,6 +100,16 @@ async def _met(door: Door, engine: Path, reader: asyncio.StreamReader, writer: a
             way.cancel()
         await asyncio.gather(*ways, return_exceptions=True)
         asks.close()
+
+
+def for_one_request(head: bytes) -> bytes:
+    r"""The head with the wish that the connection ends behind the answer.
+
+    >>> for_one_request(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n")
+    b'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+    """
+    lines = [line for line in head[:-4].split(b"\r\n") if not line.lower().startswith(b"connection:")]
+    return b"\r\n".join([*lines, b"Connection: close", b"", b""])
 
 
 async def _carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:

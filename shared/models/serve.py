@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     key = ModelSettings().key()
     door = door_of(options, key)
-    with tempfile.TemporaryDirectory(prefix="dgrag-model-", ignore_cleanup_errors=True) as folder:  # for this user only, as all of tempfile's
+    with tempfile.TemporaryDirectory(prefix="dgrag-model-", ignore_cleanup_errors=True) as folder:  # mode 0700
         engine = Path(folder) / "engine.sock"
         try:
             port = listen(door, options.host, options.port, engine)
@@ -70,7 +70,8 @@ def door_of(options: ServeOptions, key: str) -> Door:
     """Who may ask the server. Raises SettingsError for one without a key that other machines reach."""
     if not key and not is_loopback(options.host):
         raise SettingsError(
-            f"a model server on {options.host} needs a key", next_step="set DGRAG_MODEL_API_KEY or DGRAG_MODEL_API_KEY_FILE, or use 127.0.0.1"
+            f"a model server on {options.host} needs a key",
+            next_step="set DGRAG_MODEL_API_KEY or DGRAG_MODEL_API_KEY_FILE, or use 127.0.0.1",
         )
     return Door(key, frozenset(name.lower() for name in (options.host, *options.allow_host)))
 
