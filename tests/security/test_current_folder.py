@@ -43,7 +43,7 @@ def test_dgrag_runs_no_code_of_the_current_folder(folder, words):
     assert not (folder / "canary").exists(), done.stderr
 
 
-@pytest.mark.parametrize("module", ["edge_node", "cloud_server", "shared.models.serve", "deploy.container"])
+@pytest.mark.parametrize("module", ["edge_node", "cloud_server", "shared.models.serve"])
 def test_null_control_without_p_the_folder_is_executed(folder, module):
     run(folder, sys.executable, "-m", module)
     assert (folder / "canary").exists()
