@@ -9,7 +9,7 @@ BENCH ?= paper
 SITES := hospital bank plant fieldoffice
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow check check-deploy env audit bench up down clean
+.PHONY: help install demo test test-slow check check-deploy lock env audit bench up down clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -39,6 +39,14 @@ check-deploy: $(VENV)/.installed ## the Dockerfiles and the compose file, withou
 	$(BIN)/hadolint deploy/docker/*.Dockerfile
 	tests/compose/config.sh
 
+lock: ## the files of hashes out of constraints.txt (needs the network and uv)
+	for each in 'requirements.lock edge cloud model dev' 'deploy/docker/edge.lock edge otel' 'deploy/docker/cloud.lock cloud otel' \
+	    'deploy/docker/model.lock model'; do set -- $$each; file=$$1; shift; \
+	    grep -v '^torch==' constraints.txt >$$file.in && { echo '# Hashes of every file that the index has of these versions, for Pythons 3.11 to 3.13.' \
+	        'Made by `make lock`; torch is in constraints.txt alone.'; \
+	    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+	        --constraint $$file.in $$(printf -- '--extra %s ' "$$@") pyproject.toml; } >$$file.out && mv $$file.out $$file; rm -f $$file.in $$file.out; done
+
 env: $(VENV)/.installed ## deploy/compose/*.env out of the settings; what is set there stays set
 	$(BIN)/python -m deploy.environment
 
@@ -60,9 +68,10 @@ clean: ## remove .venv, caches and build folders; keeps .dgrag (the state) and t
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find $(PACKAGES) tests -name __pycache__ -prune -exec rm -rf {} +
 
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[edge,cloud,model,dev]' --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
 $(VENV)/.models-%: $(VENV)/.installed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import shutil
 import signal
 import sys
@@ -24,6 +25,7 @@ from benchmarks.machine import foreign
 from deploy.cluster.free_ports import Ports
 from deploy.cluster.launch import is_url
 from deploy.no_model import STAND_INS
+from shared.models.settings import ModelSettings
 
 DGRAG = (sys.executable, "-P", "-m", "deploy.cli.main")
 CODE_ROOT = Path(__file__).parent.parent
@@ -69,6 +71,7 @@ class Fleet:
         # a place of its own for each work folder: two runs that start at once would take the same free port otherwise
         self._port = FIRST_PORT + zlib.crc32(str(work).encode()) % (PORTS // ROOM) * ROOM
         self._model_url = generator.rstrip("/") if is_url(generator) else ""
+        self._model_key = ModelSettings().key() if self._model_url else secrets.token_urlsafe(32)  # none but this run's processes have it
         self._link = link
 
     async def __aenter__(self) -> Self:
@@ -196,7 +199,7 @@ class Fleet:
         strange = foreign(os.environ)
         kept = {name: value for name, value in os.environ.items() if name not in strange}
         path = os.pathsep.join(filter(None, [str(CODE_ROOT), kept.get("PYTHONPATH", "")]))
-        return {**kept, "PYTHONPATH": path, **self._environment, **more}
+        return {**kept, "PYTHONPATH": path, "DGRAG_MODEL_API_KEY": self._model_key, **self._environment, **more}
 
     # ------------------------------------------------------------ waiting
 
@@ -224,12 +227,17 @@ class Fleet:
         return dict(response.raise_for_status().json())
 
     async def _get(self, url: str, field: str) -> list[dict[str, Any]]:
-        response = await self._http.get(url)
+        response = await self._http.get(url, headers=self._shown(url))
         return list(response.raise_for_status().json()[field])
+
+    def _shown(self, url: str) -> dict[str, str]:
+        """The model server's key, for its own addresses alone."""
+        own = bool(self._model_key) and (not self._model_url or url.startswith(self._model_url))
+        return {"Authorization": f"Bearer {self._model_key}"} if own else {}
 
     async def _answers(self, url: str) -> bool:
         try:
-            return (await self._http.get(url, timeout=2.0)).status_code == OK
+            return (await self._http.get(url, timeout=2.0, headers=self._shown(url))).status_code == OK
         except httpx.TransportError:
             return False
 

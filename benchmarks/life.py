@@ -125,7 +125,7 @@ async def asking(folder: Path, names: Names) -> list[dict[str, Any]]:
 
 def started(folder: Path, index: str) -> dict[str, Any]:
     """A start in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.start_up", str(folder), index]
+    command = [sys.executable, "-P", "-m", "benchmarks.start_up", str(folder), index]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True)  # noqa: S603 - our own command
     row: dict[str, Any] = json.loads(done.stdout)
     return row | {"load_average": load()}

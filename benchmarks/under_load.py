@@ -43,7 +43,7 @@ def edge_process(folder: Path) -> Iterator[tuple[httpx.Client, subprocess.Popen[
         port = free.getsockname()[1]
     knobs = {"DGRAG_EDGE_STATE_DIR": str(folder), "DGRAG_EDGE_PORT": str(port)}
     with (folder / "log").open("wb") as log:
-        command = [sys.executable, "-m", "edge_node"]
+        command = [sys.executable, "-P", "-m", "edge_node"]
         process = subprocess.Popen(command, env={**os.environ, **knobs}, stdout=log, stderr=log)  # noqa: S603 - our own command
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=CALLER, timeout=30, trust_env=False) as http:

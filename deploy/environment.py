@@ -21,7 +21,7 @@ from shared.models.settings import ModelSettings
 FOLDER = Path(__file__).parent / "compose"
 FILES: Mapping[str, type[BaseSettings]] = {"edge.env": EdgeSettings, "cloud.env": CloudSettings, "model.env": ModelSettings}
 HEAD = "# Made by `make env` from {origin}, which keeps the lines that are set. To set one, take the # before its name away."
-HEAD_OF_SECRETS = "# A secret goes into no file: `export NAME=…` in the shell, before each `docker compose up`, which passes it on."
+HEAD_OF_SECRETS = "# A secret does not go here: `docker inspect` shows the environment. Name its file: DGRAG_MODEL_KEY_FILE in .env."
 LIMITS = {
     "minimum": "from {}",
     "exclusiveMinimum": "above {}",

@@ -293,6 +293,7 @@ BORDER = [
     "shared/models/build.py",
     "shared/models/catalogue.py",
     "shared/models/fetch.py",
+    "shared/models/front.py",
     "shared/models/hub.py",
     "shared/models/local_embedder.py",
     "shared/models/onnx_embedder.py",

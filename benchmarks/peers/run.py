@@ -119,7 +119,7 @@ def rows_of(journal: Journal) -> list[Row]:
 @contextmanager
 def model_server(models: Models, work: Path) -> Iterator[str]:
     """A model server of our own, and its address. Raises BenchmarkError when it does not start."""
-    command = [sys.executable, "-m", "benchmarks.peers.model_server", "--models", models, "--cache", str(work / "models.db")]
+    command = [sys.executable, "-P", "-m", "benchmarks.peers.model_server", "--models", models, "--cache", str(work / "models.db")]
     log_file = work / "model_server.log"
     with log_file.open("wb") as errors:
         server = subprocess.Popen(  # noqa: S603 - our own words
@@ -208,7 +208,7 @@ class _Bench:
             python, variables = python_of(unit.system, self.work), environment(unit.system, self.work)
         except BenchmarkError as error:
             return {"error": f"{error.message}: {error.next_step}"}
-        command = [str(python), "-m", "benchmarks.peers.driver", unit.step]
+        command = [str(python), "-P", "-m", "benchmarks.peers.driver", unit.step]
         command += ["--system", unit.system, "--server", url, "--folder", str(folder)]
         log_file = self.own / f"{unit.key.replace('/', '-')}.log"
         with log_file.open("wb") as errors:

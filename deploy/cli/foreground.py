@@ -9,5 +9,5 @@ from typing import NoReturn
 
 
 def become(module: str, settings: Mapping[str, str]) -> NoReturn:
-    """Turn this process into ``python -m module``: signals, exit code and log are the service's own."""
-    os.execve(sys.executable, [sys.executable, "-m", module], {**os.environ, **settings})  # noqa: S606 - no shell is meant
+    """Turn this process into ``python -P -m module``: signals, exit code and log are its own, no code is the current folder's."""
+    os.execve(sys.executable, [sys.executable, "-P", "-m", module], {**os.environ, **settings})  # noqa: S606 - no shell is meant

@@ -62,20 +62,27 @@ def list_models(directory: Directory = None, as_json: AsJson = False) -> None:
 def serve(
     name: Annotated[str, typer.Argument(help="standard, small or smoke.")] = "standard",
     directory: Directory = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; there is no password, so keep it on loopback.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; beyond loopback it takes a key.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8090,
     context: Annotated[int, typer.Option(min=256, help="Tokens, shared by all parallel sequences.")] = 8192,
     parallel: Annotated[
         int, typer.Option(min=1, max=64, help="Sequences at once; a question needs one for each sample.")
     ] = server.PARALLEL,
     threads: Annotated[int, typer.Option(min=1, max=256)] = 2,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="A name that the server is called by, beside loopback's. Repeatable.")
+    ] = None,
 ) -> None:
-    """Serve a fetched model in the OpenAI format until Ctrl-C. One server a machine is enough for all nodes."""
+    """Serve a fetched model in the OpenAI format until Ctrl-C. One server a machine is enough for all nodes.
+
+    With DGRAG_MODEL_API_KEY, or DGRAG_MODEL_API_KEY_FILE, it answers those alone who show that key.
+    """
     model = model_named(name)
     if model.kind != "generator":
         raise SettingsError(f"{name} is an {model.kind}: nodes run it by themselves", next_step="serve standard, small or smoke")
     weights = located(model, directory or ModelSettings().dir) / model.files[0].name
-    words = server.command(server.ServeOptions(weights, name, host, port, context, parallel, threads))
+    names = tuple(allow_host or ())
+    words = server.command(server.ServeOptions(weights, name, host, port, context, parallel, threads, allow_host=names))
     os.execv(words[0], words)  # noqa: S606 - a fresh process of ours, so that the engine loads with its environment set
 
 

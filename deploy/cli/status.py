@@ -22,6 +22,7 @@ from deploy.cluster.services import Role
 from deploy.cluster.state import ClusterState, Member, StateDir
 from deploy.cluster.supervisor import answers
 from shared.errors import DgragError
+from shared.models.settings import ModelSettings
 
 AGAIN: dict[Role, str] = {"edge": "`dgrag edge restart {}` starts it again", "cloud": "`dgrag cloud restart` starts it again"}
 RESUMED: dict[Role, str] = {"edge": "`dgrag edge resume {}` lets it go on", "cloud": "`dgrag cloud resume` lets it go on"}
@@ -55,7 +56,10 @@ def is_ready(http: httpx.Client, runtime: Runtime, member: Member) -> bool:
     if said is not None:
         return said
     ours_ended = member.mark is not None and not member.mark.alive()
-    return not ours_ended and answers(http, f"{member.url}/models" if member.role == "model" else f"{member.url}/ready")
+    if member.role == "model":
+        key = runtime.directory.model_key() if member.mark else ModelSettings().key()
+        return not ours_ended and answers(http, f"{member.url}/models", key)
+    return not ours_ended and answers(http, f"{member.url}/ready")
 
 
 def trouble(http: httpx.Client, member: Member) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -69,6 +70,8 @@ class ByDocker:
         model = served_elsewhere(plan.model) if is_url(plan.model) else plan.model
         anew = sorted(set(plan.edges) - set(self.known_edges())) if "cloud" in self._project.volumes().values() else ()
         file = composed(_base(), ports, cloud_port=cloud_port, options=plan.options, model=model, anew=anew)
+        if is_url(plan.model) and (key := ModelSettings().key()):
+            file["secrets"]["model_key"]["file"] = str(self._secret(key))
         self.directory.root.mkdir(parents=True, exist_ok=True)
         self._project.file.write_text(json.dumps(file, indent=1), encoding="utf-8")
         edges = [Service("edge", edge, f"http://{HOST}:{port}", f"http://{HOST}:{port}/ready", (), {}) for edge, port in ports.items()]
@@ -84,6 +87,15 @@ class ByDocker:
         replace_private(self.directory.key_file, self._project.tell(*KEY_WORDS).encode())
         replace_private(self.directory.authority, self._project.tell(*AUTHORITY_WORDS).encode())
         return edges
+
+    def _secret(self, key: str) -> Path:
+        """A file that the containers' user can read, in a folder that no other user of this machine gets into."""
+        folder = self.directory.root / "secrets"
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        replace_private(folder / "model_key", key.encode())
+        (folder / "model_key").chmod(0o444)
+        return folder / "model_key"
 
     def check(self) -> None:
         """Raise ChildCrashError when a container has crashed since the start; looks now and then."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import time
@@ -19,8 +20,10 @@ from deploy.cluster.state import Charge, ClusterState, Member, StateDir
 from deploy.net.commands import Command
 from deploy.net.control import told
 from shared.models.fetch import FetchProgress
+from shared.private_files import replace_private
 
 POLL_S = 0.1
+KEY_BYTES = 32
 KEEPER = "keeper"  # name of its log
 KEEPER_PATIENCE_S = 30.0  # it gives its services ten seconds, and the killed ones ten more
 SIGNALS = {"kill": signal.SIGKILL, "pause": signal.SIGSTOP, "resume": signal.SIGCONT, "restart": signal.SIGTERM}
@@ -57,8 +60,14 @@ class ByProcess:
             self._logged[name] = log.stat().st_size if log.exists() else 0
         supervisor = None if self._detached else Mark(os.getpid(), birth(os.getpid()) or "")
         self.directory.save_charge(Charge(services, others, supervisor))
+        key = {"DGRAG_MODEL_API_KEY": self._key()} if any(service.role == "model" for service in services) else {}
         words = ("-m", "deploy.cluster.keeper", str(self.directory.root))
-        self._keeper = spawn(words, {}, self.directory.log(KEEPER), outlive_us=self._detached)
+        self._keeper = spawn(words, key, self.directory.log(KEEPER), outlive_us=self._detached)
+
+    def _key(self) -> str:
+        """A new key of the model server, which reaches it and whoever asks it by their environment; this user's commands read the file."""
+        replace_private(self.directory.model_key_file, secrets.token_urlsafe(KEY_BYTES).encode())
+        return self.directory.model_key()
 
     def check(self) -> None:
         """Raise ChildCrashError when a service has ended since the start, or the keeper has."""

@@ -103,7 +103,7 @@ def charge_of(plan: Plan, root: Path, http: httpx.Client, *, on_fetch: FetchProg
 def remote_model(url: str, http: httpx.Client, settings: ModelSettings) -> Model:
     """The model behind a URL: the one that the settings name, else the first that it serves. Raises ClusterError."""
     url = url.rstrip("/")
-    key = settings.api_key.get_secret_value() if settings.api_key else None
+    key = settings.key()
     try:
         headers = {"authorization": f"Bearer {key}"} if key else {}
         response = http.get(f"{url}/models", headers=headers, timeout=10.0, auth=None).raise_for_status()  # not with a service's key

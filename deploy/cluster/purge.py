@@ -14,7 +14,20 @@ from deploy.cluster.state import StateDir, already_running
 SERVICE = ("keys.db*", "identity", "tls")
 CLOUD = (*SERVICE, "cloud.db*", "nonces.db*")
 EDGE = (*SERVICE, "edge.db*", "edge.seq", "edge.lock", "policy.toml", "replaced-*", "restore.part")
-CLUSTER = ("cluster.*", "plan.*", "compose.json", "user.key", "ca.pem", "wan.json", "wan.sock", "logs", "cloud", "edges")
+CLUSTER = (
+    "cluster.*",
+    "plan.*",
+    "compose.json",
+    "user.key",
+    "model.key",
+    "secrets",
+    "ca.pem",
+    "wan.json",
+    "wan.sock",
+    "logs",
+    "cloud",
+    "edges",
+)
 MOST_NAMED = 3
 
 

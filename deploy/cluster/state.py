@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.processes import Mark
 from deploy.cluster.services import Role, Service
+from shared.private_files import replace_private
 
 RuntimeName = Literal["process", "docker"]
 T = TypeVar("T")
@@ -81,7 +82,7 @@ class Charge:
 
 
 class StateDir:
-    """The folder of one cluster: ``cluster.json``, ``plan.json``, ``logs/``, ``cloud/``, ``edges/<id>/``."""
+    """The folder of one cluster: ``cluster.json``, ``plan.json``, ``model.key``, ``logs/``, ``cloud/``, ``edges/<id>/``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
@@ -89,6 +90,7 @@ class StateDir:
         self.plan_file = self.root / "plan.json"
         self.key_file = self.root / "user.key"  # where the services want a key: the one that this user has, and whom to trust
         self.authority = self.root / "ca.pem"
+        self.model_key_file = self.root / "model.key"  # of the model server that this cluster has started
 
     def log(self, name: str) -> Path:
         """Where a process writes."""
@@ -114,10 +116,14 @@ class StateDir:
         """Write down what the keeper shall do."""
         _write(self.plan_file, asdict(charge))
 
+    def model_key(self) -> str:
+        """The key of this cluster's own model server; "" where it has none."""
+        return self.model_key_file.read_text(encoding="ascii") if self.model_key_file.exists() else ""
+
     def forget(self) -> None:
         """Nothing runs any more."""
         self.file.unlink(missing_ok=True)
-        for file in (self.plan_file, self.key_file, self.authority):
+        for file in (self.plan_file, self.key_file, self.authority, self.model_key_file):
             file.unlink(missing_ok=True)
 
     @contextmanager
@@ -141,11 +147,8 @@ def _read(file: Path, kind: type[T]) -> T:
 
 
 def _write(file: Path, value: object) -> None:
-    """Replace a file in one step."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(".tmp")
-    draft.write_text(json.dumps(value, indent=1), encoding="utf-8")
-    draft.replace(file)
+    """Replace a file in one step; it is for this user only."""
+    replace_private(file, json.dumps(value, indent=1).encode())
 
 
 def already_running(root: Path) -> ClusterError:

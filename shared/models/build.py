@@ -26,8 +26,7 @@ def model_http(settings: ModelSettings) -> httpx.AsyncClient:
 
 def build_generator(settings: ModelSettings, http: httpx.AsyncClient, retries: RetryBudget | None = None) -> OpenAIGenerator:
     """The chat model behind ``http``, whose base address is ``settings.url``; ``retries``: as others of this process use it too."""
-    key = settings.api_key.get_secret_value() if settings.api_key else None
-    return OpenAIGenerator(http, model=settings.name, api_key=key, retries=retries)
+    return OpenAIGenerator(http, model=settings.name, api_key=settings.key() or None, retries=retries)
 
 
 def build_embedder(settings: ModelSettings) -> Embedder:

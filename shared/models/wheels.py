@@ -53,7 +53,7 @@ def download(wheel: Wheel, folder: Path) -> Path:
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         requirements = Path(scratch, "requirements.txt")
         requirements.write_text(wheel.requirement + "\n", encoding="utf-8")
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-deps"]
+        command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-deps"]
         command += ["--only-binary=:all:", "--require-hashes", "--dest", scratch, "--requirement", str(requirements)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False)  # noqa: S603 - our own arguments

@@ -21,7 +21,7 @@ VARIABLE = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*))?\}")
 
 def head(path):
     """Up to the first line that is its service's own."""
-    return path.read_text().partition("requirements.py ./\n")[0]
+    return path.read_text().partition("COPY deploy/docker/")[0]
 
 
 def test_there_is_an_image_for_each_of_ours():
@@ -66,6 +66,21 @@ def test_a_service_of_ours_may_do_little(name):
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert not {"user", "privileged", "cap_add", "pid"} & set(service)
     assert not [volume for volume in service["volumes"] if "docker.sock" in volume or volume.startswith((".", "/"))]
+
+
+@pytest.mark.parametrize("name", ["vllm-edge", "vllm-cloud"])
+def test_a_model_server_of_somebody_else_has_no_capabilities(name):
+    assert SERVICES[name]["cap_drop"] == ["ALL"]
+    assert SERVICES[name]["security_opt"] == ["no-new-privileges:true"]
+
+
+@pytest.mark.parametrize("path", DOCKERFILES, ids=lambda path: path.stem)
+def test_an_image_installs_by_hash(path):
+    name = path.stem
+    assert f"--require-hashes --requirement {name}.lock" in path.read_text()
+    lock = (ROOT / "deploy" / "docker" / f"{name}.lock").read_text()
+    assert lock.count("--hash=sha256:") >= lock.count("==") > 20
+    assert "://" not in lock
 
 
 @pytest.mark.parametrize("name", ["cloud", "edge", "model"])
@@ -130,8 +145,11 @@ def test_settings_of_the_services_come_from_the_generated_files():
     assert [value for service in OURS.values() for value in service.get("environment", {}).values() if value is not None] == []
 
 
-def test_a_secret_comes_from_the_shell_and_stands_in_no_file():
-    assert {name for name, service in OURS.items() if "DGRAG_MODEL_API_KEY" in service.get("environment", {})} == {"cloud", "edge"}
+def test_a_key_is_a_secret_and_in_no_environment():
+    """`docker inspect` shows the environment."""
+    assert {name for name, service in SERVICES.items() if service.get("secrets")} == {"cloud", "edge", "model"}
+    assert not [name for name, service in SERVICES.items() if any("KEY" in variable for variable in service.get("environment", {}))]
+    assert (ROOT / "deploy" / "compose" / "no-key").read_bytes() == b""
     assert not [name for name in FILES if re.search(r"^#?DGRAG_MODEL_API_KEY=", (FOLDER / name).read_text(), re.MULTILINE)]
 
 

@@ -385,7 +385,7 @@ def test_edge_run_becomes_the_service(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("os.execve", lambda *given: seen.extend(given))
     with pytest.raises(SystemExit):
         run(["edge", "run", "--id", "ward", "--port", "9000", "--cloud", "http://cloud:8099"])
-    assert seen[1] == [sys.executable, "-m", "edge_node"]
+    assert seen[1] == [sys.executable, "-P", "-m", "edge_node"]
     assert {key: seen[2][key] for key in ("DGRAG_EDGE_ID", "DGRAG_EDGE_PORT", "DGRAG_EDGE_CLOUD_URL")} == {
         "DGRAG_EDGE_ID": "ward",
         "DGRAG_EDGE_PORT": "9000",

@@ -99,15 +99,19 @@ def test_a_model_server_of_somebody_else_takes_the_place_of_the_own_one():
     assert of(file, "edge-ward")["environment"]["DGRAG_MODEL_NAME"] == "big"
 
 
-def test_the_key_of_a_model_server_is_passed_on_and_not_written_down(runtime: ByDocker, docker: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_key_of_a_model_server_is_a_secret_and_in_no_environment(runtime: ByDocker, docker: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("DGRAG_MODEL_API_KEY", "s3cret")
     start(runtime, model="http://gpu:8000/v1")
     written = (runtime.directory.root / "compose.json").read_text()
     services = json.loads(written)["services"]
     for name in ("cloud", "edge-ward", "edge-bank"):
         environment = services[name]["environment"]
-        assert (environment["DGRAG_MODEL_API_KEY"], environment["DGRAG_MODEL_URL"]) == (None, "http://gpu:8000/v1")
+        assert (environment.get("DGRAG_MODEL_API_KEY"), environment["DGRAG_MODEL_URL"]) == (None, "http://gpu:8000/v1")
+        assert services[name]["secrets"] == ["model_key"]
     assert "s3cret" not in written
+    secret = Path(json.loads(written)["secrets"]["model_key"]["file"])
+    assert secret.read_text() == "s3cret"
+    assert secret.parent.stat().st_mode & 0o077 == 0
 
 
 def test_all_edges_are_found_by_the_one_name_that_a_scaled_one_has():

@@ -18,9 +18,9 @@ from shared.ports import Message, Prompt
 
 
 def test_options_survive_the_command_line():
-    options = ServeOptions(Path("w.gguf"), "m", port=1, threads=4, parent=7)
-    assert command(options)[:3] == [sys.executable, "-m", "shared.models.serve"]
-    assert parse(command(options)[3:]) == options
+    options = ServeOptions(Path("w.gguf"), "m", port=1, threads=4, parent=7, allow_host=("model", "gpu"))
+    assert command(options)[:4] == [sys.executable, "-P", "-m", "shared.models.serve"]
+    assert parse(command(options)[4:]) == options
 
 
 def test_what_is_not_given_keeps_its_default():
@@ -30,7 +30,7 @@ def test_what_is_not_given_keeps_its_default():
 def test_a_missing_engine_is_named_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "xllamacpp", None)
     with pytest.raises(SettingsError) as caught:
-        serve.start(ServeOptions(Path("w.gguf"), "m"))
+        serve.start(ServeOptions(Path("w.gguf"), "m"), Path("engine.sock"), "")
     assert "pip install 'dgrag[model]'" in caught.value.next_step
 
 
@@ -45,7 +45,8 @@ def free_port():
 def test_the_real_server_ends_when_its_parent_does(small_weights):
     port = free_port()
     words = command(ServeOptions(small_weights, "small", port=port, context=512, parent=0))
-    script = f"import os, subprocess; words = {words!r}; words[-1] = str(os.getpid()); print(subprocess.Popen(words, stderr=-3).pid)"
+    place = words.index("--parent") + 1
+    script = f"import os, subprocess; words = {words!r}; words[{place}] = str(os.getpid()); print(subprocess.Popen(words, stderr=-3).pid)"
     started = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert started.stdout.strip().isdigit()
     assert ended(int(started.stdout))
