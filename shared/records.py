@@ -5,6 +5,7 @@ Where a record is part of a body, pydantic holds foreign ones to the bounds that
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, NewType
 
@@ -67,6 +68,15 @@ def whole_of(chunk_id: str) -> ChunkId:
     """
     document, colon, place = chunk_id.rpartition(":")
     return ChunkId(f"{document}{colon}{place.partition('.')[0]}")
+
+
+def is_withheld(chunk_id: str, withheld: AbstractSet[str]) -> bool:
+    """Whether a passage is among what is withheld, which are ids of documents and of single chunks.
+
+    >>> [is_withheld(chunk, {"5e1f", "ab:1"}) for chunk in ("5e1f:12", "ab:1.3", "ab:2")]
+    [True, True, False]
+    """
+    return bool(withheld) and (document_of(chunk_id) in withheld or whole_of(chunk_id) in withheld)
 
 
 @dataclass(frozen=True, slots=True)
