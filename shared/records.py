@@ -60,6 +60,15 @@ def document_of(chunk_id: str) -> DocumentId:
     return DocumentId(chunk_id.rpartition(":")[0])
 
 
+def is_chunk(identity: str) -> bool:
+    """Whether an id is a chunk's, and not a document's.
+
+    >>> is_chunk("5e1f:12"), is_chunk("5e1f")
+    (True, False)
+    """
+    return ":" in identity
+
+
 def whole_of(chunk_id: str) -> ChunkId:
     """The chunk that a passage is a piece of, by the passage's id; a whole chunk's own.
 
@@ -153,6 +162,7 @@ class SummaryDelta:
     version: int
     upserts: tuple[Summary, ...]
     removals: tuple[SummaryId, ...]
+    withheld: int = 0  # summaries that the sharing policy keeps at the site; the cloud learns how many, and neither which nor why
 
 
 # ---------------------------------------------------------------- answers

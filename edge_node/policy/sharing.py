@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
+from typing import Any
 
 from edge_node.graph.languages import language_of
 from edge_node.link.bodies import always, body_of
 from edge_node.policy.file import PolicyFile
+from edge_node.policy.keeping import KeptBack, holds
 from edge_node.policy.meter import Meter
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words
 from edge_node.policy.release import SummaryRelease
@@ -20,7 +22,7 @@ from edge_node.store.languages import Languages, State
 from edge_node.store.outside_ids import OutsideIds
 from shared.checksum import crc
 from shared.quoting import is_copy
-from shared.records import DocumentId, Evidence, TraceStep, document_of
+from shared.records import DocumentId, Evidence, TraceStep, document_of, is_chunk
 from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
 
 MAX_REPLY_BYTES = 250_000  # the cloud reads 256 KiB of a reply
@@ -93,10 +95,24 @@ class Sharing:
         """The one in force."""
         return self.file.current()
 
-    def view(self) -> dict[str, str | bool]:
-        """For the status: which policy is in force, why it shares nothing if it does not, and whether the summaries obey it already."""
+    def view(self) -> dict[str, Any]:
+        """For the status: which policy is in force, why it shares nothing if it does not, and whether the summaries obey it already.
+
+        ``kept_back``: how many summaries and documents stay here, and which rules hold them.
+        """
         policy = self.policy
-        return {"key": policy.key, "fault": policy.fault, "current": self.is_told()}
+        return {"key": policy.key, "fault": policy.fault, "current": self.is_told(), "kept_back": asdict(self._kept_back(policy))}
+
+    def _kept_back(self, policy: Policy) -> KeptBack:
+        counts = self._documents.label_counts()
+        shut = [labels for labels in counts if labels is None or policy.summary_level(labels) < Level.SUMMARY]
+        unread = self.unread(policy)
+        documents = {identity for identity in unread if not is_chunk(identity)}
+        if shut:
+            documents |= self._documents.not_labelled([labels for labels in counts if labels is not None and labels not in shut])
+        blank, summaries = self._graph.blank_summaries()
+        why = holds(policy, counts, self._languages.counts() if unread else {})
+        return KeptBack(blank, summaries, len(documents), sum(counts.values()), why)
 
     def of_labels(self, labels: Sequence[str]) -> tuple[Share, tuple[str, ...]]:
         """How much of a document with these labels may leave, before exceptions, and those that a policy in force does not name."""

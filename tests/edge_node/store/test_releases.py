@@ -74,7 +74,7 @@ def earlier(request, tmp_path):
 
 def test_a_store_of_an_earlier_release_opens_and_every_checksum_holds(earlier):
     database = Database(earlier)
-    assert database.row("PRAGMA user_version")[0] == 8
+    assert database.row("PRAGMA user_version")[0] == 9
     with database.write() as tx:
         assert examine(tx) == ()
     database.close()
