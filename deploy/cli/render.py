@@ -110,11 +110,12 @@ def memory_line(status: EdgeStatus) -> str:
 def kept_back(status: EdgeStatus) -> list[str]:
     """How much the sharing policy keeps at a site, each rule that does, and the line to write into the policy; nothing where all may leave.
 
-    >>> hold = {"rule": 'label "law", which the policy does not name', "documents": 1, "passages": 0, "line": '[labels] "law" = "full"'}
+    >>> hold = {"rule": 'label "law", not named', "documents": 1, "passages": 0}
+    >>> hold |= {"line": '"law" = "full"', "advice": "under [labels]"}
     >>> kept = {"summaries": 80, "all_summaries": 80, "documents": 1, "all_documents": 2, "holds": [hold]}
     >>> for line in kept_back(EdgeStatus("ward", policy={"kept_back": kept})): print(line)
     ward: its sharing policy lets 0 of 80 summaries and 1 of 2 documents leave
-      label "law", which the policy does not name, holds 1 of them; to let them leave, write into its policy.toml: [labels] "law" = "full"
+      label "law", not named, holds 1 of them; to let them leave, add to its policy.toml, under [labels]: "law" = "full"
     """
     kept = status.policy.get("kept_back") or {}
     if not kept.get("holds"):
@@ -123,7 +124,7 @@ def kept_back(status: EdgeStatus) -> list[str]:
     lines = [f"{status.edge}: its sharing policy lets {' and '.join(told.values())} leave"]
     for hold in kept["holds"]:
         held = f"{hold['passages']:,} passages" if hold["passages"] else f"{hold['documents']:,} of them"
-        advice = f"to let them leave, write into its policy.toml: {hold['line']}" if " = " in hold["line"] else hold["line"]
+        advice = f"to let them leave, add to its policy.toml, {hold['advice']}: {hold['line']}" if hold["line"] else hold["advice"]
         lines.append(plain(f"  {hold['rule']}, holds {held}; {advice}"))
     return lines
 

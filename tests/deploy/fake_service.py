@@ -58,7 +58,7 @@ class Service(BaseHTTPRequestHandler):
             self.reply(200, status())
         elif self.path == "/v1/edges":
             row = {"edge": "ward", "online": True, "last_seen": 0, "summaries": 2, "version": 4, "epoch": "e"}
-            trust = {"quarantined": "", "held_back": 0, "reliability": 1.0, "ledger": 7}
+            trust = {"quarantined": "", "held_back": 0, "withheld": 0, "reliability": 1.0, "ledger": 7}
             self.reply(200, {"edges": [{**row, **trust}]})
         else:
             self.reply(200, DOCUMENTS[self.path.rpartition("/")[2]])

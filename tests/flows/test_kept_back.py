@@ -17,7 +17,7 @@ ROW = (
     b' "context_id": "economics-1", "label": "economics", "meta": {"title": "Principles"}, "length": 9, "_id": "q1"}\n'
 )
 STAYS = "Orla Finch keeps the Heron Gate at Marlow Quay. The Heron Gate closes at Marlow Quay in March."
-LINE = '[labels] "economics" = "full"'
+LINE = 'under [labels]: "economics" = "full"'
 
 
 async def status_line(edge):
@@ -57,8 +57,8 @@ async def test_an_unnamed_label_that_keeps_everything_is_told_and_the_line_that_
         assert LINE in second
         assert f"lets 0 of {listed.withheld} summaries leave" in render.withheld_line(listed.model_dump())
         assert "economics" not in str(listed)
-        _, key, _, share = kept["holds"][0]["line"].split()
-        (tmp_path / "ward" / NAME).write_text(f"version = 1\n[labels]\n{key} = {share}\n")
+        file = tmp_path / "ward" / NAME
+        file.write_text(file.read_text().replace("[labels]", f"[labels]\n{kept['holds'][0]['line']}\n#"))  # in the standard policy
         await until(lambda: cloud.edges()[1].summaries > 0)
         assert (cloud.edges()[1].withheld, await status_line(ward)) == (0, [])
 
@@ -76,7 +76,8 @@ async def test_an_asking_site_does_not_learn_that_another_one_keeps_something(tm
 
 
 def test_what_is_kept_by_a_language_names_it_and_promises_no_line():
-    hold = {"rule": "types, in a language whose names are not found: de", "documents": 0, "passages": 3, "line": "take `types` out"}
+    hold = {"rule": "types, in a language whose names are not found: de", "documents": 0, "passages": 3}
+    hold |= {"line": "", "advice": "take `types` out"}
     kept = {"summaries": 1, "all_summaries": 4, "documents": 0, "all_documents": 2, "holds": [hold]}
     console = Console(file=io.StringIO(), width=200)
     console.print(*render.kept_back(EdgeStatus("ward", policy={"kept_back": kept})), markup=False, sep="\n")
