@@ -86,6 +86,7 @@ class Cloud:
                 quarantined=row.quarantined,
                 memories=memories.get(row.edge, 0),
                 held_back=counts.get(row.edge, (0, 0))[1],
+                withheld=row.withheld,
                 reliability=round(self.standing.reliability(row.edge), 3),
                 ledger=heads.get(row.edge, 0),
             )

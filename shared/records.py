@@ -5,6 +5,7 @@ Where a record is part of a body, pydantic holds foreign ones to the bounds that
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, NewType
 
@@ -59,6 +60,15 @@ def document_of(chunk_id: str) -> DocumentId:
     return DocumentId(chunk_id.rpartition(":")[0])
 
 
+def is_chunk(identity: str) -> bool:
+    """Whether an id is a chunk's, and not a document's.
+
+    >>> is_chunk("5e1f:12"), is_chunk("5e1f")
+    (True, False)
+    """
+    return ":" in identity
+
+
 def whole_of(chunk_id: str) -> ChunkId:
     """The chunk that a passage is a piece of, by the passage's id; a whole chunk's own.
 
@@ -67,6 +77,15 @@ def whole_of(chunk_id: str) -> ChunkId:
     """
     document, colon, place = chunk_id.rpartition(":")
     return ChunkId(f"{document}{colon}{place.partition('.')[0]}")
+
+
+def is_withheld(chunk_id: str, withheld: AbstractSet[str]) -> bool:
+    """Whether a passage is among what is withheld, which are ids of documents and of single chunks.
+
+    >>> [is_withheld(chunk, {"5e1f", "ab:1"}) for chunk in ("5e1f:12", "ab:1.3", "ab:2")]
+    [True, True, False]
+    """
+    return bool(withheld) and (document_of(chunk_id) in withheld or whole_of(chunk_id) in withheld)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +162,7 @@ class SummaryDelta:
     version: int
     upserts: tuple[Summary, ...]
     removals: tuple[SummaryId, ...]
+    withheld: int = 0  # summaries that the sharing policy keeps at the site; the cloud learns how many, and neither which nor why
 
 
 # ---------------------------------------------------------------- answers

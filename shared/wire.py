@@ -126,6 +126,7 @@ class DeltaBody(Wire):
     version: Annotated[int, Field(ge=0, lt=2**53)]
     upserts: Annotated[list[SummaryBody], Field(max_length=MAX_SUMMARIES)] = []
     removals: Annotated[list[Annotated[str, Field(min_length=1, max_length=128)]], Field(max_length=MAX_SUMMARIES)] = []
+    withheld: Annotated[Count, Field(exclude_if=lambda count: not count)] = 0  # as in the record: a number alone
 
     @classmethod
     def from_record(cls, delta: SummaryDelta) -> DeltaBody:
@@ -135,13 +136,18 @@ class DeltaBody(Wire):
             for s in delta.upserts
         ]
         return cls(
-            epoch=delta.epoch, base_version=delta.base_version, version=delta.version, upserts=upserts, removals=list(delta.removals)
+            epoch=delta.epoch,
+            base_version=delta.base_version,
+            version=delta.version,
+            upserts=upserts,
+            removals=list(delta.removals),
+            withheld=delta.withheld,
         )
 
     def to_record(self) -> SummaryDelta:
         """The record."""
         upserts = tuple(body.to_record() for body in self.upserts)
-        return SummaryDelta(self.epoch, self.base_version, self.version, upserts, tuple(map(SummaryId, self.removals)))
+        return SummaryDelta(self.epoch, self.base_version, self.version, upserts, tuple(map(SummaryId, self.removals)), self.withheld)
 
 
 class EvidenceRequest(Wire):
@@ -285,7 +291,11 @@ class Invited(Wire):
 
 
 class EdgeView(Wire):
-    """One row of ``GET /v1/edges``."""
+    """One row of ``GET /v1/edges``.
+
+    Of what a site's sharing policy keeps back a cloud is told one number, ``withheld``. Labels, rules and documents stay at the site, whose
+    own ``dgrag status`` names them. An asking site is not told even the number.
+    """
 
     edge: str
     online: bool  # holds a poll, or did within the last seconds
@@ -296,5 +306,6 @@ class EdgeView(Wire):
     quarantined: str = ""  # why an operator, or the cloud itself, has set the edge aside; it is not asked
     memories: int = 0  # that it told of, as far as they are held
     held_back: int = 0  # summaries that are not matched: near-duplicates and hubs
+    withheld: int = 0  # summaries that the site's own sharing policy keeps there, besides ``summaries``
     reliability: float = 1.0  # share of its recent replies that held something useful, [0, 1]
     ledger: int = 0  # sequence number of the newest countersigned head

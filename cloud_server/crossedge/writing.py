@@ -12,17 +12,17 @@ from shared.ports import Message
 from shared.prompts import PromptFile
 from shared.records import Answer, EdgeId, EdgeReport, Evidence, TraceStep
 
-NOT_MATCHED = "No connected site seems to have documents about this question."
+NOT_MATCHED = "No connected site seems to share documents about this question."
 
 
 def none_of(edges: Sequence[EdgeId]) -> str:
-    """What is said when all that were asked could not tell.
+    """What is said when all that were asked could not tell. It leaves open whether they have any: who asks must not learn that.
 
     >>> none_of([EdgeId("ward"), EdgeId("bank")])
-    'The sites that were asked (ward, bank) have no documents that answer this question.'
+    'The sites that were asked (ward, bank) share no documents that answer this question.'
     """
     sites = "The sites that were asked" if len(edges) > 1 else "The site that was asked"
-    return f"{sites} ({', '.join(edges)}) {'have' if len(edges) > 1 else 'has'} no documents that answer this question."
+    return f"{sites} ({', '.join(edges)}) {'share' if len(edges) > 1 else 'shares'} no documents that answer this question."
 
 
 def render(prompt: PromptFile, question: str, passages: Sequence[Evidence], fence: Fence, *, task: str = "") -> tuple[Message, ...]:

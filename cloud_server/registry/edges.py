@@ -26,6 +26,7 @@ class EdgeRow:
     quarantined: str = ""  # why the edge is set aside: it keeps its line, but neither asks nor is asked, and its summaries match nothing
     memory_epoch: str = ""  # "": no memories yet
     memory_version: int = 0
+    withheld: int = 0  # summaries that its sharing policy keeps there
 
 
 class EdgeRegistry:

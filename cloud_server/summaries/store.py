@@ -121,7 +121,9 @@ class SummaryStore:
             _insert(tx, edge, [(one, vector, verdicts.get(one.summary_id, "")) for one, vector in zip(delta.upserts, vectors, strict=True)])
             _hold_back(tx, edge, {summary_id: why for summary_id, why in verdicts.items() if summary_id in known - sent})
             self._note(tx, edge, delta, held_back=sum(verdicts.get(summary_id, "") != "" for summary_id in sent))
-            tx.execute("UPDATE edges SET epoch = ?, version = ? WHERE edge = ?", (delta.epoch, delta.version, edge))
+            tx.execute(
+                "UPDATE edges SET epoch = ?, version = ?, withheld = ? WHERE edge = ?", (delta.epoch, delta.version, delta.withheld, edge)
+            )
         if known & (gone | sent):
             self._on_removed()
         return True, sorted(gone - sent)

@@ -15,7 +15,7 @@ from deploy.cli.board import IndexBoard, SendBars, err, out
 from deploy.cli.estimating import estimate
 from deploy.cli.options import DEFAULT_STATE, Edge, Json, State
 from deploy.cli.rest import client, only_edge_url
-from deploy.cli.sending import Refused, Sent, send, wait_settled
+from deploy.cli.sending import EdgeStatus, Refused, Sent, send, wait_settled
 from deploy.cli.sources import files_in, size
 from deploy.cli.up import settle
 from deploy.cluster.errors import ClusterError
@@ -43,14 +43,17 @@ def add(
     with client() as http:
         with SendBars(err()) as bars:
             results = list(send(http, url, files, marks, partial(bars.advance, "sending", size(files))))
+        statuses = dict[str, EdgeStatus]()
         if wait:
             with IndexBoard(err(), SystemClock()) as board:
-                wait_settled(http, [url], board.show, check=lambda: None)
+                statuses = wait_settled(http, [url], board.show, check=lambda: None)
         results = settle(http, url, results)
     if as_json:
         typer.echo(orjson.dumps(as_body(results)).decode())
     else:
         out().print(render.upload(results), *render.shares(results), sep="\n")
+    for line in (line for status in statuses.values() for line in render.kept_back(status)):
+        err().print(line, style="yellow", markup=False)
     verdict(results)
 
 

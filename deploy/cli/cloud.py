@@ -19,7 +19,7 @@ from deploy.cluster.state import StateDir
 from shared.loopback import is_loopback
 
 COLUMNS = {  # of `edges`: what a person reads above each; the rest is in --json
-    "edge": "edge", "online": "online", "last_seen": "seen", "summaries": "summaries", "held_back": "held back",
+    "edge": "edge", "online": "online", "last_seen": "seen", "summaries": "summaries", "held_back": "held back", "withheld": "withheld",
     "ledger": "ledger", "reliability": "useful", "quarantined": "set aside",
 }  # fmt: skip
 app = typer.Typer(help="The cloud in the foreground, or questions to the one that runs here.", no_args_is_help=True)
@@ -49,6 +49,8 @@ def edges(state: State = DEFAULT_STATE, url: Url = None, as_json: Json = False) 
         now = time.time()
         found = [[cell(column, row[column], now=now) for column in COLUMNS] for row in rows(reply, "edges")]
         out().print(render.lines({name: name == "set aside" for name in COLUMNS.values()}, found))
+        for line in filter(None, map(render.withheld_line, rows(reply, "edges"))):
+            out().print(line, style="yellow", markup=False)
 
 
 @app.command()

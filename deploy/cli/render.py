@@ -129,6 +129,39 @@ def memory_line(status: EdgeStatus) -> str:
     return line
 
 
+def kept_back(status: EdgeStatus) -> list[str]:
+    """How much the sharing policy keeps at a site, each rule that does, and the line to write into the policy; nothing where all may leave.
+
+    >>> hold = {"rule": 'label "law", not named', "documents": 1, "passages": 0}
+    >>> hold |= {"line": '"law" = "full"', "advice": "under [labels]"}
+    >>> kept = {"summaries": 80, "all_summaries": 80, "documents": 1, "all_documents": 2, "holds": [hold]}
+    >>> for line in kept_back(EdgeStatus("ward", policy={"kept_back": kept})): print(line)
+    ward: its sharing policy lets 0 of 80 summaries and 1 of 2 documents leave
+      label "law", not named, holds 1 of them; to let them leave, add to its policy.toml, under [labels]: "law" = "full"
+    """
+    kept = status.policy.get("kept_back") or {}
+    if not kept.get("holds"):
+        return []
+    told = {what: f"{kept[f'all_{what}'] - kept[what]:,} of {kept[f'all_{what}']:,} {what}" for what in ("summaries", "documents")}
+    lines = [f"{status.edge}: its sharing policy lets {' and '.join(told.values())} leave"]
+    for hold in kept["holds"]:
+        held = f"{hold['passages']:,} passages" if hold["passages"] else f"{hold['documents']:,} of them"
+        advice = f"to let them leave, add to its policy.toml, {hold['advice']}: {hold['line']}" if hold["line"] else hold["advice"]
+        lines.append(plain(f"  {hold['rule']}, holds {held}; {advice}"))
+    return lines
+
+
+def withheld_line(edge: Mapping[str, Any]) -> str:
+    """Of a row of the cloud's list of sites: what the site's own policy keeps there; empty where all may leave.
+
+    >>> withheld_line({"edge": "ward", "summaries": 2, "withheld": 80})
+    'ward: its sharing policy lets 2 of 82 summaries leave; `dgrag status` at that site says which rule, and the line to add'
+    """
+    withheld, told = edge.get("withheld", 0), edge["summaries"]
+    said = f"{plain(str(edge['edge']))}: its sharing policy lets {told:,} of {told + withheld:,} summaries leave"
+    return f"{said}; `dgrag status` at that site says which rule, and the line to add" if withheld else ""
+
+
 def gate(report: GateReport) -> list[Text]:
     """Each step of the gate with its score and its threshold (DGRAG §III-C ⑤)."""
     lines = [Text(f"gate: {report.decision} – {plain(report.reason)}")]

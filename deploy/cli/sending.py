@@ -68,6 +68,7 @@ class EdgeStatus:
     model_calls: int = 0
     progress: Mapping[str, Any] | None = None
     memory: Mapping[str, Any] = field(default_factory=dict)  # memories by kind, and how many questions they answered
+    policy: Mapping[str, Any] = field(default_factory=dict)  # the sharing policy in force, and what it keeps back
 
     @property
     def total(self) -> int:

@@ -46,6 +46,8 @@ def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
         for name, status_now in found.items():
             if status_now and (line := render.memory_line(status_now)):
                 out().print(f"{name}: {line}", markup=False)
+        for line in (line for status_now in found.values() if status_now for line in render.kept_back(status_now)):
+            out().print(line, style="yellow", markup=False)
         for name, why in [*histories.items(), *troubles.items()]:
             out().print(f"{name}: {why}", markup=False)
 

@@ -210,5 +210,7 @@ def _report(runtime: Runtime, statuses: Mapping[str, EdgeStatus], failed: Sequen
         out().print(render.cluster(rows))
         if any(row[2] == "not ready yet" for row in rows):
             out().print("a model server may have to fetch its weights first; `dgrag status` tells when it is ready", markup=False)
+    for line in (line for status in statuses.values() for line in render.kept_back(status)):
+        err().print(line, style="yellow", markup=False)
     for part in render.failures(failed):
         err().print(part)

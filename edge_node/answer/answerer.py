@@ -24,7 +24,7 @@ from shared.deadline import Deadline
 from shared.errors import CloudError, InputError, ModelError, ModelTimeout, Withheld
 from shared.fence import FENCE_BYTES, Fence
 from shared.ports import Generator
-from shared.records import Answer, DocumentId, EdgeReport, Evidence, GateReport, Route, TraceStep
+from shared.records import Answer, EdgeReport, Evidence, GateReport, Route, TraceStep
 from shared.refusals import is_refusal
 from shared.sentences import questions_in
 from shared.trace import Trace
@@ -147,7 +147,7 @@ class Answerer:
         *,
         budget_tokens: int | None = None,
         top_k: int | None = None,
-        withheld: frozenset[DocumentId] = NOTHING_WITHHELD,
+        withheld: frozenset[str] = NOTHING_WITHHELD,
     ) -> Retrieval:
         """④ Whole passages and facts for a question, best first."""
         with trace.step("retrieve"):
@@ -158,9 +158,7 @@ class Answerer:
                 withheld=withheld,
             )
 
-    async def _read(
-        self, question: str, trace: Trace, *, budget_tokens: int, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
-    ) -> Retrieval:
+    async def _read(self, question: str, trace: Trace, *, budget_tokens: int, withheld: frozenset[str] = NOTHING_WITHHELD) -> Retrieval:
         """④ What a model is to read: passages for the question and each of its parts, narrowed to their best sentences."""
         found = [await self.retrieve(part, trace, withheld=withheld) for part in questions_in(question)]
         passages = {passage.chunk_id: passage for retrieval in found for passage in retrieval.evidence}

@@ -22,7 +22,7 @@ from edge_node.strategies.base import NOTHING_WITHHELD, IndexStrategy, Tools
 from shared.deadline import Deadline
 from shared.errors import CloudError, Conflict, ModelError, Withheld
 from shared.ports import FloatArray
-from shared.records import Answer, DocumentId, Evidence, Level, TraceStep
+from shared.records import Answer, Evidence, Level, TraceStep
 from shared.reducer import Hear, Reducer, unheard
 from shared.reducing import Told, coverage_alone, fitting, ordered, spoken
 from shared.trace import Trace
@@ -246,7 +246,7 @@ class Overview:
         self,
         question: str,
         level: Level,
-        withheld: frozenset[DocumentId],
+        withheld: frozenset[str],
         trace: Trace,
         deadline: Deadline,
         mask: Callable[[str], str] = str,

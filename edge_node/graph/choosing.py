@@ -11,7 +11,7 @@ from edge_node.graph.cover import Count
 from edge_node.graph.hierarchy import Hierarchy
 from edge_node.graph.reports import Report
 from shared.ports import FloatArray
-from shared.records import DocumentId, Level
+from shared.records import Level
 
 LINE_TOKENS = 4  # of a line's number and its end, where a model reads it
 NEAREST = 3  # passages of a community that say how near a question it is
@@ -25,7 +25,7 @@ class Overlook:
     level: Level
     read_tokens: int  # of the reports that are read; 0: all of the level
     floor: float  # share of the best relevance that a report needs to be read, or descended into; for "dynamic" only
-    withheld: frozenset[DocumentId]
+    withheld: frozenset[str]
     nearness: float = -1.0  # of the best relevance; below it the question names no subject of this site, as "What are the main themes?"
 
 

@@ -67,7 +67,8 @@ def iter_collection(lines: Iterable[bytes], *, name: str) -> Iterator[Collection
 
     Two schemas, chosen row by row: ``{doc_id, title, text, labels}`` and UltraDomain's ``{context, context_id, label,
     meta: {title}}``, where many rows repeat one context: it comes once, by its ``context_id``, else by a hash of it.
-    Other fields are ignored, blank lines skipped. A name that comes again with another text is a bad row.
+    UltraDomain's ``label`` is the domain of a text, as "economics", and no sharing label: it is ignored, like all other fields.
+    Blank lines are skipped. A name that comes again with another text is a bad row.
 
     >>> rows = [b'{"doc_id": "a", "title": "A", "text": "One."}\n', b'{"question": "?"}\n']
     >>> [type(row).__name__ for row in iter_collection(rows, name='corpus.jsonl')]
@@ -122,7 +123,7 @@ def _document(row: dict[str, Any]) -> CollectionDocument:
         known = row.get("context_id") is not None
         identity = _identity(row, "context_id") if known else _digest(text).hex()
         meta = row.get("meta")
-        return CollectionDocument(identity, _title(meta if isinstance(meta, dict) else {}), text, _labels(row.get("label")))
+        return CollectionDocument(identity, _title(meta if isinstance(meta, dict) else {}), text)
     raise _BadRowError("unknown_schema", "has neither `doc_id` and `text` nor `context`")
 
 

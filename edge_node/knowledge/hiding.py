@@ -12,11 +12,11 @@ from edge_node.policy.redaction import Redactor
 from edge_node.policy.release import SummaryRelease
 from edge_node.policy.rules import Redact
 from edge_node.store.mentions import MentionStore
-from shared.records import DocumentId, document_of
+from shared.records import is_withheld
 
 
-def graph_without(graph: Graph, hidden: frozenset[DocumentId], canonical: Mapping[str, str], mentions: MentionStore) -> Graph:
-    """No name, key, word or number of it comes from a hidden document. canonical: key -> the key of its entity, for aliases only.
+def graph_without(graph: Graph, hidden: frozenset[str], canonical: Mapping[str, str], mentions: MentionStore) -> Graph:
+    """No name, key, word or number of it comes from a hidden document or chunk. canonical: key -> the key of its entity, for aliases only.
 
     Reads the mentions of what hidden documents touch. Two names that only they keep from being one entity stay two.
     """
@@ -38,14 +38,12 @@ def graph_without(graph: Graph, hidden: frozenset[DocumentId], canonical: Mappin
     return Graph(dict(sorted(shown.items())), dict(sorted(kept.items())))
 
 
-def _respelt(
-    entities: Collection[str], hidden: frozenset[DocumentId], canonical: Mapping[str, str], mentions: MentionStore
-) -> dict[str, str]:
+def _respelt(entities: Collection[str], hidden: frozenset[str], canonical: Mapping[str, str], mentions: MentionStore) -> dict[str, str]:
     """A key that another document spells, for each of the entities whose own key only hidden ones do."""
     names: defaultdict[str, set[str]] = defaultdict(set)
     for key, entity in canonical.items():
         if entity in entities:
             names[entity] |= {entity, key}
     keys = {key for group in names.values() for key in group}
-    spelt = {mention.key for mention in mentions.entities(keys) if document_of(mention.chunk_id) not in hidden}
+    spelt = {mention.key for mention in mentions.entities(keys) if not is_withheld(mention.chunk_id, hidden)}
     return {entity: min(group & spelt) for entity, group in names.items() if entity not in spelt}

@@ -64,7 +64,7 @@ class Keeper:
         self._reading = Reading.of(self._count)
         self._own: Writer | None = None
         self._claims: tuple[Claim, ...] = ()
-        self._guests: dict[frozenset[DocumentId], Writer] = {}  # the one that was asked for last is last
+        self._guests: dict[frozenset[str], Writer] = {}  # the one that was asked for last is last
         self._looked_at: View | None = None  # whose reports were counted
         self._unwritten = 0
 
@@ -162,7 +162,7 @@ class Keeper:
             self._hidden = view, state, hidden
         return self._hidden[2]
 
-    def _seen_without(self, withheld: frozenset[DocumentId]) -> Writer:
+    def _seen_without(self, withheld: frozenset[str]) -> Writer:
         """What somebody sees from whom these documents are withheld."""
         own = self._now()
         if not withheld:
@@ -178,7 +178,7 @@ class Keeper:
             del self._guests[next(iter(self._guests))]
         return writer
 
-    def _graph_without(self, view: View, hidden: frozenset[DocumentId]) -> Graph:
+    def _graph_without(self, view: View, hidden: frozenset[str]) -> Graph:
         return graph_without(view.graph, hidden, dict(view.canonical), self._mentions)  # a settle may change the names that it is given
 
     def _claimed(self, moment: Moment) -> Moment:

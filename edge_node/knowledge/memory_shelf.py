@@ -29,7 +29,7 @@ class _Moment:
     """What questions see. ``hidden``: documents whose memories are not to be found, as they may be gone from the store."""
 
     index: RecallIndex
-    hidden: frozenset[DocumentId]
+    hidden: frozenset[str]
     learned: frozenset[str]  # ids
     doubtful: frozenset[str]
     ratings: Mapping[str, Rating]  # by what is asked and answered
@@ -74,7 +74,7 @@ class MemoryShelf:
 
     # ------------------------------------------------------------ what is asked
 
-    def recalled(self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[DocumentId]) -> tuple[Recalled, ...]:
+    def recalled(self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[str]) -> tuple[Recalled, ...]:
         """The k memories nearest a question, best first, with their sentences as the store has them now."""
         moment = self._moment
         hidden = withheld | moment.hidden

@@ -15,7 +15,7 @@ from edge_node.graph.quotient import quotient
 from edge_node.graph.repair import Parts
 from edge_node.graph.summaries import part_of
 from edge_node.knowledge.view import View, told_by
-from shared.records import ChunkId, DocumentId, document_of
+from shared.records import ChunkId, document_of
 
 if TYPE_CHECKING:
     from edge_node.settings import EdgeSettings
@@ -51,7 +51,7 @@ class Moment:
 
     view: View
     parts: Parts
-    hidden: frozenset[DocumentId]  # as if these were not there
+    hidden: frozenset[str]  # as if these were not there
     graph: Graph
     adjacency: Adjacency
     uppers: Uppers
@@ -85,14 +85,14 @@ class Moment:
         return {key: len(chunk_ids) for key, chunk_ids in held.items()}
 
 
-def own_moment(view: View, parts: Parts, hidden: frozenset[DocumentId], graph: Graph, before: Uppers, options: ReportOptions) -> Moment:
+def own_moment(view: View, parts: Parts, hidden: frozenset[str], graph: Graph, before: Uppers, options: ReportOptions) -> Moment:
     """Of the partition that is kept; C0 and C1 stay as they were, as far as that is good. before: no labels at first."""
     within = {part: [key for key in keys if key in graph.entities] for part, keys in parts.members.items()}
     members = {part: keys for part, keys in within.items() if keys}  # the partition may be a moment ahead of the view
     return _moment(view, parts, hidden, graph, members, before, options)
 
 
-def guest_moment(view: View, parts: Parts, hidden: frozenset[DocumentId], graph: Graph, options: ReportOptions) -> Moment:
+def guest_moment(view: View, parts: Parts, hidden: frozenset[str], graph: Graph, options: ReportOptions) -> Moment:
     """Of this graph and nothing else: what hidden documents tell decides no border of a community either."""
     weights = {pair: relation.weight for pair, relation in graph.relations.items()}
     most, seed, method = options.subgraph_entities, options.seed, options.leiden
@@ -102,7 +102,7 @@ def guest_moment(view: View, parts: Parts, hidden: frozenset[DocumentId], graph:
 
 
 def _moment(
-    view: View, parts: Parts, hidden: frozenset[DocumentId], graph: Graph, members: Members, before: Uppers, options: ReportOptions
+    view: View, parts: Parts, hidden: frozenset[str], graph: Graph, members: Members, before: Uppers, options: ReportOptions
 ) -> Moment:
     same = graph is view.graph
     adjacency = view.adjacency if same else adjacency_of(graph)

@@ -11,7 +11,6 @@ from edge_node.graph.summaries import part_of
 from edge_node.knowledge.view import View
 from edge_node.policy.release import MergedAgain, SummaryRelease, released
 from edge_node.store.mentions import MentionStore
-from shared.records import document_of
 
 
 def released_parts(
@@ -41,8 +40,8 @@ def merged_again(parts: Iterable[Graph], release: SummaryRelease, mentions: Ment
         return MergedAgain({}, {})
     keys = {name for key in entities for name in (key, *names.get(key, ()))}
     raw = {(a, b) for source, target in pairs for a in (source, *names.get(source, ())) for b in (target, *names.get(target, ()))}
-    told_of = (mention for mention in mentions.entities(keys) if document_of(mention.chunk_id) not in release.withheld)
-    related = (mention for mention in mentions.relations(raw) if document_of(mention.chunk_id) not in release.withheld)
+    told_of = (mention for mention in mentions.entities(keys) if not release.withholds(mention.chunk_id))
+    related = (mention for mention in mentions.relations(raw) if not release.withholds(mention.chunk_id))
     return MergedAgain(merge_entities(told_of, known), merge_relations(related, known), frozenset(parted))
 
 
@@ -52,7 +51,7 @@ def _known(
     """``canonical`` without what only withheld documents say, and the entities that it is otherwise for."""
     groups = {entity: {entity, *names[entity]} for entity in entities}
     everything = {key for group in groups.values() for key in group}
-    open_keys = {mention.key for mention in mentions.entities(everything) if document_of(mention.chunk_id) not in release.withheld}
+    open_keys = {mention.key for mention in mentions.entities(everything) if not release.withholds(mention.chunk_id)}
     definitions = mentions.definitions_outside(everything, release.withheld)
     known, parted = dict(canonical), set[str]()
     for entity, group in groups.items():

@@ -23,7 +23,7 @@ from edge_node.store.incidence import Grain
 from edge_node.store.memories import StoredMemory, insert_facts
 from edge_node.strategies.base import NOTHING_WITHHELD, Cost, Progress, Tools
 from shared.ports import FloatArray
-from shared.records import Chunk, ChunkId, DocumentId, document_of
+from shared.records import Chunk, ChunkId, document_of
 
 if TYPE_CHECKING:
     from edge_node.settings import EdgeSettings
@@ -226,7 +226,7 @@ class Remembering:
     # ------------------------------------------------------------ what is asked; as IndexStrategy says
 
     async def recalled(
-        self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
+        self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[str] = NOTHING_WITHHELD
     ) -> tuple[Recalled, ...]:
         """The k memories nearest a question with a score of ``floor`` or more."""
         if not len(self._shelf):

@@ -96,6 +96,7 @@ class Settler:
         async with self.lock:
             if self._doubtful:
                 await self._read()
+            await asyncio.to_thread(self._sharing.tell_languages)
             release = await asyncio.to_thread(self._sharing.summaries)
             changes = await asyncio.to_thread(self._store.mentions.changes)
             if changes.seq or await asyncio.to_thread(self._store.database.meta, OBEYS) != release.obeys:

@@ -12,13 +12,13 @@ import numpy as np
 from edge_node.store.documents import DocumentStore
 from edge_node.store.shared_memories import SharedMemories
 from shared.ports import Embedder
-from shared.records import DocumentId, EdgeId, Evidence
+from shared.records import EdgeId, Evidence, is_withheld
 
 
 class Tells(Protocol):
     """What a request that names memories is answered from."""
 
-    async def of(self, question: str, shared_ids: Sequence[str], withheld: frozenset[DocumentId]) -> list[Evidence]:
+    async def of(self, question: str, shared_ids: Sequence[str], withheld: frozenset[str]) -> list[Evidence]:
         """The sentences of these memories, as if the withheld documents were not there."""
 
 
@@ -31,7 +31,7 @@ class ToldPassages:
         self._documents = documents
         self._embedder = embedder
 
-    async def of(self, question: str, shared_ids: Sequence[str], withheld: frozenset[DocumentId]) -> list[Evidence]:
+    async def of(self, question: str, shared_ids: Sequence[str], withheld: frozenset[str]) -> list[Evidence]:
         """In the order of the ids, each with its cosine with the question."""
         found = await asyncio.to_thread(self._sentences, shared_ids, withheld) if shared_ids else []
         if not found:
@@ -40,7 +40,7 @@ class ToldPassages:
         scores = np.clip(vectors[1:] @ vectors[0], -1, 1)
         return [_scored(item, float(score)) for item, score in zip(found, scores, strict=True)]
 
-    def _sentences(self, shared_ids: Sequence[str], withheld: frozenset[DocumentId]) -> list[Evidence]:
+    def _sentences(self, shared_ids: Sequence[str], withheld: frozenset[str]) -> list[Evidence]:
         supports = self._told.supports(shared_ids)
         chunks = self._documents.chunks(sorted({support.chunk_id for support in supports})) if supports else {}
         found = list[Evidence]()
@@ -49,7 +49,7 @@ class ToldPassages:
                 continue
             chunk, document, title = chunks[support.chunk_id]
             text = chunk.text[support.start : support.end]
-            if chunk.document_id in withheld or not text.strip():
+            if is_withheld(chunk.chunk_id, withheld) or not text.strip():
                 continue
             span = chunk.start + support.start, chunk.start + support.start + len(text)
             found.append(Evidence(self._edge, chunk.document_id, document, chunk.chunk_id, span, text, 0.0, title=title))

@@ -16,7 +16,6 @@ from edge_node.memory.recall_rows import RecallRows, listed
 from edge_node.memory.records import Memory
 from edge_node.memory.simplex import IntArray
 from shared.ports import FloatArray
-from shared.records import DocumentId
 from shared.vectors import checked
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ SLACK = 1e-4  # a float32 product of unit rows is nearer to the true cosine than
 MOST_GAPS = 0.25  # of the rows
 FEW = 0.25  # of the rows: fewer are gathered before they are multiplied
 AT_FIRST, FURTHER = 4, 4  # rows looked at for each answer that is wanted, and how many times as many then
-NOTHING_WITHHELD = frozenset[DocumentId]()
+NOTHING_WITHHELD = frozenset[str]()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ class RecallIndex:
             return ()
         return tuple(sorted((self._rows.memories[row], *self._others(row, self.is_there)), key=lambda memory: memory.memory_id))
 
-    def of_documents(self, documents: AbstractSet[DocumentId]) -> list[Memory]:
+    def of_documents(self, documents: AbstractSet[str]) -> list[Memory]:
         """The memories that rest on one of these documents, in no order."""
         rows = set(self._listed(self._rows.resting, documents).tolist())
         return [self._rows.memories[row] for row in rows if self.is_there[row]]
@@ -132,7 +131,7 @@ class RecallIndex:
     def _listed(self, index: Mapping[K, IntArray], keys: Iterable[K]) -> IntArray:
         return listed(index, keys, len(self.is_there))
 
-    def anchors_of(self, question: str, withheld: AbstractSet[DocumentId] = NOTHING_WITHHELD) -> frozenset[str]:
+    def anchors_of(self, question: str, withheld: AbstractSet[str] = NOTHING_WITHHELD) -> frozenset[str]:
         """The anchors of a question, with the names that memories are found by; those of ``withheld`` documents alone are none."""
         shown, holding = self._shown(withheld), self._rows.holding
         return anchors_among(question, self._rows.openings, lambda name: bool(shown[self._listed(holding, [name])].any()))
@@ -145,7 +144,7 @@ class RecallIndex:
         k: int,
         alpha: float,
         floor: float,
-        withheld: AbstractSet[DocumentId] = NOTHING_WITHHELD,
+        withheld: AbstractSet[str] = NOTHING_WITHHELD,
     ) -> list[Scored]:
         """The k best answers with S >= ``floor``, best first, ties by id; as if nothing rested on a ``withheld`` document.
 
@@ -170,7 +169,7 @@ class RecallIndex:
                 ]
             looked_at *= FURTHER
 
-    def _shown(self, withheld: AbstractSet[DocumentId]) -> NDArray[np.bool_]:
+    def _shown(self, withheld: AbstractSet[str]) -> NDArray[np.bool_]:
         if not withheld:
             return self.is_there
         shown = self.is_there.copy()

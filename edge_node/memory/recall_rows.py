@@ -12,7 +12,7 @@ from edge_node.memory.anchors import openings_of
 from edge_node.memory.records import Memory
 from edge_node.memory.simplex import IntArray
 from shared.ports import FloatArray
-from shared.records import DocumentId, document_of
+from shared.records import document_of
 from shared.sentences import WORD, content_words
 
 K = TypeVar("K", bound=str)
@@ -32,7 +32,7 @@ class RecallRows:
         self.said = list[str]()  # what is asked and answered in each row
         self.ids = dict[str, tuple[int, ...]]()  # rows by the id of a memory
         self.holding = dict[str, IntArray]()  # by anchor
-        self.resting = dict[DocumentId, IntArray]()  # by a document that they rest on
+        self.resting = dict[str, IntArray]()  # by a document or chunk that they rest on
         self.saying = dict[str, IntArray]()  # by what is asked and answered
         self.openings = dict[str, frozenset[int]]()  # as ``Openings``
         self._vectors: FloatArray = np.empty((0, dimensions), np.float32)
@@ -56,7 +56,7 @@ class RecallRows:
         for row, memory in at:
             self.ids[memory.memory_id] = (*self.ids.get(memory.memory_id, ()), row)
         _extend(self.holding, ((anchor, row) for row, memory in at for anchor in memory.anchors))
-        _extend(self.resting, ((document, row) for row, memory in at for document in _documents(memory)))
+        _extend(self.resting, ((document, row) for row, memory in at for document in _resting_on(memory)))
         _extend(self.saying, zip(said, range(start, start + len(new)), strict=True))
 
     def first(self, n: int) -> tuple[FloatArray, IntArray]:
@@ -108,5 +108,6 @@ def _filled(held: A, at: int, new: A, spare: int) -> A:
     return held
 
 
-def _documents(memory: Memory) -> set[DocumentId]:
-    return {document_of(support.chunk_id) for support in memory.supports}
+def _resting_on(memory: Memory) -> set[str]:
+    chunks = {str(support.chunk_id) for support in memory.supports}
+    return chunks | set(map(document_of, chunks))

@@ -14,7 +14,7 @@ from edge_node.policy.rules import Level, Memories
 from edge_node.policy.shadow import Shadow
 from edge_node.policy.surrogates import Drawing, ReleasedName
 from shared.memory_wire import MAX_MEMORY_ANSWER_CHARS, MAX_MEMORY_QUESTION_CHARS
-from shared.records import DocumentId, document_of
+from shared.records import DocumentId, document_of, is_withheld
 
 Why = Literal[
     "off",  # the policy shares none
@@ -67,9 +67,12 @@ class MemoryRelease:
     names: Names
     redactor: Redactor
     drawing: Drawing
+    unread: frozenset[str] = frozenset()  # documents and chunks in a language in which nobody finds the names that are to be masked
 
     def level(self, memory: Memory) -> Level:
         """The least of the documents that it rests on."""
+        if any(is_withheld(support.chunk_id, self.unread) for support in memory.supports):
+            return Level.NEVER
         return min(self.levels.get(document_of(support.chunk_id), Level.NEVER) for support in memory.supports)
 
     def released(self, memories: Iterable[Memory]) -> Released:

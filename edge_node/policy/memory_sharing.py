@@ -17,6 +17,7 @@ from edge_node.policy.surrogates import Drawing
 from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import GraphStore
 from edge_node.store.labels import LABELS_CHANGED
+from edge_node.store.languages import TOLD as LANGUAGES_TOLD
 from edge_node.store.memories import MemoryStore, StoredMemory
 from edge_node.store.mentions import MentionStore
 from edge_node.store.ratings import Ratings
@@ -107,7 +108,8 @@ class MemorySharing:
         known = self._names(policy, levels)
         self._add_levels(levels, policy, {document_of(support.chunk_id) for memory in memories for support in memory.supports})
         drawing = Drawing(installed_surrogates(), names.secret(), rules.epsilon, rules.epsilon_budget, names.all())
-        return MemoryRelease(rules, policy.minimum_support, levels, known, redactor, drawing).released(memories)
+        unread = self._sharing.unread(policy)
+        return MemoryRelease(rules, policy.minimum_support, levels, known, redactor, drawing, unread).released(memories)
 
     def _names(self, policy: Policy, levels: dict[DocumentId, Level]) -> Names:
         """The names of all entities; ``levels`` learns of their documents."""
@@ -128,7 +130,8 @@ class MemorySharing:
             levels[document] = min((of_labels[labels] for labels in versions), default=Level.NEVER)
 
     def _wanted(self, policy: Policy) -> str:
-        return f"{policy.memories_key}:{self._labels_changed()}"
+        told = self._documents.database.meta(LANGUAGES_TOLD, "0") if policy.redact.types else ""
+        return f"{policy.memories_key}:{self._labels_changed()}{told and f'.{told}'}"
 
     def _labels_changed(self) -> str:
         return self._documents.database.meta(LABELS_CHANGED, "0")

@@ -15,6 +15,7 @@ from stdnum.fr import nir
 from stdnum.gb import nhs
 from stdnum.us import ssn
 
+from edge_node.policy.lettering import strangely_written
 from edge_node.policy.patterns import bounded
 from edge_node.policy.rules import Identifier, Redact
 from edge_node.policy.shadow import Shadow
@@ -81,7 +82,7 @@ class Redactor:
     @property
     def idle(self) -> bool:
         """Nothing is masked."""
-        return not (self.redact.identifiers or self.patterns or self.names)
+        return not (self.redact.identifiers or self.patterns or self.names or self.redact.masks_persons)
 
     def mask(self, text: str) -> str:
         """The text with everything masked that it holds."""
@@ -100,6 +101,8 @@ class Redactor:
         found = [span for kind in self.redact.identifiers for span in self._identifiers(kind, shadow.text)]
         found += [*self._patterns(shadow.text), *self._names(shadow.text)]
         meant = [Span(*shadow.place(span.start, span.end), span.kind) for span in found]
+        if self.redact.masks_persons:
+            meant += [Span(start, end, "name") for start, end in strangely_written(text)]
         return meant if shadow.places is None else meant + list(self._patterns(text))  # which may be written for what stands there
 
     def _patterns(self, text: str) -> Iterator[Span]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from edge_node.graph.knowledge_graph import Graph, Pair
 from edge_node.policy.redaction import Redactor, blotted
-from shared.records import DocumentId, Entity, Relation, document_of
+from shared.records import DocumentId, Entity, Relation, document_of, is_withheld
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class SummaryRelease:
     """What summaries may tell. ``obeys`` names it: the policy's parts, the labels and the names that it was made of."""
 
     obeys: str
-    withheld: frozenset[DocumentId]
+    withheld: frozenset[str]  # ids of documents, and of single chunks
     minimum_support: int
     redactor: Redactor
 
@@ -25,8 +25,12 @@ class SummaryRelease:
         return not self.withheld and self.minimum_support <= 1 and self.redactor.idle
 
     def touches(self, item: Entity | Relation) -> bool:
-        """Whether one of the documents that tell of it is withheld."""
-        return bool(self.withheld) and not self.withheld.isdisjoint(documents_of(item.chunk_ids))
+        """Whether one of the chunks that tell of it is withheld."""
+        return bool(self.withheld) and any(map(self.withholds, item.chunk_ids))
+
+    def withholds(self, chunk_id: str) -> bool:
+        """Whether what a chunk says is withheld."""
+        return is_withheld(chunk_id, self.withheld)
 
 
 @dataclass(frozen=True, slots=True)

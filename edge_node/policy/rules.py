@@ -13,6 +13,7 @@ from typing import Annotated, Literal, cast, get_args
 import phonenumbers
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from edge_node.graph.languages import READ
 from edge_node.policy.mistakes import line_of, told
 from edge_node.policy.patterns import bounded
 from shared.errors import DgragError, InputError
@@ -79,8 +80,13 @@ class Redact(_Part):
     identifiers: list[Identifier] = []
     phone_regions: list[str] = ["US", "GB", "DE", "FR"]  # whose national numbers are known; +49 30 … is known everywhere
     patterns: list[str] = []
-    types: list[Word] = []  # entity types, all of whose names are masked
+    types: list[Word] = []  # entity types, all of whose names are masked; what is in a language that is not read stays here
     names: list[Word] = []
+
+    @property
+    def masks_persons(self) -> bool:
+        """Whether names of persons are masked, known or not."""
+        return "person" in map(str.lower, self.types)
 
     @field_validator("patterns")
     @classmethod
@@ -155,13 +161,18 @@ class Policy(_Part):
         """The same for the parts that concern summaries."""
         shared = sorted(label for label, share in self.labels.items() if level(share) >= Level.SUMMARY)
         unlabelled = level(self.unlabelled) >= Level.SUMMARY
-        return _digest([unlabelled, shared, self.minimum_support, self.redact.model_dump()])
+        return _digest([unlabelled, shared, self.minimum_support, self.redact.model_dump(), *self._reading])
 
     @property
     def memories_key(self) -> str:
         """The same for the parts that concern memories."""
         parts = {"unlabelled", "labels", "exceptions", "minimum_support", "redact", "memories"}
-        return _digest([self.model_dump(include=parts), bool(self.fault)])
+        return _digest([self.model_dump(include=parts), bool(self.fault), *self._reading])
+
+    @property
+    def _reading(self) -> list[object]:
+        """What masking types rests on; releases that knew nothing of languages told more under the same file."""
+        return [READ] if self.redact.types else []
 
     def summary_level(self, labels: Iterable[str]) -> Level:
         """The base level of a document with these labels: the lowest of them; a label that is not named: never."""
@@ -253,7 +264,7 @@ snippet_chars = 2000       # longest passage that leaves
 [redact]                   # masked in all that leaves, file names and questions too
 identifiers = []           # of email, phone, iban, card, ssn, record
 patterns = []              # as "PAT-[0-9]{6}"
-types = []                 # entity types whose names are masked, as "person"
+types = []                 # entity types whose names are masked, as "person"; passages that are not in English then stay here
 names = []
 
 [memories]                 # questions with their answers, as this site remembers them, for everybody who asks the cloud

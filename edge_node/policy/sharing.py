@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
+from typing import Any
 
+from edge_node.graph.languages import language_of
 from edge_node.link.bodies import always, body_of
 from edge_node.policy.file import PolicyFile
+from edge_node.policy.keeping import KeptBack, holds
 from edge_node.policy.meter import Meter
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words
 from edge_node.policy.release import SummaryRelease
@@ -15,13 +18,16 @@ from edge_node.policy.rules import DENIED, Escalation, Level, Policy, Share, sha
 from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import OBEYS, GraphStore
 from edge_node.store.labels import LABELS_CHANGED
+from edge_node.store.languages import Languages, State
 from edge_node.store.outside_ids import OutsideIds
+from shared.checksum import crc
 from shared.quoting import is_copy
-from shared.records import DocumentId, Evidence, TraceStep, document_of
+from shared.records import DocumentId, Evidence, TraceStep, document_of, is_chunk
 from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
 
 MAX_REPLY_BYTES = 250_000  # the cloud reads 256 KiB of a reply
 COMMA_BYTES = 1
+AT_ONCE = 500  # chunks whose languages are noted in one transaction
 SPENT = f"{DENIED}: the limit of the day"
 Allowed = Callable[[str, Sequence[int], Policy], int]  # how many passages of these sizes a requester gets today
 
@@ -80,6 +86,8 @@ class Sharing:
         self._graph = graph
         self._meter = meter
         self._redacting: tuple[tuple[str, int, int], Redactor] | None = None  # the last one with names of types, and what it was made of
+        self._languages = Languages(documents.database)
+        self._unread: tuple[State, frozenset[str]] | None = None  # the last ones, and what they were read from
         self.outside_ids = OutsideIds(documents.database)
 
     @property
@@ -87,10 +95,24 @@ class Sharing:
         """The one in force."""
         return self.file.current()
 
-    def view(self) -> dict[str, str | bool]:
-        """For the status: which policy is in force, why it shares nothing if it does not, and whether the summaries obey it already."""
+    def view(self) -> dict[str, Any]:
+        """For the status: which policy is in force, why it shares nothing if it does not, and whether the summaries obey it already.
+
+        ``kept_back``: how many summaries and documents stay here, and which rules hold them.
+        """
         policy = self.policy
-        return {"key": policy.key, "fault": policy.fault, "current": self.is_told()}
+        return {"key": policy.key, "fault": policy.fault, "current": self.is_told(), "kept_back": asdict(self._kept_back(policy))}
+
+    def _kept_back(self, policy: Policy) -> KeptBack:
+        counts = self._documents.label_counts()
+        shut = [labels for labels in counts if labels is None or policy.summary_level(labels) < Level.SUMMARY]
+        unread = self.unread(policy)
+        documents = {identity for identity in unread if not is_chunk(identity)}
+        if shut:
+            documents |= self._documents.not_labelled([labels for labels in counts if labels is not None and labels not in shut])
+        blank, summaries = self._graph.blank_summaries()
+        why = holds(policy, counts, self._languages.counts() if unread else {})
+        return KeptBack(blank, summaries, len(documents), sum(counts.values()), why)
 
     def of_labels(self, labels: Sequence[str]) -> tuple[Share, tuple[str, ...]]:
         """How much of a document with these labels may leave, before exceptions, and those that a policy in force does not name."""
@@ -107,9 +129,10 @@ class Sharing:
         redactor = self.redactor(policy)
         sets = self._documents.label_sets()
         told = [labels for labels in sets if labels is not None and policy.summary_level(labels) >= Level.SUMMARY]
+        unread = self.unread(policy)
         return SummaryRelease(
-            f"{policy.summaries_key}:{changed}:{redactor.key}",
-            self._documents.not_labelled(told) if len(told) < len(sets) else frozenset(),
+            f"{policy.summaries_key}:{changed}:{redactor.key}{_key_of(unread)}",
+            unread | (self._documents.not_labelled(told) if len(told) < len(sets) else frozenset()),
             policy.minimum_support,
             redactor,
         )
@@ -131,13 +154,13 @@ class Sharing:
 
     # ------------------------------------------------------------ evidence
 
-    def withheld(self, requester: Requester) -> frozenset[DocumentId] | None:
-        """The documents of which this requester gets no passage; None: it gets nothing at all."""
+    def withheld(self, requester: Requester) -> frozenset[str] | None:
+        """The documents of which this requester gets no passage, and single chunks that it does not get; None: it gets nothing at all."""
         policy, sets = self.policy, self._documents.label_sets()
         given = [labels for labels in sets if labels is not None and _granted(policy, labels, requester)[0] >= Level.EVIDENCE]
         if policy.fault or (sets and not given):
             return None
-        return self._documents.not_labelled(given) if len(given) < len(sets) else frozenset()
+        return self.unread(policy) | (self._documents.not_labelled(given) if len(given) < len(sets) else frozenset())
 
     def is_spent(self, requester: Requester) -> bool:
         """Whether the limit of the day leaves this requester nothing, however small: then nothing need be read for it."""
@@ -177,7 +200,7 @@ class Sharing:
         parcel = list[tuple[EvidenceBody, str]]()
         for item in found[:MAX_EVIDENCE]:
             granted, rule = min((grants[identity] for identity in _rests_on(item)), key=itemgetter(0))
-            if granted >= Level.EVIDENCE:
+            if granted >= Level.EVIDENCE and self._is_read(item, policy):
                 narrowed = self._narrowed(item, policy, redactor, quotable=granted >= Level.FULL)
                 parcel.append((EvidenceBody.from_record(narrowed), rule))
         sizes = [len(body_of(body)) + (COMMA_BYTES if row else len(body_of(bare))) for row, (body, _) in enumerate(parcel)]
@@ -197,6 +220,10 @@ class Sharing:
             identity: min((_granted(policy, of_it, requester) for of_it in labels.get(identity, [None])), key=itemgetter(0))
             for identity in documents
         }
+
+    def _is_read(self, item: Evidence, policy: Policy) -> bool:
+        """Whether a passage or point may leave under a policy that masks types: it rests on chunks that the detector reads alone."""
+        return not policy.redact.types or self._languages.are_read([item.chunk_id, *item.chunk_ids])
 
     def refused(self, why: str = DENIED) -> Served:
         """A reply without evidence; it names no document."""
@@ -254,6 +281,22 @@ class Sharing:
         self._redacting = (made_of, redactor)
         return redactor
 
+    # ------------------------------------------------------------ languages
+
+    def tell_languages(self) -> None:
+        """Note the languages of the chunks that came since the last time, where the policy masks types. Raises DiskFull and DiskFailed."""
+        while self.file.lasting().redact.types and (untold := self._languages.untold(AT_ONCE)):
+            self._languages.save({chunk_id: language_of(text, title) for chunk_id, (title, text) in untold.items()})
+
+    def unread(self, policy: Policy) -> frozenset[str]:
+        """The documents and single chunks that a policy keeps here, as it masks types, and nobody finds the names in their languages."""
+        if not policy.redact.types:
+            return frozenset()
+        state, last = self._languages.state() + self._graph.mentions.state(), self._unread  # before anything is read
+        if last is None or last[0] != state:
+            last = self._unread = state, self._languages.unread()
+        return last[1]
+
     # ------------------------------------------------------------ questions
 
     def escalation(self, client: Escalation | None) -> Escalation:
@@ -267,6 +310,10 @@ class Sharing:
         if escalation == "no":
             return Departing("no")
         return Departing(escalation, self.redactor(policy).mask(question), f"questions: {policy.questions}; policy {policy.key}")
+
+
+def _key_of(unread: frozenset[str]) -> str:
+    return f".{crc(*sorted(unread)):x}" if unread else ""
 
 
 def _granted(policy: Policy, labels: tuple[str, ...] | None, requester: Requester) -> tuple[Level, str]:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
@@ -189,6 +189,14 @@ class DocumentStore:
     def label_sets(self) -> set[tuple[str, ...] | None]:
         """The lists of labels that documents have; None stands for damaged ones."""
         return {read_labels(row["labels"]) for row in self.database.rows("SELECT DISTINCT CAST(labels AS BLOB) AS labels FROM documents")}
+
+    def label_counts(self) -> dict[tuple[str, ...] | None, int]:
+        """How many documents have each list of labels; None stands for damaged ones."""
+        query = "SELECT CAST(labels AS BLOB) AS labels, count(DISTINCT name) AS n FROM documents GROUP BY 1"
+        found = Counter[tuple[str, ...] | None]()
+        for row in self.database.rows(query):
+            found[read_labels(row["labels"])] += row["n"]
+        return dict(found)
 
     def not_labelled(self, label_sets: Collection[tuple[str, ...]]) -> frozenset[DocumentId]:
         """The documents one of whose versions, the served one or the one that waits, has a list of labels that is none of these."""

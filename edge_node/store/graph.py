@@ -95,6 +95,11 @@ class GraphStore:
         """Ids of the present summaries."""
         return {row["summary_id"] for row in self.database.rows("SELECT summary_id FROM summaries WHERE removed = 0")}
 
+    def blank_summaries(self) -> tuple[int, int]:
+        """How many of the present summaries tell nothing, as nothing of their parts may leave; and how many there are."""
+        row = self.database.row("SELECT count(*) FILTER (WHERE trim(text) = '') AS blank, count(*) AS n FROM summaries WHERE removed = 0")
+        return (row["blank"], row["n"]) if row else (0, 0)
+
     def telling_of(self, facts: Collection[int]) -> set[str]:
         """Ids of the present summaries that were made of one of these facts at least."""
         query = f"SELECT DISTINCT summary_id FROM summaries, json_each(facts) WHERE removed = 0 AND json_each.value IN {KEYS}"
@@ -205,11 +210,12 @@ class GraphStore:
                 tx.executemany("UPDATE summaries SET version = ? WHERE summary_id = ?", [(newest + 1, row["summary_id"]) for row in rest])
                 tx.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(newest + 1),))
                 postpone(tx, from_version=rest[0]["version"], to_version=newest + 1)
+            withheld = tx.execute("SELECT count(*) FROM summaries WHERE removed = 0 AND trim(text) = ''").fetchone()[0]
         told = [row for row in page if not row["removed"] and row["text"].strip()]
         upserts = tuple(_summary(row) for row in told)
         known = {row["summary_id"] for row in told}
         removals = tuple(SummaryId(row["summary_id"]) for row in page if row["summary_id"] not in known) if base else ()
-        return SummaryDelta(mine, base, newest, upserts, removals)
+        return SummaryDelta(mine, base, newest, upserts, removals, withheld)
 
     def drop_tombstones(self, *, version: int) -> None:
         """Forget what was removed up to ``version``, which the cloud has acknowledged; a cloud that knows less gets a snapshot."""

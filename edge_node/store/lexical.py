@@ -74,15 +74,14 @@ class LexicalIndex:
                 self._drop(key)
             self._close_gaps()
 
-    def matches(self, question: str, withheld: Collection[DocumentId] = ()) -> Matches:
+    def matches(self, question: str, withheld: Collection[str] = ()) -> Matches:
         """BM25 of all chunks for a question, as if the withheld documents were not there."""
         with self._lock:
             lengths = np.array(self._lengths, dtype=np.float32)
-            for document_id in withheld:
-                lengths[self._of_document.get(document_id, [])] = 0
+            lengths[self._withheld_rows(withheld)] = 0
             return Matches(self._keys, self._rows, self._scores(lengths, terms_of(question)))
 
-    def unknown(self, question: str, withheld: Collection[DocumentId] = ()) -> float:
+    def unknown(self, question: str, withheld: Collection[str] = ()) -> float:
         """The share of a question's words that stand in no chunk, [0, 1], as if the withheld documents were not there.
 
         Only words of scripts with capitals count: those without write no blanks between words, so a phrase would pass for a word.
@@ -94,13 +93,18 @@ class LexicalIndex:
         """
         with self._lock:
             asked = [term for term in terms_of(question) if term.upper() != term or term.isdigit()]
-            hidden = {row for document_id in withheld for row in self._of_document.get(document_id, ())}
+            hidden = set(self._withheld_rows(withheld))
             known = sum(
                 any(self._lengths[row] and row not in hidden for row in (number >> COUNT_BITS for number in self._postings[term]))
                 for term in asked
                 if term in self._postings
             )
             return (len(asked) - known) / len(asked) if asked else 0.0
+
+    def _withheld_rows(self, withheld: Iterable[str]) -> list[int]:
+        """The rows of these documents and single chunks."""
+        chunks = [self._rows[key] for key in withheld if key in self._rows]
+        return chunks + [row for key in withheld for row in self._of_document.get(DocumentId(key), ())]
 
     def _scores(self, lengths: FloatArray, asked: Iterable[str]) -> FloatArray:
         """(n,) BM25; ``lengths`` (n,) is 0 for rows that do not count."""

@@ -6,6 +6,7 @@ import json
 import logging
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from edge_node.graph.aliases import EntityName
@@ -15,7 +16,7 @@ from edge_node.store.documents import delete_chunks, insert_chunks, purge_others
 from edge_node.store.vectors import VectorRows, insert_vectors
 from shared.checksum import crc, is_text
 from shared.errors import NotFound
-from shared.records import Chunk, ChunkId, EntityMention, RelationMention, document_of
+from shared.records import Chunk, ChunkId, EntityMention, RelationMention, is_withheld
 
 log = logging.getLogger("dgrag.edge.store")
 Pair = tuple[str, str]  # the ends of a relation, the lesser first
@@ -151,11 +152,11 @@ class MentionStore:
         listed = json.dumps(list(keys))
         return {(row["long"], row["short"]) for row in self._database.rows(query, (listed, listed))}
 
-    def definitions_outside(self, keys: Collection[str], withheld: Collection[str]) -> set[tuple[str, str]]:
-        """The (long, short) with ``long`` among ``keys`` that some document tells of which is not ``withheld``."""
+    def definitions_outside(self, keys: Collection[str], withheld: AbstractSet[str]) -> set[tuple[str, str]]:
+        """The (long, short) with ``long`` among ``keys`` that some chunk tells of which is not ``withheld``."""
         query = f"SELECT long, short, chunk_id FROM definitions WHERE long IN {KEYS}"
         rows = self._database.rows(query, (json.dumps(list(keys)),))
-        return {(row["long"], row["short"]) for row in rows if document_of(row["chunk_id"]) not in withheld}
+        return {(row["long"], row["short"]) for row in rows if not is_withheld(row["chunk_id"], withheld)}
 
     def state(self) -> tuple[int, int]:
         """Two numbers that are others after any change of mentions, definitions or aliases."""

@@ -17,7 +17,7 @@ from edge_node.store.mentions import Definition
 from edge_node.store.vectors import VectorRows
 from shared.index import open_index
 from shared.ports import Embedder, FloatArray, VectorIndex
-from shared.records import Chunk, ChunkId, DocumentId, EdgeId, EntityMention, Evidence, RelationMention, document_of
+from shared.records import Chunk, ChunkId, EdgeId, EntityMention, Evidence, RelationMention, is_withheld
 
 EMBED_BATCH = 8  # a question waits for one batch at most: 0.3 s on two cores, at the speed of larger ones
 
@@ -112,15 +112,15 @@ class Passages:
             if self._words is not None:
                 self._words.drop(chunk_ids)
 
-    def top(self, vector: FloatArray, k: int, withheld: frozenset[DocumentId] = frozenset()) -> list[tuple[str, float]]:
+    def top(self, vector: FloatArray, k: int, withheld: frozenset[str] = frozenset()) -> list[tuple[str, float]]:
         """The k chunks nearest a vector (d,), with cosine, as if the withheld documents were not there."""
-        return top_allowed(self._index, vector, k, lambda chunk_id: document_of(chunk_id) not in withheld if withheld else True)
+        return top_allowed(self._index, vector, k, lambda chunk_id: not is_withheld(chunk_id, withheld))
 
-    def matches(self, question: str, withheld: frozenset[DocumentId] = frozenset()) -> Matches:
+    def matches(self, question: str, withheld: frozenset[str] = frozenset()) -> Matches:
         """BM25 of the chunks for a question, as if the withheld documents were not there; 0 for all where words are not indexed."""
         return (self._words or LexicalIndex()).matches(question, withheld)
 
-    def unknown(self, question: str, withheld: frozenset[DocumentId] = frozenset()) -> float:
+    def unknown(self, question: str, withheld: frozenset[str] = frozenset()) -> float:
         """The share of a question's words that no chunk has, as if the withheld documents were not there; 0 where words are not indexed."""
         return 0.0 if self._words is None else self._words.unknown(question, withheld)
 

@@ -15,10 +15,10 @@ from edge_node.store.documents import DocumentStore
 from edge_node.store.graph import GraphStore
 from edge_node.store.replies import RememberingGenerator
 from shared.ports import Embedder, FloatArray, Tokenizer
-from shared.records import Chunk, ChunkId, DocumentId, EdgeId, Evidence
+from shared.records import Chunk, ChunkId, EdgeId, Evidence
 from shared.retry_budget import RetryBudget
 
-NOTHING_WITHHELD: frozenset[DocumentId] = frozenset()
+NOTHING_WITHHELD: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +124,7 @@ class IndexStrategy(Protocol):
     def stale(self) -> int:
         """How many texts the language model should still write."""
 
-    async def retrieve(
-        self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
-    ) -> Retrieval:
+    async def retrieve(self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[str] = NOTHING_WITHHELD) -> Retrieval:
         """The passages that may answer, within a token budget; as if the ``withheld`` documents were not there."""
 
     def counts(self) -> dict[str, int]:
@@ -153,7 +151,7 @@ class IndexStrategy(Protocol):
     # ------------------------------------------------------------ memories (FD-RAG); nothing is remembered where memory is off
 
     async def recalled(
-        self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
+        self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[str] = NOTHING_WITHHELD
     ) -> tuple[Recalled, ...]:
         """The k memories nearest a question with S >= ``floor``, best first, as if the ``withheld`` documents were not there.
 

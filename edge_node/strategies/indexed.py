@@ -21,7 +21,7 @@ from edge_node.strategies.method import Asked, Method
 from edge_node.strategies.mixing import fused
 from shared.errors import Conflict, InputError
 from shared.ports import FloatArray
-from shared.records import Chunk, ChunkId, DocumentId, Evidence, whole_of
+from shared.records import Chunk, ChunkId, Evidence, whole_of
 
 NO_GRAPH = "the edge's strategy builds no graph"
 WITH_GRAPH = "start the edge with the strategy dgrag, ketrag or erarag"
@@ -90,9 +90,7 @@ class Indexed:
 
     # ------------------------------------------------------------ read path
 
-    async def retrieve(
-        self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
-    ) -> Retrieval:
+    async def retrieve(self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[str] = NOTHING_WITHHELD) -> Retrieval:
         """What the methods find, each within its share of the budget; where none finds a passage, the chunks nearest the question."""
         vector = (await self._embedder.embed([question]))[0]
         asked = Asked(question, vector, Shown(withheld), budget_tokens, top_k)
@@ -122,7 +120,7 @@ class Indexed:
     # ------------------------------------------------------------ memories
 
     async def recalled(
-        self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[DocumentId] = NOTHING_WITHHELD
+        self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[str] = NOTHING_WITHHELD
     ) -> tuple[Recalled, ...]:
         """The k memories nearest a question with S >= ``floor``, best first, as if the ``withheld`` documents were not there."""
         return await self.knowledge.remembering.recalled(question, vector, k=k, floor=floor, withheld=withheld)

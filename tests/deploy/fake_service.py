@@ -21,6 +21,8 @@ from typing import Any
 DOCUMENTS: dict[str, dict[str, Any]] = {}
 EDGE = os.environ.get("DGRAG_EDGE_ID", "edge")
 STUCK = False
+HOLD = {"rule": 'label "law"', "documents": 1, "passages": 0, "line": '"law" = "full"', "advice": "under [labels]"}
+KEPT_BACK = {"summaries": 80, "all_summaries": 80, "documents": 1, "all_documents": 1, "holds": [HOLD]}
 
 
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
@@ -40,7 +42,8 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
 def status() -> dict[str, Any]:
     parked = sum(row["status"] == "parked" for row in DOCUMENTS.values())
     counts = {"queued": 0, "running": 0, "indexed": len(DOCUMENTS) - parked, "parked": parked}
-    return {"edge": EDGE, "settled": True, "documents": counts, "chunks": 7, "entities": 3, "cloud": {"connected": True}}
+    told = {"edge": EDGE, "settled": True, "documents": counts, "chunks": 7, "entities": 3, "cloud": {"connected": True}}
+    return told | {"policy": {"kept_back": KEPT_BACK}} if EDGE == "closed" else told
 
 
 class Service(BaseHTTPRequestHandler):
@@ -58,7 +61,7 @@ class Service(BaseHTTPRequestHandler):
             self.reply(200, status())
         elif self.path == "/v1/edges":
             row = {"edge": "ward", "online": True, "last_seen": 0, "summaries": 2, "version": 4, "epoch": "e"}
-            trust = {"quarantined": "", "held_back": 0, "reliability": 1.0, "ledger": 7}
+            trust = {"quarantined": "", "held_back": 0, "withheld": 0, "reliability": 1.0, "ledger": 7}
             self.reply(200, {"edges": [{**row, **trust}]})
         else:
             self.reply(200, DOCUMENTS[self.path.rpartition("/")[2]])

@@ -28,7 +28,7 @@ from shared.errors import ModelError, ModelReplyError
 from shared.fence import FENCE_BYTES, Fence, one_line
 from shared.inert import inert
 from shared.ports import FloatArray, Prompt, Reply
-from shared.records import ChunkId, document_of
+from shared.records import ChunkId, is_withheld
 from shared.sentences import content_words
 
 if TYPE_CHECKING:
@@ -166,7 +166,9 @@ class EraRAG(Method):
         """
         view = self._grower.view
         withheld = asked.shown.withheld
-        barred = {key for key, _ in view.above(member for member in view.parents if document_of(member) in withheld)} if withheld else ()
+        barred = (
+            {key for key, _ in view.above(member for member in view.parents if is_withheld(chunk_of(member), withheld))} if withheld else ()
+        )
         nearest = dict(view.above(near))
         found = []
         for key, score in top_allowed(self._grower.index, asked.vector, asked.top_k, lambda key: key in view.nodes and key not in barred):

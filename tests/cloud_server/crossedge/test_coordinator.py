@@ -50,7 +50,7 @@ async def test_without_a_matching_summary_nobody_is_asked(service, kit):
     await kit.enrol(service.http, "bank", "gardens in Rome")
     answer = await service.cloud.coordinator.answer(ASK, deadline_s=10)
     assert (answer.answered, answer.edges, answer.citations) == (False, (), ())
-    assert answer.answer == "No connected site seems to have documents about this question."
+    assert answer.answer == "No connected site seems to share documents about this question."
     assert answer.reason == "no summary is near enough to the question"
     assert service.cloud.models.generator.prompts == []
 
@@ -70,7 +70,7 @@ async def test_a_model_that_refuses_means_that_nobody_knows(tmp_path, kit, said)
         await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
         answer = await asked(service, kit, kit.evidence(PUMP))
     assert (answer.answered, answer.citations) == (False, ())
-    assert answer.answer == "The site that was asked (ward) has no documents that answer this question."
+    assert answer.answer == "The site that was asked (ward) shares no documents that answer this question."
 
 
 async def test_a_silent_edge_makes_the_answer_partial_and_is_named(tmp_path, kit):

@@ -234,6 +234,15 @@ def test_add_of_good_documents_ends_with_zero(dgrag: Dgrag, folder: Path):
     assert dgrag("add", str(folder / "notes.md"), "--no-wait")[0] == 0
 
 
+def test_up_add_and_status_say_what_a_policy_keeps_and_the_line_to_add(dgrag: Dgrag, folder: Path):
+    for arguments in (["up", "--names", "closed", "--detach"], ["add", str(folder)], ["status"]):
+        code, out, err = dgrag(*arguments)
+        said = " ".join((out + err).split())
+        assert code == 0, err
+        assert "closed: its sharing policy lets 0 of 80 summaries and 0 of 1 documents leave" in said, arguments
+        assert 'label "law", holds 1 of them; to let them leave, add to its policy.toml, under [labels]: "law" = "full"' in said, arguments
+
+
 def test_add_asks_for_the_edge_where_there_are_two(dgrag: Dgrag, folder: Path):
     dgrag("up", "--edges", "2", "--detach")
     code, _, err = dgrag("add", str(folder))
@@ -359,7 +368,7 @@ def test_the_cloud_is_asked_for_edges_and_matches(dgrag: Dgrag):
     dgrag("up", "--detach")
     heading, row = lines(dgrag("cloud", "edges")[1])
     assert heading.split() == " ".join(cloud.COLUMNS.values()).split()
-    assert row.split() == ["ward", "yes", "never", "2", "0", "7", "100", "%"]
+    assert row.split() == ["ward", "yes", "never", "2", "0", "0", "7", "100", "%"]
     assert lines(dgrag("cloud", "match", "Why?")[1]) == ["edge  summary_id  score", "ward  s1          0.500"]
     assert json.loads(dgrag("cloud", "match", "Why?", "--json")[1]) == {"matches": [{"edge": "ward", "summary_id": "s1", "score": 0.5}]}
     assert dgrag("cloud", "expel", "x") == (1, "", "dgrag: there is no edge 'x' here (list the edges)\n")

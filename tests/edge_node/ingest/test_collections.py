@@ -50,7 +50,12 @@ def ultradomain(context: str, **fields: object) -> dict[str, object]:
 
 def test_a_context_repeated_in_many_rows_comes_once():
     found = rows(ultradomain("Blood.", context_id="c1"), ultradomain("Blood.", context_id="c1"), ultradomain("Bone.", context_id="c2"))
-    assert found == [CollectionDocument("c1", "Book", "Blood.", ("health",)), CollectionDocument("c2", "Book", "Bone.", ("health",))]
+    assert found == [CollectionDocument("c1", "Book", "Blood."), CollectionDocument("c2", "Book", "Bone.")]
+
+
+def test_the_domain_of_a_context_is_no_sharing_label():
+    row = ultradomain("Rent is a price.", context_id="e1", label="economics", length=4, _id="x")
+    assert rows(row) == [CollectionDocument("e1", "Book", "Rent is a price.")]
 
 
 def test_without_an_id_equal_contexts_are_one_document():
@@ -98,7 +103,6 @@ def test_text_is_normalised():
         (GOOD | {"doc_id": " "}, "wrong_type"),
         (GOOD | {"title": 3}, "wrong_type"),
         (GOOD | {"labels": [3]}, "wrong_type"),
-        (ultradomain("Blood.", label={}), "wrong_type"),
         (ultradomain("", context_id="c"), "empty"),
         (ultradomain(3, context_id="c"), "wrong_type"),  # type: ignore[arg-type]
     ],

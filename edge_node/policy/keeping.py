@@ -1,0 +1,70 @@
+"""What a policy keeps at the site, why, and what would let it leave: for the site's own people, and for nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from edge_node.policy.rules import Level, Policy, share_of
+
+Labels = tuple[str, ...] | None  # None: they are damaged
+NO_LINE = "nobody finds their names to mask them; take `types` out, or mask by `names`, which need no reading"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A rule that keeps something here. ``documents`` or ``passages`` says how many.
+
+    line: what to write into the policy, so that they leave; "": there is none. advice: where to write it, or what to do instead.
+    """
+
+    rule: str
+    documents: int
+    passages: int
+    line: str
+    advice: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBack:
+    """How many of how many summaries and documents stay here. A document that only shares summaries is not among them."""
+
+    summaries: int
+    all_summaries: int
+    documents: int
+    all_documents: int
+    holds: tuple[Hold, ...]
+
+
+def holds(policy: Policy, documents: Mapping[Labels, int], unread: Mapping[str, int]) -> tuple[Hold, ...]:
+    """Why documents stay, by their number for each list of labels, and passages, by their number for each language that is not read.
+
+    >>> [(hold.line, hold.advice) for hold in holds(Policy(version=1), {("economics",): 1, (): 3}, {})]
+    [('"economics" = "full"', 'under [labels]')]
+    """
+    if policy.fault:
+        return (Hold("the policy file cannot be read", sum(documents.values()), 0, "", "mend it: `dgrag policy check FILE` says where"),)
+    return (*_of_labels(policy, documents), *_of_languages(unread))
+
+
+def _of_labels(policy: Policy, documents: Mapping[Labels, int]) -> Iterator[Hold]:
+    if damaged := documents.get(None):
+        yield Hold("damaged labels", damaged, 0, "", "send these documents again")
+    if policy.summary_level(()) < Level.SUMMARY and (plain := documents.get(())):
+        yield Hold('unlabelled = "never"', plain, 0, 'unlabelled = "full"', "in the place of that line")
+    for label in sorted({label for labels in documents if labels for label in labels}):
+        if policy.summary_level([label]) < Level.SUMMARY:
+            key = orjson.dumps(label).decode()  # a TOML key too
+            rule = f"label {key}: {share_of(Level.NEVER)}" if label in policy.labels else f"label {key}, which the policy does not name"
+            worn = sum(number for labels, number in documents.items() if labels and label in labels)
+            yield Hold(rule, worn, 0, f'{key} = "full"', "in the place of its line" if label in policy.labels else "under [labels]")
+
+
+def _of_languages(unread: Mapping[str, int]) -> Iterator[Hold]:
+    for language, passages in unread.items():
+        if language:
+            yield Hold(f"types, in a language whose names are not found: {language}", 0, passages, "", NO_LINE)
+        else:
+            yield Hold("types, in passages whose language is not known yet", 0, passages, "", "it is looked at soon")

@@ -1,0 +1,85 @@
+"""What a policy keeps at a site is said: to the site's people with the rule and the line to add, to the cloud as a number."""
+
+import io
+
+import httpx
+from rich.console import Console
+
+from deploy.cli import render
+from deploy.cli.sending import EdgeStatus, status_of
+from edge_node.ingest.collections import iter_collection
+from edge_node.policy.file import NAME
+from tests.support.federation import PLANT, REFUSAL, WARD, federation
+from tests.support.waiting import until
+
+ROW = (
+    b'{"input": "What is rent?", "answers": ["A price."], "context": "Juniper Ward reported the failure of the Marlow Pump in March.",'
+    b' "context_id": "economics-1", "label": "economics", "meta": {"title": "Principles"}, "length": 9, "_id": "q1"}\n'
+)
+STAYS = "Orla Finch keeps the Heron Gate at Marlow Quay. The Heron Gate closes at Marlow Quay in March."
+LINE = 'under [labels]: "economics" = "full"'
+
+
+async def status_line(edge):
+    body = (await edge.http.get("/v1/status")).json()
+    reply = httpx.Response(200, json=body, request=httpx.Request("GET", "http://edge/v1/status"))
+    with httpx.Client(transport=httpx.MockTransport(lambda _: reply)) as http:  # as `dgrag status`, `up` and `add` read it
+        return render.kept_back(status_of(http, "http://edge"))
+
+
+async def test_a_row_in_ultradomains_format_leaves_under_the_standard_policy(tmp_path):
+    (row,) = iter_collection([ROW], name="economics.jsonl")
+    async with federation(tmp_path, cloud_answer="-", edge_answers={"ward": (WARD, REFUSAL)}) as (edges, _, cloud):
+        before = cloud.edges()[0].summaries
+        receipt = await edges["ward"].add(row.name, row.text, title=row.title, labels=list(row.labels))
+        assert (receipt["share"], receipt["unnamed_labels"]) == ("full", [])
+        await until(lambda: edges["ward"].node.link.in_sync)
+        assert cloud.edges()[0].summaries >= before > 0
+        assert (cloud.edges()[0].withheld, await status_line(edges["ward"])) == (0, [])
+
+
+async def test_an_unnamed_label_that_keeps_everything_is_told_and_the_line_that_is_told_lets_it_leave(tmp_path):
+    async with federation(tmp_path, cloud_answer="-", edge_answers={"ward": (WARD, REFUSAL), "plant": (PLANT, REFUSAL)}) as (
+        edges,
+        _,
+        cloud,
+    ):
+        ward = edges["ward"]
+        await ward.add("report.md", STAYS, labels=["economics"])
+        await until(lambda: ward.node.link.in_sync and cloud.edges()[1].withheld)
+        plant, listed = cloud.edges()
+        kept = (await ward.http.get("/v1/status")).json()["policy"]["kept_back"]
+        assert (kept["documents"], kept["all_documents"]) == (1, 1)
+        assert kept["summaries"] == kept["all_summaries"] == listed.withheld > 0
+        assert (listed.summaries, plant.withheld) == (0, 0)
+        first, second = await status_line(ward)
+        assert f"lets 0 of {listed.withheld} summaries and 0 of 1 documents leave" in first
+        assert LINE in second
+        assert f"lets 0 of {listed.withheld} summaries leave" in render.withheld_line(listed.model_dump())
+        assert "economics" not in str(listed)
+        file = tmp_path / "ward" / NAME
+        file.write_text(file.read_text().replace("[labels]", f"[labels]\n{kept['holds'][0]['line']}\n#"))  # in the standard policy
+        await until(lambda: cloud.edges()[1].summaries > 0)
+        assert (cloud.edges()[1].withheld, await status_line(ward)) == (0, [])
+
+
+async def test_an_asking_site_does_not_learn_that_another_one_keeps_something(tmp_path):
+    said = []
+    for folder, labels in (("with", ["economics"]), ("without", None)):
+        members = {"ward": (WARD, REFUSAL), "plant": (PLANT, REFUSAL)}
+        async with federation(tmp_path / folder, cloud_answer=REFUSAL, edge_answers=members) as (edges, _, _):
+            if labels:
+                await edges["plant"].add("kept.md", STAYS, labels=labels)
+            answer = await edges["ward"].ask("Who keeps the Heron Gate?")
+            said.append((answer["answer"], answer["reason"]))
+    assert said[0] == said[1]
+
+
+def test_what_is_kept_by_a_language_names_it_and_promises_no_line():
+    hold = {"rule": "types, in a language whose names are not found: de", "documents": 0, "passages": 3}
+    hold |= {"line": "", "advice": "take `types` out"}
+    kept = {"summaries": 1, "all_summaries": 4, "documents": 0, "all_documents": 2, "holds": [hold]}
+    console = Console(file=io.StringIO(), width=200)
+    console.print(*render.kept_back(EdgeStatus("ward", policy={"kept_back": kept})), markup=False, sep="\n")
+    assert "3 of 4 summaries and 2 of 2 documents" in console.file.getvalue()
+    assert "not found: de, holds 3 passages; take `types` out" in console.file.getvalue()

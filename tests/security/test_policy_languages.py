@@ -1,0 +1,123 @@
+"""Goal P5 outside English: under a rule that masks types, what is in a language whose names nobody finds stays at the site."""
+
+import pytest
+
+from edge_node.graph.languages import language_of
+from edge_node.link.bodies import reply_body
+from edge_node.policy.dry_run import next_sync
+from edge_node.policy.file import NAME
+from edge_node.policy.redaction import Redactor
+from edge_node.policy.rules import Redact
+from edge_node.store.database import Database
+from edge_node.store.languages import Languages
+from shared.wire import EvidenceRequest
+from tests.support.running_edge import running_edge
+from tests.support.waiting import until
+
+MASKED = 'version = 1\n[redact]\ntypes = ["person"]\n'
+FOREIGN = {
+    "tr": ("Hasta Ayşe Yılmaz pazartesi günü yoğun bakım servisine kabul edildi ve insülin pompası değiştirildi.", "Yılmaz"),
+    "fr": ("La patiente Aïcha Benali a été admise lundi dans le service de cardiologie, et sa pompe a été remplacée.", "Benali"),
+    "es": ("La paciente María García fue ingresada el lunes en la sala de cardiología, y su bomba fue reemplazada.", "García"),
+    "de": ("Die Patientin Annelie Kohlhase wurde am Montag auf die Station aufgenommen, und ihre Pumpe wurde ersetzt.", "Kohlhase"),
+    "it": ("La paziente Giulia Bernasconi è stata ricoverata lunedì nel reparto di cardiologia con una pompa nuova.", "Bernasconi"),
+    "zh": ("患者张伟于星期一入院，护士王芳更换了他的胰岛素泵。医生李娜签署了报告。", "张伟"),
+    "ru": ("Пациент Иван Петров поступил в отделение в понедельник, и его насос был заменён.", "Петров"),
+}
+ENGLISH = "The infusion pump of the ward was replaced on Monday, and the nurse wrote a report of the failure for the agency."
+QUESTION = "What happened to the pump of the patient on Monday?"
+NAMES = [name.encode() for _, name in FOREIGN.values()]
+
+
+async def leaving(folder, *, policy=MASKED, texts=None):
+    """All bytes that leave an edge with these documents: its summaries, and passages for a question; and what its status says."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / NAME).write_text(policy)
+    async with running_edge(folder, strategy="dgrag") as edge:
+        for name, text in (texts or {f"{code}.md": text for code, (text, _) in FOREIGN.items()} | {"en.md": ENGLISH}).items():
+            await edge.add(name, text)
+        await until(edge.node.sharing.is_told)
+        left = next_sync(edge.node.graph, epoch="", version=-1)
+        for question in (QUESTION, *(text for text, _ in FOREIGN.values())):
+            request = EvidenceRequest(request_id="r", question=question, budget_tokens=4000, min_score=-1, top_k=20, deadline_ms=9000)
+            left.append(reply_body((await edge.node.answerer.evidence(request)).reply))
+        return b"\n".join(left), edge.node.sharing.view()
+
+
+async def test_a_name_in_a_language_that_the_detector_does_not_read_never_leaves_and_the_status_says_why(tmp_path):
+    left, view = await leaving(tmp_path)
+    assert [name for name in NAMES if name in left] == []
+    assert b"infusion pump" in left
+    kept = view["kept_back"]
+    assert (kept["documents"], kept["all_documents"]) == (len(FOREIGN), len(FOREIGN) + 1)
+    assert any("types, in a language whose names are not found: de" in hold["rule"] for hold in kept["holds"])
+
+
+async def test_null_control_without_languages_such_names_leave(tmp_path, monkeypatch):
+    monkeypatch.setattr(Languages, "unread", lambda *_: frozenset())
+    monkeypatch.setattr(Languages, "are_read", lambda *_: True)
+    monkeypatch.setattr(Redact, "masks_persons", False)
+    left, _ = await leaving(tmp_path)
+    assert [name for name in NAMES if name in left]
+
+
+async def test_a_rule_that_masks_names_alone_asks_for_no_language(tmp_path):
+    left, view = await leaving(tmp_path, policy='version = 1\n[redact]\nnames = ["Aïcha Benali"]\n')
+    assert (b"Benali" in left, b"Kohlhase" in left, view["kept_back"]["holds"]) == (False, True, ())
+
+
+async def test_of_a_mixed_document_the_english_passages_leave_and_the_foreign_ones_with_all_that_they_tell_stay(tmp_path):
+    english = " ".join(
+        f"The infusion pump of ward {n} was replaced on Monday, and the nurse wrote a report of the failure." for n in range(20)
+    )
+    turkish = FOREIGN["tr"][0]
+    left, view = await leaving(tmp_path, texts={"mixed.md": f"{english}\n\n{' '.join([turkish] * 20)}\n"})
+    assert (b"infusion pump" in left, "Yılmaz".encode() in left, b"servisine" in left) == (True, False, False)
+    kept = view["kept_back"]
+    assert kept["documents"] == 0
+    assert kept["holds"][0]["passages"] > 0
+
+
+async def test_a_store_that_knows_no_languages_shares_nothing_until_they_are_told(tmp_path):
+    await leaving(tmp_path, policy="version = 1\n")  # no rule asked for languages
+    database = Database(tmp_path / "edge.db")
+    languages = Languages(database)
+    assert (languages.counts().keys(), len(languages.unread())) == ({""}, len(FOREIGN) + 1)
+    assert not languages.are_read([next(iter(languages.untold(1)))])
+    database.close()
+    left, view = await leaving(tmp_path)
+    assert [name for name in NAMES if name in left] == []
+    assert b"infusion pump" in left
+    assert view["current"]
+
+
+@pytest.mark.parametrize("code", FOREIGN)
+def test_a_foreign_sentence_in_an_english_passage_makes_it_foreign(code):
+    assert language_of(f"{ENGLISH}\n{FOREIGN[code][0]}\n{ENGLISH}") != "en"
+    assert language_of(ENGLISH, FOREIGN[code][0]) != "en"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "María García was admitted to the ward on Monday.",
+        "| Pump | Lot | Date |\n|---|---|---|\n| P-7 | L-22 | 2024-03-02 |\n| P-8 | L-23 | 2 October 2023 |",
+        "MR-2232 MR-2241 MR-2242 MR-2243 MR-2244 MR-2245 MR-2246 MR-2247",
+        "TC = AVC + AFC; MC = (TC2 - TC1) / (Q2 - Q1); α = 0.05, β = 1",
+        "Insulin",
+        "",
+    ],
+)
+def test_english_tables_codes_and_formulas_are_not_taken_for_foreign(text):
+    assert language_of(text) == "en"
+
+
+@pytest.mark.parametrize(
+    "name", ["Ayşe Yılmaz", "Aïcha Benali", "María García", "María de la Cruz García", "张伟", "Иван Петров", "Đặng Văn Hòa"]
+)
+def test_a_foreign_name_in_an_english_passage_is_masked_whether_or_not_it_was_found(name):
+    text = f"The nurse reported that {name} was admitted on Monday."
+    said = Redactor.of(Redact(types=["person"])).mask(text)
+    assert not any(word in said for word in name.split() if word not in {"de", "la"})
+    assert (len(said), "was admitted on Monday" in said) == (len(text), True)
+    assert Redactor.of(Redact(types=["place"])).mask(text) == text
