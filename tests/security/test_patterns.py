@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.adversarial import TooSlowError, Used, applied, cpu_seconds, hostile_strings, patterns_of_the_product
+from tests.support.adversarial import TooSlowError, Used, applied, cpu_seconds, hostile, patterns_of_the_product, written
 
 SMALL, LARGE = 8_000, 1_000_000  # characters
 SCREEN_S = 0.5  # CPU time for 8,000 characters: linear ones take some milliseconds
@@ -21,14 +21,15 @@ def runaway(used: Used) -> str:
     """
     short, long = (min(size, CUT.get(used.place.rpartition(".")[0], size)) for size in (SMALL, LARGE))
     for operation in used.operations:
-        slowest, row = 0.0, 0
-        for number, text in enumerate(hostile_strings(used.pattern, short)):
+        slowest, worst = -1.0, ("", " ", "")
+        for form in hostile(used.pattern):
+            text = written(form, short, used.pattern)
             try:
                 spent = cpu_seconds(lambda text=text: applied(used.pattern, operation, text), budget_s=SCREEN_S)
             except TooSlowError:
                 return f"{operation} {text[:60]!r}… of {short}"
-            slowest, row = max((slowest, row), (spent, number))
-        text = hostile_strings(used.pattern, long)[row]
+            slowest, worst = max((slowest, worst), (spent, form))
+        text = written(worst, long, used.pattern)
         try:
             cpu_seconds(lambda text=text: applied(used.pattern, operation, text), budget_s=LEAST_S)
         except TooSlowError:

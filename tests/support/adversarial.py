@@ -100,8 +100,8 @@ def _inline(tree: ast.AST, module: ModuleType) -> Iterator[tuple[str, re.Pattern
                 yield SAME.get(node.func.attr, node.func.attr), re.compile(text, flags)
 
 
-def hostile_strings(pattern: re.Pattern[Any], length: int) -> list[str | bytes]:
-    """Repeated pieces of what the pattern accepts, alone and in pairs, behind what it wants before them and before what it refuses."""
+def hostile(pattern: re.Pattern[Any]) -> list[tuple[str, str, str]]:
+    """What to begin with, what to repeat and what to end with: repeated pieces of what the pattern accepts, alone and in pairs, behind what it wants before them and before what it refuses."""
     made: dict[tuple[str, str, str], None] = {}
     units = [unit for unit in _units(pattern) if 0 < len(unit[1]) <= 40]
     for before, unit in units:
@@ -110,8 +110,14 @@ def hostile_strings(pattern: re.Pattern[Any], length: int) -> list[str | bytes]:
     short = list(dict.fromkeys(unit for _, unit in units))[:8]
     made.update({("", one + two, "\x00"): None for one, two in itertools.permutations(short, 2)})
     made.update({(before, unit, "\x00"): None for before in ("", short[0] if short else "") for unit in HAND})
-    texts = [before + unit * ((length - len(before)) // len(unit)) + end for before, unit, end in made]
-    return [text.encode() for text in texts] if isinstance(pattern.pattern, bytes) else list(texts)
+    return list(made)
+
+
+def written(form: tuple[str, str, str], length: int, pattern: re.Pattern[Any]) -> str | bytes:
+    """About so many characters of a form, as the pattern takes them."""
+    before, unit, end = form
+    text = before + unit * ((length - len(before)) // len(unit)) + end
+    return text.encode() if isinstance(pattern.pattern, bytes) else text
 
 
 def _units(pattern: re.Pattern[Any]) -> list[tuple[str, str]]:
