@@ -1,6 +1,7 @@
-"""No text makes a regular expression of the product run away: `re` holds the interpreter's lock, so one search would stop a whole service."""
+"""No text makes a regular expression of the product run away: `re` holds the interpreter's lock, so one would stop a service."""
 
 import re
+from functools import partial
 
 import pytest
 
@@ -25,13 +26,13 @@ def runaway(used: Used) -> str:
         for form in hostile(used.pattern):
             text = written(form, short, used.pattern)
             try:
-                spent = cpu_seconds(lambda text=text: applied(used.pattern, operation, text), budget_s=SCREEN_S)
+                spent = cpu_seconds(partial(applied, used.pattern, operation, text), budget_s=SCREEN_S)
             except TooSlowError:
                 return f"{operation} {text[:60]!r}… of {short}"
             slowest, worst = max((slowest, worst), (spent, form))
         text = written(worst, long, used.pattern)
         try:
-            cpu_seconds(lambda text=text: applied(used.pattern, operation, text), budget_s=LEAST_S)
+            cpu_seconds(partial(applied, used.pattern, operation, text), budget_s=LEAST_S)
         except TooSlowError:
             return f"{operation} {text[:60]!r}… of {long}"
     return ""

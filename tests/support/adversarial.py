@@ -12,11 +12,10 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
-from typing import Any
-
 from re import _constants as sre  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
+from types import ModuleType
+from typing import Any
 
 PACKAGES = ("edge_node", "cloud_server", "shared", "deploy")
 BY_HAND = "deploy.tools"  # run once by a developer, and needs what the product does not
@@ -25,7 +24,28 @@ SAME = {"sub": "finditer", "subn": "finditer", "split": "finditer", "findall": "
 PROBES = "a1 A\t\n-.,:;()[]{}<>\"'`*_#|/\\@&!?=%$~^+é’–•中"
 HAND = (
     *" 1aA\n\t-_.,()[]{}<>\"'`*#|/\\@&!?:;=’é",
-    *("[\\", "\u0301", "e\u0301", " \n", "\n ", "a ", "a-", "-\n", "1 ", "1.", "a.", "A.", "(a", "[1", "[1,", "](", "<!--", "<a ", "page 1   x", "\u2028"),
+    *(
+        "[\\",
+        "\u0301",
+        "e\u0301",
+        " \n",
+        "\n ",
+        "a ",
+        "a-",
+        "-\n",
+        "1 ",
+        "1.",
+        "a.",
+        "A.",
+        "(a",
+        "[1",
+        "[1,",
+        "](",
+        "<!--",
+        "<a ",
+        "page 1   x",
+        "\u2028",
+    ),
 )
 ENDS = ("", "\x00", "\nx!", "x ")
 
@@ -60,7 +80,9 @@ def patterns_of_the_product() -> list[Used]:
     calls = {name: _operations(tree) for name, tree in trees.items()}
     found: dict[tuple[str | bytes, int], Used] = {}
     for module in loaded:
-        held = [(name, pattern, calls[module.__name__].get(name, set())) for name, value in vars(module).items() for pattern in _held(value)]
+        held = [
+            (name, pattern, calls[module.__name__].get(name, set())) for name, value in vars(module).items() for pattern in _held(value)
+        ]
         inline = [("an inline pattern", pattern, {operation}) for operation, pattern in _inline(trees[module.__name__], module)]
         for name, pattern, used in [*held, *inline]:
             key = pattern.pattern, pattern.flags
@@ -95,13 +117,13 @@ def _inline(tree: ast.AST, module: ModuleType) -> Iterator[tuple[str, re.Pattern
         if isinstance(node.func.value, ast.Name) and node.func.value.id == "re" and node.func.attr in {*OPERATIONS, *SAME}:
             names = {name.id for name in ast.walk(node.args[0]) if isinstance(name, ast.Name)}
             if names <= vars(module).keys():  # else it is made of a caller's words
-                text = eval(compile(ast.Expression(node.args[0]), "pattern", "eval"), vars(module))  # noqa: S307
+                text = eval(compile(ast.Expression(node.args[0]), "pattern", "eval"), vars(module))
                 flags = re.MULTILINE if "MULTILINE" in ast.dump(node) else 0
                 yield SAME.get(node.func.attr, node.func.attr), re.compile(text, flags)
 
 
 def hostile(pattern: re.Pattern[Any]) -> list[tuple[str, str, str]]:
-    """What to begin with, what to repeat and what to end with: repeated pieces of what the pattern accepts, alone and in pairs, behind what it wants before them and before what it refuses."""
+    """What to begin with, what to repeat, what to end with: pieces that the pattern accepts, alone and in pairs, before what it refuses."""
     made: dict[tuple[str, str, str], None] = {}
     units = [unit for unit in _units(pattern) if 0 < len(unit[1]) <= 40]
     for before, unit in units:
@@ -136,35 +158,42 @@ def _walk(items: Any, before: str, found: list[tuple[str, str]]) -> str:
 
 
 def _example(kind: Any, value: Any, before: str, found: list[tuple[str, str]]) -> str:
-    if kind is sre.LITERAL:
-        return chr(value)
-    if kind is sre.NOT_LITERAL:
-        return next(probe for probe in PROBES if ord(probe) != value)
-    if kind is sre.ANY:
-        return "x"
-    if kind is sre.IN:
-        return (_members(value) or ["x"])[0]
+    if kind in {sre.LITERAL, sre.NOT_LITERAL, sre.ANY, sre.IN}:
+        return _character(kind, value)
     if kind is sre.BRANCH:
-        return [_walk(branch, before, found) for branch in value[1]][0]
+        return [_walk(branch, before, found) for branch in value[1]].pop(0)  # all of them, for what they repeat
     if kind is sre.SUBPATTERN:
         return _walk(value[3], before, found)
     if kind is sre.ATOMIC_GROUP:
         return _walk(value, before, found)
     if kind in {sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT}:
-        least, most, body = value
-        once = _walk(body, before, found)
-        if most > 8:
-            found.append((before, once))
-            if len(body) == 1 and body[0][0] is sre.IN:
-                found.extend((before, member) for member in _members(body[0][1])[1:4])
-        return once * max(int(least), 1)
+        return _repeated(*value, before, found)
     return ""
+
+
+def _character(kind: Any, value: Any) -> str:
+    if kind is sre.LITERAL:
+        return chr(value)
+    if kind is sre.NOT_LITERAL:
+        return next(probe for probe in PROBES if ord(probe) != value)
+    return (_members(value) or ["x"])[0] if kind is sre.IN else "x"
+
+
+def _repeated(least: Any, most: Any, body: Any, before: str, found: list[tuple[str, str]]) -> str:
+    once = _walk(body, before, found)
+    if most > 8:
+        found.append((before, once))
+        if len(body) == 1 and body[0][0] is sre.IN:
+            found.extend((before, member) for member in _members(body[0][1])[1:4])
+    return once * max(int(least), 1)
 
 
 def _members(items: Any) -> list[str]:
     negated = items[0][0] is sre.NEGATE
     literal = [chr(value) for kind, value in items if kind is sre.LITERAL]
-    return [probe for probe in dict.fromkeys(PROBES if negated else [*PROBES, *literal]) if any(_fits(item, probe) for item in items) != negated]
+    return [
+        probe for probe in dict.fromkeys(PROBES if negated else [*PROBES, *literal]) if any(_fits(item, probe) for item in items) != negated
+    ]
 
 
 def _fits(item: Any, probe: str) -> bool:
