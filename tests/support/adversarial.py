@@ -161,7 +161,8 @@ def _example(kind: Any, value: Any, before: str, found: list[tuple[str, str]]) -
     if kind in {sre.LITERAL, sre.NOT_LITERAL, sre.ANY, sre.IN}:
         return _character(kind, value)
     if kind is sre.BRANCH:
-        return [_walk(branch, before, found) for branch in value[1]].pop(0)  # all of them, for what they repeat
+        first, *_ = [_walk(branch, before, found) for branch in value[1]]  # all of them, for what they repeat
+        return first
     if kind is sre.SUBPATTERN:
         return _walk(value[3], before, found)
     if kind is sre.ATOMIC_GROUP:
