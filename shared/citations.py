@@ -27,11 +27,13 @@ MAX_REASON_CHARS = 300
 MAX_COVERAGE_CHARS = 8_000  # 100 sites and their names
 MAX_STEPS = 512
 
-_NUMBER = r"(?:(?:passages?|sources?|documents?|refs?)\s*)?#?\d{1,99}"
-_LIST = rf"{_NUMBER}(?:\s*(?:,|;|&|and|-|–)\s*{_NUMBER})*"
-_LABELLED = r"\(\s*(?:passages?|sources?|documents?|refs?)\s*#?\d{1,99}(?:\s*(?:,|;|&|and|-|–)\s*#?\d{1,99})*\s*\)"
+_NUMBER = r"(?:(?:passages?|sources?|documents?|refs?)\s*+)?#?\d{1,99}+"
+_LIST = rf"{_NUMBER}(?:\s*+(?:,|;|&|and|-|–)\s*+{_NUMBER})*"
+_LABELLED = r"\(\s*+(?:passages?|sources?|documents?|refs?)\s*+#?\d{1,99}+(?:\s*+(?:,|;|&|and|-|–)\s*+#?\d{1,99}+)*\s*+\)"
 # "(2)" alone is an enumeration ("(1) open, (2) close") unless a sentence ends behind it
-MARKER = re.compile(rf"[ \t]*(?:\[\s*{_LIST}\s*\]|{_LABELLED}|\(\s*\d{{1,2}}\s*\)(?=\s*(?:[.!?]|$)))", re.IGNORECASE | re.MULTILINE)
+MARKER = re.compile(
+    rf"(?<![ \t])[ \t]*+(?:\[\s*+{_LIST}\s*+\]|{_LABELLED}|\(\s*+\d{{1,2}}\s*+\)(?=\s*(?:[.!?]|$)))", re.IGNORECASE | re.MULTILINE
+)
 LIST_MARKS = " \t\n#*>|-"  # of headings and lists, before a sentence
 _NUMBER_SHOWN = re.compile(r"\[(\d{1,4})\]")
 _ENUMERATED = re.compile(r"^\W*\d{1,2}[.)]\s")  # "2) Pumps fail": no figure of the sentence

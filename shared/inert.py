@@ -17,7 +17,7 @@ _REMOVED = (  # in this order, each until none is left: markup hidden in markup 
     (re.compile(rf"\[([^\[\]]{{0,500}})\]{_TARGET}"), r"\1"),
     (re.compile(r"<([a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^<>\s]{0,2000})>"), r"\1"),  # <https://x> shows its address
     (re.compile(r"<([^<>\s@]{1,200}@[^<>\s@]{1,200})>"), r"\1"),
-    (re.compile(r"<!--.{0,5000}?-->|</?[a-zA-Z][^<>]{0,2000}>", re.DOTALL), ""),
+    (re.compile(r"<!--(?:(?!<!--).){0,5000}?-->|</?[a-zA-Z][^<>]{0,2000}>", re.DOTALL), ""),
     (re.compile(r"[a-z][a-z0-9+.-]{0,31}\\?:(?:\\?/){2,}|(?<![a-z0-9])www\\?\.(?=\w)", re.IGNORECASE), ""),
     (re.compile(r"(?:javascript|vbscript|livescript|mailto)\s{0,9}\\?:", re.IGNORECASE), ""),
     (re.compile(r"(?<![a-z])data\s{0,9}:(?=\s{0,9}[\w+.-]{1,40}/[\w+.-]{1,40}\s{0,9}[,;])", re.IGNORECASE), ""),

@@ -28,7 +28,8 @@ NUMBER_WORDS = frozenset(  # words of numbers, measures, money and times
 )
 # "…, and which …?": a second question that could stand alone
 _SECOND_QUESTION = re.compile(
-    r",?\s+and\s+(?=(?:(?:on|at|in|to|from|by|for|with|of)\s+)?(?:which|what|who|whom|whose|when|where|why|how)\b)", re.IGNORECASE
+    r"(?:,|(?<![\s,]))\s++and\s++(?=(?:(?:on|at|in|to|from|by|for|with|of)\s+)?(?:which|what|who|whom|whose|when|where|why|how)\b)",
+    re.IGNORECASE,
 )
 
 

@@ -24,7 +24,7 @@ FLOOR, BASE = 0.1, 0.3  # what a passage counts that the walk does not reach, an
 DAMPING, ROUNDS = 0.8, 6  # of the walk: share of the mass that walks on, and steps
 START, START_SHARE = 20, 0.05  # passages that the walk starts from besides the question's names, and their share of it
 LONGEST = 12  # words of a name; titles of works are longer than most
-QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+QUALIFIER = re.compile(r"(?<!\s)\s*+\([^()]*+\)\s*+$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ def unmarked(text: str) -> str:
     >>> unmarked("Juniper Ward did [3].")
     'Juniper Ward did.'
     """
-    return re.sub(r"\s+([.,;!?])", r"\1", " ".join(MARKER.sub(" ", text).split()))
+    return re.sub(r"(?<!\s)\s++([.,;!?])", r"\1", " ".join(MARKER.sub(" ", text).split()))
 
 
 def words(text: str) -> frozenset[str]:

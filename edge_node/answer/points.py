@@ -22,7 +22,7 @@ MOST_NAMED = 1 + MAX_MORE_CHUNKS  # chunks of a point
 MOST_MEANT = 4  # notes that tell what a model only speaks about
 UNTITLED = "various"
 NAMED_BY = 2  # words of a report's title, or all of a shorter one's, by which an answer names it
-_SCORE = re.compile(r"^\W*score\W*(\d{1,3})\b.*$", re.IGNORECASE | re.MULTILINE)
+_SCORE = re.compile(r"^[^\w\n]*+score\W*+(\d{1,3})\b.*$", re.IGNORECASE | re.MULTILINE)
 _STOP = ".!?… "
 Chunks = Mapping[str, tuple[Chunk, str, str]]  # by id, with name and title of their document
 

@@ -60,4 +60,4 @@ def text_pieces(text: str) -> Iterator[str]:
     >>> list(text_pieces("Juniper Ward [1]."))
     ['Juniper', ' Ward', ' [1].']
     """
-    return (match.group() for match in re.finditer(r"\s*\S+", text))
+    return (match.group() for match in re.finditer(r"(?<!\s)\s*+\S++", text))

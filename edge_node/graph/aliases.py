@@ -14,11 +14,11 @@ from shared.ports import FloatArray
 
 MIN_COSINE = 0.85
 
-_SHORT = r"([A-Z][A-Za-z0-9&-]*[A-Z][A-Za-z0-9&-]*)"
-_IN_BRACKETS = re.compile(rf"(?<=[ \n])\(\s*{_SHORT}\s*\)")  # first: to try the words before it at each place takes thirty times as long
-_WORDS_BEFORE = re.compile(r"(?<![\w’'-])(?:[\w’'-]+[ \n]+){1,10}\Z")
+_SHORT = r"([A-Z](?=[a-z0-9&-]{0,39}[A-Z])[A-Za-z0-9&-]{1,40}+)"
+_IN_BRACKETS = re.compile(rf"(?<=[ \n])\(\s*+{_SHORT}\s*+\)")  # first: to try the words before it at each place takes thirty times as long
+_WORDS_BEFORE = re.compile(r"(?<![\w’'-])(?:[\w’'-]++[ \n]++){1,10}\Z")
 _MOST_BEFORE = 400  # characters of ten words
-_SHORT_LONG = re.compile(rf"\b{_SHORT}\s*\(([^()]{{6,90}})\)")
+_SHORT_LONG = re.compile(rf"\b{_SHORT}\s*+\(([^()]{{6,90}})\)")
 _NO_VECTORS: Mapping[str, FloatArray] = {}
 _SKIPPED = frozenset({"of", "and", "the", "for", "in", "on", "to", "a", "an", "or", "by", "with"})
 

@@ -27,7 +27,8 @@ _BLANK_LINE = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•#|>]|\d+[.)])\s?)")
 _MARKUP = re.compile(r"^\s*(?:[-*•#>]+|\d+[.)])\s+|^\s*[|][\s|:-]*$|[*_`]{2,}")
 _HEADING = re.compile(r"^(#{1,6} .+)\n", re.MULTILINE)
 _ASIDE = re.compile(  # "(Figure 3.2)", "(credit: …)", "(Mauss et al., 2005)"
-    r"\s*\((?:(?:credit|figure|table|see|chapter|section)\b[^()]*|[^()]*(?:et al|,\s*(?:1[89]|20)\d\d)[^()]*)\)", re.IGNORECASE
+    r"(?<!\s)\s*+\((?=[^()]*+\))(?:(?:credit|figure|table|see|chapter|section)\b|[^()]*(?:et al|,\s*+(?:1[89]|20)\d\d))[^()]*+\)",
+    re.IGNORECASE,
 )
 _COLUMN = re.compile(r"(?:^|(?<=[;.] ))[^:;.]{1,40}(?=: )")
 _SENTENCE_END = (".", "!", "?", ":", ";", ".”", '."', ")", ".)")

@@ -25,7 +25,7 @@ SUMMARY_SENTENCES = 2
 MAX_TITLE_CHARS = 120
 MAX_TEXT_CHARS = 600  # of a summary, a reason, a finding
 
-_FIELD = re.compile(r"\W*(title|summary|findings|rating)\W*?:\W*(.*)", re.IGNORECASE)
+_FIELD = re.compile(r"\W*+(title|summary|findings|rating)[^\w:]*+:\W*+(.*)", re.IGNORECASE)
 _BULLET = re.compile(r"(?:[-*•–]|\(?\d{1,2}[.)])\s+")
 _RATING = re.compile(r"(\d{1,2})(?:\s*/\s*10)?\b[\s,;:.–-]*(?:because\s+)?(.*)", re.IGNORECASE)
 

@@ -13,7 +13,7 @@ from shared.records import Chunk, EntityMention
 from shared.sentences import sentences
 
 _HEADING = re.compile(r"\s*#{1,6}[ \t]+(\S[^\n]*)")
-_QUALIFIER = re.compile(r"\s*\([^()]*\)\s*$")
+_QUALIFIER = re.compile(r"(?<!\s)\s*+\([^()]*+\)\s*+$")
 
 
 def title_mentions(chunks: Sequence[Chunk], title: str, said: Collection[EntityMention]) -> Iterator[EntityMention]:

@@ -23,8 +23,8 @@ MAX_ANSWER_CHARS = 120
 MOST_ANSWER_WORDS = 12
 LEAST_WORDS = 2  # of a question, that carry meaning
 _LINE = re.compile(
-    r"(?:[-*•]|\(?\d{1,2}[.)])?[\s*_]*(?:Q(?:uestion)?\s*\d*\s*[:.])?(?P<question>[^|]*)"
-    r"\|[\s*_]*(?:A(?:nswer)?\s*[:.])?(?P<answer>[^|]*)\|(?P<notes>[^|]*)",
+    r"(?:[-*•]|\(?\d{1,2}[.)])?[\s*_]*+(?:Q(?:uestion)?\s*+\d*+\s*+[:.])?(?P<question>[^|]*+)"
+    r"\|[\s*_]*+(?:A(?:nswer)?\s*+[:.])?(?P<answer>[^|]*+)\|(?P<notes>[^|]*)",
     re.IGNORECASE,
 )
 _EDGES = ' \t`*_"“”'

@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from pydantic_core import ErrorDetails
 
 Step = str | int
-_TABLE = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
-_ONE_OF_MANY = re.compile(r"\s*\[\[\s*([^\[\]]+?)\s*\]\]")
+_TABLE = re.compile(r"\s*+\[\s*+([^\[\]]+)\]")
+_ONE_OF_MANY = re.compile(r"\s*+\[\[\s*+([^\[\]]+)\]\]")
 _KEY = re.compile(r"""\s*("[^"]+"|'[^']+'|[\w.-]+)\s*=""")
 
 
@@ -36,10 +36,11 @@ def line_of(text: str, where: Sequence[Step]) -> int | None:
     best, found, counts = 0, None, Counter[str]()
     for number, line in enumerate(text.splitlines(), start=1):
         if header := _ONE_OF_MANY.match(line):
-            path = table = (*_plain(header[1]), counts[header[1]])
-            counts[header[1]] += 1
+            name = header[1].rstrip()
+            path = table = (*_plain(name), counts[name])
+            counts[name] += 1
         elif header := _TABLE.match(line):
-            path = table = _plain(header[1])
+            path = table = _plain(header[1].rstrip())
         elif key := _KEY.match(line):
             path = (*table, *_plain(key[1]))
         else:

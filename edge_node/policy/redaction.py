@@ -22,9 +22,11 @@ from edge_node.policy.shadow import Shadow
 
 CONTEXT_CHARS = 80  # beside a passage: an identifier that its edge cuts is looked for as a whole
 MASK = "█"
-_GAP = "[ ./-]"  # what stands between groups of digits
+_GAP = "[ ._/-]"  # what stands between groups of digits
 _WORD = re.compile(r"[^\W_]+")
 _NAME_GAP_CHARS = 3  # at most so many characters between two words of a name
+_PARTICLES = frozenset("al bin da de del della den der di do dos du el ibn la le ten ter van vom von zu zum zur".split())  # noqa: SIM905
+_MOST_PARTICLES = 3  # "van der", "de la"
 _MAX_NAME_WORDS = 12
 _EMAIL = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
 _PERSON = re.compile(  # numbers of persons in the United States, Britain and France, whose shape or check digits are known
@@ -55,6 +57,7 @@ class Redactor:
     patterns: tuple[re.Pattern[str], ...]
     names: dict[str, frozenset[tuple[str, ...]]]
     surnames: frozenset[str]
+    initials: frozenset[tuple[str, str]]  # of names of several words: the first letter, and the last word
     key: str  # twelve hex digits, other ones for other names; "": none
 
     @classmethod
@@ -76,6 +79,7 @@ class Redactor:
             tuple(map(bounded, redact.patterns)),
             {first: frozenset(of_it) for first, of_it in names.items()},
             surnames,
+            frozenset((words[0][0], words[-1]) for words in found if len(words) > 1 and len(words[-1]) > 2),
             hashlib.sha256(known.encode()).hexdigest()[:12] if names else "",
         )
 
@@ -128,6 +132,20 @@ class Redactor:
             for name in self.names.get(word, ()):
                 if end := _end_of(name, words, row):
                     yield Span(start, end, "name")
+            if len(word) == 1 and text[start].isupper() and (end := self._initialled(word, text, words, row)):
+                yield Span(start, end, "name")
+
+    def _initialled(self, initial: str, text: str, words: Sequence[tuple[int, int, str]], row: int) -> int:
+        """Where "Q. Obermayer" ends that begins with an initial; 0: nobody is called so."""
+        for last in range(row + 1, min(row + 3 + _MOST_PARTICLES, len(words))):
+            start, end, word = words[last]
+            if start - words[last - 1][1] > _NAME_GAP_CHARS:
+                return 0
+            if (initial, word) in self.initials and text[start].isupper():
+                return end
+            if len(word) > 1 and word not in _PARTICLES:
+                return 0
+        return 0
 
 
 def masked(text: str, spans: Collection[Span]) -> str:
@@ -187,12 +205,15 @@ def _written(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def _end_of(name: tuple[str, ...], words: Sequence[tuple[int, int, str]], row: int) -> int:
-    """Where the name ends that begins with words[row]; 0: it is another one. An initial may stand between its words."""
+    """Where the name ends that begins with words[row]; 0: it is another one. An initial and particles may stand between its words."""
     ends = words[row][1]
     for wanted in name[1:]:
         row += 1
         if row < len(words) and len(words[row][2]) == 1 != len(wanted):
             ends, row = words[row][1], row + 1
+        for _ in range(_MOST_PARTICLES):
+            if row < len(words) and words[row][2] in _PARTICLES and words[row][2] != wanted and words[row][0] - ends <= _NAME_GAP_CHARS:
+                ends, row = words[row][1], row + 1
         if row >= len(words) or words[row][2] != wanted or words[row][0] - ends > _NAME_GAP_CHARS:
             return 0
         ends = words[row][1]

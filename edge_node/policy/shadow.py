@@ -13,11 +13,17 @@ _PIECE = re.compile(
     r"(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});)"
     rf"|(?P<joined>-{_LINE_END}(?=[a-z])|(?<=-){_LINE_END}(?=\d)|(?<=@){_LINE_END}|{_LINE_END}(?=@)"  # what the end of a line cuts
     r"|\*{1,3}|\\(?=[^\w\s]))"  # Markdown
+    r"|(?P<tag></?[A-Za-z][^<>\n]{0,200}>)"
     r"|(?P<space>\s+)"
     r"|(?P<character>.)",
     re.DOTALL,
 )
 _PLAIN = re.compile(r"(?:[^\W_]|[.,;:!?@/#()'\"-]| (?! ))*", re.ASCII)  # most texts: nothing here means anything else
+# Cyrillic and Greek letters that are drawn as Latin ones
+_LOOKS_LIKE = str.maketrans(
+    "АВЕЅІЈКМНОРСТУХԚԜаеіјорсухѕԛԝһԁΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαινρυ",
+    "ABESIJKMHOPCTYXQWaeijopcyxsqwhdABEZHIKMNOPTYXoaivpu",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ class Shadow:
 def _meant(piece: re.Match[str]) -> str:
     if piece["joined"]:
         return ""
-    if piece["space"]:
+    if piece["space"] or piece["tag"]:
         return " "
     if piece["entity"]:
         return "".join(map(_plain, html.unescape(piece["entity"])))
@@ -69,5 +75,5 @@ def _plain(character: str) -> str:
         return "-"
     if category in {"Cf", "Mn", "Me"}:
         return ""
-    whole = unicodedata.normalize("NFKD", character)
+    whole = unicodedata.normalize("NFKD", character.translate(_LOOKS_LIKE))
     return "".join(part for part in whole if not unicodedata.combining(part))

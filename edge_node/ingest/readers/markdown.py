@@ -14,10 +14,15 @@ _HEADING = re.compile(r"(#{1,6})[ \t]+(.*)")
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
 _TABLE_RULE = frozenset("|:- \t")
-_NOISE_LINE = re.compile(r"^(?: {0,3}(?:[-*_][ \t]*){3,}| {0,3}\[[^\]]+\]:\s+\S+.*)$")  # rulers and link definitions
+_NOISE_LINE = re.compile(r"^(?: {0,3}(?:[-*_][ \t]*){3,}| {0,3}\[[^\]]+\]:\s++\S.*)$")  # rulers and link definitions
 _COMMENT = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
 _INLINE = (
-    (re.compile(r"!?\[((?:[^\[\]\\\n]|\\.){0,500})\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"\n]*\")?\)|\[[^\[\]\n]*\])"), r"\1"),
+    (
+        re.compile(
+            r"(?<!(?<!\\)\\)!?\[((?:[^\[\]\\\n]|\\.){0,500})\](?:\([^()\s]*(?:\([^()\s]*\)[^()\s]*)?(?:\s+\"[^\"\n]*\")?\)|\[[^\[\]\n]*\])"
+        ),
+        r"\1",
+    ),
     (re.compile(r"<((?:https?|mailto):[^<>\s]+)>"), r"\1"),
     (re.compile(r"</?[A-Za-z][^<>\n]*>"), " "),
     (re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]*[^\s*])\1(?![\w*])"), r"\2"),

@@ -33,8 +33,8 @@ _DAMAGED = (  # pypdf trusts a file's structure, so a damaged one ends in any of
     struct.error,
     zlib.error,
 )
-_PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*[-–—]?\s*\d{1,5}\s*[-–—]?(?:\s*(?:/|of|von)\s*\d{1,5})?", re.IGNORECASE)
-_HYPHENATED = re.compile(r"\b(\w+)[-\u2010\u00ad]\n[ \t]*([^\W\d_][\w]*)")
+_PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*+[-–—]?\s*+\d{1,5}+\s*+[-–—]?(?:\s*+(?:/|of|von)\s*+\d{1,5})?", re.IGNORECASE)
+_HYPHENATED = re.compile(r"\b(\w++)[-\u2010\u00ad]\n[ \t]*+([^\W\d_]\w*+)")
 _NEW_LINE_OF_ITS_OWN = re.compile(r"\s*(?:[-•*▪◦–#]|\(?\d{1,3}[.)]\s|\(?[a-z][.)]\s)")
 _SOFTWARE_TITLE = re.compile(r"(?:microsoft \w+|untitled|document\d*$|.*\.(?:docx?|tex|indd|pages|odt)$)", re.IGNORECASE)
 
@@ -109,7 +109,7 @@ def flowing(pages: Sequence[str]) -> str:
     'The emergency plan of well-known wards. A well-known plan.'
     """
     text = "\n".join(pages)
-    words = set(re.findall(r"\b\w+-\w+", text))
+    words = set(re.findall(r"\b\w++-\w++", text))
     whole = _HYPHENATED.sub(lambda cut: _uncut(cut, words), text)
     lines = [line.strip() for line in whole.split("\n") if line.strip()]
     widest = sorted(map(len, lines))[-1 - len(lines) // 10] if lines else 0  # the ninth decile: a stray long line sets no measure

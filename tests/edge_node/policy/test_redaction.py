@@ -116,3 +116,36 @@ def test_null_control_an_initial_alone_makes_no_other_name():
 
 def test_an_own_pattern_is_searched_in_the_text_as_it_stands_too():
     assert Redactor.of(Redact(patterns=["a\u0308b\u2014c"])).mask("a\u0308b\u2014c") == MASK * 5
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "Quentin von Obermayer",
+        "Quentin van der Obermayer",
+        "Q. Obermayer",
+        "Q. X. Obermayer",
+        "Quentin<br>Obermayer",
+        "Quentin <b>Obermayer</b>",
+        "Quеntin Оbеrmауеr",
+        "Ｑｕｅｎｔｉｎ Ｏｂｅｒｍａｙｅｒ",
+        "Obermayer, Quentin",
+    ],
+)
+def test_a_known_name_is_masked_however_it_is_written(written):
+    text = f"Then {written} came."
+    masked = Redactor.of(Redact(types=["person"]), ["Quentin Obermayer"], {"obermayer"}).mask(text)
+    assert len(masked) == len(text)
+    assert [letter for letter in masked[5:-6] if letter.isalpha() and letter not in "[name]<br>/"] == []
+    assert masked.startswith("Then ")
+    assert masked.endswith(" came.")
+
+
+@pytest.mark.parametrize("text", ["R. Obermayer came.", "Quentin and Obermayer came.", "Plan q, Obermayer."])
+def test_another_name_with_the_same_last_word_stays(text):
+    assert Redactor.of(Redact(types=["person"]), ["Quentin Obermayer"], {"obermayer"}).mask(text) == text
+
+
+@pytest.mark.parametrize("gap", " -_./")
+def test_a_card_number_is_masked_whatever_stands_between_its_groups(gap):
+    assert "1111" not in Redactor.of(Redact(identifiers=["card"])).mask("Paid by " + gap.join(["4111", "1111", "1111", "1111"]) + " today.")

@@ -1,0 +1,49 @@
+"""No text makes a regular expression of the product run away: `re` holds the interpreter's lock, so one would stop a service."""
+
+import re
+from functools import partial
+
+import pytest
+
+from tests.support.adversarial import TooSlowError, Used, applied, cpu_seconds, hostile, patterns_of_the_product, written
+
+SMALL, LARGE = 8_000, 1_000_000  # characters
+SCREEN_S = 0.5  # CPU time for 8,000 characters: linear ones take some milliseconds
+LEAST_S = 8.0  # CPU time for 1,000,000: linear ones take 0.05 to 2 s, a quadratic one that the screen lets pass takes minutes
+CUT = {"shared.refusals": 600}  # MAX_SENTENCE_CHARS: all that these patterns are shown
+OLD_PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*[-–—]?\s*\d{1,5}\s*[-–—]?(?:\s*(?:/|of|von)\s*\d{1,5})?", re.IGNORECASE)
+
+
+def runaway(used: Used) -> str:
+    """The string on which the pattern takes too long, "": none. The slowest short one is tried at full length.
+
+    CPU time of this process alone counts, so a busy machine changes it by a factor of two or three; what is told apart is a factor of
+    100: from 8,000 to 1,000,000 characters a quadratic search takes 15,625 times as long, a linear one 125 times.
+    """
+    short, long = (min(size, CUT.get(used.place.rpartition(".")[0], size)) for size in (SMALL, LARGE))
+    for operation in used.operations:
+        slowest, worst = -1.0, ("", " ", "")
+        for form in hostile(used.pattern):
+            text = written(form, short, used.pattern)
+            try:
+                spent = cpu_seconds(partial(applied, used.pattern, operation, text), budget_s=SCREEN_S)
+            except TooSlowError:
+                return f"{operation} {text[:60]!r}… of {short}"
+            slowest, worst = max((slowest, worst), (spent, form))
+        text = written(worst, long, used.pattern)
+        try:
+            cpu_seconds(partial(applied, used.pattern, operation, text), budget_s=LEAST_S)
+        except TooSlowError:
+            return f"{operation} {text[:60]!r}… of {long}"
+    return ""
+
+
+def test_every_pattern_takes_time_linear_in_the_text():
+    patterns = patterns_of_the_product()
+    assert len(patterns) > 150
+    assert [f"{used.place}: {text}" for used in patterns if (text := runaway(used))] == []
+
+
+@pytest.mark.parametrize("operation", ["fullmatch", "finditer"])
+def test_a_pattern_that_runs_away_is_found(operation):
+    assert runaway(Used("the old page number", OLD_PAGE_NUMBER, frozenset({operation}))) != ""
