@@ -127,6 +127,9 @@ class Redactor:
                     yield Span(start, end, "name")
 
 
+NOTHING_MASKED = Redactor.of(Redact())
+
+
 def masked(text: str, spans: Collection[Span]) -> str:
     """The text, as long as before, with each span blotted out; one that has room for it says what stood there.
 
