@@ -239,7 +239,7 @@ class Overview:
         if await asyncio.to_thread(sharing.is_spent, requester):  # before the model works for it
             return await asyncio.to_thread(sharing.refused, SPENT)
         reading = Deadline(LAST_SHARE * request.deadline_ms / 1000)
-        redactor = (await asyncio.to_thread(sharing.summaries)).redactor
+        redactor = await asyncio.to_thread(sharing.redactor_now)
         try:
             found = await self._find(request.question, request.level, withheld, trace, reading, redactor)
         except Conflict:

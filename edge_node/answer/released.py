@@ -130,7 +130,7 @@ class ReleasedPassages:
         cosines = self.scores(vector, list(dict.fromkeys(key for key, _ in (*near, *words.top(most)))))
         relevant = relevance(cosines, {key: words.of(key) for key in cosines})
         outside = self._tools.sharing.outside_ids.of_chunk  # our own ids are made of texts: a tie would tell something of them
-        best = nsmallest(top_k, relevant, key=lambda key: (-relevant[key], outside(ChunkId(key))))
+        best = nsmallest(top_k, relevant, key=lambda key: (-relevant[key], -cosines[key], outside(ChunkId(key))))
         return [(key, cosines[key]) for key in best]
 
     def _within(self, ranked: Sequence[tuple[str, float]], redactor: Redactor, budget_tokens: int) -> tuple[Evidence, ...]:

@@ -127,9 +127,6 @@ class Redactor:
                     yield Span(start, end, "name")
 
 
-NOTHING_MASKED = Redactor.of(Redact())
-
-
 def masked(text: str, spans: Collection[Span]) -> str:
     """The text, as long as before, with each span blotted out; one that has room for it says what stood there.
 
@@ -250,3 +247,4 @@ _FINDERS: dict[Identifier, Callable[[str], Iterator[tuple[int, int]]]] = {
     "ssn": _person_numbers,
     "record": _records,
 }
+NOTHING_MASKED = Redactor.of(Redact())
