@@ -182,10 +182,17 @@ class Sharing:
                 parcel.append((EvidenceBody.from_record(narrowed), rule))
         sizes = [len(body_of(body)) + (COMMA_BYTES if row else len(body_of(bare))) for row, (body, _) in enumerate(parcel)]
         sizes = _fitting(sizes, most_bytes)
+        ids, there = [body.chunk_id for body, _ in parcel], self._documents.totals()["chunks"]
+        new = self._meter.new_ones(requester.name, ids[: len(sizes)], policy, there)
+        if sizes and not new:
+            return self.refused(SPENT)
+        sizes = sizes[:new]
         kept = allowed(requester.name, sizes, policy) if sizes else 0
         if policy.fault or (sizes and not kept):
             return self.refused(SPENT if sizes else DENIED)
         reply = bare.model_copy(update={"evidence": [body for body, _ in parcel[:kept]]})
+        if kept and allowed == self._meter.take:
+            self._meter.sent(requester.name, ids[:kept], there)
         rule = f"{_listed([rule for _, rule in parcel[:kept]])}; policy {policy.key}"
         return Served(reply, rule, lambda: (self.policy.key, self._labels_changed()) == (policy.key, changed))
 

@@ -35,6 +35,9 @@ MOST_BY_CHANCE = (
     2  # of 12 guesses at 1 in 100: more come by chance in 1 of 5,000 draws, P(X > 2) for X ~ Binomial(12, 0.01); the seed is fixed
 )
 QUESTIONS = 700
+MASKS = ["[name]█████████"]
+CHANCE = 0.05  # what a name adds to a cosine by chance, as a mean over twelve passages
+NAMED_BY_CHANCE = 7.5  # of ten: three standard errors above five, for twelve passages
 AILMENTS = (
     "gout",
     "asthma",
@@ -190,36 +193,65 @@ def asked_about(rng, ailment):
     return f"Is {ailment} treated at home for {' '.join(drawn_names(rng, 3))}?"
 
 
+@dataclass(frozen=True)
+class Reconstruction:
+    """Means over the passages, of the vectors that least squares makes of 700 replies.
+
+    ``to_renamed``: with the same text, and another name in it: who has the masked text can put any name there. ``named``: in how many of
+    ten the true name fits better than another one; by chance five.
+    """
+
+    to_whole_by_scores: float
+    to_whole: float
+    to_masked: float
+    to_renamed: float
+    named_by_scores: float
+    named: float
+
+
 async def reconstructed(bench, embedder):
-    """Mean cosines of what least squares makes of 700 replies: with the whole text by scores, by order; with the masked text by order."""
-    rng, names = random.Random(9), drawn_names(random.Random(9), len(AILMENTS))
-    clinic = await Clinic.filled(bench, names)
-    answerer = clinic.answerer()
-    whole = await embedder.embed([text_of(name, ailment) for name, ailment in zip(names, AILMENTS, strict=True)])
-    hidden = await embedder.embed([masked_text(ailment, name) for name, ailment in zip(names, AILMENTS, strict=True)])
-    questions = [asked_about(rng, rng.choice(AILMENTS)) + f" {rng.choice(names)}" for _ in range(QUESTIONS)]
+    """By the scores of before version 6, and by the order of now; some questions hold a mask, as the attacker sees how it looks."""
+    rng, names = random.Random(9), drawn_names(random.Random(8), len(AILMENTS))
+    clinic, rows = await Clinic.filled(bench, names), list(enumerate(zip(names, AILMENTS, strict=True)))
+    answerer, texts = clinic.answerer(), {masked_text(ailment, name): row for row, (name, ailment) in rows}
+    questions = [f"{asked_about(rng, rng.choice(AILMENTS))} {rng.choice([*names, *(MASKS * 4)])}" for _ in range(QUESTIONS)]
     asked = np.concatenate([await embedder.embed(questions[start : start + 50]) for start in range(0, QUESTIONS, 50)])
     scores, places = np.zeros((QUESTIONS, len(names))), np.zeros((QUESTIONS, len(names)))
-    texts = {masked_text(ailment, name): row for row, (name, ailment) in enumerate(zip(names, AILMENTS, strict=True))}
     for at, question in enumerate(questions):
         for text, score in (await clinic.scored(question)).items():
             scores[at, texts[text]] = score
         for place, text in enumerate(await clinic.sent(answerer, question, whole=True)):
             places[at, texts[text]] = len(names) - place
     by_scores, by_order = (unit(np.linalg.lstsq(asked, seen, rcond=None)[0].T.astype(np.float32)) for seen in (scores, places))
+    whole = await embedder.embed([text_of(name, ailment) for _, (name, ailment) in rows])
+    hidden = await embedder.embed(list(texts))
+    others = [await embedder.embed([text_of(other, ailment) for other in drawn_names(rng, 20)]) for ailment in AILMENTS]
 
-    def mean(one, two):
-        return float((one * two).sum(axis=1).mean())
+    def mean(found, wanted):
+        return float((found * wanted).sum(axis=1).mean())
 
-    return mean(by_scores, whole), mean(by_order, whole), mean(by_order, hidden)
+    def renamed(found):
+        return float(np.mean([np.mean(others[row] @ found[row]) for row in range(len(names))]))
+
+    def named(found):
+        return 10 * float(np.mean([np.mean(found[row] @ whole[row] > others[row] @ found[row]) for row in range(len(names))]))
+
+    return Reconstruction(
+        mean(by_scores, whole), mean(by_order, whole), mean(by_order, hidden), renamed(by_order), named(by_scores), named(by_order)
+    )
+
+
+def check(found):
+    print(found)  # noqa: T201 - the figures of docs/security.md
+    assert (found.to_whole_by_scores > 0.99, found.named_by_scores > 9.9) == (True, True), "null control: scores give the passage away"
+    assert found.to_whole <= found.to_renamed + CHANCE
+    assert found.named < NAMED_BY_CHANCE
 
 
 async def test_seven_hundred_orders_say_no_more_of_a_passage_than_its_masked_text(tmp_path):
     embedder = HashEmbedder()
     async with Bench.opened(tmp_path, embedder=embedder) as bench:
-        by_scores, by_order, by_order_of_masked = await reconstructed(bench, embedder)
-    assert by_scores > 0.99, "null control: scores of the whole text give its vector away"
-    assert by_order <= by_order_of_masked
+        check(await reconstructed(bench, embedder))
 
 
 def fetched_minilm():
@@ -233,7 +265,4 @@ def fetched_minilm():
 async def test_the_same_with_the_real_embedder(tmp_path):
     embedder = OnnxEmbedder.load(fetched_minilm())
     async with Bench.opened(tmp_path, embedder=embedder) as bench:
-        by_scores, by_order, by_order_of_masked = await reconstructed(bench, embedder)
-    print(f"cosine to the whole text: {by_scores:.4f} by scores, {by_order:.4f} by order; to the masked text: {by_order_of_masked:.4f}")  # noqa: T201
-    assert by_scores > 0.99
-    assert by_order <= by_order_of_masked
+        check(await reconstructed(bench, embedder))
