@@ -15,9 +15,6 @@ DAY_S = 86_400.0
 NO_LIMIT = Daily()
 MAX_NAMES = 10_000  # of requesters that are remembered
 ALARM_SHARE, ALARM_LEAST = 0.05, 50  # of all passages, that one requester has had in a day; and so many: small sites are read whole
-    0.05,
-    50,
-)  # of a site's passages that one requester has had in a day; and at least so many: small sites are read whole
 
 
 class Spent(Protocol):
