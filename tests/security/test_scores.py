@@ -190,7 +190,7 @@ async def test_two_sites_that_differ_in_a_masked_name_alone_answer_every_questio
 
 
 def asked_about(rng, ailment):
-    return f"Is {ailment} treated at home for {' '.join(drawn_names(rng, 3))}?"
+    return f"{' '.join(drawn_names(rng, 3))} {ailment} {rng.choice(['treated at home', 'is', 'treated for', 'home', ''])}?"
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ async def reconstructed(bench, embedder):
             scores[at, texts[text]] = score
         for place, text in enumerate(await clinic.sent(answerer, question, whole=True)):
             places[at, texts[text]] = len(names) - place
-    by_scores, by_order = (unit(np.linalg.lstsq(asked, seen, rcond=None)[0].T.astype(np.float32)) for seen in (scores, places))
+    by_scores, by_order = (unit(np.linalg.lstsq(asked, seen, rcond=1e-3)[0].T.astype(np.float32)) for seen in (scores, places))
     whole = await embedder.embed([text_of(name, ailment) for _, (name, ailment) in rows])
     hidden = await embedder.embed(list(texts))
     others = [await embedder.embed([text_of(other, ailment) for other in drawn_names(rng, 20)]) for ailment in AILMENTS]
