@@ -151,7 +151,6 @@ def reach_of(settings: CloudSettings) -> Reach:
         lead=settings.match_lead,
         k=settings.edges_k,
         min_evidence=settings.evidence_threshold,
-        min_further=settings.reader_threshold,
         budget_tokens=settings.evidence_budget_tokens,
         fan_out_deadline_s=settings.deadline_s,
         min_hint=settings.memory_hint,

@@ -69,7 +69,6 @@ class CloudSettings(BaseSettings):
     match_threshold: Cosine = MATCH_THRESHOLD
     match_lead: Annotated[float, Field(ge=0, le=1)] = 0.9  # of the best edge's score, that an edge needs to match for an answer; 0: off
     edges_k: Annotated[int, Field(ge=1, le=100)] = 3
-    reader_threshold: Cosine = 0.0  # of passages for a reader: what a second hop leads to is far from the question
     evidence_threshold: Cosine = EVIDENCE_THRESHOLD
     evidence_budget_tokens: Annotated[int, Field(ge=50, le=100_000)] = EVIDENCE_BUDGET_TOKENS  # suits the 1.5B model; a large one: 4000
     deadline_s: Seconds = 20.0  # of one fan-out

@@ -12,6 +12,7 @@ from edge_node.answer.gate import Gate, GateLimits
 from edge_node.answer.mapping import Mapper
 from edge_node.answer.memorizer import Memorizer
 from edge_node.answer.overview import Overview, OverviewLimits
+from edge_node.answer.released import ReleasedPassages
 from edge_node.answer.samples import Sampling
 from edge_node.answer.verdicts import Verdicts
 from edge_node.background import Background
@@ -96,8 +97,9 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
         parts.cloud.auth = membership
         client = CloudClient(parts.cloud, edge, ledger, breaker, patience_s=settings.cloud_patience_s)
     memorizer = _memorizer(settings, tools, strategy)
-    answerer = _answerer(settings, parts, tools, strategy, memorizer, client)
-    overview = _overview(settings, parts, tools, strategy, client)
+    released = ReleasedPassages(tools)
+    answerer = _answerer(settings, parts, tools, strategy, memorizer, client, released)
+    overview = _overview(settings, parts, tools, strategy, client, released)
     link = _link(client, membership, tools, ledger, answerer, overview, parts.recorder) if client else None
 
     async def tell_cloud() -> None:
@@ -113,11 +115,17 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
 
 
 def _answerer(
-    settings: EdgeSettings, parts: Parts, tools: Tools, strategy: IndexStrategy, memorizer: Memorizer, client: CloudClient | None
+    settings: EdgeSettings,
+    parts: Parts,
+    tools: Tools,
+    strategy: IndexStrategy,
+    memorizer: Memorizer,
+    client: CloudClient | None,
+    released: ReleasedPassages,
 ) -> Answerer:
     gate, focus = Gate(parts.generator, tools.embedder, _gate_limits(settings)), Focus(tools.embedder, parts.tokenizer)
-    told = ToldPassages(tools.edge, SharedMemories(tools.graph.database), tools.documents, tools.embedder)
-    return Answerer(strategy, focus, parts.generator, gate, client, tools.sharing, _read_limits(settings), memorizer, told)
+    told = ToldPassages(tools.edge, SharedMemories(tools.graph.database), tools.documents)
+    return Answerer(strategy, focus, parts.generator, gate, client, tools.sharing, _read_limits(settings), memorizer, told, released)
 
 
 def _memorizer(settings: EdgeSettings, tools: Tools, strategy: IndexStrategy) -> Memorizer:
@@ -126,7 +134,9 @@ def _memorizer(settings: EdgeSettings, tools: Tools, strategy: IndexStrategy) ->
     return Memorizer(tools.edge, strategy, tools.embedder, tools.documents, fast, limits, k=settings.memory_k)
 
 
-def _overview(settings: EdgeSettings, parts: Parts, tools: Tools, strategy: IndexStrategy, client: CloudClient | None) -> Overview:
+def _overview(
+    settings: EdgeSettings, parts: Parts, tools: Tools, strategy: IndexStrategy, client: CloudClient | None, released: ReleasedPassages
+) -> Overview:
     tokens, at_once, min_score = settings.partial_tokens, settings.global_at_once, settings.global_min_score
     mapper = Mapper(parts.generator, tools.edge, max_tokens=tokens, at_once=at_once, min_score=min_score)
     reducer = Reducer(parts.generator, parts.tokenizer.count, max_tokens=settings.global_answer_tokens)
@@ -141,7 +151,7 @@ def _overview(settings: EdgeSettings, parts: Parts, tools: Tools, strategy: Inde
         deadline_s=settings.global_deadline_s,
         seed=settings.seed,
     )
-    return Overview(tools, strategy, mapper, reducer, client, limits)
+    return Overview(tools, strategy, mapper, reducer, client, limits, released)
 
 
 def _link(
@@ -171,5 +181,13 @@ def _gate_limits(settings: EdgeSettings) -> GateLimits:
 def _read_limits(settings: EdgeSettings) -> ReadLimits:
     sampling = Sampling(settings.samples, settings.sample_tokens, settings.temperature, settings.seed)
     return ReadLimits(
-        settings.candidate_tokens, settings.context_tokens, settings.top_k, sampling, settings.answer_deadline_s, settings.cloud_deadline_s
+        settings.candidate_tokens,
+        settings.context_tokens,
+        settings.top_k,
+        sampling,
+        settings.answer_deadline_s,
+        settings.cloud_deadline_s,
+        least=settings.evidence_threshold,
+        least_whole=settings.reader_threshold,
+        most_whole=settings.reader_passages,
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 from typing import Any, get_args
 
 from edge_node.memory.records import Kind
 from edge_node.node import EdgeNode
+from edge_node.policy.meter import DAY_S
 from edge_node.store.chain import DEPARTURES
 from shared.admission import Admission
 from shared.metrics import Reading, each, single, turns_of
@@ -37,9 +39,18 @@ class EdgeReadings:
         return (
             *_of_status(self._node.status()),
             each("dgrag_egress_bytes_total", "Bytes of bodies that left, by the ledger.", "kind", self._departed),
+            single(
+                "dgrag_most_disclosed_share",
+                "Share of the passages that one requester has had today (UTC), at most.",
+                self._crawled(),
+            ),
             single("dgrag_store_bytes", "Bytes of the store.", self._node.documents.database.size()),
             *self._of_link(),
         )
+
+    def _crawled(self) -> float:
+        today = time.time() // DAY_S * DAY_S
+        return self._node.ledger.most_disclosed(since=today) / max(1, self._node.documents.totals()["chunks"])
 
     def _of_link(self) -> tuple[Reading, ...]:
         link, connected, lag, is_open = self._node.link, None, None, None

@@ -13,10 +13,11 @@ from edge_node.memory.thresholds import THRESHOLDS, parsed_thresholds
 from edge_node.strategies.mixing import parsed_mix
 from shared.logs import LogForm
 from shared.records import Level
-from shared.wire import EDGE_ID_PATTERN, HEARTBEAT_S
+from shared.wire import EDGE_ID_PATTERN, EVIDENCE_MIN_SCORE, HEARTBEAT_S, MOST_WHOLE
 
 MAX_SAMPLES = 8  # a llama.cpp server draws at most as many samples in one request as it has slots; ours has eight
 Share = Annotated[float, Field(ge=0, le=1)]
+Cosine = Annotated[float, Field(ge=-1, le=1)]
 Channel = Literal["dense", "lexical", "entities", "relations", "pagerank"]
 DEFAULT_RETRIEVAL: frozenset[Channel] = frozenset({"dense", "lexical", "pagerank"})
 
@@ -79,6 +80,9 @@ class EdgeSettings(BaseSettings):
 
     # what may leave: docs/security.md
     policy_file: Path | None = None  # None: policy.toml in state_dir
+    evidence_threshold: Cosine = EVIDENCE_MIN_SCORE  # of another site's question with a sentence, as it would leave; below, it stays here
+    reader_threshold: Cosine = 0.0  # the same of whole passages, which a reader asks for: a second hop is far from the question
+    reader_passages: Annotated[int, Field(ge=1, le=MOST_WHOLE)] = MOST_WHOLE  # that a reader gets at most
 
     # write path: DGRAG §III-B
     strategy: Literal[MethodName, "mix"] = "dgrag"

@@ -27,9 +27,10 @@ class SearchBody(Wire):
 
 
 class FoundPassage(EvidenceBody):
-    """A passage with the edge that it is of; ``score``: its cosine with the question, by the cloud's embedder."""
+    """A passage with the edge that it is of; ``score``: the cosine of its text, as it was released, with the question, by the cloud."""
 
     edge: EdgeName
+    score: Annotated[float, Field(ge=-1.01, le=1.01)]
     text: Annotated[str, Field(max_length=MAX_EVIDENCE_CHARS)]
 
     @classmethod

@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from shared.correlation import FORM
 from shared.records import PLAIN, Answer, Count, Evidence, Summary, SummaryDelta, SummaryId, TraceStep
 
-WIRE_VERSION = 5
+WIRE_VERSION = 6
+WIRE_UNSAID = 5  # of who does not say which one it speaks
 EDGE_ID_PATTERN = r"^[a-z0-9][a-z0-9-]{0,62}$"
 MAX_QUESTION_CHARS = 4_000
 MAX_SUMMARY_CHARS = 8_000
@@ -27,9 +28,10 @@ MAX_NAME_CHARS = 512
 DEADLINE_HEADER = "deadline-ms"  # remaining milliseconds, never a clock time: hosts' clocks differ
 AUDIENCE_HEADER = "dgrag-audience"  # the key id of the cloud that a request is for: no other cloud can use it
 NDJSON = "application/x-ndjson"
-EVIDENCE_BUDGET_TOKENS = 400  # that a cloud asks each edge for by default …
+EVIDENCE_BUDGET_TOKENS = 400  # that a cloud asks each edge for by default
 POINTS_MAX_BYTES = 6_144  # of a site's reply to a question about everything, by default
-EVIDENCE_MIN_SCORE = 0.4  # … and the least cosine of question and passage
+EVIDENCE_MIN_SCORE = 0.4  # least cosine of question and passage: the edge's, before it sends one, and the cloud's, before it reads one
+MOST_WHOLE = 32  # whole passages of one edge: a cloud embeds each, a hundred a second or so on two cores
 HEARTBEAT_S = 0.25  # a cloud that works on a question says so as often; an edge whose patience is less takes it for hung
 
 Task = Literal["evidence", "reports"]
@@ -72,6 +74,7 @@ class Enrolled(Wire):
     memory_epoch: Annotated[str, Field(max_length=64)] = ""  # "": it holds no memories
     memory_version: Count = 0
     cloud_key: str = ""  # base64 Ed25519: the edge pins it when it joins; it countersigns the heads of the edge's ledger
+    wire_version: int = WIRE_UNSAID  # that the cloud speaks
 
 
 class Head(Wire):
@@ -158,8 +161,7 @@ class EvidenceRequest(Wire):
     requester: Annotated[str, Field(max_length=80)] = ""  # the asking edge, by its key; "operator:<key name>"; the cloud vouches for it
     purpose: Purpose | None = None  # as the asker states it
     budget_tokens: Annotated[int, Field(ge=1, le=100_000)]
-    min_score: Annotated[float, Field(ge=-1, le=1)]
-    top_k: Annotated[int, Field(ge=1, le=MAX_EVIDENCE)] | None = None  # whole passages, at most so many; None: their best sentences
+    whole: bool = False  # whole passages; False: their best sentences. How near and how many is for the edge to say
     deadline_ms: Annotated[int, Field(ge=0, le=600_000)]
     task: Task = "evidence"  # "reports": points for a global answer, out of this site's reports
     level: SharedLevel = "dynamic"  # of those
@@ -177,14 +179,16 @@ class PollReply(Wire):
 
 
 class EvidenceBody(Wire):
-    """One passage in a reply. The edge's name is not in it: the cloud takes it from who replied."""
+    """One passage in a reply, best first. No score: it would tell how near what is masked in the text is to a question.
+
+    The edge's name is not in it: the cloud takes it from who replied.
+    """
 
     document_id: Annotated[str, PLAIN, Field(min_length=1)]
     document: Annotated[str, Field(max_length=MAX_NAME_CHARS)]
     chunk_id: Annotated[str, PLAIN, Field(min_length=1)]
     span: tuple[Count, Count]
     text: Annotated[str, Field(min_length=1, max_length=MAX_EVIDENCE_CHARS)]
-    score: Annotated[float, Field(ge=-1.01, le=1.01)]
     quotable: bool = True  # False: the cloud's model may read it, but no answer shows its words as a quote
     title: Annotated[str, Field(max_length=MAX_NAME_CHARS)] = ""  # of the document: what all its passages are about
     point: Annotated[str, Field(max_length=MAX_POINT_CHARS)] = ""  # as in the record, like what follows
@@ -201,7 +205,6 @@ class EvidenceBody(Wire):
             chunk_id=evidence.chunk_id,
             span=(start, min(end, start + MAX_EVIDENCE_CHARS)),
             text=evidence.text[:MAX_EVIDENCE_CHARS],
-            score=evidence.score,
             quotable=evidence.quotable,
             title=evidence.title[:MAX_NAME_CHARS],
             point=evidence.point[:MAX_POINT_CHARS],

@@ -174,6 +174,7 @@ BORDER = [
     "edge_node/answer/mapping.py",
     "edge_node/answer/memorizer.py",
     "edge_node/answer/overview.py",
+    "edge_node/answer/released.py",
     "edge_node/answer/verdicts.py",
     "edge_node/api/audit.py",
     "edge_node/api/chat.py",

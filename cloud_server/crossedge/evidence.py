@@ -27,7 +27,7 @@ def cosines(vectors: FloatArray, questions: FloatArray) -> FloatArray:
 def rescore(passages: Sequence[Evidence], vectors: FloatArray, questions: FloatArray, *, min_cosine: float) -> list[Evidence]:
     """The passages worth keeping, best first, each with the best cosine of its row of ``vectors`` (n, d) with ``questions`` (q, d).
 
-    Scores that edges report play no part; equal scores stand in the order of edge, document and chunk, so that no edge
+    Edges report no scores; equal ones stand in the order of edge, document and chunk, so that no edge
     gains by answering first. A passage nearer than ``DUPLICATE_COSINE`` to a better one of its edge is dropped; one of
     another edge only when it has the same words: a forged copy, one figure changed, must not displace what it was made from.
     """

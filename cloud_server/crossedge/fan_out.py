@@ -17,6 +17,7 @@ from shared.wire import EvidenceBody, EvidenceReply, EvidenceRequest, Task
 
 UNABLE: Mapping[str, EdgeStatus] = {BUSY: "late", OUT_OF_TIME: "late", BROKEN: "failed"}  # by what an edge says of itself
 WAY_BACK = 0.1  # share of the deadline that the edge must leave for its reply to arrive
+UNSCORED = 0.0  # until the cloud has compared a passage itself
 MAX_REASON_CHARS, MAX_STEP_CHARS, MOST_STEPS = 300, 64, 16  # of what an edge says of itself: operators and other sites read it
 
 
@@ -26,10 +27,9 @@ class Wanted:
 
     question: str
     budget_tokens: int
-    min_score: float  # cosine, question with passage
     requester: str = ""  # an edge, or "operator:<key name>": the cloud knows who asks
     purpose: str | None = None  # as the requester states it
-    top_k: int | None = None  # whole passages, at most so many; None: the best sentences of them
+    whole: bool = False  # whole passages; False: their best sentences
     task: Task = "evidence"  # "reports": points for a global answer (GraphRAG §2.6)
     level: Level = "dynamic"  # of the reports
     max_bytes: int = 250_000  # of the reply: the most that the wire allows
@@ -154,8 +154,7 @@ class FanOut:
             requester=wanted.requester,
             purpose=wanted.purpose,
             budget_tokens=wanted.budget_tokens,
-            min_score=wanted.min_score,
-            top_k=wanted.top_k,
+            whole=wanted.whole,
             deadline_ms=int(deadline_s * (1 - WAY_BACK) * 1000),
             task=wanted.task,
             level=wanted.level,
@@ -200,7 +199,7 @@ def _is_of(body: EvidenceBody, task: Task) -> bool:
 def _passage(edge: EdgeId, body: EvidenceBody) -> Evidence:
     ids = DocumentId(body.document_id), body.document, ChunkId(body.chunk_id)
     more = tuple(ChunkId(chunk_id) for chunk_id in body.chunk_ids)
-    return Evidence(edge, *ids, body.span, body.text, body.score, body.quotable, body.title, body.point, body.report, more)
+    return Evidence(edge, *ids, body.span, body.text, UNSCORED, body.quotable, body.title, body.point, body.report, more)
 
 
 def _transfer(asked: _Asked, report: EdgeReport) -> TraceStep:

@@ -35,7 +35,6 @@ class Reach:
     lead: float  # of the best edge's score, that an edge needs to be asked for an answer
     k: int  # edges, the asking one included
     min_evidence: float  # cosine, question with passage
-    min_further: float  # the same, for a reader: a second hop is far from the question
     budget_tokens: int  # of an answer's passages
     fan_out_deadline_s: float
     min_hint: float  # cosine, question with the question of a memory
@@ -103,7 +102,7 @@ class Gatherer:
         if not chosen.asked:
             reason = "no site that may know can be asked now" if chosen.skipped else "no summary is near enough to the question"
             return Gathered((), (), tuple(chosen.skipped), reason)
-        told = (sought.question, reach.budget_tokens, reach.min_evidence, sought.requester, sought.purpose)
+        told = (sought.question, reach.budget_tokens, sought.requester, sought.purpose)
         result = await self.ask(chosen.asked, Wanted(*told, memories=chosen.hints), trace, until=until)
         with trace.step("rescore"):
             pool = await self.read(result, questions, budget_tokens=reach.budget_tokens)

@@ -28,7 +28,6 @@ EMBED_SHARE = 0.25  # of the time that is left then: points that could not be co
 REDUCE_SHARE = 0.9  # of the time that is left then: a model that is late leaves enough to tell the points as they are
 EMBEDDED_CHARS = 600  # of a point, by which it is compared; an edge may send 16,000
 MOST_SPOKEN = 12  # points that are told where the model is away
-ANY_SCORE = -1.0
 NOTHING_TOLD = "No connected site has told anything that answers this question."
 
 
@@ -108,7 +107,6 @@ class Overviewer:
         wanted = Wanted(
             body.question,
             breadth.reduce_tokens,
-            ANY_SCORE,
             requester,
             body.purpose,
             task="reports",

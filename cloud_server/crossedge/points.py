@@ -32,8 +32,8 @@ def worth_reading(sent: Collection[Sequence[Evidence]], question: str, *, max_by
 
 
 def first_points(points: Sequence[Evidence], *, max_bytes: int) -> list[Evidence]:
-    """An edge's own best, as many as ``max_bytes`` can hold: of one that sends more than it was asked for, the rest is not read."""
-    best = sorted(points, key=lambda point: -point.score)[:MOST_POINTS]
+    """An edge's first, as many as ``max_bytes`` can hold: of one that sends more than it was asked for, the rest is not read."""
+    best = points[:MOST_POINTS]
     before = accumulate((len((point.text + point.point).encode()) for point in best), initial=0)
     return [_shown(point) for point, size in zip(best, before, strict=False) if size < max_bytes]
 

@@ -17,8 +17,8 @@ from shared.ports import FloatArray
 from shared.records import EdgeId
 from shared.sentences import questions_in
 from shared.trace import Trace
+from shared.wire import MOST_WHOLE
 
-MOST_PASSAGES = 32  # of one edge: the cloud embeds each, a hundred a second or so on two cores
 FIRST = 1  # edge that is asked besides the asking one, before it is known what its passages lead to
 EDGE_SHARE = 0.5  # of the places, for one edge, where others have something near
 
@@ -41,8 +41,7 @@ class Reader:
     async def find(self, sought: Sought, trace: Trace, *, budget_tokens: int, top_k: int, until: float) -> Gathered:
         """The passages of at most k edges, best first; the asking edge is one of them."""
         gatherer, reach = self._gatherer, self._gatherer.reach
-        passages = min(top_k, MOST_PASSAGES)
-        wanted = Wanted(sought.question, budget_tokens, reach.min_further, sought.requester, sought.purpose, passages)
+        wanted = Wanted(sought.question, budget_tokens, sought.requester, sought.purpose, whole=True)
         with trace.step("match"):
             questions = await gatherer.embedder.embed(questions_in(sought.question))
             own = [sought.asking] if sought.asking and gatherer.can_ask(sought.asking) else []
@@ -67,7 +66,7 @@ class Reader:
 
     async def _pool(self, result: FanOutResult, questions: FloatArray, trace: Trace, *, budget_tokens: int) -> Pool:
         with trace.step("rescore"):
-            return await self._gatherer.read(result, questions, budget_tokens=budget_tokens, most=MOST_PASSAGES)
+            return await self._gatherer.read(result, questions, budget_tokens=budget_tokens, most=MOST_WHOLE)
 
     async def _read(self, pool: Pool, question: str, questions: FloatArray, trace: Trace) -> _Read:
         embedder = self._gatherer.embedder

@@ -16,7 +16,7 @@ from shared.same_question import is_single
 from shared.trace import Trace
 
 ROUND_S = 2.0  # for the owner's passage: who takes longer costs the usual way no more than that
-BUDGET_TOKENS, ANY_SCORE = 400, -1.0
+BUDGET_TOKENS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Rememberer:
     async def _ask(self, best: Candidate, sought: Sought, trace: Trace, *, until: float) -> FanOutResult:
         """The owner, for the passage of that memory alone."""
         memories = {best.edge: [best.memory.memory_id]}
-        asked = (sought.question, BUDGET_TOKENS, ANY_SCORE, sought.requester, sought.purpose)
+        asked = (sought.question, BUDGET_TOKENS, sought.requester, sought.purpose)
         wanted = Wanted(*asked, memories=memories, memories_only=True)
         soon = min(until, self._clock.monotonic() + 2 * ROUND_S)  # one round takes half of the time that is left at most
         return await self._gatherer.ask([best.edge], wanted, trace, until=soon)

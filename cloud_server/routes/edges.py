@@ -20,7 +20,19 @@ from shared.guard import Unusable, guarded
 from shared.memory_wire import MemoryDelta
 from shared.records import EdgeId
 from shared.signing import claims_of
-from shared.wire import WIRE_VERSION, Countersigned, DeltaBody, Enrolled, Enrolment, EvidenceReply, Head, Heads, PollReply, Rotation
+from shared.wire import (
+    WIRE_UNSAID,
+    WIRE_VERSION,
+    Countersigned,
+    DeltaBody,
+    Enrolled,
+    Enrolment,
+    EvidenceReply,
+    Head,
+    Heads,
+    PollReply,
+    Rotation,
+)
 
 router = APIRouter(prefix="/v1/edges", tags=["edges"], route_class=GuardedRoute)
 
@@ -57,8 +69,10 @@ async def join(body: Enrolment, cloud: CloudDep, door: DoorDep, request: Request
 
 
 @router.get("/{edge}")
-async def greet(edge: OwnEdge, cloud: CloudDep) -> Enrolled:
-    """What the cloud knows of the edge: how an edge that has joined opens its line."""
+async def greet(edge: OwnEdge, cloud: CloudDep, wire_version: int = WIRE_UNSAID) -> Enrolled:
+    """What the cloud knows of the edge: how an edge that has joined opens its line; 409 ``wire_version`` to one of another release."""
+    if wire_version != WIRE_VERSION:
+        raise WireMismatch(edge=wire_version, cloud=WIRE_VERSION)
     return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge))
 
 
@@ -142,4 +156,5 @@ def _enrolled(cloud: Cloud, row: EdgeRow) -> Enrolled:
         memory_epoch=row.memory_epoch,
         memory_version=row.memory_version,
         cloud_key=cloud.roll.identity.public_key,
+        wire_version=WIRE_VERSION,
     )

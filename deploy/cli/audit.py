@@ -20,7 +20,7 @@ from edge_node.link.cloud_client import CloudClient
 from edge_node.link.membership import Joined, Membership
 from edge_node.store.backup import FILE
 from edge_node.store.chain import COLUMNS, Entry
-from edge_node.store.ledger import ledger_of, read_entries, read_faults, read_newest
+from edge_node.store.ledger import ledger_of, read_disclosed, read_entries, read_faults, read_newest
 from shared.errors import CloudRefused, CloudUnavailable, InputError
 from shared.identity import is_signed
 from shared.records import EdgeId
@@ -50,6 +50,21 @@ def list_records(
         out().print(render.lines(COLUMNS_SHOWN, [_cells(record) for record in records]))
     else:
         out().print("nothing matches" if since or requester else "nothing has left", markup=False)
+
+
+@app.command("crawlers")
+def list_crawlers(state: Folder, as_json: Json = False) -> None:
+    """Show how many different passages each requester has had since midnight (UTC), most first."""
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    with ledger_of(state / FILE) as ledger:
+        had, there = read_disclosed(ledger, since=today.timestamp())
+    if as_json:
+        typer.echo(orjson.dumps({"passages": there, "disclosed": had}).decode())
+    elif had:
+        shown = {"for": True, ">passages": False, ">of all": False}
+        out().print(render.lines(shown, [(who, f"{n:,}", f"{n / max(there, 1):.1%}") for who, n in had.items()]))
+    else:
+        out().print("nothing has left today", markup=False)
 
 
 def _json_lines(target: TextIO, records: Iterator[Entry]) -> int:

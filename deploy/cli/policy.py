@@ -26,7 +26,7 @@ from shared.errors import Conflict, InputError
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
 from shared.retry_budget import RetryBudget
-from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, POINTS_MAX_BYTES, SharedLevel, Task
+from shared.wire import EVIDENCE_BUDGET_TOKENS, POINTS_MAX_BYTES, SharedLevel, Task
 
 app = typer.Typer()
 Folder = Annotated[
@@ -87,7 +87,6 @@ def try_policy(
     purpose: Annotated[str, typer.Option(help="What for, as treatment.")] = "",
     file: Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="A policy that is not in force yet.")] = None,
     budget: Annotated[int, typer.Option(min=1, max=100_000, help="Tokens that the cloud asks for.")] = EVIDENCE_BUDGET_TOKENS,
-    min_score: Annotated[float, typer.Option(min=-1, max=1, help="Least cosine, question with passage.")] = EVIDENCE_MIN_SCORE,
     task: Annotated[Task, typer.Option(help="evidence: passages; reports: points for an answer about everything.")] = "evidence",
     level: Annotated[SharedLevel, typer.Option(help="Of the reports that points are made of.")] = "dynamic",
     max_bytes: Annotated[int, typer.Option(min=1_000, max=250_000, help="Of a reply with points.")] = POINTS_MAX_BYTES,
@@ -105,7 +104,7 @@ def try_policy(
 
     async def asked(node: EdgeNode) -> Shown:
         bounds = {"budget_tokens": budget, "max_bytes": max_bytes}
-        return await shown_evidence(node, question, requester, purpose or None, min_score=min_score, task=task, level=level, **bounds)
+        return await shown_evidence(node, question, requester, purpose or None, task=task, level=level, **bounds)
 
     with waiting("working on a copy of the store"):
         bodies = asyncio.run(_tried(settings, asked if question else None))

@@ -132,7 +132,7 @@ def _answer(reply: EvidenceReply) -> Iterator[RenderableType]:
         yield Text("no point was found" if reply.reports_there else "no passage was found")
     for number, item in enumerate(reply.evidence, start=1):
         quoted = "may be quoted" if item.quotable else "not to be quoted"
-        yield Text(f"passage {number} of {plain(item.document)}, {quoted}, score {item.score:.2f}", style="bold")
+        yield Text(f"passage {number} of {plain(item.document)}, {quoted}", style="bold")
         yield Padding(Text(plain(item.text)), INDENT)
         if item.point:
             yield Padding(Text(f"a model's words for it: {plain(item.point)}"), INDENT)

@@ -7,11 +7,13 @@ import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from functools import partial
+from typing import Literal, Protocol
 
 from edge_node.answer.focus import Focus
 from edge_node.answer.gate import Gate, Question
 from edge_node.answer.memorizer import NOTHING_SEEN, Look, Memorizer, with_report
+from edge_node.answer.released import ReleasedPassages
 from edge_node.answer.samples import Sampling, answer_prompt, draw, sufficiency_prompt
 from edge_node.graph.facts import lines_within
 from edge_node.link.cloud_client import CloudClient
@@ -28,7 +30,7 @@ from shared.records import Answer, EdgeReport, Evidence, GateReport, Route, Trac
 from shared.refusals import is_refusal
 from shared.sentences import questions_in
 from shared.trace import Trace
-from shared.wire import EvidenceRequest
+from shared.wire import EVIDENCE_MIN_SCORE, MOST_WHOLE, EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.answer")
 Mode = Literal["auto", "local", "cloud"]
@@ -60,6 +62,9 @@ class ReadLimits:
     sampling: Sampling
     answer_deadline_s: float
     cloud_deadline_s: float
+    least: float = EVIDENCE_MIN_SCORE  # cosine of another site's question with a sentence that leaves …
+    least_whole: float = 0.0  # … and with a whole passage, of which a reader gets …
+    most_whole: int = MOST_WHOLE  # … so many at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,13 @@ class Findings:
     trace: tuple[TraceStep, ...] = ()
 
 
+class Search(Protocol):
+    """Finds whole passages for a question."""
+
+    async def __call__(self, question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
+        """Best first, within the budget."""
+
+
 class Answerer:
     """Answers questions, its own clients' and other edges'."""
 
@@ -95,8 +107,12 @@ class Answerer:
         limits: ReadLimits,
         memorizer: Memorizer | None = None,
         told: Tells | None = None,
+        released: ReleasedPassages | None = None,
     ) -> None:
-        """``memorizer``: asked before anything is read; None: no memory answers."""
+        """``memorizer``: asked before anything is read; None: no memory answers.
+
+        ``released``: where other sites' questions look if something is masked; None: then they find nothing.
+        """
         self._strategy = strategy
         self._focus = focus
         self._generator = generator
@@ -106,6 +122,7 @@ class Answerer:
         self.limits = limits
         self._memorizer = memorizer
         self._told = told
+        self._released = released
 
     async def remembered(self, ask: Ask, trace: Trace) -> Look:
         """What memories say of a question that may be answered here; it needs no model, and so no turn at one."""
@@ -158,9 +175,10 @@ class Answerer:
                 withheld=withheld,
             )
 
-    async def _read(self, question: str, trace: Trace, *, budget_tokens: int, withheld: frozenset[str] = NOTHING_WITHHELD) -> Retrieval:
+    async def _read(self, question: str, trace: Trace, *, budget_tokens: int, search: Search | None = None) -> Retrieval:
         """④ What a model is to read: passages for the question and each of its parts, narrowed to their best sentences."""
-        found = [await self.retrieve(part, trace, withheld=withheld) for part in questions_in(question)]
+        search = search or partial(self.retrieve, trace=trace)
+        found = [await search(part) for part in questions_in(question)]
         passages = {passage.chunk_id: passage for retrieval in found for passage in retrieval.evidence}
         with trace.step("narrow"):
             evidence = await self._focus.narrow(question, list(passages.values()), budget_tokens=budget_tokens)
@@ -273,7 +291,11 @@ class Answerer:
     # ------------------------------------------------------------ for other edges, through the cloud
 
     async def evidence(self, request: EvidenceRequest) -> Served:
-        """⑥ Retrieve for another site's question, as for a local one; of what is above the asked score the policy lets some leave."""
+        """⑥ Retrieve for another site's question, as for a local one; of what is near enough to it the policy lets some leave.
+
+        Where the policy masks something, the passages are masked before anything looks at them: what leaves, and in which order, is what
+        the masked texts say.
+        """
         return await self._evidence(request, self._sharing.served)
 
     async def tried_evidence(self, request: EvidenceRequest) -> Served:
@@ -285,13 +307,30 @@ class Answerer:
         withheld = await asyncio.to_thread(self._sharing.withheld, requester)
         if withheld is None:
             return await asyncio.to_thread(self._sharing.refused)
-        told = await self._told.of(request.question, request.memories, withheld) if self._told else []
+        told = await self._told.of(request.memories, withheld) if self._told else []
         if request.memories_only:
             return await asyncio.to_thread(serve, requester, told, trace.steps())
-        budget_tokens, top_k = request.budget_tokens, request.top_k
-        if top_k is None:
-            found = await self._read(request.question, trace, budget_tokens=budget_tokens, withheld=withheld)
+        search, limits = await self._search_for_others(trace, withheld), self.limits
+        if request.whole:
+            least, most = limits.least_whole, limits.most_whole
+            found = await search(request.question, budget_tokens=request.budget_tokens, top_k=most)
         else:
-            found = await self.retrieve(request.question, trace, budget_tokens=budget_tokens, top_k=top_k, withheld=withheld)
-        relevant = [*told, *(item for item in found.evidence if item.score >= request.min_score)]
+            least = limits.least
+            found = await self._read(request.question, trace, budget_tokens=request.budget_tokens, search=search)
+        relevant = [*told, *(item for item in found.evidence if item.score >= least)]
         return await asyncio.to_thread(serve, requester, relevant, trace.steps())
+
+    async def _search_for_others(self, trace: Trace, withheld: frozenset[str]) -> Search:
+        """As ``retrieve`` where nothing is masked, else over the masked passages."""
+        redactor = await asyncio.to_thread(self._sharing.redactor_now)
+        if redactor.idle:
+            return partial(self.retrieve, trace=trace, withheld=withheld)
+
+        async def search(question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
+            if self._released is None:
+                return Retrieval(())
+            budget_tokens, top_k = budget_tokens or self.limits.candidate_tokens, top_k or self.limits.top_k
+            with trace.step("retrieve"):
+                return await self._released.retrieve(question, redactor, budget_tokens=budget_tokens, top_k=top_k, withheld=withheld)
+
+        return search

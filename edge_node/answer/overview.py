@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import accumulate
 from typing import Protocol
@@ -13,9 +13,11 @@ from typing import Protocol
 from edge_node.answer.mapping import Mapper
 from edge_node.answer.packing import packed, shuffled
 from edge_node.answer.points import Said, in_turn, masked, notes_of, pointed
+from edge_node.answer.released import ReleasedPassages
 from edge_node.graph.choosing import Overlook
 from edge_node.graph.reports import Report
 from edge_node.link.cloud_client import CloudClient
+from edge_node.policy.redaction import NOTHING_MASKED, Redactor
 from edge_node.policy.rules import DENIED, Escalation
 from edge_node.policy.sharing import SPENT, Departing, Reading, Requester, Served
 from edge_node.strategies.base import NOTHING_WITHHELD, IndexStrategy, Tools
@@ -110,7 +112,14 @@ class Overview:
     """Answers questions about everything, its own clients' and, with points, other sites'."""
 
     def __init__(
-        self, tools: Tools, strategy: IndexStrategy, mapper: Mapper, reducer: Reducer, cloud: CloudClient | None, limits: OverviewLimits
+        self,
+        tools: Tools,
+        strategy: IndexStrategy,
+        mapper: Mapper,
+        reducer: Reducer,
+        cloud: CloudClient | None,
+        limits: OverviewLimits,
+        released: ReleasedPassages,
     ) -> None:
         self._tools = tools
         self._strategy = strategy
@@ -118,6 +127,7 @@ class Overview:
         self._reducer = reducer
         self._cloud = cloud
         self.limits = limits
+        self._released = released
 
     # ------------------------------------------------------------ for this site's clients
 
@@ -229,9 +239,9 @@ class Overview:
         if await asyncio.to_thread(sharing.is_spent, requester):  # before the model works for it
             return await asyncio.to_thread(sharing.refused, SPENT)
         reading = Deadline(LAST_SHARE * request.deadline_ms / 1000)
-        redactor = (await asyncio.to_thread(sharing.summaries)).redactor
+        redactor = await asyncio.to_thread(sharing.redactor_now)
         try:
-            found = await self._find(request.question, request.level, withheld, trace, reading, redactor.mask)
+            found = await self._find(request.question, request.level, withheld, trace, reading, redactor)
         except Conflict:
             return await asyncio.to_thread(sharing.refused, NO_REPORTS)
         now = await asyncio.to_thread(sharing.withheld, requester)
@@ -249,14 +259,18 @@ class Overview:
         withheld: frozenset[str],
         trace: Trace,
         deadline: Deadline,
-        mask: Callable[[str], str] = str,
+        redactor: Redactor = NOTHING_MASKED,
     ) -> _Found:
-        """The points that the chosen reports make; ``mask`` is put on before a model reads them."""
+        """The points that the chosen reports make. What ``redactor`` masks is masked before reports are chosen, read and quoted."""
         limits, count = self.limits, self._tools.tokenizer.count
         with trace.step(CHOOSE):
             vector = (await self._tools.embedder.embed([question]))[0]
-            chosen = await self._strategy.reports(Overlook(vector, level, limits.read_tokens, limits.floor, withheld, limits.nearness))
-        reports = [masked(report, mask) for report in chosen.reports]
+            scores = None if redactor.idle else self._released.scores
+            if scores is not None:
+                await self._released.renew(redactor)
+            asked = Overlook(vector, level, limits.read_tokens, limits.floor, withheld, limits.nearness, scores)
+            chosen = await self._strategy.reports(asked)
+        reports = [masked(report, redactor.mask) for report in chosen.reports]
         packs = packed(shuffled(reports, seed=limits.seed, question=question), limit_tokens=limits.context_tokens, count=count)
         mapped = await self._mapper.map(question, packs, trace, deadline)
         said, read, failed = mapped.said, sum(map(len, mapped.read)), ""
@@ -264,7 +278,7 @@ class Overview:
             failed = mapped.failure.message if mapped.failure else "there was no time to read reports"
             compared = _compared(reports)
             said, read = await self._nearest(vector, compared), len(compared)
-        pointed = await asyncio.to_thread(self._pointed, said)
+        pointed = await asyncio.to_thread(self._pointed, said, redactor)
         points = ordered(pointed)
         most = limits.findings if failed else None  # many sentences that nobody chose would outweigh the few that a model wrote elsewhere
         return _Found(points[:most], read, len(reports), chosen.there, failed, 0 if failed else len(said) - len(pointed))
@@ -278,8 +292,11 @@ class Overview:
             return tuple(Said(note, note.finding.text, 0.0) for note in in_turn(reports))
         return tuple(Said(note, note.finding.text, round(max(0.0, cosine), 2)) for note, cosine in zip(notes, cosines, strict=True))
 
-    def _pointed(self, said: Sequence[Said]) -> list[Evidence]:
+    def _pointed(self, said: Sequence[Said], redactor: Redactor) -> list[Evidence]:
         chunks = self._tools.documents.chunks(sorted({chunk_id for one in said for chunk_id in one.note.finding.chunk_ids}))
+        if not redactor.idle:
+            passages = self._released.masked(list(chunks), redactor)
+            chunks = {key: (replace(chunks[key][0], text=one.item.text), *chunks[key][1:]) for key, one in passages.items()}
         points = (pointed(one, chunks, self._tools.edge) for one in said)
         return [point for point in points if point is not None]
 

@@ -14,7 +14,7 @@ from edge_node.api.deps import Node
 from edge_node.node import EdgeNode
 from edge_node.policy.dry_run import Shown, shown_sync
 from edge_node.policy.trial import shown_evidence
-from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, POINTS_MAX_BYTES, Purpose, Question, SharedLevel, Task
+from shared.wire import EVIDENCE_BUDGET_TOKENS, POINTS_MAX_BYTES, Purpose, Question, SharedLevel, Task
 
 router = APIRouter(prefix="/v1/policy", route_class=GuardedRoute)
 
@@ -28,7 +28,6 @@ class TryBody(BaseModel):
     requester: Annotated[str, Field(max_length=80)] = ""
     purpose: Purpose | None = None
     budget_tokens: Annotated[int, Field(ge=1, le=100_000)] = EVIDENCE_BUDGET_TOKENS
-    min_score: Annotated[float, Field(ge=-1, le=1)] = EVIDENCE_MIN_SCORE
     task: Task = "evidence"  # "reports": points for a global answer
     level: SharedLevel = "dynamic"  # of the reports
     max_bytes: Annotated[int, Field(ge=1_000, le=250_000)] = POINTS_MAX_BYTES  # of the reply with points
@@ -67,7 +66,6 @@ async def _evidence(node: EdgeNode, body: TryBody) -> Shown | None:
         body.requester,
         body.purpose,
         budget_tokens=body.budget_tokens,
-        min_score=body.min_score,
         task=body.task,
         level=body.level,
         max_bytes=body.max_bytes,

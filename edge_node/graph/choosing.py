@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush, nlargest
 from math import fsum
@@ -17,6 +17,9 @@ LINE_TOKENS = 4  # of a line's number and its end, where a model reads it
 NEAREST = 3  # passages of a community that say how near a question it is
 
 
+Scores = Callable[[FloatArray, Sequence[str]], Mapping[str, float]]  # cosines of passages, by id, with a vector (d,)
+
+
 @dataclass(frozen=True, slots=True)
 class Overlook:
     """A question about everything that is indexed. ``vector`` (d,): the question's."""
@@ -27,6 +30,7 @@ class Overlook:
     floor: float  # share of the best relevance that a report needs to be read, or descended into; for "dynamic" only
     withheld: frozenset[str]
     nearness: float = -1.0  # of the best relevance; below it the question names no subject of this site, as "What are the main themes?"
+    scores: Scores | None = None  # of passages as they would leave, where something of them is masked; None: of the passages as they are
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,7 +228,7 @@ class Keeper:
     def _reports_for(self, asked: Overlook) -> Chosen:
         writer = self._seen_without(asked.withheld)
         hierarchy, told = writer.moment.hierarchy, writer.moment.told
-        cosines = self._passages.scores(asked.vector, list({*chain.from_iterable(told.values())}))
+        cosines = (asked.scores or self._passages.scores)(asked.vector, list({*chain.from_iterable(told.values())}))
         near, floor = writer.moment.near(cosines), asked.floor
         if relevance(cosines, cosines) < asked.nearness:
             near, floor = by_weight(writer.moment.sizes()), 0.0

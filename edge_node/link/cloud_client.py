@@ -17,7 +17,7 @@ from edge_node.store.chain import Departure
 from shared import correlation
 from shared.breaker import Breaker
 from shared.deadline import Deadline
-from shared.errors import CloudRefused, CloudUnavailable, SettingsError, StoreError, Unrecorded, Withheld
+from shared.errors import CloudRefused, CloudUnavailable, SettingsError, StoreError, Unrecorded, WireMismatch, Withheld
 from shared.loopback import is_loopback
 from shared.memory_wire import MemoryDelta
 from shared.records import Answer, EdgeId, SummaryDelta
@@ -25,7 +25,19 @@ from shared.reducer import Hear, unheard
 from shared.retry_budget import RetryBudget
 from shared.searching import Found
 from shared.tls import check_plain_http, client_context, trouble
-from shared.wire import DEADLINE_HEADER, NDJSON, Countersigned, Enrolled, Enrolment, EvidenceReply, Head, Heads, PollReply, Rotation
+from shared.wire import (
+    DEADLINE_HEADER,
+    NDJSON,
+    WIRE_VERSION,
+    Countersigned,
+    Enrolled,
+    Enrolment,
+    EvidenceReply,
+    Head,
+    Heads,
+    PollReply,
+    Rotation,
+)
 
 MAX_BODY_BYTES = 2**20
 T = TypeVar("T")
@@ -91,8 +103,12 @@ class CloudClient:
         return await self._send(ENROLLED, "POST", f"/v1/edges/{self.edge}/keys", departure, deadline_s)
 
     async def greet(self, *, deadline_s: float = 10.0) -> Enrolled:
-        """Learn what the cloud knows of us."""
-        return await self._send(ENROLLED, "GET", f"/v1/edges/{self.edge}", None, deadline_s)
+        """Learn what the cloud knows of us. CloudRefused(reason="wire_version"): it speaks another version of the protocol."""
+        known = await self._send(ENROLLED, "GET", f"/v1/edges/{self.edge}?wire_version={WIRE_VERSION}", None, deadline_s)
+        if known.wire_version != WIRE_VERSION:  # one of before version 6 does not look at what we say
+            mismatch = WireMismatch(edge=WIRE_VERSION, cloud=known.wire_version)
+            raise CloudRefused(mismatch.message, status=409, reason=mismatch.code)
+        return known
 
     async def push(self, delta: SummaryDelta, *, rule: str = "", holds: Holds = always, deadline_s: float = 60.0) -> tuple[Enrolled, int]:
         """Send a delta; returns what the cloud knows now, and the bytes sent. CloudRefused(reason="resync") asks for a snapshot."""

@@ -4,41 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Protocol
-
-import numpy as np
 
 from edge_node.store.documents import DocumentStore
 from edge_node.store.shared_memories import SharedMemories
-from shared.ports import Embedder
 from shared.records import EdgeId, Evidence, is_withheld
 
 
 class Tells(Protocol):
     """What a request that names memories is answered from."""
 
-    async def of(self, question: str, shared_ids: Sequence[str], withheld: frozenset[str]) -> list[Evidence]:
+    async def of(self, shared_ids: Sequence[str], withheld: frozenset[str]) -> list[Evidence]:
         """The sentences of these memories, as if the withheld documents were not there."""
 
 
 class ToldPassages:
     """Implements Tells: an id that the cloud was not told, or not lately, is of nothing."""
 
-    def __init__(self, edge: EdgeId, told: SharedMemories, documents: DocumentStore, embedder: Embedder) -> None:
+    def __init__(self, edge: EdgeId, told: SharedMemories, documents: DocumentStore) -> None:
         self._edge = edge
         self._told = told
         self._documents = documents
-        self._embedder = embedder
 
-    async def of(self, question: str, shared_ids: Sequence[str], withheld: frozenset[str]) -> list[Evidence]:
-        """In the order of the ids, each with its cosine with the question."""
-        found = await asyncio.to_thread(self._sentences, shared_ids, withheld) if shared_ids else []
-        if not found:
-            return []
-        vectors = await self._embedder.embed([question, *(item.text for item in found)])
-        scores = np.clip(vectors[1:] @ vectors[0], -1, 1)
-        return [_scored(item, float(score)) for item, score in zip(found, scores, strict=True)]
+    async def of(self, shared_ids: Sequence[str], withheld: frozenset[str]) -> list[Evidence]:
+        """In the order of the ids: no question decides anything of it."""
+        return await asyncio.to_thread(self._sentences, shared_ids, withheld) if shared_ids else []
 
     def _sentences(self, shared_ids: Sequence[str], withheld: frozenset[str]) -> list[Evidence]:
         supports = self._told.supports(shared_ids)
@@ -54,7 +44,3 @@ class ToldPassages:
             span = chunk.start + support.start, chunk.start + support.start + len(text)
             found.append(Evidence(self._edge, chunk.document_id, document, chunk.chunk_id, span, text, 0.0, title=title))
         return found
-
-
-def _scored(item: Evidence, score: float) -> Evidence:
-    return replace(item, score=round(score, 4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from threading import Lock
 from typing import Protocol
@@ -9,9 +10,11 @@ from typing import Protocol
 from edge_node.policy.rules import Daily
 from shared.ports import Clock
 
+log = logging.getLogger("dgrag.edge.policy")
 DAY_S = 86_400.0
 NO_LIMIT = Daily()
 MAX_NAMES = 10_000  # of requesters that are remembered
+ALARM_SHARE, ALARM_LEAST = 0.05, 50  # of all passages, that one requester has had in a day; and so many: small sites are read whole
 
 
 class Spent(Protocol):
@@ -36,6 +39,9 @@ class Spending(Protocol):
     def spent(self, requester: str | None, *, since: float) -> Spent:
         """What a requester, or all of them together (None), were sent since a time (seconds since the epoch)."""
 
+    def disclosed(self, requester: str | None, *, since: float) -> frozenset[str]:
+        """The ids of the different passages that a requester, or all of them together (None), were sent since a time."""
+
 
 class Limits(Protocol):
     """A policy, as far as it is needed here."""
@@ -57,7 +63,42 @@ class Meter:
         self._clock = clock
         self._day = -1
         self._had: dict[str | None, tuple[int, int, int]] = {}
+        self._seen: dict[str | None, set[str]] = {}  # different passages of the day
+        self._warned: set[str] = set()
         self._lock = Lock()
+
+    def new_ones(self, requester: str, ids: Sequence[str], limits: Limits, there: int) -> int:
+        """How many of the first passages may go so that nobody has more different ones than the share of all ``there`` that is allowed."""
+        with self._lock:
+            kept = len(ids)
+            for who, daily in _asked(requester, limits):
+                if daily.share:
+                    seen, most = self._passages(who), int(daily.share * there)
+                    kept = min(kept, next((row for row in range(kept) if len(seen.union(ids[: row + 1])) > most), kept))
+            return kept
+
+    def sent(self, requester: str, ids: Sequence[str], there: int) -> None:
+        """Remember the passages of a reply; a log says once a day that a requester has had a large share of all ``there`` (goal S12)."""
+        with self._lock:
+            for who in (requester, None):
+                self._passages(who).update(ids)
+            had = len(self._passages(requester))
+            if had >= max(ALARM_SHARE * there, ALARM_LEAST) and requester not in self._warned:
+                self._warned.add(requester)
+                log.warning("%s crawls: it has had %d of %d passages of this site today", requester or "somebody", had, there)
+
+    def _passages(self, who: str | None) -> set[str]:
+        self._begin_day()
+        if who not in self._seen:
+            if len(self._seen) >= MAX_NAMES:
+                self._seen.pop(next(iter(self._seen)))  # the ledger knows them
+            self._seen[who] = set(self._ledger.disclosed(who, since=self._day * DAY_S))
+        return self._seen[who]
+
+    def _begin_day(self) -> None:
+        day = int(self._clock.now() // DAY_S)
+        if day != self._day:
+            self._day, self._had, self._seen, self._warned = day, {}, {}, set()
 
     def take(self, requester: str, sizes: Sequence[int], limits: Limits) -> int:
         """How many of the passages with these sizes (bytes) may go in one reply; they count as sent from now on. 0: none, and no reply."""
@@ -84,13 +125,11 @@ class Meter:
         return kept
 
     def _today(self, who: str | None) -> tuple[int, int, int]:
-        day = int(self._clock.now() // DAY_S)
-        if day != self._day:
-            self._day, self._had = day, {}
+        self._begin_day()
         if who not in self._had:
             if len(self._had) >= MAX_NAMES:
                 self._had.pop(next(iter(self._had)))  # the ledger knows it
-            spent = self._ledger.spent(who, since=day * DAY_S)
+            spent = self._ledger.spent(who, since=self._day * DAY_S)
             self._had[who] = (spent.replies, spent.passages, spent.bytes)
         return self._had[who]
 

@@ -112,6 +112,7 @@ class Daily(_Part):
     replies: Count = 0
     passages: Count = 0
     bytes: Count = 0
+    share: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0  # of all passages of the site: so many different ones
 
 
 class Memories(_Part):
@@ -275,14 +276,16 @@ epsilon_budget = 2.0       # while epsilon is above it, a memory with a name tha
 most = 2000                # memories that leave
 
 [daily]                    # for each requester, by the name that the cloud gives it; 0: no limit
-replies = 0
-passages = 0
-bytes = 0
+replies = 1000
+passages = 10000
+bytes = 20000000
+share = 0                  # of all passages here, different ones; 0.1 keeps who crawls at a tenth a day
 
 [daily_all]                # for all requesters together
 replies = 0
 passages = 0
 bytes = 0
+share = 0
 """
 
 CLOSED = STANDARD.replace('"full"        #', '"never"       #', 1).replace('"yes"          #', '"ask"          #', 1)

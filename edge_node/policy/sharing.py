@@ -205,10 +205,17 @@ class Sharing:
                 parcel.append((EvidenceBody.from_record(narrowed), rule))
         sizes = [len(body_of(body)) + (COMMA_BYTES if row else len(body_of(bare))) for row, (body, _) in enumerate(parcel)]
         sizes = _fitting(sizes, most_bytes)
+        ids, there = [body.chunk_id for body, _ in parcel], self._documents.totals()["chunks"]
+        new = self._meter.new_ones(requester.name, ids[: len(sizes)], policy, there)
+        if sizes and not new:
+            return self.refused(SPENT)
+        sizes = sizes[:new]
         kept = allowed(requester.name, sizes, policy) if sizes else 0
         if policy.fault or (sizes and not kept):
             return self.refused(SPENT if sizes else DENIED)
         reply = bare.model_copy(update={"evidence": [body for body, _ in parcel[:kept]]})
+        if kept and allowed == self._meter.take:
+            self._meter.sent(requester.name, ids[:kept], there)
         rule = f"{_listed([rule for _, rule in parcel[:kept]])}; policy {policy.key}"
         return Served(reply, rule, lambda: (self.policy.key, self._labels_changed()) == (policy.key, changed))
 
@@ -231,7 +238,7 @@ class Sharing:
 
     def _narrowed(self, item: Evidence, policy: Policy, redactor: Redactor, *, quotable: bool) -> Evidence:
         start, end = item.span
-        said, point = self._masked(item, redactor), redactor.mask(item.point)
+        said, point = self.masked(item, redactor), redactor.mask(item.point)
         if point and not quotable and self._is_copied(item, point, said, redactor):
             point = ""
         text = said[: policy.snippet_chars]
@@ -256,17 +263,24 @@ class Sharing:
         texts = (said, *(redactor.mask(chunk.text) for chunk, _, _ in chunks))
         return len(chunks) < len(rests_on) or any(is_copy(point, text) for text in texts)
 
-    def _masked(self, item: Evidence, redactor: Redactor) -> str:
+    def masked(self, item: Evidence, redactor: Redactor) -> str:
+        """A passage's text with everything masked that it holds, or holds a part of; what is masked in it already stays so."""
         start, end = item.span
         around, begins = (item.text, start)
         if not redactor.idle:
             around, begins = self._documents.around(item.document_id, max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS)
-        if around[start - begins : end - begins] == item.text:
-            return redactor.mask_within(around, start - begins, end - begins)
-        return redactor.mask(item.text)
+        stored = around[start - begins : end - begins]
+        if len(stored) != len(item.text):
+            return redactor.mask(item.text)
+        anew = redactor.mask_within(around, start - begins, end - begins)
+        return "".join(new if new != was else old for new, was, old in zip(anew, stored, item.text, strict=True))
 
     def _labels_changed(self) -> str:
         return self._documents.database.meta(LABELS_CHANGED, "0")
+
+    def redactor_now(self) -> Redactor:
+        """What masks under the policy in force."""
+        return self.redactor(self.policy)
 
     def redactor(self, policy: Policy) -> Redactor:
         """What masks under a policy, with the names of the types that it masks as the store knows them now."""

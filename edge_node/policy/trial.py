@@ -16,7 +16,7 @@ from edge_node.policy.memory_sharing import MemorySharing
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.base import silent
 from shared.errors import InputError
-from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, POINTS_MAX_BYTES, EvidenceRequest, SharedLevel, Task
+from shared.wire import EVIDENCE_BUDGET_TOKENS, POINTS_MAX_BYTES, EvidenceRequest, SharedLevel, Task
 
 DEADLINE_MS = 600_000
 
@@ -28,14 +28,13 @@ async def shown_evidence(
     purpose: str | None,
     *,
     budget_tokens: int = EVIDENCE_BUDGET_TOKENS,
-    min_score: float = EVIDENCE_MIN_SCORE,
     task: Task = "evidence",
     level: SharedLevel = "dynamic",
     max_bytes: int = POINTS_MAX_BYTES,
 ) -> Shown:
     """The reply that a requester would get from a cloud that asks for so much; no meter counts it. Raises InputError.
 
-    level, max_bytes: of the points for a global answer; a budget and a least score are for evidence.
+    level, max_bytes: of the points for a global answer; a budget is for evidence.
     """
     try:
         request = EvidenceRequest(
@@ -44,7 +43,6 @@ async def shown_evidence(
             requester=requester,
             purpose=purpose,
             budget_tokens=budget_tokens,
-            min_score=min_score,
             deadline_ms=DEADLINE_MS,
             task=task,
             level=level,

@@ -173,6 +173,11 @@ class DocumentStore:
             rows = self.database.stream(f"{query} WHERE chunk_id IN (SELECT value FROM json_each(?))", (json.dumps(list(chunk_ids)),))
         return ((chunk_id, text) for chunk_id, text in rows)
 
+    def chunk_states(self) -> dict[str, tuple[int, str]]:
+        """The checksum of each chunk, and the title of its document: another one, another text."""
+        rows = self.database.stream("SELECT chunk_id, chunks.crc, title FROM chunks JOIN documents USING (document_id)")
+        return {row["chunk_id"]: (row["crc"], row["title"]) for row in rows}
+
     def texts_of(self, chunk_ids: Collection[str]) -> dict[str, str]:
         """The texts of some chunks; without those that are gone or damaged."""
         query = "SELECT * FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))"

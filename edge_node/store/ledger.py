@@ -55,6 +55,24 @@ class Ledger:
         )
         return Spent(*row) if row else Spent(0, 0, 0)
 
+    def disclosed(self, requester: str | None, *, since: float) -> frozenset[str]:
+        """The ids of the different passages that a requester, or all of them together (None), were sent since a time."""
+        rows = self._database.rows(
+            "SELECT DISTINCT value FROM egress, json_each(items)"
+            " WHERE requester = coalesce(?, requester) AND at >= ? AND kind = 'evidence'",
+            (requester, since),
+        )
+        return frozenset(row["value"] for row in rows)
+
+    def most_disclosed(self, *, since: float) -> int:
+        """How many different passages the requester that has had most was sent since a time."""
+        row = self._database.row(
+            "SELECT max(n) FROM (SELECT count(DISTINCT value) AS n FROM egress, json_each(items)"
+            " WHERE at >= ? AND kind = 'evidence' GROUP BY requester)",
+            (since,),
+        )
+        return int(row[0] or 0) if row else 0
+
     def departed(self, *, after: int = 0) -> tuple[int, dict[str, int]]:
         """Number of the newest record, and bytes by kind of all behind record ``after``."""
         rows = self._database.rows("SELECT kind, sum(bytes) AS bytes, max(seq) AS newest FROM egress WHERE seq > ? GROUP BY kind", (after,))
@@ -131,6 +149,17 @@ def read_newest(connection: sqlite3.Connection, *, limit: int, since: float = 0.
     where = "WHERE at >= :since AND (:requester = '' OR requester = :requester)"
     rows = connection.execute(f"{RECORDS} {where} ORDER BY seq DESC LIMIT :limit", {"since": since, "requester": requester, "limit": limit})
     return [entry_of(row) for row in rows][::-1]
+
+
+def read_disclosed(connection: sqlite3.Connection, *, since: float) -> tuple[dict[str, int], int]:
+    """How many different passages each requester was sent since a time, most first; and how many there are."""
+    rows = connection.execute(
+        "SELECT requester, count(DISTINCT value) AS n FROM egress, json_each(items) WHERE at >= ? AND kind = 'evidence'"
+        " GROUP BY requester ORDER BY n DESC, requester",
+        (since,),
+    )
+    (there,) = connection.execute("SELECT count(*) FROM chunks").fetchone()
+    return {row["requester"]: row["n"] for row in rows}, int(there)
 
 
 def read_faults(connection: sqlite3.Connection, seen: Iterable[Head] = ()) -> list[Fault]:

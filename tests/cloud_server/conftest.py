@@ -74,14 +74,13 @@ def delta(base, version, *upserts, removals=(), epoch="e1"):
     return {"epoch": epoch, "base_version": base, "version": version, "upserts": list(upserts), "removals": list(removals)}
 
 
-def evidence(text, *, document="doc.md", chunk="d1:0", score=0.9, start=0):
+def evidence(text, *, document="doc.md", chunk="d1:0", start=0):
     return {
         "document_id": "d1",
         "document": document,
         "chunk_id": chunk,
         "span": [start, start + len(text)],
         "text": text,
-        "score": score,
     }
 
 

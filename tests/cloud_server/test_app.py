@@ -28,12 +28,12 @@ def check_problem(response, status, code=None):
 async def test_joining_and_greeting_say_what_the_cloud_knows(service, kit):
     cloud_key = service.cloud.roll.identity.public_key
     response = await kit.join(service.http, "ward")
-    known = {"edge": "ward", "epoch": "", "version": 0, "memory_epoch": "", "memory_version": 0, "cloud_key": cloud_key}
+    known = {"edge": "ward", "epoch": "", "version": 0, "memory_epoch": "", "memory_version": 0, "cloud_key": cloud_key, "wire_version": 6}
     assert (response.status_code, response.json()) == (201, known)
     known |= {"epoch": "e1", "version": 3}
     body = kit.delta(0, 3, kit.summary("s1", "pumps"))
     assert (await service.http.put("/v1/edges/ward/summaries", json=body)).json() == known
-    assert (await service.http.get("/v1/edges/ward")).json() == known
+    assert (await service.http.get("/v1/edges/ward?wire_version=6")).json() == known
     assert (await kit.join(service.http, "ward")).json() == known
 
 
@@ -186,11 +186,11 @@ async def test_an_expelled_edge_is_refused_everywhere_until_it_is_readmitted(ser
     await kit.enrol(http, "ward", "pumps")
     await http.delete("/v1/edges/ward")
     check_problem(await kit.join(http, "ward"), 403, "expelled")
-    check_problem(await http.get("/v1/edges/ward"), 403, "expelled")
+    check_problem(await http.get("/v1/edges/ward?wire_version=6"), 403, "expelled")
     check_problem(await http.post("/v1/edges/ward/poll?wait_s=0"), 403, "expelled")
     check_problem(await http.post("/v1/questions", json={"question": "pumps?"}, auth=kit.signed(http, "ward")), 403, "expelled")
     assert (await http.post("/v1/edges/ward/readmit")).status_code == 204
-    check_problem(await http.get("/v1/edges/ward"), 401, "unknown_key")
+    check_problem(await http.get("/v1/edges/ward?wire_version=6"), 401, "unknown_key")
     assert (await kit.join(http, "ward")).status_code == 201
     check_problem(await http.post("/v1/edges/ward/readmit"), 404, "not_found")
 
@@ -216,7 +216,14 @@ async def test_an_edge_of_another_protocol_version_is_refused_with_both_named(se
     response = await join(service.http, "ward", make_identity(), wire_version=1)
     detail = check_problem(response, 409, "wire_version")["detail"]
     assert "edge speaks version 1" in detail
-    assert "cloud speaks version 5" in detail
+    assert "cloud speaks version 6" in detail
+
+
+async def test_an_edge_that_joined_before_and_speaks_an_older_version_is_told_so_when_it_greets(service, kit):
+    await kit.join(service.http, "ward")
+    for said, told in (("", 5), ("?wire_version=7", 7)):  # up to version 5 an edge said nothing
+        detail = check_problem(await service.http.get(f"/v1/edges/ward{said}"), 409, "wire_version")["detail"]
+        assert f"edge speaks version {told} of the protocol, the cloud speaks version 6" in detail
 
 
 async def test_a_model_that_is_away_is_a_503_problem(tmp_path, kit):

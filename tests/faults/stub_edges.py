@@ -91,7 +91,7 @@ class StubEdge:
 
 async def good(edge, request_id):
     text = f"The pump P-204 was replaced in March, says {edge.name}."
-    passage = {"document_id": "d", "document": "a.md", "chunk_id": "d:0", "span": [0, len(text)], "text": text, "score": 0.9}
+    passage = {"document_id": "d", "document": "a.md", "chunk_id": "d:0", "span": [0, len(text)], "text": text}
     await edge.reply(request_id, {"evidence": [passage]})
 
 

@@ -19,7 +19,7 @@ DEADLINE_S = 4.0  # of the fan-out; that it is kept to, test_overview measures b
 
 
 def points_of(edge, *texts):
-    where = {"document_id": "d", "document": "a.md", "chunk_id": "d:0", "score": 1.0, "report": "r1"}
+    where = {"document_id": "d", "document": "a.md", "chunk_id": "d:0", "report": "r1"}
     points = [{**where, "span": [0, len(text)], "text": text} for text in texts]
     return {"evidence": points, "reports": 3, "reports_there": 9}
 

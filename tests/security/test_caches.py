@@ -39,7 +39,7 @@ async def edge(tmp_path):
 
 async def told(edge, requester, purpose, end):
     request = EvidenceRequest(
-        request_id="r", question=QUESTION + end, requester=requester, purpose=purpose, budget_tokens=300, min_score=-1.0, deadline_ms=5_000
+        request_id="r", question=QUESTION + end, requester=requester, purpose=purpose, budget_tokens=300, deadline_ms=5_000
     )
     return bool((await edge.node.answerer.evidence(request)).reply.evidence)
 

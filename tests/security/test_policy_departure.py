@@ -142,6 +142,6 @@ async def test_the_cloud_hears_of_a_refusal_where_a_reply_no_longer_holds():
                 raise Withheld("changed")
             sent.append((request_id, reply.refused))
 
-    request = EvidenceRequest(request_id="r1", question="?", budget_tokens=9, min_score=0.0, deadline_ms=9000)
+    request = EvidenceRequest(request_id="r1", question="?", budget_tokens=9, deadline_ms=9000)
     await CloudLink(Client(), None, None, None, LinkState(), points=None)._reply(request, Served(REPLY, "", lambda: False), Deadline(9.0))
     assert sent == [("r1", DENIED)]

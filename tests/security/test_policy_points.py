@@ -10,6 +10,7 @@ import pytest
 
 from edge_node.answer.mapping import Mapper
 from edge_node.answer.overview import Overview, OverviewLimits
+from edge_node.answer.released import ReleasedPassages
 from edge_node.link.bodies import reply_body
 from edge_node.link.cloud_client import CloudClient
 from edge_node.policy import sharing as sharing_module
@@ -46,11 +47,12 @@ def overview_of(site):
         Reducer(model, WordTokenizer().count, max_tokens=200),
         None,
         LIMITS,
+        ReleasedPassages(site.bench.tools),
     )
 
 
 def request_of(question, requester="ward-1", purpose=None, **more):
-    fixed = {"request_id": "r1", "budget_tokens": 400, "min_score": 0.0, "deadline_ms": 60_000, "task": "reports"}
+    fixed = {"request_id": "r1", "budget_tokens": 400, "deadline_ms": 60_000, "task": "reports"}
     return EvidenceRequest(**fixed, question=question, requester=requester, purpose=purpose, **more)
 
 

@@ -73,7 +73,7 @@ def test_an_answer_with_a_number_that_no_reader_can_hold_or_a_name_with_markup_i
 
 @pytest.mark.parametrize(("name", "lie"), [("document_id", MARKUP), ("chunk_id", ""), ("span", [0, HUGE])])
 def test_a_passage_with_such_a_number_or_name_is_none(name, lie):
-    honest = {"document_id": "d", "document": "a", "chunk_id": "d:0", "span": [0, 4], "text": "text", "score": 0.5}
+    honest = {"document_id": "d", "document": "a", "chunk_id": "d:0", "span": [0, 4], "text": "text"}
     EvidenceBody.model_validate(honest)
     with pytest.raises(ValidationError, match=name):
         EvidenceBody.model_validate({**honest, name: lie})
@@ -82,17 +82,17 @@ def test_a_passage_with_such_a_number_or_name_is_none(name, lie):
 @pytest.mark.parametrize("request_id", ["", "a b", "ä", "a\n", "../../x", "a?b", "%", "\x00", "a#b", "x" * 65])
 def test_a_request_whose_id_cannot_stand_in_a_path_is_none(request_id):
     with pytest.raises(ValidationError, match="request_id"):
-        EvidenceRequest(request_id=request_id, question="q", budget_tokens=1, min_score=0, deadline_ms=1)
+        EvidenceRequest(request_id=request_id, question="q", budget_tokens=1, deadline_ms=1)
 
 
 def test_an_answer_to_a_poll_has_a_bounded_length():
-    requests = [EvidenceRequest(request_id="r", question="q", budget_tokens=1, min_score=0, deadline_ms=1)] * (MAX_POLLED + 1)
+    requests = [EvidenceRequest(request_id="r", question="q", budget_tokens=1, deadline_ms=1)] * (MAX_POLLED + 1)
     with pytest.raises(ValidationError, match="requests"):
         PollReply(requests=requests)
 
 
 def test_a_request_without_a_place_in_a_trace_is_sent_as_before_there_was_one():
-    fields = {"request_id": "r", "question": "q", "budget_tokens": 1, "min_score": 0, "deadline_ms": 1}
+    fields = {"request_id": "r", "question": "q", "budget_tokens": 1, "deadline_ms": 1}
     assert "traceparent" not in PollReply(requests=[EvidenceRequest(**fields)]).model_dump_json()
     sent = f"00-{'a' * 32}-{'b' * 16}-01"
     assert EvidenceRequest.model_validate_json(EvidenceRequest(**fields, traceparent=sent).model_dump_json()).traceparent == sent
@@ -101,4 +101,4 @@ def test_a_request_without_a_place_in_a_trace_is_sent_as_before_there_was_one():
 @pytest.mark.parametrize("sent", ["canary", "00-" + "A" * 32 + "-" + "b" * 16 + "-01", f"00-{'a' * 32}-{'b' * 16}-01\n"])
 def test_a_place_in_a_trace_is_hexadecimal(sent):
     with pytest.raises(ValidationError):
-        EvidenceRequest(request_id="r", question="q", budget_tokens=1, min_score=0, deadline_ms=1, traceparent=sent)
+        EvidenceRequest(request_id="r", question="q", budget_tokens=1, deadline_ms=1, traceparent=sent)

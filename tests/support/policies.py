@@ -8,6 +8,7 @@ import httpx
 
 from edge_node.answer.answerer import Answerer, Ask, ReadLimits
 from edge_node.answer.focus import Focus
+from edge_node.answer.released import ReleasedPassages
 from edge_node.answer.samples import Sampling
 from edge_node.link.bodies import reply_body
 from edge_node.link.cloud_client import CloudClient
@@ -58,14 +59,23 @@ class Site:
     def __init__(self, bench, strategy):
         self.bench = bench
         self.strategy = strategy
-        limits = ReadLimits(1600, 300, 20, Sampling(1, 8, 0.0, 7), 9.0, 9.0)
+        limits = ReadLimits(1600, 300, 20, Sampling(1, 8, 0.0, 7), 9.0, 9.0, least=-1.0, least_whole=-1.0)
         embedder = HashEmbedder()
         self.sharing = bench.tools.sharing
         self.sent = []  # the bodies that the client has put on the wire
         self.ledger = Ledger(bench.database, SystemClock())
         http = httpx.AsyncClient(transport=httpx.MockTransport(self._cloud), base_url="http://127.0.0.1:9")
         self.client = CloudClient(http, "ward", self.ledger, Breaker(3, 30.0, SystemClock()), patience_s=9.0)
-        self.answerer = Answerer(strategy, Focus(embedder, WordTokenizer()), bench.model, None, self.client, self.sharing, limits)
+        self.answerer = Answerer(
+            strategy,
+            Focus(embedder, WordTokenizer()),
+            bench.model,
+            None,
+            self.client,
+            self.sharing,
+            limits,
+            released=ReleasedPassages(bench.tools),
+        )
 
     def _cloud(self, request):
         self.sent.append(request.content)
@@ -115,7 +125,7 @@ class Site:
 
     async def served(self, question, requester="", purpose=None):
         request = EvidenceRequest(
-            request_id="r1", question=question, requester=requester, purpose=purpose, budget_tokens=400, min_score=-1.0, deadline_ms=9000
+            request_id="r1", question=question, requester=requester, purpose=purpose, budget_tokens=400, deadline_ms=9000
         )
         return await self.answerer.evidence(request)
 

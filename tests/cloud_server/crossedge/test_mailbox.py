@@ -7,7 +7,7 @@ from shared.wire import MAX_POLLED, EvidenceRequest
 
 
 def request(name="r1", deadline_ms=10_000):
-    return EvidenceRequest(request_id=name, question="why?", budget_tokens=100, min_score=0.4, deadline_ms=deadline_ms)
+    return EvidenceRequest(request_id=name, question="why?", budget_tokens=100, deadline_ms=deadline_ms)
 
 
 @pytest.fixture

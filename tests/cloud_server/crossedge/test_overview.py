@@ -25,8 +25,8 @@ RIVERS = "Trout die because warm rivers hold little oxygen."
 MODEL_AWAY = "no model server at http://127.0.0.1:1 (refused)"
 
 
-def point(text, *, said="", score=0.9, report="r1", chunk="d1:0", document="notes.md", **more):
-    found = {"document_id": "d1", "document": document, "chunk_id": chunk, "span": [0, len(text)], "text": text, "score": score}
+def point(text, *, said="", report="r1", chunk="d1:0", document="notes.md", **more):
+    found = {"document_id": "d1", "document": document, "chunk_id": chunk, "span": [0, len(text)], "text": text}
     return {**found, "point": said, "report": report, **more}
 
 
@@ -337,7 +337,7 @@ def test_points_that_cannot_be_compared_in_time_are_told_in_turn_as_they_came(tm
         async with sites(tmp_path, kit, generator=generator, clock=clock) as service:
             service.cloud.models.embedder.embed = stuck
             began = clock.monotonic()
-            replies = {"bank": reply(point(BEES, score=0.2), point(MEADOWS, score=0.9, chunk="d1:1")), "ward": reply(point(RIVERS))}
+            replies = {"bank": reply(point(MEADOWS), point(BEES, chunk="d1:1")), "ward": reply(point(RIVERS))}
             answer, _ = await asked(service, kit, replies, deadline_s=40.0)
             return answer, clock.monotonic() - began
 
@@ -348,7 +348,7 @@ def test_points_that_cannot_be_compared_in_time_are_told_in_turn_as_they_came(tm
     ]  # fmt: skip
     assert (answer.answered, answer.degraded, answer.partial) == (True, True, False)
     assert answer.reason == "the points as they came, for they were not compared with the question in time"
-    assert {one.score for one in answer.citations} == {0.0}  # what a site says of its own point is no cosine
+    assert {one.score for one in answer.citations} == {0.0}  # nothing was compared
     assert took_s == pytest.approx(10.0, abs=0.1)
     assert generator.prompts == []
 
@@ -358,7 +358,7 @@ async def test_where_no_point_is_near_the_question_the_sites_tell_theirs_in_turn
     tmp_path, kit, monkeypatch, nearness, order
 ):
     monkeypatch.setattr("cloud_server.crossedge.points.NEARNESS", nearness)
-    replies = {"bank": reply(point(BEES, score=0.9), point(MEADOWS, score=0.2, chunk="d1:1")), "ward": reply(point(RIVERS))}
+    replies = {"bank": reply(point(BEES), point(MEADOWS, chunk="d1:1")), "ward": reply(point(RIVERS))}
     async with sites(tmp_path, kit, generator=failing(ModelUnavailable(MODEL_AWAY))) as service:
         answer, _ = await asked(service, kit, replies, body=QuestionBody(question="Which gentians?", query_id="q1", mode="global"))
     told = [text for line in answer.answer.splitlines() for text in (BEES, MEADOWS, RIVERS) if line.startswith(text[:-1])]
@@ -437,22 +437,22 @@ CULPRITS = ("wolves", "foxes", "badgers", "otters", "herons", "ravens", "lynxes"
 
 
 def lies(n):
-    return [point(LIE.format(CULPRITS[row % len(CULPRITS)] + str(row), 100 + row), score=1.0, chunk=f"d1:{row}") for row in range(n)]
+    return [point(LIE.format(CULPRITS[row % len(CULPRITS)] + str(row), 100 + row), chunk=f"d1:{row}") for row in range(n)]
 
 
 LIARS = {
     "always sure": reply(*lies(32)),
     "always sure, twice as many": reply(*lies(64)),
-    "a parrot": reply(*(point(QUESTION, said=QUESTION, score=1.0, chunk=f"d1:{n}") for n in range(16))),
-    "a parrot with one word more": reply(point(QUESTION, said=f"Mallory: {QUESTION}", score=1.0)),
+    "a parrot": reply(*(point(QUESTION, said=QUESTION, chunk=f"d1:{n}") for n in range(16))),
+    "a parrot with one word more": reply(point(QUESTION, said=f"Mallory: {QUESTION}")),
     "empty": reply(reports=(2**50, 2**50)),
-    "ids of nothing": reply(*(point(LIE.format("gold", n), score=1.0, chunk=" ", report=" ") for n in range(8))),
-    "ids of others": reply(*(point(text, chunk=f"{edge}:0", report=edge, score=1.0) for edge, text in HONEST.items())),
-    "one thing again and again": reply(*(point(LIE.format("wolves", "7") + " " * n, score=1.0, chunk=f"d1:{n}") for n in range(32))),
-    "what no document says": reply(point("A list of plants.", said="Mallory owns every hospital and bank nearby.", score=1.0)),
-    "passages": reply(*(point(LIE.format("gold", n), report="", score=1.0, chunk=f"d1:{n}") for n in range(32))),
-    "250 kB": reply(*(point(f"{word} " + LIE.format("gold", 1) + " pad" * 900, score=1.0) for word in CULPRITS * 8)),
-    "shouting": reply(*(point((LIE.format(word, 1) + " ") * 9, score=1.0) for word in CULPRITS * 4)),
+    "ids of nothing": reply(*(point(LIE.format("gold", n), chunk=" ", report=" ") for n in range(8))),
+    "ids of others": reply(*(point(text, chunk=f"{edge}:0", report=edge) for edge, text in HONEST.items())),
+    "one thing again and again": reply(*(point(LIE.format("wolves", "7") + " " * n, chunk=f"d1:{n}") for n in range(32))),
+    "what no document says": reply(point("A list of plants.", said="Mallory owns every hospital and bank nearby.")),
+    "passages": reply(*(point(LIE.format("gold", n), report="", chunk=f"d1:{n}") for n in range(32))),
+    "250 kB": reply(*(point(f"{word} " + LIE.format("gold", 1) + " pad" * 900) for word in CULPRITS * 8)),
+    "shouting": reply(*(point((LIE.format(word, 1) + " ") * 9) for word in CULPRITS * 4)),
 }
 TOO_LONG = {"250 kB", "shouting"}  # each point is longer than what the edge may have, and none is cut
 NEVER_TOLD = {"a parrot", "a parrot with one word more", "empty", "ids of nothing", "what no document says", "passages", *TOO_LONG}
@@ -464,7 +464,7 @@ async def test_of_ten_sites_one_that_lies_has_half_of_the_answer_at_most(tmp_pat
     """What it says, with the names it gives, and how sure it is of that; by its name it comes before and behind the honest ones."""
     generator, tokenizer = ScriptedGenerator(all_points), WordTokenizer()
     async with sites(tmp_path, kit, generator=generator, global_reduce_tokens=400) as service:
-        honest = {edge: reply(point(text, score=0.5), reports=(1, 3)) for edge, text in HONEST.items()}
+        honest = {edge: reply(point(text), reports=(1, 3)) for edge, text in HONEST.items()}
         answer, served = await asked(service, kit, {**honest, name: LIARS[kind]})
     assert {one.response.status_code for one in served.values()} == {204}
     (prompt,) = generator.prompts
@@ -526,7 +526,7 @@ FACT = "Juniper Ward reported the failure of four infusion pumps"
 
 
 def steered(text, row):
-    return point(f"{text} {FACT}.", said=f"{FACT}: {text}"[:800], document=text[:512], title=text[:512], chunk=f"d1:{row}", score=1.0)
+    return point(f"{text} {FACT}.", said=f"{FACT}: {text}"[:800], document=text[:512], title=text[:512], chunk=f"d1:{row}")
 
 
 def obeying(prompt):

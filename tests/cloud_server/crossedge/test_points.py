@@ -29,8 +29,8 @@ def words(n, first="word"):
     return " ".join([first, *["word"] * (n - 1)])
 
 
-def test_an_edges_own_score_says_which_of_its_points_are_read_first():
-    sent = [point(score=0.1, chunk="d:1"), point(score=1.0, chunk="d:2"), point(score=1.0, chunk="d:3")]
+def test_an_edges_own_order_says_which_of_its_points_are_read_first():
+    sent = [point(chunk="d:2"), point(chunk="d:3"), point(chunk="d:1")]
     assert [one.chunk_id for one in first_points(sent, max_bytes=6144)] == ["d:2", "d:3", "d:1"]
 
 
@@ -42,7 +42,7 @@ def test_an_edge_that_sends_more_than_it_was_asked_for_is_not_read_to_the_end():
 
 @pytest.mark.parametrize(("edges", "each"), [(1, 32), (16, 32), (17, 30), (100, 5), (600, 1)])
 def test_the_more_edges_the_fewer_points_of_each_are_read(edges, each):
-    sent = [[point(f"e{n}", score=-row / 64, chunk=f"d:{row}") for row in range(64)] for n in range(edges)]
+    sent = [[point(f"e{n}", chunk=f"d:{row}") for row in range(64)] for n in range(edges)]
     read = worth_reading(sent, QUESTION, max_bytes=250_000)
     assert [one.chunk_id for one in read] == [f"d:{row}" for row in range(each)] * edges
     assert worth_reading([], QUESTION, max_bytes=1000) == []

@@ -93,7 +93,7 @@ async def test_words_that_are_not_to_be_quoted_do_not_come(kit, found):
 async def test_top_k_cuts_and_whole_passages_are_asked_for(found):
     reply, _, requests = await found(ASK.model_copy(update={"top_k": 1}))
     assert len(reply.evidence) == 1
-    assert {request["top_k"] for _, request in requests if request} == {1}
+    assert {request["whole"] for _, request in requests if request} == {True}
 
 
 async def test_where_nobody_is_near_nobody_is_asked(service, kit):

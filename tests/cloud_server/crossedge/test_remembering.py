@@ -231,7 +231,7 @@ async def test_a_cloud_without_a_bank_says_so_and_holds_nothing(tmp_path, kit):
         await site.joins("ward")
         response = await site.tells("ward", memory())
         assert (response.status_code, response.json()["code"]) == (409, "conflict")
-        assert (await service.http.get("/v1/edges/ward")).json()["memory_epoch"] == ""
+        assert (await service.http.get("/v1/edges/ward?wire_version=6")).json()["memory_epoch"] == ""
 
 
 async def test_what_an_edge_told_is_acknowledged_counted_and_purged_with_it(site):

@@ -24,7 +24,7 @@ async def test_an_operator_reads_the_passages_and_no_model_is_asked(service, kit
     response, request = await found(service, kit, purpose="treatment")
     (passage,) = response.json()["evidence"]
     assert (passage["edge"], passage["text"], passage["document"]) == ("ward", PUMP, "doc.md")
-    assert (request["purpose"], request["top_k"], request["requester"]) == ("treatment", 20, "operator:local")
+    assert (request["purpose"], request["whole"], request["requester"]) == ("treatment", True, "operator:local")
     assert service.cloud.models.generator.prompts == []
 
 

@@ -17,7 +17,7 @@ ANSWER = "Bees find fewer flowers each August [1]. Trout die because warm rivers
 
 
 def point(text):
-    found = {"document_id": "d1", "document": "notes.md", "chunk_id": "d1:0", "span": [0, len(text)], "text": text, "score": 0.9}
+    found = {"document_id": "d1", "document": "notes.md", "chunk_id": "d1:0", "span": [0, len(text)], "text": text}
     return {**found, "report": "r1"}
 
 

@@ -185,7 +185,7 @@ def test_try_asks_for_points_as_a_cloud_does_by_default(tried):
 
 
 def test_a_point_is_shown_with_what_a_model_wrote_of_it_and_what_else_it_rests_on():
-    place = {"document_id": "d", "document": "pump.md", "chunk_id": "d:0", "span": (0, 4), "text": "Pumps fail.", "score": 0.9}
+    place = {"document_id": "d", "document": "pump.md", "chunk_id": "d:0", "span": (0, 4), "text": "Pumps fail."}
     point = EvidenceBody(**place, quotable=False, point="They tend to fail.", report="c0ffee", chunk_ids=["e:0", "f:1"])
     reply = EvidenceReply(evidence=[point], reports=3, reports_there=9)
     console = Console(width=80, file=io.StringIO())

@@ -60,6 +60,24 @@ class Documents:
         }
 
 
+def hidden(text):
+    return text.replace("Juniper", "█")
+
+
+class Released:
+    """The passages of Documents, masked."""
+
+    async def renew(self, redactor):
+        pass
+
+    def scores(self, vector, chunk_ids):
+        return {}
+
+    def masked(self, chunk_ids, redactor):
+        found = Documents().chunks(chunk_ids)
+        return {key: SimpleNamespace(item=SimpleNamespace(text=redactor.mask(chunk.text))) for key, (chunk, *_) in found.items()}
+
+
 class Sharing:
     """Lets a question leave as ``departing`` says; ``withheld`` is asked twice: before and after the reports are read."""
 
@@ -76,8 +94,8 @@ class Sharing:
     def is_spent(self, requester):
         return self.spent
 
-    def summaries(self):
-        return SimpleNamespace(redactor=SimpleNamespace(mask=lambda text: text.replace("Juniper", "█")))
+    def redactor_now(self):
+        return SimpleNamespace(mask=hidden, idle=False)
 
     def refused(self, why="the policy"):
         return Served(EvidenceReply(refused=why), "")
@@ -128,7 +146,7 @@ def overview(generator=None, *, strategy=None, cloud=None, sharing=None, context
     tools = Tools("ward", Documents(), None, HashEmbedder(256), None, sharing or Sharing(), WordTokenizer())
     mapper, reducer = Mapper(generator, "ward", max_tokens=50, at_once=2, min_score=0.0), Reducer(generator, count, max_tokens=90)
     limits = OverviewLimits("dynamic", 3000, 0.5, -1.0, context_tokens, 4000, 6, 9.0, 7)
-    return Overview(tools, strategy or Strategy(), mapper, reducer, cloud, limits)
+    return Overview(tools, strategy or Strategy(), mapper, reducer, cloud, limits, Released())
 
 
 async def test_every_sentence_of_an_answer_names_a_report_and_the_documents_own_words():
@@ -328,7 +346,7 @@ async def test_without_a_model_reports_whose_findings_were_not_compared_count_as
 
 
 def request(**fields):
-    asked = {"question": "What happened?", "requester": "bank", "budget_tokens": 9, "min_score": -1, "deadline_ms": 9000, "max_bytes": 5000}
+    asked = {"question": "What happened?", "requester": "bank", "budget_tokens": 9, "deadline_ms": 9000, "max_bytes": 5000}
     return EvidenceRequest(**{"request_id": "q", "task": "reports", **asked, **fields})
 
 

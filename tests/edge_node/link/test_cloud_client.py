@@ -23,7 +23,7 @@ from tests.support.viewer import active
 
 DELTA = SummaryDelta("e1", 0, 1, (Summary("s1", "about pumps", 1, 0),), ())
 KNOWN = {"edge": "ward", "epoch": "e1", "version": 1}
-PASSAGE = EvidenceBody(document_id="d", document="pumps.md", chunk_id="d:0", span=(0, 4), text="Pump", score=0.5)
+PASSAGE = EvidenceBody(document_id="d", document="pumps.md", chunk_id="d:0", span=(0, 4), text="Pump")
 ANSWER = Answer("q", "Lot L-7713.", (), "cloud")
 
 

@@ -21,7 +21,7 @@ from shared.wire import MAX_POLLED, Countersigned, Enrolled, EvidenceReply, Evid
 from tests.support.partition import commit_texts
 from tests.support.waiting import until
 
-REQUEST = EvidenceRequest(request_id="r1", question="which lot?", budget_tokens=100, min_score=0.4, deadline_ms=2000)
+REQUEST = EvidenceRequest(request_id="r1", question="which lot?", budget_tokens=100, deadline_ms=2000)
 
 
 class FakeCloud:

@@ -3,10 +3,7 @@
 import pytest
 
 from edge_node.link.told_passages import ToldPassages
-from shared.models.fake import HashEmbedder
 from tests.support.telling import Teller
-
-QUESTION = "Who built Orrin Mill?"
 
 
 @pytest.fixture
@@ -17,7 +14,7 @@ def teller(tmp_path):
 
 
 def passages(teller):
-    return ToldPassages("ward", teller.told, teller.documents, HashEmbedder())
+    return ToldPassages("ward", teller.told, teller.documents)
 
 
 def told_ids(teller):
@@ -27,15 +24,14 @@ def told_ids(teller):
 async def test_a_told_memory_is_answered_with_its_sentence_where_it_stands(teller):
     chunk_id = teller.mill()
     teller.renewed()
-    [found] = await passages(teller).of(QUESTION, told_ids(teller), frozenset())
+    [found] = await passages(teller).of(told_ids(teller), frozenset())
     assert (found.text, found.span, found.chunk_id, found.edge) == ("Ann Lee b", (0, 9), chunk_id, "ward")
-    assert -1 <= found.score <= 1
 
 
 async def test_of_a_withheld_document_nothing_is_shown(teller):
     document = teller.mill().rpartition(":")[0]
     teller.renewed()
-    assert await passages(teller).of(QUESTION, told_ids(teller), frozenset([document])) == []
+    assert await passages(teller).of(told_ids(teller), frozenset([document])) == []
 
 
 async def test_an_id_that_was_never_told_or_is_withdrawn_shows_nothing(teller):
@@ -45,7 +41,7 @@ async def test_an_id_that_was_never_told_or_is_withdrawn_shows_nothing(teller):
     teller.obey("")
     teller.renewed()
     inside = [stored.memory.memory_id for stored in teller.memories.all()]
-    assert await passages(teller).of(QUESTION, [*ids, *inside, "unknown"], frozenset()) == []
+    assert await passages(teller).of([*ids, *inside, "unknown"], frozenset()) == []
 
 
 async def test_a_deleted_document_shows_nothing_at_once(teller):
@@ -53,4 +49,4 @@ async def test_a_deleted_document_shows_nothing_at_once(teller):
     teller.renewed()
     ids = told_ids(teller)
     teller.forget(chunk_id)
-    assert await passages(teller).of(QUESTION, ids, frozenset()) == []
+    assert await passages(teller).of(ids, frozenset()) == []
