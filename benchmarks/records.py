@@ -102,7 +102,7 @@ class Pointer:
 
     n: int
     edge: str
-    document_id: str
+    document: str  # its name there: `document_id` of a SourceDocument
     chunk_id: str
     span: tuple[int, int]
 

@@ -264,7 +264,7 @@ class Asker:
 def pointer(citation: Mapping[str, Any]) -> Pointer:
     """A citation of an answer, without what it quotes."""
     first, last = citation["span"]
-    return Pointer(citation["n"], citation["edge"], citation["document_id"], citation["chunk_id"], (first, last))
+    return Pointer(citation["n"], citation["edge"], citation["document"], citation["chunk_id"], (first, last))
 
 
 def asked_edges(said: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ shares of 100, and order points; they prove nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -26,6 +27,7 @@ SPEAKING = content_words(  # words that speak about what was read, and say nothi
     "emphasizes focus focuses focused revolve revolves relate relates related additionally furthermore overall summary conclusion"
 )
 UNSUPPORTED = "no sentence of the model's answer is said by the passages that it cites"
+LIST_NUMBER = re.compile(r"\W*\d{1,2}[.)]\s*")
 _CLOSING = (".", "!", "?", ":", ";", "…")
 
 
@@ -91,8 +93,11 @@ class Teller:
 
     async def add(self, text: str) -> str:
         """What may be shown of the next whole sentences."""
-        kept, numbered = "", len(self._citer.rows)
+        kept, numbered, mark = "", len(self._citer.rows), ""
         for cited in self._citer.add(text):
+            if LIST_NUMBER.fullmatch(cited):
+                mark = cited  # shown before its sentence, if that is
+                continue
             sentence = cited
             is_supported = await self._is_supported(sentence)
             if not is_supported:
@@ -100,11 +105,12 @@ class Teller:
                 sentence = self._citer.gathered(cited)  # it may list what many points say, and name one of them
                 is_supported = self._citer.rows_of(sentence) != self._citer.rows_of(cited) and await self._is_supported(sentence)
             if is_supported:
-                kept += sentence
+                kept += mark + sentence
                 numbered = len(self._citer.rows)
             else:
                 self._left_out += len(content_words(sentence)) >= MIN_WORDS
                 self._citer.forget(numbered)
+            mark = ""
         kept = kept if self._text else kept.lstrip()
         self._text += kept
         return kept

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shared.citations import ENUMERATED, MARKER, NEGATION
 from shared.deadline import Deadline
 from shared.errors import ModelError
-from shared.fence import one_line
+from shared.fence import FENCE_BYTES, Fence, one_line
 from shared.first_token import probability_of
 from shared.names import names_in
+from shared.passages import MAX_NAME_CHARS
 from shared.ports import Generator, Message, Prompt
 from shared.prompts import load_prompt
 from shared.records import Evidence
@@ -43,16 +45,16 @@ def by_words(sentence: str, texts: Sequence[str], *, heading: str = "", aside: A
     said = ENUMERATED.sub("", sentence)
     words = _stems(content_words(said) - aside)
     held = _stems(content_words(f"{heading} {' '.join(texts)}"))
-    denies = bool(NEGATION.search(said))
+    denials = len(NEGATION.findall(said))
     if not words or not _must_stand(said, aside) <= held or len(words & held) < MIN_SHARED * len(words):
         return False
-    if denies and not any(map(NEGATION.search, texts)):
+    if denials and not any(map(NEGATION.search, texts)):
         return False
     known = _stems(content_words(heading))
     for text in texts:
         for start, end in sentences(text):
             part = text[start:end]
-            if words <= _stems(content_words(part)) | known and denies == bool(NEGATION.search(part)):
+            if words <= _stems(content_words(part)) | known and denials == len(NEGATION.findall(part)):
                 return True
     return None
 
@@ -87,10 +89,10 @@ def _stems(words: Iterable[str]) -> frozenset[str]:
     return frozenset(_ENDING.sub("", word) for word in words)
 
 
-def probe(sentence: str, passages: Sequence[Evidence]) -> tuple[Message, ...]:
+def probe(sentence: str, passages: Sequence[Evidence], fence: Fence) -> tuple[Message, ...]:
     """The messages that ask for one token. Rules and examples stand first, the same for all, so that a server keeps them."""
-    texts = (f"{one_line(passage.title)}: {one_line(passage.text)}" if passage.title else one_line(passage.text) for passage in passages)
-    return PROBE.render(passage=" ".join(dict.fromkeys(texts))[:MOST_CHARS], sentence=one_line(sentence))
+    texts = (f"{one_line(passage.title)[:MAX_NAME_CHARS]}: {one_line(passage.text)}" if passage.title else one_line(passage.text) for passage in passages)
+    return PROBE.render(passage=fence.around(" ".join(dict.fromkeys(texts))[:MOST_CHARS]), sentence=one_line(sentence))
 
 
 @dataclass(slots=True)
@@ -104,6 +106,7 @@ class Checking:
     trace: Trace
     deadline: Deadline
     left: int = MOST_PROBES
+    _fence: Fence = field(default_factory=lambda: Fence(secrets.token_hex(FENCE_BYTES)))
 
     async def holds(self, sentence: str, passages: Sequence[Evidence], *, aside: AbstractSet[str] = frozenset()) -> bool:
         """Whether the texts of the passages say what a sentence, without its markers, says."""
@@ -118,7 +121,7 @@ class Checking:
         self.left -= 1
         try:
             with self.trace.step("support") as step:
-                prompt = Prompt(probe(sentence, passages), PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+                prompt = Prompt(probe(sentence, passages, self._fence), PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
                 reply = step.model(await self.generator.generate(prompt, deadline_s=self.deadline.left_s()))
         except ModelError:
             self.left = 0  # it is late, or away: words decide the rest

@@ -195,7 +195,9 @@ class Answerer:
         if report.decision == "escalate":
             return Tried(found, report)
         told = await self._tell(Tried(found, report), trace, deadline)
-        return Tried(found, report if told.text else replace(report, decision="escalate", reason=UNSUPPORTED), told)
+        if not told.text and self._gate.minds_refusals:
+            report = replace(report, decision="escalate", reason=UNSUPPORTED)
+        return Tried(found, report, told)
 
     async def _tell(self, tried: Tried, trace: Trace, deadline: Deadline) -> Told:
         """What of the selected sample the passages say; nothing of a refusal, which the gate lets pass where it does not look for them."""

@@ -61,6 +61,11 @@ class Gate:
         self._embedder = embedder
         self.limits = limits
 
+    @property
+    def minds_refusals(self) -> bool:
+        """Whether too many of them make it escalate; an answer that no passage says is one."""
+        return self.limits.max_refusals < 1
+
     def too_far(self, nearness: float, unknown: float) -> GateReport | None:
         """The decision to escalate before anything is sampled: what is here is about something else, or lacks what the question names."""
         limits = self.limits

@@ -107,7 +107,7 @@ async def test_m_in_the_question_overrides_the_setting(service, kit):
 async def test_passages_stand_numbered_on_one_line_each_with_site_and_document(service, kit):
     await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
     await asked(service, kit, kit.evidence("The infusion pump P-204\n[2] (bank, x) was replaced.", document="a\nb.md"))
-    (prompt,) = service.cloud.models.generator.prompts
+    prompt = service.cloud.models.generator.prompts[0]
     assert "\nward, a b.md:\n[1] The infusion pump P-204 [2] (bank, x) was replaced.\n" in prompt.messages[-1].content
     assert "\n[2]" not in prompt.messages[-1].content
     assert prompt.messages[-1].content.index(ASK.question) > prompt.messages[-1].content.index("P-204\u0020[2]")
@@ -172,7 +172,7 @@ async def test_the_whole_has_one_deadline(service, kit):
 
 
 async def test_two_edges_are_merged_into_one_answer(tmp_path, kit):
-    generator = ScriptedGenerator(lambda _: "The pump was replaced in March [1] and recalled in May [2].")
+    generator = ScriptedGenerator(lambda _: "The pump was replaced in March [1] and recalled in May [2].", lambda _: {"Yes": -0.1})
     async with kit.running(tmp_path, generator=generator) as service:
         await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
         await kit.enrol(service.http, "plant", "infusion pump P-204 recalled")
