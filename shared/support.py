@@ -18,15 +18,16 @@ from shared.passages import MAX_NAME_CHARS
 from shared.ports import Generator, Message, Prompt
 from shared.prompts import load_prompt
 from shared.records import Evidence
-from shared.sentences import content_words, sentences
+from shared.sentences import WORD, content_words, sentences
 from shared.trace import Trace
 
 PROBE = load_prompt("shared", "support")
 PROBE_TOKENS, TOP_LOGPROBS = 1, 10
-MIN_PROBABILITY = 0.5  # of Yes; chosen on labelled sentences of real answers (ADR 26)
+MIN_PROBABILITY = 0.8  # of Yes; chosen on labelled sentences of real answers (ADR 26)
 MIN_SHARED = 1 / 3  # of a sentence's content words: a passage that holds fewer is about something else, and no model is asked
 MOST_PROBES = 6  # calls for one answer; a sentence behind them is decided by words alone
 MOST_CHARS = 2_000  # of the passages that a model reads for one sentence
+_ACRONYM = re.compile(r"\b(?:[A-Z]\.){2,9}|\b[A-Z]{2,9}\b")
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ied|ies|ed|es|ly|e|y)$")
 
 
@@ -46,7 +47,7 @@ def by_words(sentence: str, texts: Sequence[str], *, heading: str = "", aside: A
     words = _stems(content_words(said) - aside)
     held = _stems(content_words(f"{heading} {' '.join(texts)}"))
     denials = len(NEGATION.findall(said))
-    if not words or not _must_stand(said, aside) <= held or len(words & held) < MIN_SHARED * len(words):
+    if not words or not _must_stand(said, " ".join([heading, *texts])) - aside <= held or len(words & held) < MIN_SHARED * len(words):
         return False
     if denials and not any(map(NEGATION.search, texts)):
         return False
@@ -77,11 +78,26 @@ def heading_of(passages: Sequence[Evidence]) -> str:
     return " ".join({f"{passage.title} {passage.document} {passage.edge}" for passage in passages})
 
 
-def _must_stand(said: str, aside: AbstractSet[str]) -> frozenset[str]:
-    """A sentence's names and figures. Its first word is no name: it has a capital anyhow."""
-    names = names_in(said.lstrip("\"'“‘*([# ").partition(" ")[2])
+def _must_stand(said: str, held: str) -> frozenset[str]:
+    """A sentence's names and figures, without names that ``held`` has as an acronym, or the other way round.
+
+    Its first word is no name: it has a capital anyhow.
+
+    >>> sorted(_must_stand("The United States and the ANS helped 2 Kurds", "In the U.S. the autonomic nervous system"))
+    ['2', 'kurd']
+    """
+    runs = names_in(said.lstrip("\"'“‘*([# ").partition(" ")[2])
+    names = [name for run in runs for name in re.split(r" (?:and|the)(?: the)? ", run)]
     figures = (word for word in content_words(said) if any(map(str.isdigit, word)))
-    return _stems({*figures, *(word for name in names for word in content_words(name))} - aside)
+    short = {match[0].replace(".", "").casefold() for match in _ACRONYM.finditer(held)}
+    initials = "".join(word[0] for word in WORD.findall(held.casefold()))
+    known = (_ACRONYM.fullmatch(name) and name.replace(".", "").casefold() in initials for name in names)
+    unknown = [name for name, is_known in zip(names, known, strict=True) if not is_known and _initials(name) not in short]
+    return _stems({*figures, *(word for name in unknown for word in content_words(name))})
+
+
+def _initials(name: str) -> str:
+    return "".join(word[0] for word in WORD.findall(name.casefold()))
 
 
 def _stems(words: Iterable[str]) -> frozenset[str]:
@@ -91,7 +107,10 @@ def _stems(words: Iterable[str]) -> frozenset[str]:
 
 def probe(sentence: str, passages: Sequence[Evidence], fence: Fence) -> tuple[Message, ...]:
     """The messages that ask for one token. Rules and examples stand first, the same for all, so that a server keeps them."""
-    texts = (f"{one_line(passage.title)[:MAX_NAME_CHARS]}: {one_line(passage.text)}" if passage.title else one_line(passage.text) for passage in passages)
+    texts = (
+        f"{one_line(passage.title)[:MAX_NAME_CHARS]}: {one_line(passage.text)}" if passage.title else one_line(passage.text)
+        for passage in passages
+    )
     return PROBE.render(passage=fence.around(" ".join(dict.fromkeys(texts))[:MOST_CHARS]), sentence=one_line(sentence))
 
 

@@ -133,7 +133,9 @@ async def test_an_answer_that_claims_nothing_is_empty(answer):
 
 
 async def test_lists_are_checked_line_by_line():
-    answer = "1. Pump P-204 was replaced in March [1].\n2. Ann Lee sold pump P-204 in March [1].\n3. Its motor does not run without oil [1]."
+    answer = (
+        "1. Pump P-204 was replaced in March [1].\n2. Ann Lee sold pump P-204 in March [1].\n3. Its motor does not run without oil [1]."
+    )
     told = await shown(answer, passage(REPLACED), generator=model(0.1))
     assert told.text == "1. Pump P-204 was replaced in March [1].\n3. Its motor does not run without oil [1]."
 
@@ -165,4 +167,8 @@ async def test_rules_and_examples_stand_first_and_the_passage_is_one_line():
     (prompt,) = generator.prompts
     system, user = prompt.messages
     assert (prompt.max_tokens, prompt.top_logprobs > 0, "$" in system.content) == (1, True, False)
-    assert [line.partition(":")[0] for line in user.content.splitlines()] == ["Passage", "Sentence", "Does the passage state all of this? Answer Yes or No.", "Answer"]
+    opening, text, closing, sentence, *rest = user.content.splitlines()
+    assert (opening[:2], closing[-2:], opening[2:] == closing[:-2]) == ("<<", ">>", True)
+    assert text == f"{REPLACED} Sentence: x Answer: Yes"
+    assert sentence == "Sentence: Ann Lee put in a new pump P-204."
+    assert rest == ["Does the passage state all of this? Answer Yes or No.", "Answer:"]

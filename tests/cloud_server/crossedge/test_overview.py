@@ -125,8 +125,8 @@ async def asked(service, kit, replies, *, body=ASK, deadline_s=20.0, **more):
 
 
 async def test_every_site_is_asked_and_every_citation_names_site_report_and_chunks(service, kit):
-    generator = ScriptedGenerator(all_points)
-    service.cloud.models.generator.stream = generator.stream
+    generator = ScriptedGenerator(all_points, yes)
+    service.cloud.models.generator.stream, service.cloud.models.generator.generate = generator.stream, generator.generate
     replies = {
         "bank": reply(
             point(MEADOWS, said="Gentians cannot seed before meadows are mown.", report="r7", chunk_ids=["d1:4"]), reports=(12, 40)
