@@ -28,6 +28,8 @@ MIN_SHARED = 1 / 3  # of a sentence's content words: a passage that holds fewer 
 MOST_PROBES = 6  # calls for one answer; a sentence behind them is decided by words alone
 MOST_CHARS = 2_000  # of the passages that a model reads for one sentence
 _ACRONYM = re.compile(r"\b(?:[A-Z]\.){2,9}|\b[A-Z]{2,9}\b")
+_OPENING = "\"'“‘*([# "
+_FIRST_WORD = re.compile(rf"[{re.escape(_OPENING)}]*[\w'’-]+")
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ied|ies|ed|es|ly|e|y)$")
 
 
@@ -81,13 +83,14 @@ def heading_of(passages: Sequence[Evidence]) -> str:
 def _must_stand(said: str, held: str) -> frozenset[str]:
     """A sentence's names and figures, without names that ``held`` has as an acronym, or the other way round.
 
-    Its first word is no name: it has a capital anyhow.
+    Its first word alone is no name: it has a capital anyhow.
 
     >>> sorted(_must_stand("The United States and the ANS helped 2 Kurds", "In the U.S. the autonomic nervous system"))
     ['2', 'kurd']
     """
-    runs = names_in(said.lstrip("\"'“‘*([# ").partition(" ")[2])
-    names = [name for run in runs for name in re.split(r" (?:and|the)(?: the)? ", run)]
+    first = _FIRST_WORD.match(said)
+    runs = [run for run in names_in(said) if first is None or run != first[0].lstrip(_OPENING)]
+    names = [name for run in runs for name in re.split(r" (?:and|the)(?: the)? ", run.removeprefix("The "))]
     figures = (word for word in content_words(said) if any(map(str.isdigit, word)))
     short = {match[0].replace(".", "").casefold() for match in _ACRONYM.finditer(held)}
     initials = "".join(word[0] for word in WORD.findall(held.casefold()))

@@ -200,7 +200,7 @@ class Answerer:
         return Tried(found, report, told)
 
     async def _tell(self, tried: Tried, trace: Trace, deadline: Deadline) -> Told:
-        """What of the selected sample the passages say; nothing of a refusal, which the gate lets pass where it does not look for them."""
+        """What of the selected sample the passages say, else of the first other one that words alone support; nothing of refusals."""
         if tried.told is not None:
             return tried.told
         report, chosen = tried.report, tried.report.selected
@@ -208,8 +208,13 @@ class Answerer:
         if chosen is None and len(answers) * 2 > len(report.samples):
             chosen = answers[0]  # unsure, but there is nobody else to ask; the reason says so
         if chosen not in answers:
-            return NOTHING_TOLD
-        return await tell(report.samples[chosen], tried.found.evidence, Checking(self._generator, trace, deadline))
+            return NOTHING_TOLD  # the gate lets a refusal pass where it does not look for them
+        evidence, checking = tried.found.evidence, Checking(self._generator, trace, deadline)
+        for i in (chosen, *(other for other in answers if other != chosen)):
+            if (told := await tell(report.samples[i], evidence, checking)).text:
+                return told
+            checking = Checking(None, trace, deadline)
+        return NOTHING_TOLD
 
     async def _local_answer(
         self, query_id: str, tried: Tried, trace: Trace, deadline: Deadline, *, route: Route, reason: str = ""

@@ -184,6 +184,17 @@ async def test_two_edges_are_merged_into_one_answer(tmp_path, kit):
     assert not answer.partial
 
 
+@pytest.mark.parametrize(("said", "answered"), [(0.1, False), (0.99, True)], ids=["checked", "null control: a check that finds everything"])
+async def test_an_answer_that_no_passage_says_is_none(tmp_path, kit, said, answered):
+    invention = "The infusion pump P-204 was replaced in March, which stopped the flow of blood [1]."
+    generator = ScriptedGenerator(lambda _: invention, lambda _: {"Yes": math.log(said), "No": math.log(1 - said)})
+    async with kit.running(tmp_path, generator=generator) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        answer = await asked(service, kit, kit.evidence(PUMP))
+    assert (answer.answered, bool(answer.citations), "blood" in answer.answer) == (answered,) * 3
+    assert answered or answer.reason == "no sentence of the model's answer is said by the passages that it cites"
+
+
 async def test_the_asking_edge_is_asked_too_though_no_summary_of_it_matches(service, kit):
     await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
     await kit.enrol(service.http, "bank", "gardens in Rome")

@@ -129,7 +129,7 @@ async def test_every_site_is_asked_and_every_citation_names_site_report_and_chun
     service.cloud.models.generator.stream, service.cloud.models.generator.generate = generator.stream, generator.generate
     replies = {
         "bank": reply(
-            point(MEADOWS, said="Gentians cannot seed before meadows are mown.", report="r7", chunk_ids=["d1:4"]), reports=(12, 40)
+            point(MEADOWS, said="Meadows are mown too early for gentians to seed.", report="r7", chunk_ids=["d1:4"]), reports=(12, 40)
         ),
         "ward": reply(point(BEES, chunk="d9:2", report="r3"), reports=(2, 2)),
     }
