@@ -23,7 +23,7 @@ from shared.trace import Trace
 
 PROBE = load_prompt("shared", "support")
 PROBE_TOKENS, TOP_LOGPROBS = 1, 10
-MIN_PROBABILITY = 0.8  # of Yes; chosen on labelled sentences of real answers (ADR 26)
+MIN_PROBABILITY = 0.83  # of Yes; chosen on labelled sentences of real answers (ADR 26)
 MIN_SHARED = 1 / 3  # of a sentence's content words: a passage that holds fewer is about something else, and no model is asked
 MOST_PROBES = 6  # calls for one answer; a sentence behind them is decided by words alone
 MOST_CHARS = 2_000  # of the passages that a model reads for one sentence
