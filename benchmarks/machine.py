@@ -45,7 +45,18 @@ SINGLE = (
     ),
     *(
         f"benchmarks/{name}.py"
-        for name in ("lookup", "membership", "method_pieces", "paraphrases", "pieces", "questions", "recall", "start_up", "support_price")
+        for name in (
+            "lookup",
+            "membership",
+            "method_pieces",
+            "paraphrases",
+            "pieces",
+            "questions",
+            "recall",
+            "start_up",
+            "support",
+            "support_price",
+        )
     ),
     *(f"benchmarks/{name}.py" for name in ("synthetic", "ten_edges", "under_load")),
 )

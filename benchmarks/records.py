@@ -97,6 +97,17 @@ class Cited:
 
 
 @dataclass(frozen=True, slots=True)
+class Pointer:
+    """A reference of an answer: where in a document the words stand that it quotes, in characters."""
+
+    n: int
+    edge: str
+    document: str  # its name there: `document_id` of a SourceDocument
+    chunk_id: str
+    span: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Overview:
     """What a global answer rests on (GraphRAG §2.6)."""
 
@@ -132,6 +143,7 @@ class AnswerRow:
     bertscore_recall: float | None = None  # when the run has ended, where the model can be had
     code: str = ""  # that asked and answered: machine.answering_code
     overview: Overview | None = None  # of a global answer
+    citations: tuple[Pointer, ...] = ()
     memory: dict[str, Any] | None = None  # MemoryReport as JSON: the memory nearest the question, and why it did not answer
 
 

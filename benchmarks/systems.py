@@ -11,7 +11,7 @@ import httpx
 
 from benchmarks.fdrag_systems import MEMORY, VARIANTS, Shares, copy_of, shared_copy
 from benchmarks.metrics.overviews import overview_of
-from benchmarks.records import AnswerRow, Asking, Step
+from benchmarks.records import AnswerRow, Asking, Pointer, Step
 from shared.records import Level
 from shared.wire import EVIDENCE_BUDGET_TOKENS
 
@@ -256,8 +256,15 @@ class Asker:
             asked_edges=asked_edges(said),
             error=error,
             overview=overview_of(said) if self.system.mode == "global" and not error else None,
+            citations=tuple(pointer(citation) for citation in said.get("citations", ())),
             memory=said.get("memory"),
         )
+
+
+def pointer(citation: Mapping[str, Any]) -> Pointer:
+    """A citation of an answer, without what it quotes."""
+    first, last = citation["span"]
+    return Pointer(citation["n"], citation["edge"], citation["document"], citation["chunk_id"], (first, last))
 
 
 def asked_edges(said: Mapping[str, Any]) -> tuple[str, ...]:

@@ -36,8 +36,8 @@ MARKER = re.compile(
 )
 LIST_MARKS = " \t\n#*>|-"  # of headings and lists, before a sentence
 _NUMBER_SHOWN = re.compile(r"\[(\d{1,4})\]")
-_ENUMERATED = re.compile(r"^\W*\d{1,2}[.)]\s")  # "2) Pumps fail": no figure of the sentence
-_NEGATION = re.compile(r"\b(?:no(?!\.?\s*\d)|not|never|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
+ENUMERATED = re.compile(r"^\W*\d{1,2}[.)]\s")  # "2) Pumps fail": no figure of the sentence
+NEGATION = re.compile(r"\b(?:no(?!\.?\s*\d)|not|never|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 _AFTER_STOP = re.compile(rf"([.!?])((?:{MARKER.pattern})+)", re.IGNORECASE | re.MULTILINE)
 
 
@@ -62,9 +62,9 @@ def is_supported(sentence: str, texts: Sequence[str], *, aside: AbstractSet[str]
     >>> is_supported("No pump failed in May.", ["Two pumps failed in May."])
     False
     """
-    words, held = content_words(_ENUMERATED.sub("", sentence)) - aside, frozenset[str]().union(*map(content_words, texts))
+    words, held = content_words(ENUMERATED.sub("", sentence)) - aside, frozenset[str]().union(*map(content_words, texts))
     figures = {word for word in words if any(map(str.isdigit, word))}
-    is_denied = bool(_NEGATION.search(sentence)) and not any(map(_NEGATION.search, texts))
+    is_denied = bool(NEGATION.search(sentence)) and not any(map(NEGATION.search, texts))
     return bool(words) and figures <= held and len(words & held) >= MIN_SUPPORT * len(words) and not is_denied
 
 

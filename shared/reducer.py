@@ -7,6 +7,7 @@ import secrets
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
+from shared.deadline import Deadline
 from shared.fence import FENCE_BYTES, Fence, one_line
 from shared.passages import listed
 from shared.ports import Generator, Message, Prompt, Reply
@@ -14,10 +15,12 @@ from shared.prompts import load_prompt
 from shared.records import Evidence
 from shared.reducing import Teller, Told, listable
 from shared.sentences import sentences
+from shared.support import Checking
 from shared.trace import Trace
 
 REDUCE = load_prompt("shared", "reduce")
 _MARKERS = re.compile(r"(?:\s*(?:\[[^\[\]]{0,40}\]|\([^()]{0,40}\)))*\s*")
+MOST_PROBES = 16  # of a global answer: as many sentences as the model is asked for, twice over
 _ENDED = re.compile(r"[.!?…\])\"'”’]\s*$")  # behind a stop or a marker
 Hear = Callable[[str], None]  # is told the next sentences of an answer; "" says that what was heard so far, if anything was, is void
 
@@ -41,7 +44,7 @@ class Reducer:
 
         Then ``hear`` is told that what was heard is void, and where the call fails. Raises ModelError.
         """
-        teller, is_whole = Teller(points), False
+        teller, is_whole = Teller(points, Checking(self._generator, trace, Deadline(deadline_s), MOST_PROBES)), False
         try:
             is_whole = await self._write(question, points, teller, trace, deadline_s, hear)
         finally:
@@ -62,7 +65,7 @@ class Reducer:
                         text += part
                         if fence.is_given_away(text, messages):
                             return False
-                        if shown := teller.add(part):
+                        if shown := await teller.add(part):
                             hear(shown)
             finally:
                 step.model(Reply((text,), self._tokens(messages), self._count(text)))

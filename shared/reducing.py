@@ -6,16 +6,18 @@ shares of 100, and order points; they prove nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from shared.citations import MARKER, MAX_QUOTE_CHARS, Citer, is_supported, with_marker
+from shared.citations import MARKER, MAX_QUOTE_CHARS, Citer, with_marker
 from shared.fence import one_line
 from shared.inert import inert
 from shared.passages import listed
 from shared.quoting import is_copy
 from shared.records import Citation, EdgeReport, Evidence
 from shared.sentences import content_words, sentences
+from shared.support import Checking
 
 MIN_WORDS = 3  # content words of a sentence that is missed when it is left out; shorter ones are headings and numbers of lists
 SPEAKING = content_words(  # words that speak about what was read, and say nothing of it: "The main themes across the documents include …"
@@ -24,6 +26,8 @@ SPEAKING = content_words(  # words that speak about what was read, and say nothi
     "mention mentions mentioned describe describes described cover covers covered covering highlight highlights highlighted emphasize "
     "emphasizes focus focuses focused revolve revolves relate relates related additionally furthermore overall summary conclusion"
 )
+UNSUPPORTED = "no sentence of the model's answer is said by the passages that it cites"
+LIST_NUMBER = re.compile(r"\W*\d{1,2}[.)]\s*")
 _CLOSING = (".", "!", "?", ":", ";", "…")
 
 
@@ -74,44 +78,73 @@ def listable(points: Sequence[Evidence]) -> list[Evidence]:
 
 
 class Teller:
-    """Takes an answer sentence by sentence: cites it, and leaves out what no point supports."""
+    """Takes an answer sentence by sentence: cites it, and leaves out what the passages that it cites do not say.
 
-    def __init__(self, points: Sequence[Evidence]) -> None:
+    ``points``: passages, or what was written about them; then the document's own words must say it.
+    """
+
+    def __init__(self, points: Sequence[Evidence], checking: Checking) -> None:
         self._points = points
+        self._checking = checking
         self._citer = Citer(listable(points))
         self._hidden = [point.text for point in points if not point.quotable]
         self._text = ""
         self._left_out = 0
 
-    def add(self, text: str) -> str:
+    async def add(self, text: str) -> str:
         """What may be shown of the next whole sentences."""
-        kept, numbered = "", len(self._citer.rows)
+        kept, numbered, mark = "", len(self._citer.rows), ""
         for cited in self._citer.add(text):
+            if LIST_NUMBER.fullmatch(cited):
+                mark = cited  # shown before its sentence, if that is
+                continue
             sentence = cited
-            if not self._is_supported(sentence):
+            is_supported = await self._is_supported(sentence)
+            if not is_supported:
                 self._citer.forget(numbered)
                 sentence = self._citer.gathered(cited)  # it may list what many points say, and name one of them
-            if self._is_supported(sentence):
-                kept += sentence
+                is_supported = self._citer.rows_of(sentence) != self._citer.rows_of(cited) and await self._is_supported(sentence)
+            if is_supported:
+                kept += mark + sentence
                 numbered = len(self._citer.rows)
             else:
                 self._left_out += len(content_words(sentence)) >= MIN_WORDS
                 self._citer.forget(numbered)
+            mark = ""
         kept = kept if self._text else kept.lstrip()
         self._text += kept
         return kept
 
-    def _is_supported(self, sentence: str) -> bool:
+    async def _is_supported(self, sentence: str) -> bool:
         """Whether the points that it cites say it: any number can be written behind a sentence. A copy of what is hidden is not shown."""
         bare = MARKER.sub("", sentence)
-        held = [said(self._points[row]) for row in self._citer.rows_of(sentence)]
-        return is_supported(bare, held, aside=SPEAKING) and not any(is_copy(bare, text) for text in self._hidden)
+        if any(is_copy(bare, text) for text in self._hidden):
+            return False
+        return await self._checking.holds(bare, [self._points[row] for row in self._citer.rows_of(sentence)], aside=SPEAKING)
 
     def told(self) -> Told:
         """The answer so far."""
         rows = zip(self._citer.citations(), self._citer.rows, strict=True)
         citations = tuple(_resolved(citation, self._points[row]) for citation, row in rows)
         return Told(self._text.strip(), citations, self._left_out)
+
+
+async def tell(answer: str, evidence: Sequence[Evidence], checking: Checking) -> Told:
+    """A whole answer with the sentences that passages support, each with its citation; empty where none is."""
+    teller = Teller(evidence, checking)
+    await teller.add(answer)
+    return teller.told()
+
+
+def left_out(sentences: int) -> str:
+    """How many sentences of an answer are not shown, in words; empty for none.
+
+    >>> left_out(1), left_out(0)
+    ("1 sentence of the model's left out: no passage supports it", '')
+    """
+    one = sentences == 1
+    said = f"{sentences} {'sentence' if one else 'sentences'} of the model's left out: no passage supports {'it' if one else 'them'}"
+    return said if sentences else ""
 
 
 def spoken(points: Sequence[Evidence], *, most: int) -> Told:

@@ -12,15 +12,17 @@ from cloud_server.crossedge.gathering import Gatherer, Sought
 from cloud_server.crossedge.reading import Reader
 from cloud_server.crossedge.remembering import Rememberer
 from cloud_server.crossedge.writing import NOT_MATCHED, missing_reason, none_of, render, with_edges
-from shared.citations import cite
+from shared.deadline import Deadline
 from shared.errors import ModelTimeout
 from shared.fence import FENCE_BYTES, Fence
 from shared.first_token import probability_of, probability_of_start
 from shared.ports import Clock, Embedder, Generator, Prompt, Reply, Tokenizer
 from shared.prompts import load_prompt
 from shared.records import Answer, EdgeId, Evidence
+from shared.reducing import UNSUPPORTED, left_out, tell
 from shared.refusals import REFUSAL, is_refusal
 from shared.searching import Found, FoundPassage, SearchBody
+from shared.support import Checking
 from shared.trace import Trace
 from shared.wire import QuestionBody
 
@@ -103,12 +105,15 @@ class Coordinator:
             reply = step.model(await self._models.generator.generate(prompt, deadline_s=until - self._clock.monotonic()))
         if fence.is_given_away(reply.texts[0], messages):
             return replace(nobody, reason="the model's answer is withheld: it repeats its instructions")
-        text, citations = cite(reply.texts[0], evidence)
-        if is_refusal(text):
+        if is_refusal(reply.texts[0]):
             return replace(nobody, reason="the model found no answer in the passages")
         if self._is_doubtful(reply) and not await self._suffices(question, evidence, fence, trace, until=until):
             return replace(nobody, reason="the passages found do not hold the answer")
-        return replace(nobody, answer=text, citations=citations, answered=True)
+        checking = Checking(self._models.generator, trace, Deadline(until - self._clock.monotonic()))
+        shown = await tell(reply.texts[0], evidence, checking)
+        if not shown.text:
+            return replace(nobody, reason=UNSUPPORTED)
+        return replace(nobody, answer=shown.text, citations=shown.citations, answered=True, reason=left_out(shown.left_out))
 
     def _is_doubtful(self, reply: Reply) -> bool:
         """Whether the model was near to refusing, so that a second call is worth its tokens; always, where it does not tell."""

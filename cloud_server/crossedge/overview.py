@@ -19,7 +19,7 @@ from shared.errors import ModelError
 from shared.ports import Clock
 from shared.records import Answer, EdgeId, EdgeReport, Evidence
 from shared.reducer import Hear, Reducer, unheard
-from shared.reducing import Told, coverage, said, spoken
+from shared.reducing import Told, coverage, left_out, said, spoken
 from shared.trace import Trace
 from shared.wire import QuestionBody
 
@@ -160,7 +160,7 @@ class Overviewer:
         if told is None:
             points_alone = _as_they_came(nobody, points, "the model wrote no answer: no sentence of it rests on a point")
             return replace(points_alone, degraded=False)  # nothing was away: the same question would be answered so again
-        return _worded(nobody, told, reason=_left_out(told.left_out))
+        return _worded(nobody, told, reason=left_out(told.left_out))
 
 
 def _as_they_came(nobody: Answer, points: Sequence[Evidence], why: str) -> Answer:
@@ -173,9 +173,3 @@ def _as_they_came(nobody: Answer, points: Sequence[Evidence], why: str) -> Answe
 
 def _worded(answer: Answer, told: Told, *, reason: str) -> Answer:
     return replace(answer, answer=told.text, citations=told.citations, answered=True, reason=reason)
-
-
-def _left_out(sentences: int) -> str:
-    one = sentences == 1
-    said = f"{sentences} {'sentence' if one else 'sentences'} of the model's left out: no point supports {'it' if one else 'them'}"
-    return said if sentences else ""

@@ -21,14 +21,15 @@ from edge_node.link.told_passages import Tells
 from edge_node.policy.rules import DENIED, Escalation
 from edge_node.policy.sharing import Requester, Served, Sharing
 from edge_node.strategies.base import NOTHING_WITHHELD, IndexStrategy, Retrieval
-from shared.citations import cite
 from shared.deadline import Deadline
 from shared.errors import CloudError, InputError, ModelError, ModelTimeout, Withheld
 from shared.fence import FENCE_BYTES, Fence
 from shared.ports import Generator
 from shared.records import Answer, EdgeReport, Evidence, GateReport, Route, TraceStep
+from shared.reducing import UNSUPPORTED, Told, left_out, tell
 from shared.refusals import is_refusal
 from shared.sentences import questions_in
+from shared.support import Checking
 from shared.trace import Trace
 from shared.wire import EVIDENCE_MIN_SCORE, MOST_WHOLE, EvidenceRequest
 
@@ -37,6 +38,7 @@ Mode = Literal["auto", "local", "cloud"]
 WAITS = "This question would be sent to the cloud, and waits for a yes to that."
 Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
 HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
+NOTHING_TOLD = Told("", ())
 NO_LOCAL_ANSWER = "The documents of this site do not answer this question."
 
 
@@ -69,10 +71,11 @@ class ReadLimits:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What was read here, and what the gate said of it."""
+    """What was read here, what the gate said of it, and the answer that it let pass, where it did."""
 
     found: Retrieval
     report: GateReport
+    told: Told | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +157,7 @@ class Answerer:
             return await self._escalate(ask, query_id, trace, deadline, None)
         tried = await self._try_locally(ask, stays, trace, deadline)
         if tried.report.decision == "local" or stays:
-            return self._local_answer(query_id, tried, trace, route="local")
+            return await self._local_answer(query_id, tried, trace, deadline, route="local")
         return await self._escalate(ask, query_id, trace, deadline, tried)
 
     async def retrieve(
@@ -199,30 +202,50 @@ class Answerer:
         probe = sufficiency_prompt(ask.question, found.evidence, found.facts, fence)
         try:
             samples = await draw(self._generator, messages, fence, sampling, trace, deadline_s=deadline.left_s())
-            report = await self._gate.judge(Question(ask.question, samples, probe, nearness, found.unknown), trace, deadline)
+            question = Question(ask.question, samples, probe, nearness, found.unknown, found.evidence)
+            report = await self._gate.judge(question, trace, deadline)
         except ModelError as error:
             if stays or self._cloud is None:
                 raise
-            report = GateReport("escalate", f"the model of this site failed: {error.message}")
-        return Tried(found, report)
+            return Tried(found, GateReport("escalate", f"the model of this site failed: {error.message}"))
+        if report.decision == "escalate":
+            return Tried(found, report)
+        told = await self._tell(Tried(found, report), trace, deadline)
+        if not told.text and self._gate.minds_refusals:
+            report = replace(report, decision="escalate", reason=UNSUPPORTED)
+        return Tried(found, report, told)
 
-    def _local_answer(self, query_id: str, tried: Tried, trace: Trace, *, route: Route, reason: str = "") -> Answer:
+    async def _tell(self, tried: Tried, trace: Trace, deadline: Deadline) -> Told:
+        """What of the selected sample the passages say, else of the first other one that words alone support; nothing of refusals."""
+        if tried.told is not None:
+            return tried.told
         report, chosen = tried.report, tried.report.selected
         answers = [i for i, sample in enumerate(report.samples) if not is_refusal(sample)]
         if chosen is None and len(answers) * 2 > len(report.samples):
             chosen = answers[0]  # unsure, but there is nobody else to ask; the reason says so
         if chosen not in answers:
-            chosen = None  # what the gate lets pass may be a refusal, where it does not look for them
-        text, citations = cite(report.samples[chosen], tried.found.evidence) if chosen is not None else (NO_LOCAL_ANSWER, ())
+            return NOTHING_TOLD  # the gate lets a refusal pass where it does not look for them
+        evidence, checking = tried.found.evidence, Checking(self._generator, trace, deadline)
+        for i in (chosen, *(other for other in answers if other != chosen)):
+            if (told := await tell(report.samples[i], evidence, checking)).text:
+                return told
+            checking = Checking(None, trace, deadline)
+        return NOTHING_TOLD
+
+    async def _local_answer(
+        self, query_id: str, tried: Tried, trace: Trace, deadline: Deadline, *, route: Route, reason: str = ""
+    ) -> Answer:
+        report, told = tried.report, await self._tell(tried, trace, deadline)
+        why = "" if report.decision == "local" else report.reason
         return Answer(
             query_id,
-            text,
-            citations,
+            told.text or NO_LOCAL_ANSWER,
+            told.citations,
             route,
             gate=report,
             degraded=route == "degraded",
-            reason=reason or ("" if report.decision == "local" else report.reason),
-            answered=chosen is not None,
+            reason="; ".join(filter(None, (reason or why, left_out(told.left_out)))),
+            answered=bool(told.text),
             trace=trace.steps(),
         )
 
@@ -235,7 +258,7 @@ class Answerer:
             if departing.escalation == "no":
                 raise Withheld(f"{DENIED} lets no question leave any more")
             if departing.escalation == "ask":
-                return self._waiting(query_id, tried, trace, departing.text)
+                return await self._waiting(query_id, tried, trace, deadline, departing.text)
             limit_s = min(self.limits.cloud_deadline_s, deadline.left_s())
             with trace.step("cloud") as step:
                 found, sent, received = await self._cloud.ask(
@@ -246,16 +269,16 @@ class Answerer:
             log.warning("answered alone: %s", error.message)
             tried = tried or await self._try_locally(ask, True, trace, deadline)
             route: Route = "local" if isinstance(error, Withheld) else "degraded"
-            return self._local_answer(query_id, tried, trace, route=route, reason=error.message)
+            return await self._local_answer(query_id, tried, trace, deadline, route=route, reason=error.message)
         report = tried.report if tried else None
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
         return replace(found, query_id=query_id, gate=report, trace=trace.steps())
 
-    def _waiting(self, query_id: str, tried: Tried | None, trace: Trace, question: str) -> Answer:
+    async def _waiting(self, query_id: str, tried: Tried | None, trace: Trace, deadline: Deadline, question: str) -> Answer:
         """The best local answer, if there was a try, and the question as it would leave."""
         if tried is None:
             return Answer(query_id, WAITS, (), "local", reason=WAITS, answered=False, would_ask=question, trace=trace.steps())
-        return replace(self._local_answer(query_id, tried, trace, route="local"), would_ask=question)
+        return replace(await self._local_answer(query_id, tried, trace, deadline, route="local"), would_ask=question)
 
     async def find(self, ask: Ask, trace: Trace, *, budget_tokens: int | None = None, top_k: int | None = None) -> Findings:
         """Passages of all sites for a client's own model, this site's among them; degraded to those of here when the cloud is away.

@@ -13,8 +13,9 @@ from shared.deadline import Deadline
 from shared.first_token import most_probable_letter, probability_of
 from shared.ports import Embedder, Generator, Message, Prompt
 from shared.prompts import load_prompt
-from shared.records import Confidence, GateReport, Similarity
+from shared.records import Confidence, Evidence, GateReport, Similarity
 from shared.refusals import is_refusal
+from shared.support import may_stand
 from shared.trace import OpenStep, Trace
 from shared.vectors import mean_pairwise_cosine
 
@@ -45,6 +46,11 @@ class Question:
     sufficiency_probe: tuple[Message, ...]
     nearness: float  # best cosine of a passage
     unknown: float = 0.0  # share of its words that stand nowhere in the documents
+    passages: tuple[Evidence, ...] = ()  # that the samples were drawn over
+
+    def refuses(self, i: int) -> bool:
+        """Whether a sample says that it has no answer, or has no sentence that any passage could say, by its words."""
+        return is_refusal(self.samples[i]) or (bool(self.passages) and not may_stand(self.samples[i], self.passages))
 
 
 class Gate:
@@ -54,6 +60,11 @@ class Gate:
         self._generator = generator
         self._embedder = embedder
         self.limits = limits
+
+    @property
+    def minds_refusals(self) -> bool:
+        """Whether too many of them make it escalate; an answer that no passage says is one."""
+        return self.limits.max_refusals < 1
 
     def too_far(self, nearness: float, unknown: float) -> GateReport | None:
         """The decision to escalate before anything is sampled: what is here is about something else, or lacks what the question names."""
@@ -74,7 +85,7 @@ class Gate:
         if reason:
             return GateReport("escalate", reason, confidence, samples=question.samples)
         everyone = range(len(question.samples))
-        answers = [i for i in everyone if not is_refusal(question.samples[i])] or list(everyone)
+        answers = [i for i in everyone if not question.refuses(i)] or list(everyone)
         report = GateReport("local", "how far the answers agree is not looked at", confidence, samples=question.samples)
         if self.limits.min_similarity > 0:
             with trace.step("gate: similarity") as step:
@@ -87,7 +98,7 @@ class Gate:
             return replace(report, selected=await self._select(question, answers, step, deadline))
 
     async def _confidence(self, question: Question, step: OpenStep, deadline: Deadline) -> Confidence:
-        refusals = sum(is_refusal(sample) for sample in question.samples)
+        refusals = sum(map(question.refuses, range(len(question.samples))))
         confidence = self._seen(refusals, len(question.samples), question.nearness, question.unknown)
         if self._lacks_confidence(confidence) or self.limits.min_sufficiency <= 0:
             return confidence  # the lexical pre-check decided, or nobody wants to know: the call is saved
@@ -110,7 +121,7 @@ class Gate:
 
     def _lacks_confidence(self, seen: Confidence) -> str:
         if seen.refusals / seen.samples > self.limits.max_refusals:
-            return f"{seen.refusals} of {seen.samples} answers say that the documents here do not tell"
+            return f"{seen.refusals} of {seen.samples} answers say nothing that the passages found here tell"
         if seen.sufficiency is not None and seen.sufficiency < seen.threshold:
             return f"the passages found here hold the answer with probability {seen.sufficiency:.4g}, below {seen.threshold:.4g}"
         return ""

@@ -10,7 +10,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import fmean
 
@@ -24,6 +24,8 @@ from shared.passages import listed
 from shared.ports import Generator, Message, Prompt
 from shared.prompts import load_prompt
 from shared.records import EdgeId, Evidence
+from shared.reducing import SPEAKING
+from shared.support import Checking
 from shared.trace import OpenStep, Trace
 
 MAP = load_prompt("edge_node", "map")
@@ -33,6 +35,7 @@ POINTS_SCORED = load_prompt("edge_node", "task_points_scored").user.template
 PROBE_TOKENS = 1
 TOP_LOGPROBS = 10
 LEAST_SCORE = 0.01
+MOST_PROBES = 8  # of the points of one question; those that neither words nor these decide are told in the documents' words
 NEARLY = 0.5  # of ``min_score``: a pack that may be written about all the same where none has it
 
 
@@ -120,6 +123,15 @@ class Mapper:
             await self._try(run, trace, framed.place, partial(self._write, run, framed, score))
         places = sorted(run.said)
         return Mapped(tuple(said for place in places for said in run.said[place]), tuple(packs[place] for place in places), run.failure)
+
+    async def grounded(self, points: Sequence[Evidence], trace: Trace, deadline: Deadline) -> list[Evidence]:
+        """The points, each as it was written where its document's words say that, else in these words."""
+        checking = Checking(self._generator, trace, deadline, MOST_PROBES)
+
+        async def stands(point: Evidence) -> bool:
+            return await checking.holds(point.point, [point], aside=SPEAKING)
+
+        return [point if not point.point or await stands(point) else replace(point, point="") for point in points]
 
     async def _work(self, run: _Run, trace: Trace) -> None:
         for place, pack in run.waiting:  # which all workers share

@@ -26,7 +26,7 @@ from shared.errors import CloudError, Conflict, ModelError, Withheld
 from shared.ports import FloatArray
 from shared.records import Answer, Evidence, Level, TraceStep
 from shared.reducer import Hear, Reducer, unheard
-from shared.reducing import Told, coverage_alone, fitting, ordered, spoken
+from shared.reducing import Told, coverage_alone, fitting, left_out, ordered, spoken
 from shared.trace import Trace
 from shared.wire import EvidenceRequest, SharedLevel
 
@@ -192,7 +192,6 @@ class Overview:
         reading = Deadline(MAP_SHARE * deadline.left_s())
         found = await self._find(ask.question, self._level(ask), NOTHING_WITHHELD, trace, reading)
         told, unjoined = await self._told(ask.question, found, trace, deadline, hear)
-        left_out = f"sentences left out, as no point supports them: {told.left_out}" if told.left_out else ""
         return Answer(
             query_id,
             told.text or NOTHING_HELPS,
@@ -200,7 +199,7 @@ class Overview:
             "global",
             partial=found.read < found.chosen,
             degraded=alone.degraded or bool(found.failed) or unjoined not in ("", UNSUPPORTED),
-            reason="; ".join(filter(None, (alone.reason, found.reason, unjoined, left_out))),
+            reason="; ".join(filter(None, (alone.reason, found.reason, unjoined, left_out(told.left_out)))),
             answered=bool(told.text),
             coverage=coverage_alone(read=found.read, there=found.there),
             would_ask=alone.would_ask,
@@ -279,7 +278,7 @@ class Overview:
             compared = _compared(reports)
             said, read = await self._nearest(vector, compared), len(compared)
         pointed = await asyncio.to_thread(self._pointed, said, redactor)
-        points = ordered(pointed)
+        points = ordered(await self._mapper.grounded(pointed, trace, deadline))
         most = limits.findings if failed else None  # many sentences that nobody chose would outweigh the few that a model wrote elsewhere
         return _Found(points[:most], read, len(reports), chosen.there, failed, 0 if failed else len(said) - len(pointed))
 

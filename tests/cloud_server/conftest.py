@@ -34,9 +34,9 @@ def clock():
 
 
 def answer_with_first_passage(prompt):
-    """Says what passage 1 says."""
-    listed = prompt.messages[-1].content.split("Passages:\n")[1]
-    return listed.splitlines()[2].removeprefix("[1] ").rstrip(".") + " [1]."
+    """Says what passage 1 says, and nothing where it is not asked for an answer."""
+    listed = prompt.messages[-1].content.partition("Passages:\n")[2]
+    return "" if not listed else listed.splitlines()[2].removeprefix("[1] ").rstrip(".") + " [1]."
 
 
 def settings_for(folder, **changes):

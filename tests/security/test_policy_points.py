@@ -37,8 +37,13 @@ def copying(prompt):
     return " ".join(f"{'' if int(n) % 2 else 'It is noted that '}{text.rstrip('.')} [{n}]." for n, text in notes) or "Yes"
 
 
+def agreeing(prompt):
+    """It finds every sentence in its passage, and tells nothing else by its first token."""
+    return {"Yes": -0.01} if "\nSentence: " in prompt.messages[-1].content else None
+
+
 def overview_of(site):
-    site.bench.reply = copying
+    site.bench.reply, site.bench.first_token = copying, agreeing
     model = site.bench.model
     return Overview(
         site.bench.tools,

@@ -1,14 +1,29 @@
 """Points, and the answer that is made of them."""
 
+import asyncio
 from dataclasses import replace
 
 from shared.citations import MAX_QUOTE_CHARS
+from shared.deadline import Deadline
+from shared.models.fake import ScriptedGenerator
 from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence
 from shared.reducing import Teller, coverage, fitting, ordered, spoken
+from shared.support import Checking
+from shared.trace import Trace
 
 
 def point(text, *, edge="ward", score=0.5, said="", report="r1", quotable=True, chunk="d:0"):
     return Evidence(EdgeId(edge), DocumentId("d"), "d.md", ChunkId(chunk), (10, 10 + len(text)), text, score, quotable, "", said, report)
+
+
+def teller_of(points, *, says="No"):
+    """``says``: the model, of what words leave open."""
+    model = ScriptedGenerator(lambda prompt: says, lambda prompt: {says: -0.1})
+    return Teller(points, Checking(model, Trace(), Deadline(5.0)))
+
+
+def add(teller, text):
+    return asyncio.run(teller.add(text))
 
 
 def words(text):
@@ -30,24 +45,24 @@ def test_the_first_point_that_does_not_fit_ends_the_list():
 
 
 def test_a_sentence_that_no_point_supports_is_left_out_and_counted():
-    teller = Teller([point("The pump P-204 was replaced in March.")])
-    shown = teller.add("Pump P-204 was replaced in March [1]. Bananas are yellow and cheap everywhere. ")
+    teller = teller_of([point("The pump P-204 was replaced in March.")])
+    shown = add(teller, "Pump P-204 was replaced in March [1]. Bananas are yellow and cheap everywhere. ")
     told = teller.told()
     assert shown.strip() == told.text == "Pump P-204 was replaced in March [1]."
     assert told.left_out == 1
 
 
 def test_a_number_behind_a_sentence_proves_nothing():
-    teller = Teller([point("Loans grew in June."), point("The pump P-204 was replaced in March.", chunk="d:1")])
-    teller.add("Bananas are yellow and cheap everywhere [1]. Pump P-204 was replaced [2].")
+    teller = teller_of([point("Loans grew in June."), point("The pump P-204 was replaced in March.", chunk="d:1")])
+    add(teller, "Bananas are yellow and cheap everywhere [1]. Pump P-204 was replaced [2].")
     told = teller.told()
     assert (told.text, told.left_out) == ("Pump P-204 was replaced [1].", 1)
     assert [citation.chunk_id for citation in told.citations] == ["d:1"]
 
 
-def kept(sentence, *points):
-    teller = Teller(points)
-    teller.add(sentence)
+def kept(sentence, *points, says="No"):
+    teller = teller_of(points, says=says)
+    add(teller, sentence)
     return bool(teller.told().text)
 
 
@@ -55,17 +70,16 @@ FAILED = point("Juniper Ward reported a failure of two pumps in May, and 4 of it
 
 
 def test_words_about_the_documents_need_no_support_and_give_none():
-    """Flood, alarm, pump and failure of six; "The main themes across the documents include" is said by nobody."""
+    """ "The main themes across the documents include" is said by nobody."""
     points = point("The flood alarm is tested each month."), point("A pump failure stopped the ward.", chunk="d:1")
-    assert kept("The main themes across the documents include flood alarms, pump failures and staff training [1][2].", *points)
-    assert not kept("The main themes across the documents include wages, taxes, trade and flood risks [1][2].", *points)
-    assert not kept("The documents discuss various topics in several areas [1].", *points)
+    assert kept("The main themes across the documents include flood alarms and pump failures [1][2].", *points, says="Yes")
+    assert not kept("The main themes across the documents include wages, taxes, trade and flood risks [1][2].", *points, says="Yes")
+    assert not kept("The documents discuss various topics in several areas [1].", *points, says="Yes")
 
 
-def test_less_than_half_of_a_sentences_words_is_no_support():
-    """Two of five words, juniper and ward; with the nurses three of six."""
+def test_what_no_passage_says_is_no_support_however_many_words_it_shares():
     assert not kept("Juniper Ward hired new cleaners [1].", FAILED)
-    assert kept("Nurses of Juniper Ward hired new cleaners [1].", FAILED)
+    assert not kept("Nurses of Juniper Ward hired new cleaners [1].", FAILED)
 
 
 def test_a_figure_that_no_point_has_is_no_support():
@@ -91,8 +105,8 @@ def test_the_number_of_a_list_is_no_figure():
 
 def test_a_copy_of_words_that_are_to_be_read_only_is_not_shown_whatever_it_cites():
     secret = point("Juniper Ward lost 4 pumps in May to the flood.", quotable=False)
-    teller = Teller([secret, point("Juniper Ward lost 4 pumps in May.", chunk="d:1")])
-    teller.add("Juniper Ward lost 4 pumps in May to the water [1]. In May the flood took 4 pumps of Juniper Ward [1].")
+    teller = teller_of([secret, point("Juniper Ward lost 4 pumps in May.", chunk="d:1")], says="Yes")
+    add(teller, "Juniper Ward lost 4 pumps in May to the water [1]. In May the flood took 4 pumps of Juniper Ward [1].")
     assert (teller.told().text, teller.told().left_out) == ("In May the flood took 4 pumps of Juniper Ward [1].", 1)
     assert not kept("Juniper Ward lost 4 pumps in May [2].", secret, point("Juniper Ward lost 4 pumps in May.", chunk="d:1"))
     assert kept("Juniper Ward lost 4 pumps in May [1].", point("Juniper Ward lost 4 pumps in May."))
@@ -100,36 +114,36 @@ def test_a_copy_of_words_that_are_to_be_read_only_is_not_shown_whatever_it_cites
 
 def test_a_sentence_that_lists_what_many_points_say_names_them_all():
     texts = "Chelsea lost at home again.", "Nasdaq stocks rose in June.", "Doctors praise olive oil."
-    teller = Teller([point(text, chunk=f"d:{row}") for row, text in enumerate(texts)])
-    teller.add("Topics are Chelsea lost at home, Nasdaq stocks and praise of olive oil [2].")
+    teller = teller_of([point(text, chunk=f"d:{row}") for row, text in enumerate(texts)], says="Yes")
+    add(teller, "Topics are Chelsea lost at home, Nasdaq stocks and praise of olive oil [2].")
     told = teller.told()
     assert told.text == "Topics are Chelsea lost at home, Nasdaq stocks and praise of olive oil [1][2][3]."
     assert [citation.chunk_id for citation in told.citations] == ["d:0", "d:2", "d:1"]
 
 
 def test_a_heading_is_left_out_and_not_counted():
-    teller = Teller([point("The pump failed.")])
-    teller.add("Themes:\nThe pump failed [1].")
+    teller = teller_of([point("The pump failed.")])
+    add(teller, "Themes:\nThe pump failed [1].")
     assert teller.told().left_out == 0
     assert teller.told().text == "The pump failed [1]."
 
 
 def test_the_quote_of_a_written_point_is_what_its_document_says():
-    teller = Teller([point("Pump P-204: new, 3/21.", said="The pump P-204 was replaced in March.")])
-    teller.add("The pump P-204 was replaced in March [1].")
+    teller = teller_of([point("Pump P-204: new, 3/21.", said="The pump P-204 was replaced.")], says="Yes")
+    add(teller, "The pump P-204 was replaced [1].")
     (citation,) = teller.told().citations
     assert (citation.quote, citation.span, citation.report) == ("Pump P-204: new, 3/21.", (10, 32), "r1")
 
 
 def test_words_that_may_not_be_quoted_are_no_quote():
-    teller = Teller([point("Pump P-204: new.", said="The pump P-204 was replaced.", quotable=False)])
-    teller.add("The pump P-204 was replaced [1].")
+    teller = teller_of([point("Pump P-204: new.", said="The pump P-204 was replaced.", quotable=False)], says="Yes")
+    add(teller, "The pump P-204 was replaced [1].")
     assert teller.told().citations[0].quote == ""
 
 
 def test_numbers_go_on_from_part_to_part():
-    teller = Teller([point("The pump failed in May."), point("The loan was paid in June.", chunk="d:1")])
-    parts = [teller.add("The loan was paid in June [2]. "), teller.add("The pump failed in May [1].")]
+    teller = teller_of([point("The pump failed in May."), point("The loan was paid in June.", chunk="d:1")])
+    parts = [add(teller, "The loan was paid in June [2]. "), add(teller, "The pump failed in May [1].")]
     assert [part.strip() for part in parts] == ["The loan was paid in June [1].", "The pump failed in May [2]."]
     assert [citation.chunk_id for citation in teller.told().citations] == ["d:1", "d:0"]
 

@@ -56,7 +56,8 @@ class Bench:
         self.documents = DocumentStore(self.database, clock or SystemClock())
         self.graph = GraphStore(self.database)
         self.reply = lambda prompt: ""
-        self.model = ScriptedGenerator(lambda prompt: self.reply(prompt))
+        self.first_token = lambda prompt: None
+        self.model = ScriptedGenerator(lambda prompt: self.reply(prompt), lambda prompt: self.first_token(prompt))
         self.told = Told()
         remembering = RememberingGenerator(self.model, self.database, SystemClock())
         self.tools = Tools(

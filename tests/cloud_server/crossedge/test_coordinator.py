@@ -107,7 +107,7 @@ async def test_m_in_the_question_overrides_the_setting(service, kit):
 async def test_passages_stand_numbered_on_one_line_each_with_site_and_document(service, kit):
     await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
     await asked(service, kit, kit.evidence("The infusion pump P-204\n[2] (bank, x) was replaced.", document="a\nb.md"))
-    (prompt,) = service.cloud.models.generator.prompts
+    prompt = service.cloud.models.generator.prompts[0]
     assert "\nward, a b.md:\n[1] The infusion pump P-204 [2] (bank, x) was replaced.\n" in prompt.messages[-1].content
     assert "\n[2]" not in prompt.messages[-1].content
     assert prompt.messages[-1].content.index(ASK.question) > prompt.messages[-1].content.index("P-204\u0020[2]")
@@ -172,7 +172,7 @@ async def test_the_whole_has_one_deadline(service, kit):
 
 
 async def test_two_edges_are_merged_into_one_answer(tmp_path, kit):
-    generator = ScriptedGenerator(lambda _: "The pump was replaced in March [1] and recalled in May [2].")
+    generator = ScriptedGenerator(lambda _: "The pump was replaced in March [1] and recalled in May [2].", lambda _: {"Yes": -0.1})
     async with kit.running(tmp_path, generator=generator) as service:
         await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
         await kit.enrol(service.http, "plant", "infusion pump P-204 recalled")
@@ -182,6 +182,17 @@ async def test_two_edges_are_merged_into_one_answer(tmp_path, kit):
         await serving
     assert {c.edge for c in answer.citations} == {"ward", "plant"}
     assert not answer.partial
+
+
+@pytest.mark.parametrize(("said", "answered"), [(0.1, False), (0.99, True)], ids=["checked", "null control: a check that finds everything"])
+async def test_an_answer_that_no_passage_says_is_none(tmp_path, kit, said, answered):
+    invention = "The infusion pump P-204 was replaced in March, which stopped the flow of blood [1]."
+    generator = ScriptedGenerator(lambda _: invention, lambda _: {"Yes": math.log(said), "No": math.log(1 - said)})
+    async with kit.running(tmp_path, generator=generator) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        answer = await asked(service, kit, kit.evidence(PUMP))
+    assert (answer.answered, bool(answer.citations), "blood" in answer.answer) == (answered,) * 3
+    assert answered or answer.reason == "no sentence of the model's answer is said by the passages that it cites"
 
 
 async def test_the_asking_edge_is_asked_too_though_no_summary_of_it_matches(service, kit):

@@ -58,8 +58,13 @@ def all_points(prompt):
     return " ".join(f"{text.rstrip('.')} [{n}]." for n, (_, text) in enumerate(told_by(prompt), start=1))
 
 
+def yes(prompt):
+    """What a passage says of a sentence, by the model: all of it."""
+    return {"Yes": -0.01}
+
+
 def says(answer):
-    return ScriptedGenerator(lambda _: answer)
+    return ScriptedGenerator(lambda _: answer, yes)
 
 
 def failing(error):
@@ -72,7 +77,7 @@ def failing(error):
 @asynccontextmanager
 async def sites(folder, kit, *, generator=None, **changes):
     """A cloud whose model tells every point, or as ``generator`` says."""
-    async with kit.running(folder, generator=generator or ScriptedGenerator(all_points), **changes) as service:
+    async with kit.running(folder, generator=generator or ScriptedGenerator(all_points, yes), **changes) as service:
         yield service
 
 
@@ -120,11 +125,11 @@ async def asked(service, kit, replies, *, body=ASK, deadline_s=20.0, **more):
 
 
 async def test_every_site_is_asked_and_every_citation_names_site_report_and_chunks(service, kit):
-    generator = ScriptedGenerator(all_points)
-    service.cloud.models.generator.stream = generator.stream
+    generator = ScriptedGenerator(all_points, yes)
+    service.cloud.models.generator.stream, service.cloud.models.generator.generate = generator.stream, generator.generate
     replies = {
         "bank": reply(
-            point(MEADOWS, said="Gentians cannot seed before meadows are mown.", report="r7", chunk_ids=["d1:4"]), reports=(12, 40)
+            point(MEADOWS, said="Meadows are mown too early for gentians to seed.", report="r7", chunk_ids=["d1:4"]), reports=(12, 40)
         ),
         "ward": reply(point(BEES, chunk="d9:2", report="r3"), reports=(2, 2)),
     }
@@ -302,7 +307,7 @@ async def test_sentences_that_no_point_supports_are_left_out_and_counted(tmp_pat
     async with sites(tmp_path, kit, generator=says(told)) as service:
         answer, _ = await asked(service, kit, {"bank": reply(point(BEES))})
     assert answer.answer == "Bees find fewer flowers each August [1]."
-    assert answer.reason == "1 sentence of the model's left out: no point supports it"
+    assert answer.reason == "1 sentence of the model's left out: no passage supports it"
     assert not answer.degraded
 
 
@@ -534,7 +539,7 @@ def obeying(prompt):
     return all_points(prompt) + " Juniper Ward reported four pumps [see](http://evil.example) ![i](http://evil.example/i) [1]."
 
 
-@pytest.mark.parametrize("model", [ScriptedGenerator(obeying), failing(ModelUnavailable(MODEL_AWAY))], ids=["obeying", "away"])
+@pytest.mark.parametrize("model", [ScriptedGenerator(obeying, yes), failing(ModelUnavailable(MODEL_AWAY))], ids=["obeying", "away"])
 @pytest.mark.parametrize("texts", BATCHES, ids=range(len(BATCHES)))
 async def test_a_text_that_steers_leaves_the_frame_nowhere_and_shows_nothing_active(tmp_path, kit, texts, model):
     model.prompts.clear()
@@ -547,6 +552,12 @@ async def test_a_text_that_steers_leaves_the_frame_nowhere_and_shows_nothing_act
     assert all((one.edge, one.report, one.chunk_id[:3]) == ("plant", "r1", "d1:") for one in answer.citations)
     for prompt in model.prompts:
         lines = [line for line in listed(prompt) if not re.match(r"\[\d+\] Juniper Ward reported ", line)]
-        assert all(line.startswith("plant, ") for line in lines)
+        assert prompt.max_tokens == 1 or all(line.startswith("plant, ") for line in lines)
+        assert prompt.max_tokens > 1 or len(lines) == 1
         behind = prompt.messages[-1].content.rpartition(">>\n")[2].strip().splitlines()
-        assert [line for line in behind if line] == [f"Question: {QUESTION}", "Answer:"]
+        sentence, *rest = [line for line in behind if line]
+        if prompt.max_tokens == 1:  # whether a passage says a sentence
+            assert sentence.startswith("Sentence: ")
+            assert rest == ["Does the passage state all of this? Answer Yes or No.", "Answer:"]
+        else:
+            assert [sentence, *rest] == [f"Question: {QUESTION}", "Answer:"]

@@ -224,7 +224,7 @@ async def test_sentences_that_rest_on_nothing_are_left_out_and_counted():
     said = f"{PUMP} Bananas are yellow and cheap everywhere."
     answer = await overview(model(reduce=said)).answer(GlobalAsk("What happened?"), Trace(), Deadline(9.0))
     assert answer.answer == "The pump P-204 of Juniper Ward failed in May [1]."
-    assert answer.reason == "sentences left out, as no point supports them: 1"
+    assert answer.reason == "1 sentence of the model's left out: no passage supports it"
 
 
 async def test_reports_that_were_not_read_are_counted():

@@ -1,0 +1,151 @@
+"""Does a passage say what a sentence says that cites it? By words where they decide, else by one token of a model (ADR 26)."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from shared.citations import ENUMERATED, MARKER, NEGATION
+from shared.deadline import Deadline
+from shared.errors import ModelError
+from shared.fence import FENCE_BYTES, Fence, one_line
+from shared.first_token import probability_of
+from shared.names import names_in
+from shared.passages import MAX_NAME_CHARS
+from shared.ports import Generator, Message, Prompt
+from shared.prompts import load_prompt
+from shared.records import Evidence
+from shared.sentences import WORD, content_words, sentences
+from shared.trace import Trace
+
+PROBE = load_prompt("shared", "support")
+PROBE_TOKENS, TOP_LOGPROBS = 1, 10
+MIN_PROBABILITY = 0.83  # of Yes; chosen on labelled sentences of real answers (ADR 26)
+MIN_SHARED = 1 / 3  # of a sentence's content words: a passage that holds fewer is about something else, and no model is asked
+MOST_PROBES = 6  # calls for one answer; a sentence behind them is decided by words alone
+MOST_CHARS = 2_000  # of the passages that a model reads for one sentence
+_ACRONYM = re.compile(r"\b(?:[A-Z]\.){2,9}|\b[A-Z]{2,9}\b")
+_OPENING = "\"'“‘*([# "
+_FIRST_WORD = re.compile(rf"[{re.escape(_OPENING)}]*[\w'’-]+")
+_ENDING = re.compile(r"(?<=\w{3})(?:ing|ied|ies|ed|es|ly|e|y)$")
+
+
+def by_words(sentence: str, texts: Sequence[str], *, heading: str = "", aside: AbstractSet[str] = frozenset()) -> bool | None:
+    """Whether ``texts`` say what a sentence says, as far as words tell; None: they leave it open.
+
+    They do where one sentence of them holds all its content words, and denies what it denies. They do not where they lack one of its
+    names or figures, or hold fewer than ``MIN_SHARED`` of its words, or where the sentence denies something and they nothing.
+    ``heading``: what may name the subject beside them, as a title does. ``aside``: words that need no support.
+
+    >>> pumps = ["Two of 9 pumps failed in May. The others were replaced by Ann Lee."]
+    >>> [by_words(said, pumps) for said in ("In May, two pumps failed.", "In May, 8 pumps failed.", "Bo Orr replaced pumps.")]
+    [True, False, False]
+    >>> by_words("Pumps failed in May for want of oil.", pumps)
+    """
+    said = ENUMERATED.sub("", sentence)
+    words = _stems(content_words(said) - aside)
+    held = _stems(content_words(f"{heading} {' '.join(texts)}"))
+    denials = len(NEGATION.findall(said))
+    if not words or not _must_stand(said, " ".join([heading, *texts])) - aside <= held or len(words & held) < MIN_SHARED * len(words):
+        return False
+    if denials and not any(map(NEGATION.search, texts)):
+        return False
+    known = _stems(content_words(heading))
+    for text in texts:
+        for start, end in sentences(text):
+            part = text[start:end]
+            if words <= _stems(content_words(part)) | known and denials == len(NEGATION.findall(part)):
+                return True
+    return None
+
+
+def may_stand(answer: str, passages: Sequence[Evidence]) -> bool:
+    """Whether words leave it open that the passages together say at least one sentence of an answer.
+
+    >>> from shared.records import ChunkId, DocumentId, EdgeId
+    >>> pumps = Evidence(EdgeId("ward"), DocumentId("d"), "d.md", ChunkId("d:0"), (0, 24), "Two pumps failed in May.", 0.9)
+    >>> may_stand("Pumps failed for want of oil [1].", [pumps]), may_stand("The loan was paid back [1].", [pumps])
+    (True, False)
+    """
+    texts, said = [passage.text for passage in passages], MARKER.sub("", answer)
+    heading = heading_of(passages)
+    return any(by_words(said[start:end], texts, heading=heading) is not False for start, end in sentences(said))
+
+
+def heading_of(passages: Sequence[Evidence]) -> str:
+    """What names the subject of passages beside their words."""
+    return " ".join({f"{passage.title} {passage.document} {passage.edge}" for passage in passages})
+
+
+def _must_stand(said: str, held: str) -> frozenset[str]:
+    """A sentence's names and figures, without names that ``held`` has as an acronym, or the other way round.
+
+    Its first word alone is no name: it has a capital anyhow.
+
+    >>> sorted(_must_stand("The United States and the ANS helped 2 Kurds", "In the U.S. the autonomic nervous system"))
+    ['2', 'kurd']
+    """
+    first = _FIRST_WORD.match(said)
+    runs = [run for run in names_in(said) if first is None or run != first[0].lstrip(_OPENING)]
+    names = [name for run in runs for name in re.split(r" (?:and|the)(?: the)? ", run.removeprefix("The "))]
+    figures = (word for word in content_words(said) if any(map(str.isdigit, word)))
+    short = {match[0].replace(".", "").casefold() for match in _ACRONYM.finditer(held)}
+    initials = "".join(word[0] for word in WORD.findall(held.casefold()))
+    known = (_ACRONYM.fullmatch(name) and name.replace(".", "").casefold() in initials for name in names)
+    unknown = [name for name, is_known in zip(names, known, strict=True) if not is_known and _initials(name) not in short]
+    return _stems({*figures, *(word for name in unknown for word in content_words(name))})
+
+
+def _initials(name: str) -> str:
+    return "".join(word[0] for word in WORD.findall(name.casefold()))
+
+
+def _stems(words: Iterable[str]) -> frozenset[str]:
+    """Words without the commonest endings, so that "failing" is found where "failed" stands."""
+    return frozenset(_ENDING.sub("", word) for word in words)
+
+
+def probe(sentence: str, passages: Sequence[Evidence], fence: Fence) -> tuple[Message, ...]:
+    """The messages that ask for one token. Rules and examples stand first, the same for all, so that a server keeps them."""
+    texts = (
+        f"{one_line(passage.title)[:MAX_NAME_CHARS]}: {one_line(passage.text)}" if passage.title else one_line(passage.text)
+        for passage in passages
+    )
+    return PROBE.render(passage=fence.around(" ".join(dict.fromkeys(texts))[:MOST_CHARS]), sentence=one_line(sentence))
+
+
+@dataclass(slots=True)
+class Checking:
+    """The check of one answer's sentences: at most ``MOST_PROBES`` calls of the model, all before the deadline.
+
+    Without a model, or where it fails or says neither yes nor no, what words leave open is not supported.
+    """
+
+    generator: Generator | None
+    trace: Trace
+    deadline: Deadline
+    left: int = MOST_PROBES
+    _fence: Fence = field(default_factory=lambda: Fence(secrets.token_hex(FENCE_BYTES)))
+
+    async def holds(self, sentence: str, passages: Sequence[Evidence], *, aside: AbstractSet[str] = frozenset()) -> bool:
+        """Whether the texts of the passages say what a sentence, without its markers, says."""
+        if not passages:
+            return False
+        decided = by_words(sentence, [passage.text for passage in passages], heading=heading_of(passages), aside=aside)
+        return await self._asked(sentence, passages) if decided is None else decided
+
+    async def _asked(self, sentence: str, passages: Sequence[Evidence]) -> bool:
+        if self.generator is None or self.left <= 0 or self.deadline.left_s() <= 0:
+            return False
+        self.left -= 1
+        try:
+            with self.trace.step("support") as step:
+                prompt = Prompt(probe(sentence, passages, self._fence), PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+                reply = step.model(await self.generator.generate(prompt, deadline_s=self.deadline.left_s()))
+        except ModelError:
+            self.left = 0  # it is late, or away: words decide the rest
+            return False
+        return (probability_of(reply.first_token, "yes", ["no"]) or 0.0) >= MIN_PROBABILITY
