@@ -485,7 +485,7 @@ async def test_a_head_is_shown_and_comes_back_countersigned(to):
     assert made.kinds() == ["head"]
 
 
-async def test_a_cloud_of_an_older_release_is_told_apart_when_it_is_greeted():
+async def test_a_cloud_of_an_older_release_is_told_apart_when_it_is_greeted(to):
     older = {name: value for name, value in KNOWN.items() if name != "wire_version"}  # up to version 5 a cloud said nothing
     with pytest.raises(CloudRefused, match="the edge speaks version 6 of the protocol, the cloud speaks version 5"):
         await to(lambda _: httpx.Response(200, json=older)).client.greet()
