@@ -105,6 +105,7 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     async def tell_cloud() -> None:
         if link is not None:
             link.wake()
+            await released.warm()
 
     cutter = Cutter(parts.reads, parts.tokenizer, settings.chunk_tokens, settings.chunk_overlap)
     queue, receipts, background = JobQueue(database, parts.clock), ReceiptStore(database), Background()

@@ -8,6 +8,7 @@ out follows from them. The graph knows the names that are masked, and has no par
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nsmallest
@@ -17,10 +18,12 @@ from edge_node.policy.redaction import Redactor
 from edge_node.store.lexical import LexicalIndex
 from edge_node.store.passages import EMBED_BATCH, text_hash, top_allowed
 from edge_node.strategies.base import NOTHING_WITHHELD, Retrieval, Tools
+from shared.errors import ModelError, StoreError
 from shared.index import open_index
 from shared.ports import FloatArray
 from shared.records import ChunkId, EdgeId, Evidence, is_withheld
 
+log = logging.getLogger("dgrag.edge.answer")
 LOOKED_AT = 20  # passages that each of meaning and words proposes, at least
 READ_AT_ONCE = 256  # passages
 State = tuple[int, str]  # of a stored chunk: its checksum and the title of its document
@@ -66,6 +69,16 @@ class ReleasedPassages:
         vector = (await self._tools.embedder.embed([question]))[0]
         ranked = await asyncio.to_thread(self._ranked, question, vector, top_k, withheld)
         return Retrieval(await asyncio.to_thread(self._within, ranked, redactor, budget_tokens))
+
+    async def warm(self) -> None:
+        """Do beforehand what the next question from elsewhere would have to wait for; a failure is for that question to tell."""
+        redactor = await asyncio.to_thread(self._tools.sharing.redactor_now)
+        if redactor.idle:
+            return
+        try:
+            await self.renew(redactor)
+        except (ModelError, StoreError) as error:
+            log.warning("the masked passages are not all indexed: %s", error.code)
 
     def scores(self, vector: FloatArray, chunk_ids: Sequence[str]) -> dict[str, float]:
         """Cosine of given chunks, as they would leave, with a vector (d,); without those that are gone. After ``renew``."""

@@ -270,10 +270,11 @@ class Sharing:
         if not redactor.idle:
             around, begins = self._documents.around(item.document_id, max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS)
         stored = around[start - begins : end - begins]
-        if len(stored) != len(item.text):
-            return redactor.mask(item.text)
-        anew = redactor.mask_within(around, start - begins, end - begins)
-        return "".join(new if new != was else old for new, was, old in zip(anew, stored, item.text, strict=True))
+        if len(stored) == len(item.text):
+            masked = redactor.mask_within(around, start - begins, end - begins)
+            if item.text in (stored, masked):
+                return masked
+        return redactor.mask(item.text)
 
     def _labels_changed(self) -> str:
         return self._documents.database.meta(LABELS_CHANGED, "0")

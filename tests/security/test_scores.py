@@ -161,7 +161,7 @@ async def test_null_control_without_any_score_the_order_of_the_whole_words_names
         answerer = clinic.answerer(Before(clinic.bench.strategy))
         return lambda question: clinic.sent(answerer, question, whole=True)
 
-    assert await hits(tmp_path, view_of) > TRIALS // 2
+    assert await hits(tmp_path, view_of) > MOST_BY_CHANCE + 1  # 6 of 12 when this was written; so many by chance: 1 in 10^9
 
 
 async def replies_of(folder, names, questions):

@@ -22,7 +22,7 @@ from tests.support.storing import SetClock
 from tests.support.viewer import active
 
 DELTA = SummaryDelta("e1", 0, 1, (Summary("s1", "about pumps", 1, 0),), ())
-KNOWN = {"edge": "ward", "epoch": "e1", "version": 1}
+KNOWN = {"edge": "ward", "epoch": "e1", "version": 1, "wire_version": 6}
 PASSAGE = EvidenceBody(document_id="d", document="pumps.md", chunk_id="d:0", span=(0, 4), text="Pump")
 ANSWER = Answer("q", "Lot L-7713.", (), "cloud")
 
@@ -483,3 +483,9 @@ async def test_a_head_is_shown_and_comes_back_countersigned(to):
     assert (await made.client.newest_head()).at == 5.0
     assert await made.client.newest_head() is None
     assert made.kinds() == ["head"]
+
+
+async def test_a_cloud_of_an_older_release_is_told_apart_when_it_is_greeted(to):
+    older = {name: value for name, value in KNOWN.items() if name != "wire_version"}  # up to version 5 a cloud said nothing
+    with pytest.raises(CloudRefused, match="the edge speaks version 6 of the protocol, the cloud speaks version 5"):
+        await to(lambda _: httpx.Response(200, json=older)).client.greet()
