@@ -26,7 +26,7 @@ from shared.ports import Embedder
 from shared.sentences import content_words, sentences
 
 AROUND = 400  # characters on each side of what a citation quotes: the passage that it stands in
-SAID = 0.75  # cosine of a sentence with one or two of a passage, from which they say the same; see ADR 26 for how well that tells
+SAID = 0.85  # cosine of a sentence with one or two of a passage, from which they say the same; see ADR 26 for how well that tells
 
 
 def told(answer: str) -> list[tuple[str, list[int]]]:

@@ -80,6 +80,7 @@ BORDER = [
     "benchmarks/stages/retrieval.py",
     "benchmarks/stages/routing.py",
     "benchmarks/start_up.py",
+    "benchmarks/support.py",
     "benchmarks/support_price.py",
     "benchmarks/systems.py",
     "benchmarks/ten_edges.py",
@@ -314,6 +315,7 @@ BORDER = [
     "shared/spans.py",
     "shared/sqlite.py",
     "shared/sqlite_errors.py",
+    "shared/support.py",
     "shared/tls.py",
     "shared/trace.py",
 ]
