@@ -172,7 +172,12 @@ async def call(app, *, lines, gone):
     async def send(message):
         pass
 
-    headers = [(b"host", b"127.0.0.1"), (b"x-dgrag", b"1"), (b"content-type", b"application/json"), *([(b"accept", NDJSON.encode())] if lines else [])]
+    headers = [
+        (b"host", b"127.0.0.1"),
+        (b"x-dgrag", b"1"),
+        (b"content-type", b"application/json"),
+        *([(b"accept", NDJSON.encode())] if lines else []),
+    ]
     scope = {
         "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "http_version": "1.1", "method": "POST", "scheme": "http",
         "path": "/v1/questions", "raw_path": b"/v1/questions", "query_string": b"", "root_path": "", "client": ("127.0.0.1", 1),

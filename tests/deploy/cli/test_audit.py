@@ -93,6 +93,19 @@ def test_an_export_has_every_column_of_every_record(state, tmp_path):
     assert rows[1]["purpose"] == "'=cmd()"
 
 
+def test_a_requester_brings_no_control_character_and_no_formula_into_a_table(state, tmp_path):
+    with closing(Database(state / "edge.db")) as database:
+        Ledger(database, SystemClock()).record(Departure("evidence", "http://cloud", b"1", requester="\tba\x1b]0;x\x07nk\r=1"))
+    assert dgrag("export", tmp_path / "out.csv", "--state", state).exit_code == 0
+    written = (tmp_path / "out.csv").read_text()
+    assert not set(written) & set("\t\x1b\x07")
+    (*_, last) = csv.DictReader(written.splitlines())
+    assert not last["requester"].startswith(("=", "\t", "\r"))
+    assert dgrag("export", tmp_path / "out.jsonl", "--state", state).exit_code == 0
+    (*_, line) = map(json.loads, (tmp_path / "out.jsonl").read_text().splitlines())
+    assert line["requester"] == "\tba\x1b]0;x\x07nk\r=1"
+
+
 def test_an_export_in_another_form_is_refused(state, tmp_path):
     told = dgrag("export", tmp_path / "out.xlsx", "--state", state)
     assert "neither .jsonl nor .csv" in str(told.exception)

@@ -6,22 +6,23 @@ import orjson
 import pytest
 
 from edge_node.answer.memorizer import SHADOW
+from shared.keyring import KeyRing
 from shared.trace import Trace
 from shared.wire import EvidenceRequest
 from tests.support.memories import Told, memory_in
-from tests.support.running_edge import running_edge
+from tests.support.running_edge import running_edge, scripted
 
 MILL = "It is old. Orrin Mill was built by Ann Lee in 1881. It has 40 looms."
 SAID = "Orrin Mill was built by Ann Lee in 1881."
 WHO, WHEN = "Who built Orrin Mill?", "When was Orrin Mill built?"
-REPORTED = "Juniper Ward reported it [1]."  # what the model says to everything
+REPORTED = "Orrin Mill has 40 looms [1]."  # what the model says to everything
 MEMORIES = ("recalled", "rate", "learn", "bar", "memories", "memory_counts")
 
 
 @contextlib.asynccontextmanager
 async def mill(folder, monkeypatch, **settings):
     """An edge with one document, that remembers who built the mill."""
-    async with running_edge(folder, **settings) as edge:
+    async with running_edge(folder, generator=scripted(REPORTED), **settings) as edge:
         edge.document_id = (await edge.add("mill.md", MILL))["document_id"]
         edge.told = Told(edge.node.documents)
         for name in MEMORIES:
@@ -58,6 +59,26 @@ async def test_a_miss_goes_to_the_model_and_tells_of_the_nearest_memory(edge):
     near = await edge.ask("Who has built Orrin Mill in 1881?")
     assert near["route"] == "local"
     assert (near["memory"]["memory_id"], bool(near["memory"]["why_not"])) == (edge.who.memory_id, True)
+
+
+async def test_keys_that_may_only_read_silence_a_memory_together_and_not_alone(tmp_path, monkeypatch):
+    async with mill(tmp_path, monkeypatch) as edge:
+        ring = KeyRing(tmp_path)
+        tokens = {
+            name: ring.add(name, role, now=0.0) for name, role in (("ann", "read"), ("bob", "read"), ("eve", "read"), ("ops", "write"))
+        }
+        ring.close()
+
+        async def judged(name):
+            edge.http.headers["authorization"] = f"Bearer {tokens[name]}"
+            query_id = (await edge.ask(WHO))["query_id"]
+            reply = (await edge.http.post(f"/v1/queries/{query_id}/feedback", json={"verdict": "wrong"})).json()
+            return reply["outcome"], bool(reply["next_step"])
+
+        assert [await judged("ann") for _ in range(4)] == [("noted", True)] * 4
+        assert await judged("bob") == ("noted", True)
+        assert (await edge.ask(WHO))["route"] == "memory"
+        assert await judged("eve") == ("counted", False)
 
 
 @pytest.mark.parametrize("fields", [{"memory": False}, {"memory": False, "mode": "local"}])
