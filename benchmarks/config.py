@@ -56,6 +56,7 @@ class Measured(Part):
     subgraph_entities: Numbers = (40,)  # the first is the one that answers
     storage: bool = False  # the cloud's bytes against one index of everything
     retrieval: Names = ()  # no language model: "centralized", "local", "federated", "centralized:dense+lexical", …
+    masked: Names = ()  # entity types whose names every site masks in what leaves
 
     @model_validator(mode="after")
     def _known(self) -> Measured:

@@ -195,7 +195,7 @@ class Runner:
         return work.measured.storage or any(start.layout == "central" for start in starts)
 
     def _environment(self, work: Work, start: Start) -> Mapping[str, str]:
-        shared = sharing(work.data, work.edges, start.shares)
+        shared = sharing(work.data, work.edges, start.shares, work.measured.masked)
         return {SIZE: str(work.measured.subgraph_entities[0]), **shared, **dict(start.environment)}
 
     async def _state(self, work: Work, start: Start) -> str:

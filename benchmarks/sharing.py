@@ -12,20 +12,22 @@ from benchmarks.datasets.corpus import lines_of
 from benchmarks.fdrag_systems import Shares
 
 
-def sharing(data: Path, edges: Sequence[str], shares: Shares) -> dict[str, str]:
+def sharing(data: Path, edges: Sequence[str], shares: Shares, masked: Sequence[str] = ()) -> dict[str, str]:
     """Settings by which the edges share their documents and so much of their memories; an operator vouches for all who tell answers.
+
+    Names of entities whose types are ``masked`` are blotted out in what leaves.
 
     The policy is written into the folder ``data`` with ``<edge>.jsonl``.
     """
-    policy = data / (f"policy-{shares}.toml" if shares else "policy.toml")
+    policy = data / f"{'-'.join(['policy', *filter(None, [shares]), *masked])}.toml"
     if not policy.exists():
         lines = (line for edge in edges for _, line in lines_of(data / f"{edge}.jsonl"))
-        policy.write_text(sharing_policy(lines, shares), encoding="utf-8")
+        policy.write_text(sharing_policy(lines, shares, masked), encoding="utf-8")
     trusted = {"DGRAG_CLOUD_MEMORY_TRUSTED": orjson.dumps(list(edges)).decode()} if shares == "answers" else {}
     return {"DGRAG_EDGE_POLICY_FILE": str(policy), **trusted}
 
 
-def sharing_policy(lines: Iterable[bytes], shares: Shares = "") -> str:
+def sharing_policy(lines: Iterable[bytes], shares: Shares = "", masked: Sequence[str] = ()) -> str:
     """A policy under which all of these rows may leave: by the standard one a label that it does not name never does.
 
     >>> print(sharing_policy([b'{"label": "law"}', b'{"labels": ["a", "law"]}']))
@@ -37,7 +39,8 @@ def sharing_policy(lines: Iterable[bytes], shares: Shares = "") -> str:
     """
     labels = sorted({" ".join(label.split()) for line in lines for label in _labels(orjson.loads(line))})
     memories = ["", "[memories]", f'share = "{shares}"'] if shares else []
-    return "\n".join(["version = 1", "", "[labels]", *(f'{orjson.dumps(label).decode()} = "full"' for label in labels), *memories])
+    redact = ["", "[redact]", f"types = {orjson.dumps(list(masked)).decode()}"] if masked else []
+    return "\n".join(["version = 1", "", "[labels]", *(f'{orjson.dumps(label).decode()} = "full"' for label in labels), *memories, *redact])
 
 
 def _labels(row: Mapping[str, Any]) -> Iterator[str]:
