@@ -10,7 +10,7 @@ from benchmarks.cluster import Cluster
 
 STEP = {"step": "samples", "ms": 1.0, "calls": 1, "tokens_in": 100, "tokens_out": 10, "bytes_out": 0, "bytes_in": 0}
 ANSWER = {"answered": True, "route": "local", "trace": [STEP], "edges": []}
-CITATION = {"n": 1, "edge": "harbour", "document_id": "d1", "document": "dock.md", "chunk_id": "d1:0", "report": "r1"}
+CITATION = {"n": 1, "edge": "harbour", "document_id": "d1", "document": "dock.md", "chunk_id": "d1:0", "span": [0, 9], "report": "r1"}
 REPORT = {"findings": [{"text": "The dock is closed.", "sources": [{"chunk_id": "5:0", "outside_id": "d1:0"}]}]}
 COMMUNITIES = {"0": ["c1"], "1": ["c1", "c2"], "2": ["c2"]}  # by level
 SITE = {"edge": "harbour", "status": "answered", "ms": 1.0, "bytes": 10, "reports": 2, "reports_there": 5}
