@@ -71,7 +71,7 @@ class Fleet:
         # a place of its own for each work folder: two runs that start at once would take the same free port otherwise
         self._port = FIRST_PORT + zlib.crc32(str(work).encode()) % (PORTS // ROOM) * ROOM
         self._model_url = generator.rstrip("/") if is_url(generator) else ""
-        self._model_key = ModelSettings().key() if self._model_url else secrets.token_urlsafe(32)  # none but this run's processes have it
+        self.model_key = ModelSettings().key() if self._model_url else secrets.token_urlsafe(32)  # none but this run's processes have it
         self._link = link
 
     async def __aenter__(self) -> Self:
@@ -199,7 +199,7 @@ class Fleet:
         strange = foreign(os.environ)
         kept = {name: value for name, value in os.environ.items() if name not in strange}
         path = os.pathsep.join(filter(None, [str(CODE_ROOT), kept.get("PYTHONPATH", "")]))
-        return {**kept, "PYTHONPATH": path, "DGRAG_MODEL_API_KEY": self._model_key, **self._environment, **more}
+        return {**kept, "PYTHONPATH": path, "DGRAG_MODEL_API_KEY": self.model_key, **self._environment, **more}
 
     # ------------------------------------------------------------ waiting
 
@@ -232,8 +232,8 @@ class Fleet:
 
     def _shown(self, url: str) -> dict[str, str]:
         """The model server's key, for its own addresses alone."""
-        own = bool(self._model_key) and (not self._model_url or url.startswith(self._model_url))
-        return {"Authorization": f"Bearer {self._model_key}"} if own else {}
+        own = bool(self.model_key) and (not self._model_url or url.startswith(self._model_url))
+        return {"Authorization": f"Bearer {self.model_key}"} if own else {}
 
     async def _answers(self, url: str) -> bool:
         try:

@@ -42,7 +42,7 @@ async def judging(work: Work) -> None:
     if not left:
         return
     work.progress.begin(f"{work.split.name}: judge", len(left))
-    settings = ModelSettings(url=await work.fleet.model(), name=await work.fleet.model_name())
+    settings = ModelSettings(url=await work.fleet.model(), name=await work.fleet.model_name(), api_key=work.fleet.model_key)
     async with model_http(settings) as http:
         generator = build_generator(settings, http)
         for done, one in enumerate(left, start=1):

@@ -171,7 +171,7 @@ async def test_a_quarantined_edge_keeps_its_line_and_asks_nothing_until_it_is_re
     assert (refused.status_code, refused.json()["code"]) == (403, "quarantined")
     assert "it asks too much" in refused.json()["detail"]
     assert "dgrag cloud release bank" in refused.text
-    assert (await service.http.get("/v1/edges/bank", auth=kit.signed(service.http, "bank"))).status_code == 200
+    assert (await service.http.get("/v1/edges/bank?wire_version=6", auth=kit.signed(service.http, "bank"))).status_code == 200
     service.cloud.registry.release("bank")
     released = await service.http.post(f"/v1/{path}", json=QUESTION | more, auth=kit.signed(service.http, "bank"))
     assert released.status_code == 200

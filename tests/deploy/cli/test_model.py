@@ -92,7 +92,7 @@ def test_what_no_option_gives_is_the_servers_own_default(run, everything_is_ther
     monkeypatch.setattr(model.os, "execv", lambda path, words: seen.append(words))
     run("serve", "small")
     weights = tmp_path / "small" / model_named("small").files[0].name
-    assert parse(seen[0][3:]) == ServeOptions(weights, "small")
+    assert parse(seen[0][4:]) == ServeOptions(weights, "small")
 
 
 def test_a_model_that_is_not_fetched_cannot_be_served(run):

@@ -83,7 +83,8 @@ def test_an_edge_turns_into_its_service_with_its_place(tmp_path, monkeypatch):
 def test_the_model_server_answers_to_the_name_that_all_have(tmp_path, monkeypatch):
     monkeypatch.setattr("deploy.cluster.weights.fetch_generator", lambda name, settings, progress: tmp_path / f"{name}.gguf")
     started = []
-    monkeypatch.setattr("os.execv", lambda path, words: started.append(words))
+    monkeypatch.setattr("os.execve", lambda path, words, environment: started.append(words))
+    monkeypatch.setattr("deploy.container.first_start.model_key", lambda trust: {})
     assert container.main(["model", "small", "3"]) == 0
     words = started[0]
     assert [words[words.index(f"--{name}") + 1] for name in ("model", "name", "host", "threads")] == [

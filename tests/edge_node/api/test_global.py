@@ -180,7 +180,7 @@ async def test_a_client_that_goes_takes_the_models_work_along(tmp_path):
             del message
 
         headers = [(b"content-type", b"application/json"), (b"host", b"localhost"), (b"x-dgrag", b"1")]
-        scope = {"type": "http", "method": "POST", "path": "/v1/query", "headers": headers, "query_string": b""}
+        scope = {"type": "http", "method": "POST", "path": "/v1/query", "headers": headers, "query_string": b"", "http_version": "1.1"}
         async with asyncio.timeout(10):
             await edge.http._transport.app(scope, receive, send)
         assert model.begun == model.ended > 0
