@@ -166,9 +166,7 @@ class EraRAG(Method):
         """
         view = self._grower.view
         withheld = asked.shown.withheld
-        barred = (
-            {key for key, _ in view.above(member for member in view.parents if is_withheld(chunk_of(member), withheld))} if withheld else ()
-        )
+        barred = {key for key, _ in view.above(member for member in view.parents if is_withheld(member, withheld))} if withheld else ()
         nearest = dict(view.above(near))
         found = []
         for key, score in top_allowed(self._grower.index, asked.vector, asked.top_k, lambda key: key in view.nodes and key not in barred):
