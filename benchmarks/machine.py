@@ -38,6 +38,7 @@ SINGLE = (
             "growth",
             "growth_models",
             "hijack",
+            "hostile_files",
             "hypergraph",
             "levels",
             "life",

@@ -36,12 +36,12 @@ def sample_documents() -> list[tuple[str, str]]:
 
 
 @contextmanager
-def edge_process(folder: Path) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
-    """A ready edge with its client. Raises AssertionError when it does not become ready."""
+def edge_process(folder: Path, **more: str) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
+    """A ready edge with its client; ``more``: variables of its environment. Raises AssertionError when it does not become ready."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    knobs = {"DGRAG_EDGE_STATE_DIR": str(folder), "DGRAG_EDGE_PORT": str(port)}
+    knobs = {"DGRAG_EDGE_STATE_DIR": str(folder), "DGRAG_EDGE_PORT": str(port), **more}
     with (folder / "log").open("wb") as log:
         command = [sys.executable, "-P", "-m", "edge_node"]
         process = subprocess.Popen(command, env={**os.environ, **knobs}, stdout=log, stderr=log)  # noqa: S603 - our own command

@@ -7,18 +7,18 @@ import zlib
 import docx
 
 
-def many_operators(pages=20, operators=100_000):
+def many_operators(pages: int = 20, operators: int = 100_000) -> bytes:
     """A PDF of a few KB whose pages share one stream of so many operators."""
     stream = zlib.compress(b"BT /F 9 Tf (a) Tj ET\n" * operators, 9)
     return _pdf(stream, pages)
 
 
-def one_line(text):
+def one_line(text: bytes) -> bytes:
     """A PDF with one line of text on one page."""
     return _pdf(zlib.compress(b"BT /F 9 Tf (%s) Tj ET" % text, 9), 1)
 
 
-def word_bomb(paragraphs=1_000_000):
+def word_bomb(paragraphs: int = 1_000_000) -> bytes:
     """A Word file of some 100 KB that unfolds to so many paragraphs of one letter."""
     plain = io.BytesIO()
     docx.Document().save(plain)
@@ -32,7 +32,7 @@ def word_bomb(paragraphs=1_000_000):
     return folded.getvalue()
 
 
-def _pdf(stream, pages):
+def _pdf(stream: bytes, pages: int) -> bytes:
     kids = b" ".join(b"%d 0 R" % (4 + page) for page in range(pages))
     font = b"<< /Font << /F << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >>"
     page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 9 9] /Contents 3 0 R /Resources %s >>" % font

@@ -1,0 +1,145 @@
+"""How long /health takes while hostile files are estimated and indexed: ``python -m benchmarks.hostile_files``.
+
+A real edge process with the default embedder and no language model; a reader may take two seconds. No API key is needed.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+import typer
+
+from benchmarks.cluster import drop_settings_of_the_shell
+from benchmarks.machine import code, machine
+from benchmarks.meters import percentile_ms
+from benchmarks.under_load import edge_process
+from shared.open_mode import CALLER
+from tests.support.hostile_files import many_operators, one_line, word_bomb
+
+RESULT = Path(__file__).parent / "results" / "hostile_files.json"
+READER_SECONDS = 2
+EVERY_S = 0.02
+IDLE_S = 5.0
+UPLOAD_S = 300.0
+SETTLE_S = 600.0
+
+
+@dataclass
+class Poll:
+    """What a client that asks /health again and again saw: seconds of each answer, and what failed."""
+
+    seconds: list[float] = field(default_factory=list)
+    failed: int = 0
+
+    def row(self) -> dict[str, float]:
+        """Percentiles in ms."""
+        return {
+            "asked": len(self.seconds),
+            "failed": self.failed,
+            **{name: percentile_ms(self.seconds, q) for name, q in (("p50_ms", 50), ("p99_ms", 99), ("max_ms", 100))},
+        }
+
+
+def kinds() -> list[tuple[str, bytes]]:
+    """A file of each kind, (name, content)."""
+    return [
+        ("operators.pdf", many_operators()),
+        ("page-number.pdf", one_line(b"1" + b" " * 30_000 + b"x")),
+        ("bomb.docx", word_bomb(200_000)),
+        ("brackets.md", b"[\\" * 500_000),
+        ("spaces.txt", b"a" + b" " * 50_000 + b"x"),
+        ("one-row.csv", b"name,what\n" + b'"' + b"a,\n" * 300_000),
+        ("columns.csv", b"a," * 100_000 + b"\n" + b"1," * 100_000),
+        ("nested.html", b"<div>" * 100_000 + b"x"),
+        ("tables.html", b"<table><tr><td>" * 20_000 + b"x"),
+        ("comments.html", b"<!--" * 200_000),
+    ]
+
+
+@contextmanager
+def polled(address: str) -> Iterator[Poll]:
+    """Ask /health every 20 ms, on a connection of its own, as long as this is entered."""
+    poll, stop = Poll(), threading.Event()
+
+    def ask() -> None:
+        with httpx.Client(base_url=address, headers=CALLER, timeout=UPLOAD_S, trust_env=False) as http:
+            while not stop.wait(EVERY_S):
+                began = time.perf_counter()
+                try:
+                    poll.failed += not http.get("/health").is_success
+                except httpx.TransportError:
+                    poll.failed += 1
+                poll.seconds.append(time.perf_counter() - began)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield poll
+    finally:
+        stop.set()
+        thread.join()
+
+
+def attacked(http: httpx.Client, files: int) -> dict[str, Any]:
+    """Estimate and index so many files, each with a content of its own, and tell what became of them."""
+    made, answers, sent = kinds(), Counter[str](), list[str]()
+    for number in range(files):
+        name, raw = made[number % len(made)]
+        upload = {"file": (f"{number}-{name}", raw + b"\n" * (number // len(made)))}
+        answers[f"estimate {http.post('/v1/estimate', files=upload, timeout=UPLOAD_S).status_code}"] += 1
+        reply = http.post("/v1/documents", files=upload, timeout=UPLOAD_S)
+        answers[f"documents {reply.status_code}"] += 1
+        if reply.is_success:
+            sent.append(reply.json()["document_id"])
+    ends = time.perf_counter() + SETTLE_S
+    while not http.get("/v1/status").json()["settled"] and time.perf_counter() < ends:
+        time.sleep(0.5)
+    views = [http.get(f"/v1/documents/{one}").json() for one in sent]
+    became = Counter(f"{view['status']} {view.get('code') or ''}".strip() for view in views)
+    return {"answers": dict(sorted(answers.items())), "became": dict(sorted(became.items()))}
+
+
+def measured(folder: Path, files: int) -> dict[str, Any]:
+    """/health when nothing happens and under attack."""
+    with edge_process(folder, DGRAG_EDGE_READER_SECONDS=str(READER_SECONDS)) as (http, _):
+        address = str(http.base_url)
+        with polled(address) as idle:
+            time.sleep(IDLE_S)
+        began = time.perf_counter()
+        with polled(address) as busy:
+            found = attacked(http, files)
+        seconds = time.perf_counter() - began
+    return {
+        "files": files,
+        "reader_seconds": READER_SECONDS,
+        **found,
+        "seconds": round(seconds, 1),
+        "idle": idle.row(),
+        "attacked": busy.row(),
+    }
+
+
+def main(
+    files: Annotated[int, typer.Option("-n", min=1, help="Files, each estimated and indexed.")] = 50,
+    out: Annotated[Path, typer.Option(help="Where the result is written.")] = RESULT,
+) -> None:
+    """Attack an edge with hostile files, print and write what /health took."""
+    drop_settings_of_the_shell()
+    with tempfile.TemporaryDirectory() as folder:
+        found = json.dumps({**code(), "machine": machine(), **measured(Path(folder), files)}, indent=1)
+    typer.echo(found)
+    out.write_text(found + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    typer.run(main)
