@@ -20,11 +20,11 @@ import httpx
 import typer
 
 from benchmarks.cluster import drop_settings_of_the_shell
+from benchmarks.dear_files import many_operators, one_line, word_bomb
 from benchmarks.machine import code, machine
 from benchmarks.meters import percentile_ms
 from benchmarks.under_load import edge_process
 from shared.open_mode import CALLER
-from tests.support.hostile_files import many_operators, one_line, word_bomb
 
 RESULT = Path(__file__).parent / "results" / "hostile_files.json"
 READER_SECONDS = 2

@@ -45,6 +45,7 @@ BORDER = [
     "benchmarks/growth.py",
     "benchmarks/growth_models.py",
     "benchmarks/hijack.py",
+    "benchmarks/hostile_files.py",
     "benchmarks/hypergraph.py",
     "benchmarks/instant_edge.py",
     "benchmarks/journal.py",

@@ -82,7 +82,14 @@ async def test_a_stream_begins_before_the_answer_and_is_kept_alive(tmp_path, mon
             return next(asked, None) or await asyncio.Event().wait()
 
         headers = [(b"content-type", b"application/json"), (b"host", b"localhost"), (b"x-dgrag", b"1")]
-        scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": headers, "query_string": b"", "http_version": "1.1"}
+        scope = {
+            "type": "http",
+            "method": "POST",
+            "path": "/v1/chat/completions",
+            "headers": headers,
+            "query_string": b"",
+            "http_version": "1.1",
+        }
         async with asyncio.timeout(10):
             await edge.http._transport.app(scope, receive, send)
     bodies = [body for body in sent if body]
