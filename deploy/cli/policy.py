@@ -12,9 +12,10 @@ import orjson
 import typer
 
 from deploy.cli import policy_text
-from deploy.cli.board import out, waiting
+from deploy.cli.board import err, out, waiting
 from deploy.cli.options import Json
 from edge_node.build import Parts
+from edge_node.graph.syntax import CONCEPT, TYPES
 from edge_node.node import EdgeNode
 from edge_node.policy.dry_run import Shown
 from edge_node.policy.file import NAME
@@ -52,7 +53,12 @@ def init(state: Folder) -> None:
 @app.command()
 def check(file: File) -> None:
     """Say whether a policy can be read, and which key it has; exit code 1 if it cannot, and an edge would share nothing."""
-    out().print(f"{file} can be read; its key is {parse(_read(file)).key}", markup=False)
+    policy = parse(_read(file))
+    out().print(f"{file} can be read; its key is {policy.key}", markup=False)
+    if strangers := sorted(set(policy.redact.types) - {*TYPES.values(), CONCEPT}):
+        known = ", ".join(sorted({*TYPES.values(), CONCEPT}))
+        told = f"the name detector knows no type {', '.join(strangers)}; it masks only what a model has called so. Known: {known}"
+        err().print(f"warning: {told}", markup=False)
 
 
 @app.command()

@@ -54,6 +54,13 @@ def test_init_in_a_folder_that_is_not_there_says_so(tmp_path):
     assert isinstance(dgrag("init", "--state", tmp_path / "absent").exception, InputError)
 
 
+@pytest.mark.parametrize(("kind", "warned"), [("person", False), ("persn", True)])
+def test_check_warns_of_a_type_that_no_detector_gives(tmp_path, kind, warned):
+    (tmp_path / "new.toml").write_text(f'version = 1\n[redact]\ntypes = ["{kind}"]\n')
+    told = dgrag("check", tmp_path / "new.toml")
+    assert (told.exit_code, "knows no type persn" in " ".join(told.output.split())) == (0, warned)
+
+
 def test_check_says_the_key_of_a_readable_file(tmp_path):
     (tmp_path / "new.toml").write_text(STANDARD)
     assert "its key is" in " ".join(dgrag("check", tmp_path / "new.toml").stdout.split())
