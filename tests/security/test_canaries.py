@@ -142,7 +142,7 @@ async def lifespan_that_fails():
         raise ValueError(DOCUMENT) from KeyError(QUESTION)
         yield
 
-    front = SimpleNamespace(host="127.0.0.1", port=0, tls_cert=None, tls_key=None)
+    front = SimpleNamespace(host="127.0.0.1", port=0, tls_cert=None, tls_key=None, head_s=10.0)
     with contextlib.suppress(SystemExit):
         await uvicorn.Server(server_config(FastAPI(lifespan=lifespan), front)).serve()
 
