@@ -99,6 +99,18 @@ def _must_stand(said: str, held: str) -> frozenset[str]:
     return _stems({*figures, *(word for name in unknown for word in content_words(name))})
 
 
+def _joined(passages: Iterable[Evidence]) -> list[str]:
+    """The texts of passages; those that follow each other in a document are one, as a sentence may go on from one to the next."""
+    texts, last = list[str](), None
+    for passage in sorted(passages, key=lambda one: (one.edge, one.document_id, one.span)):
+        if last and (last.edge, last.document_id) == (passage.edge, passage.document_id) and 0 <= passage.span[0] - last.span[1] <= 1:
+            texts[-1] += f" {passage.text}"
+        else:
+            texts.append(passage.text)
+        last = passage
+    return texts
+
+
 def _initials(name: str) -> str:
     return "".join(word[0] for word in WORD.findall(name.casefold()))
 
@@ -134,7 +146,7 @@ class Checking:
         """Whether the texts of the passages say what a sentence, without its markers, says."""
         if not passages:
             return False
-        decided = by_words(sentence, [passage.text for passage in passages], heading=heading_of(passages), aside=aside)
+        decided = by_words(sentence, _joined(passages), heading=heading_of(passages), aside=aside)
         return await self._asked(sentence, passages) if decided is None else decided
 
     async def _asked(self, sentence: str, passages: Sequence[Evidence]) -> bool:

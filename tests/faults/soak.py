@@ -57,7 +57,7 @@ TO_CLOUD = (
     ("GET", "/v1/edges", {}),
     ("POST", "/v1/match", {"json": {"question": "Which lot?"}}),
     ("POST", "/v1/questions", {"json": {"question": "Which lot did Juniper Ward report?"}}),
-    ("GET", "/v1/edges/ward", {}),
+    ("GET", "/v1/edges/ward?wire_version=6", {}),
     ("PUT", "/v1/edges/ward/summaries", {"json": {}}),
     ("POST", "/v1/edges", {"content": b"[" * 500}),
 )

@@ -61,7 +61,7 @@ async def test_a_thousand_replays_are_refused_and_after_a_restart_too(tmp_path):
 async def test_control_without_remembered_nonces_a_replay_is_taken(tmp_path, monkeypatch):
     monkeypatch.setattr(NonceStore, "remember", lambda *_, **__: None)
     async with running_cloud(tmp_path) as service:
-        request = await recorded(await enrolled(service.app, "ward"), "GET", "/v1/edges/ward")
+        request = await recorded(await enrolled(service.app, "ward"), "GET", "/v1/edges/ward?wire_version=6")
         assert (await service.http.send(again(request))).status_code == 200
 
 
@@ -124,7 +124,7 @@ async def test_a_replay_is_refused_as_long_as_its_time_would_be_taken(tmp_path):
     clock = ShiftedClock(SystemClock())
     async with running_cloud(tmp_path, clock=clock) as service:
         ward = await enrolled(service.app, "ward")
-        request = await recorded(ward, "GET", "/v1/edges/ward")
+        request = await recorded(ward, "GET", "/v1/edges/ward?wire_version=6")
         for shift_s, why in ((30.0, "replayed"), (55.0, "replayed"), (63.0, "clock")):
             clock.shift_s = shift_s
             assert code(await service.http.send(again(request))) == (401, why)
@@ -135,7 +135,7 @@ async def test_a_request_for_another_cloud_is_refused(tmp_path):
         identity = make_identity()
         ward = await enrolled(one.app, "ward", identity=identity)
         await enrolled(other.app, "ward", identity=identity)
-        request = await recorded(ward, "GET", "/v1/edges/ward")
+        request = await recorded(ward, "GET", "/v1/edges/ward?wire_version=6")
         assert code(await other.http.send(again(request))) == (401, "wrong_audience")
 
 
@@ -340,7 +340,7 @@ async def test_a_clock_that_jumps_ahead_and_back_lets_no_request_in_again(tmp_pa
     clock = ShiftedClock(SystemClock())
     async with running_cloud(tmp_path, clock=clock) as service:
         ward = await enrolled(service.app, "ward")
-        request = await recorded(ward, "GET", "/v1/edges/ward")
+        request = await recorded(ward, "GET", "/v1/edges/ward?wire_version=6")
         ward.auth = Signature(make_identity(), "none", clock)
         clock.shift_s = 600.0
         bank = await enrolled(service.app, "bank", clock=clock)
