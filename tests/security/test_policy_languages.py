@@ -33,13 +33,13 @@ async def leaving(folder, *, policy=MASKED, texts=None):
     """All bytes that leave an edge with these documents: its summaries, and passages for a question; and what its status says."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / NAME).write_text(policy)
-    async with running_edge(folder, strategy="dgrag") as edge:
+    async with running_edge(folder, strategy="dgrag", reader_threshold=-1.0) as edge:
         for name, text in (texts or {f"{code}.md": text for code, (text, _) in FOREIGN.items()} | {"en.md": ENGLISH}).items():
             await edge.add(name, text)
         await until(edge.node.sharing.is_told)
         left = next_sync(edge.node.graph, epoch="", version=-1)
         for question in (QUESTION, *(text for text, _ in FOREIGN.values())):
-            request = EvidenceRequest(request_id="r", question=question, budget_tokens=4000, min_score=-1, top_k=20, deadline_ms=9000)
+            request = EvidenceRequest(request_id="r", question=question, budget_tokens=4000, whole=True, deadline_ms=9000)
             left.append(reply_body((await edge.node.answerer.evidence(request)).reply))
         return b"\n".join(left), edge.node.sharing.view()
 

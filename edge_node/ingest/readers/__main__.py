@@ -84,9 +84,9 @@ def _limit(seconds: int, memory_bytes: int) -> None:
     os.nice(NICENESS)
     used = resource.getrusage(resource.RUSAGE_SELF)
     cpu_seconds = int(used.ru_utime + used.ru_stime) + seconds + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds + 1))  # at the first SIGXCPU, which tells why; at the second SIGKILL
     for which, most in (
         (resource.RLIMIT_AS, memory_bytes),
-        (resource.RLIMIT_CPU, cpu_seconds),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, OPEN_FILES),
