@@ -82,8 +82,7 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
         raise
     edge = EdgeId(settings.id)
     documents, graph = DocumentStore(database, parts.clock), GraphStore(database)
-    remembering = RememberingGenerator(parts.generator, database, parts.clock)
-    ledger = Ledger(database, parts.clock)
+    remembering, ledger = RememberingGenerator(parts.generator, database, parts.clock), Ledger(database, parts.clock)
     policy = PolicyFile(settings.policy_file or settings.state_dir / NAME, database, parts.clock)
     policy.open(named=settings.policy_file is not None)
     sharing = Sharing(policy, documents, graph, Meter(ledger, parts.clock))

@@ -329,6 +329,7 @@ ENVIRONMENT_READERS = [
     "benchmarks/under_load.py",
     "deploy/cli/foreground.py",
     "deploy/cluster/processes.py",
+    "deploy/container/__main__.py",
     "shared/models/serve.py",
 ]
 
