@@ -127,6 +127,8 @@ class FakeFleet:
     async def model(self):
         return f"{self._services.url}/model"
 
+    model_key = ""
+
     async def model_name(self):
         return "fake"
 

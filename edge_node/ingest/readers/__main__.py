@@ -35,12 +35,15 @@ MOST_COMMAND_BYTES = 256
 
 def serve(control: socket.socket) -> None:
     """Fork and end children until the edge closes the control socket."""
+    ours = set[int]()  # children that were not ended yet; no other process is ever killed
     while True:
         line, descriptors, _, _ = socket.recv_fds(control, MOST_COMMAND_BYTES, 1)
         match line.split():
             case [b"read", *limits] if descriptors:
                 reply = _fork(control, descriptors[0], *map(int, limits))
-            case [b"end", pid]:
+                ours.add(reply)
+            case [b"end", pid] if int(pid) in ours:
+                ours.discard(int(pid))
                 reply = _end(int(pid))
             case _:
                 return

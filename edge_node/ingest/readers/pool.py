@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -77,43 +78,75 @@ class ReaderPool:
         self._threads.shutdown(cancel_futures=True)
 
 
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """A child, and the process that it was forked from: while that lives and was not told to end it, the pid is nobody else's."""
+
+    parent: subprocess.Popen[bytes]
+    pid: int
+
+    def kill(self) -> None:
+        """End it now; with its parent it has ended already."""
+        if self.parent.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+
 class _Child:
-    """One document's reader. ``kill`` may come from another thread, at any time."""
+    """One document's reader. ``kill`` may come from another thread, at any time, and never waits."""
 
     def __init__(self, forker: _Forker, limits: ReaderLimits) -> None:
         self._forker = forker
         self._limits = limits
-        self._lock = threading.Lock()
-        self._pid = 0
+        self._lock = threading.Lock()  # held for moments only
+        self._reader: _Reader | None = None
         self._killed = False
 
     def kill(self) -> None:
         """End the child now; one that has not begun never does."""
         with self._lock:
             self._killed = True
-            if self._pid:
-                os.kill(self._pid, signal.SIGKILL)
+            if self._reader is not None:
+                self._reader.kill()
 
     def read(self, name: str, raw: bytes) -> ReadText:
-        ours, theirs = socket.socketpair()
-        with ours:
-            pid = self._begin(theirs)
-            try:
-                answer = self._exchange(ours, name, raw)
-            finally:
-                status = self._end(pid)
+        """As ``readers.read``. A document whose child ended because that of another one broke their parent is read once more."""
+        answer, status = self._attempt(name, raw)
+        if answer is None and status is None and not self._killed:
+            answer, status = self._attempt(name, raw)
         if isinstance(answer, Failed):
             raise answer.to_error(name)
         if answer is None:
-            raise self._failure(name, status)
+            raise self._failure(name, signal.SIGKILL if status is None else status)
         return answer
 
-    def _begin(self, theirs: socket.socket) -> int:
-        with theirs, self._lock:
+    def _attempt(self, name: str, raw: bytes) -> tuple[ReadText | Failed | None, int | None]:
+        """The answer, None if none came, and how the child ended, None if its parent is gone."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            reader = self._begin(name, theirs)
+            try:
+                answer = self._exchange(ours, name, raw)
+            finally:
+                with self._lock:
+                    self._reader = None
+                status = self._forker.end(reader)
+        return answer, status
+
+    def _begin(self, name: str, theirs: socket.socket) -> _Reader:
+        with theirs:
             if self._killed:
                 raise asyncio.CancelledError
-            self._pid = self._forker.fork(theirs, self._limits)
-            return self._pid
+            try:
+                reader = self._forker.fork(theirs, self._limits)
+            except OSError as error:
+                step = "free memory or processes, then retry it"
+                raise UnreadableDocument(name, "reader_failed", "no process can be started to read it", next_step=step) from error
+        with self._lock:
+            self._reader = reader
+            if self._killed:
+                reader.kill()
+        return reader
 
     def _exchange(self, line: socket.socket, name: str, raw: bytes) -> ReadText | Failed | None:
         """None: no whole answer came in time."""
@@ -127,11 +160,6 @@ class _Child:
             return None
         finally:
             timer.cancel()
-
-    def _end(self, pid: int) -> int:
-        with self._lock:
-            self._pid = 0
-            return self._forker.end(pid)
 
     def _failure(self, name: str, status: int) -> UnreadableDocument:
         if self._killed or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU):
@@ -153,26 +181,29 @@ class _Forker:
         self._closed = False
         self._process, self._control = self._start()
 
-    def fork(self, theirs: socket.socket, limits: ReaderLimits) -> int:
-        """The pid of a child that speaks on ``theirs``. Raises OSError where no process can be started."""
+    def fork(self, theirs: socket.socket, limits: ReaderLimits) -> _Reader:
+        """A child that speaks on ``theirs``. Raises OSError where no process can be started."""
         command = b"read %d %d %d" % (limits.seconds, limits.memory_bytes, limits.output_bytes)
         with self._lock:
             if self._closed:
                 raise asyncio.CancelledError
             try:
-                return self._said(command, theirs)
+                return _Reader(self._process, self._said(command, theirs))
             except OSError:
                 self._stop()
                 self._process, self._control = self._start()
-                return self._said(command, theirs)
+                return _Reader(self._process, self._said(command, theirs))
 
-    def end(self, pid: int) -> int:
-        """Kill a child and return its wait status; that of a kill where the process that it came from is gone."""
+    def end(self, reader: _Reader) -> int | None:
+        """Kill a child and return its wait status; None where the process that it came from is gone, and it with that."""
         with self._lock:
+            if reader.parent is not self._process:
+                return None
             try:
-                return self._said(b"end %d" % pid)
+                return self._said(b"end %d" % reader.pid)
             except OSError:
-                return signal.SIGKILL  # it ends with its parent
+                self._stop()  # a late reply must not be taken for another one's
+                return None
 
     def close(self) -> None:
         """End it, and with it its children."""
@@ -198,6 +229,7 @@ class _Forker:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,  # a traceback could hold what the document says
                 env={},  # no key gets to a reader
+                start_new_session=True,
             )
         return process, ours
 

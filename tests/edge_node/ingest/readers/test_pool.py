@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from benchmarks.dear_files import many_operators, word_bomb
 from edge_node.ingest.readers import ReadText, read
 from edge_node.ingest.readers.framing import BrokenAnswerError, Failed, take_answer
-from edge_node.ingest.readers.pool import ReaderLimits, ReaderPool, ReadsHere
+from edge_node.ingest.readers.pool import ReaderLimits, ReaderPool, ReadsHere, _Reader
 from shared.errors import UnreadableDocument
 from tests.support.waiting import eventually, until
 
@@ -137,6 +137,28 @@ async def test_the_process_that_children_come_from_is_begun_again(pool_of):
     await pool.read("a.txt", b"28 beds")
     os.kill(forker(pool), signal.SIGKILL)
     assert (await pool.read("a.txt", b"28 beds")).text == "28 beds"
+
+
+async def test_where_that_process_breaks_the_documents_under_way_are_read_once_more(pool_of):
+    pool = pool_of(ReaderLimits(seconds=3, memory_bytes=2**30))
+    slow = asyncio.create_task(failure(pool, "slow.pdf", SLOW))
+    await until(lambda: children(forker(pool)))
+    broken = forker(pool)
+    os.kill(broken, signal.SIGKILL)
+    assert (await pool.read("a.txt", b"28 beds")).text == "28 beds"
+    assert (await slow).reason == "too_slow"
+    assert forker(pool) != broken
+
+
+def test_a_pid_that_is_no_childs_is_never_killed(pool_of):
+    pool = pool_of()
+    asyncio.run(pool.read("a.txt", b"28 beds"))
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as stranger:
+        assert pool._forker.end(_Reader(pool._forker._process, stranger.pid)) is None
+        assert stranger.poll() is None
+        stranger.stdin.close()
+        assert stranger.wait() == 1
+    assert asyncio.run(pool.read("a.txt", b"28 beds")).text == "28 beds"
 
 
 async def test_readers_get_no_key_and_no_file_of_the_edge(pool_of, tmp_path):
