@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from shared.doorkeeper import Doorkeeper
+from shared.open_mode import CALLER
 from shared.wire import DEADLINE_HEADER
 from tests.faults.reading import Counting
 from tests.faults.stub_edges import StubEdge, drip, endless, garbage, good, oversized, refuse, silent, too_much
@@ -57,7 +58,7 @@ async def ask_many(url, count):
     """(status, seconds, answer) of ``count`` questions, AT_ONCE at a time."""
     turn = asyncio.Semaphore(AT_ONCE)
 
-    async with httpx.AsyncClient(base_url=url, timeout=60, headers={DEADLINE_HEADER: str(int(DEADLINE_S * 1000))}) as http:
+    async with httpx.AsyncClient(base_url=url, timeout=60, headers={**CALLER, DEADLINE_HEADER: str(int(DEADLINE_S * 1000))}) as http:
 
         async def ask():
             async with turn:
