@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from benchmarks.sharing import sharing, sharing_policy
 from cloud_server.settings import CloudSettings
 from edge_node.ingest.readers.text import one_line
+from edge_node.policy.meter import NO_LIMIT
 from edge_node.policy.rules import Level, parse
 
 
@@ -22,6 +23,11 @@ def test_every_label_of_the_data_may_leave_by_the_edges_own_reading(labels):
 
 def test_rows_without_labels_make_a_policy_that_shares_all():
     assert parse(sharing_policy([row(text="x"), row(label=3), row(labels=None)])).unlabelled == "full"
+
+
+def test_whoever_asks_however_much_gets_it():
+    policy = parse(sharing_policy([row(text="x")]))
+    assert policy.daily.model_dump() == policy.daily_all.model_dump() == NO_LIMIT.model_dump()
 
 
 def test_an_operator_vouches_for_those_who_tell_answers_and_for_nobody_else(tmp_path, monkeypatch):
