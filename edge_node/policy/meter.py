@@ -12,7 +12,6 @@ from shared.ports import Clock
 
 log = logging.getLogger("dgrag.edge.policy")
 DAY_S = 86_400.0
-NO_LIMIT = Daily(replies=0, passages=0, bytes=0, share=0)
 MAX_NAMES = 10_000  # of requesters that are remembered
 ALARM_SHARE, ALARM_LEAST = 0.05, 50  # of all passages, had in a day; and so many: small sites are read whole
 
@@ -107,7 +106,7 @@ class Meter:
         with self._lock:
             kept = self._allowed(requester, sizes, limits)
             for who, daily in _asked(requester, limits):
-                if kept and daily != NO_LIMIT:
+                if kept and not daily.lifted:
                     replies, passages, size = self._today(who)
                     self._had[who] = (replies + 1, passages + kept, size + sum(sizes[:kept]))
             return kept
@@ -120,7 +119,7 @@ class Meter:
     def _allowed(self, requester: str, sizes: Sequence[int], limits: Limits) -> int:
         kept = len(sizes)
         for who, daily in _asked(requester, limits):
-            if daily == NO_LIMIT:
+            if daily.lifted:
                 self._had.pop(who, None)  # what goes meanwhile is not counted here
             elif kept:
                 kept = _within(self._today(who), sizes[:kept], daily)

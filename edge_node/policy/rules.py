@@ -114,6 +114,11 @@ class Daily(_Part):
     bytes: Count = 20_000_000
     share: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0  # of all passages of the site: so many different ones
 
+    @property
+    def lifted(self) -> bool:
+        """Whether there is no limit at all."""
+        return not (self.replies or self.passages or self.bytes or self.share)
+
 
 class DailyAll(Daily):
     """The same for all requesters together, whatever names the cloud gives them: five times as much."""

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 from edge_node.policy import meter as module
-from edge_node.policy.meter import NO_LIMIT, Meter
-from edge_node.policy.rules import Daily, parse
+from edge_node.policy.meter import Meter
+from edge_node.policy.rules import Daily, DailyAll, parse
 from tests.support.storing import SetClock
+
+NOTHING = dict.fromkeys(("replies", "passages", "bytes"), 0)
 
 
 class Ledger:
@@ -26,7 +28,7 @@ class Ledger:
         return frozenset()
 
 
-def limits(each=NO_LIMIT, everybody=NO_LIMIT):
+def limits(each=Daily(**NOTHING), everybody=DailyAll(**NOTHING)):  # noqa: B008 - frozen
     return SimpleNamespace(daily=each, daily_all=everybody)
 
 
