@@ -36,21 +36,21 @@ class EdgeReadings:
         for kind, size in sent.items():
             if kind in self._departed:  # a damaged record may say anything
                 self._departed[kind] += size
+        most, together = self._disclosed()
         return (
             *_of_status(self._node.status()),
             each("dgrag_egress_bytes_total", "Bytes of bodies that left, by the ledger.", "kind", self._departed),
-            single(
-                "dgrag_most_disclosed_share",
-                "Share of the passages that one requester has had today (UTC), at most.",
-                self._crawled(),
-            ),
+            single("dgrag_most_disclosed_share", "Share of the passages that one requester has had today (UTC), at most.", most),
+            single("dgrag_all_disclosed_share", "Share of the passages that all requesters together have had today (UTC).", together),
             single("dgrag_store_bytes", "Bytes of the store.", self._node.documents.database.size()),
             *self._of_link(),
         )
 
-    def _crawled(self) -> float:
+    def _disclosed(self) -> tuple[float, float]:
         today = time.time() // DAY_S * DAY_S
-        return self._node.ledger.most_disclosed(since=today) / max(1, self._node.documents.totals()["chunks"])
+        most, together = self._node.ledger.most_disclosed(since=today)
+        there = max(1, self._node.documents.totals()["chunks"])
+        return most / there, together / there
 
     def _of_link(self) -> tuple[Reading, ...]:
         link, connected, lag, is_open = self._node.link, None, None, None

@@ -53,16 +53,21 @@ def list_records(
 
 
 @app.command("crawlers")
-def list_crawlers(state: Folder, as_json: Json = False) -> None:
-    """Show how many different passages each requester has had since midnight (UTC), most first."""
+def list_crawlers(
+    state: Folder,
+    limit: Annotated[int, typer.Option(min=1, help="So many requesters, those that have had most.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """Show how many different passages all requesters together, and each, have had since midnight (UTC), most first."""
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     with ledger_of(state / FILE) as ledger:
-        had, there = read_disclosed(ledger, since=today.timestamp())
+        found = read_disclosed(ledger, since=today.timestamp(), limit=limit)
     if as_json:
-        typer.echo(orjson.dumps({"passages": there, "disclosed": had}).decode())
-    elif had:
+        typer.echo(orjson.dumps(asdict(found)).decode())
+    elif found.disclosed:
         shown = {"for": True, ">passages": False, ">of all": False}
-        out().print(render.lines(shown, [(who, f"{n:,}", f"{n / max(there, 1):.1%}") for who, n in had.items()]))
+        had = [("all together", found.together), *found.disclosed.items()]
+        out().print(render.lines(shown, [(who, f"{n:,}", f"{n / max(found.passages, 1):.1%}") for who, n in had]))
     else:
         out().print("nothing has left today", markup=False)
 

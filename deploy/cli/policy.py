@@ -59,6 +59,8 @@ def check(file: File) -> None:
         known = ", ".join(sorted({*TYPES.values(), CONCEPT}))
         told = f"the name detector knows no type {', '.join(strangers)}; it masks only what a model has called so. Known: {known}"
         err().print(f"warning: {told}", markup=False)
+    if policy.daily_all.lifted:
+        err().print("warning: [daily_all] has no limit: a cloud that makes up a name for each question can copy this site", markup=False)
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import Protocol
 
@@ -12,9 +12,8 @@ from shared.ports import Clock
 
 log = logging.getLogger("dgrag.edge.policy")
 DAY_S = 86_400.0
-NO_LIMIT = Daily()
 MAX_NAMES = 10_000  # of requesters that are remembered
-ALARM_SHARE, ALARM_LEAST = 0.05, 50  # of all passages, that one requester has had in a day; and so many: small sites are read whole
+ALARM_SHARE, ALARM_LEAST = 0.05, 50  # of all passages, had in a day; and so many: small sites are read whole
 
 
 class Spent(Protocol):
@@ -64,7 +63,7 @@ class Meter:
         self._day = -1
         self._had: dict[str | None, tuple[int, int, int]] = {}
         self._seen: dict[str | None, set[str]] = {}  # different passages of the day
-        self._warned: set[str] = set()
+        self._warned: set[str | None] = set()
         self._lock = Lock()
 
     def new_ones(self, requester: str, ids: Sequence[str], limits: Limits, there: int) -> int:
@@ -72,26 +71,28 @@ class Meter:
         with self._lock:
             kept = len(ids)
             for who, daily in _asked(requester, limits):
-                if daily.share:
+                if kept and daily.share:
                     seen, most = self._passages(who), int(daily.share * there)
                     kept = min(kept, next((row for row in range(kept) if len(seen.union(ids[: row + 1])) > most), kept))
             return kept
 
     def sent(self, requester: str, ids: Sequence[str], there: int) -> None:
-        """Remember the passages of a reply; a log says once a day that a requester has had a large share of all ``there`` (goal S12)."""
+        """Remember the passages of a reply; a log says once a day that a requester, or all together, had a large share (goal S12)."""
         with self._lock:
-            for who in (requester, None):
-                self._passages(who).update(ids)
-            had = len(self._passages(requester))
-            if had >= max(ALARM_SHARE * there, ALARM_LEAST) and requester not in self._warned:
-                self._warned.add(requester)
-                log.warning("%s crawls: it has had %d of %d passages of this site today", requester or "somebody", had, there)
+            for who in (None, requester):
+                seen = self._passages(who)
+                seen.update(ids)
+                if len(seen) >= max(ALARM_SHARE * there, ALARM_LEAST) and who not in self._warned:
+                    self._warned.add(who)
+                    log.warning("%s had %d of %d passages of this site today", _crawling(who), len(seen), there)
 
     def _passages(self, who: str | None) -> set[str]:
         self._begin_day()
         if who not in self._seen:
             if len(self._seen) >= MAX_NAMES:
-                self._seen.pop(next(iter(self._seen)))  # the ledger knows them
+                gone = _oldest(self._seen)
+                del self._seen[gone]  # the ledger knows them
+                self._warned.discard(gone)
             self._seen[who] = set(self._ledger.disclosed(who, since=self._day * DAY_S))
         return self._seen[who]
 
@@ -105,7 +106,7 @@ class Meter:
         with self._lock:
             kept = self._allowed(requester, sizes, limits)
             for who, daily in _asked(requester, limits):
-                if kept and daily != NO_LIMIT:
+                if kept and not daily.lifted:
                     replies, passages, size = self._today(who)
                     self._had[who] = (replies + 1, passages + kept, size + sum(sizes[:kept]))
             return kept
@@ -118,9 +119,9 @@ class Meter:
     def _allowed(self, requester: str, sizes: Sequence[int], limits: Limits) -> int:
         kept = len(sizes)
         for who, daily in _asked(requester, limits):
-            if daily == NO_LIMIT:
+            if daily.lifted:
                 self._had.pop(who, None)  # what goes meanwhile is not counted here
-            else:
+            elif kept:
                 kept = _within(self._today(who), sizes[:kept], daily)
         return kept
 
@@ -128,14 +129,24 @@ class Meter:
         self._begin_day()
         if who not in self._had:
             if len(self._had) >= MAX_NAMES:
-                self._had.pop(next(iter(self._had)))  # the ledger knows it
+                del self._had[_oldest(self._had)]  # the ledger knows it
             spent = self._ledger.spent(who, since=self._day * DAY_S)
             self._had[who] = (spent.replies, spent.passages, spent.bytes)
         return self._had[who]
 
 
 def _asked(requester: str, limits: Limits) -> tuple[tuple[str | None, Daily], ...]:
-    return (requester, limits.daily), (None, limits.daily_all)
+    """All together first: once they have had theirs, an invented name is not even looked up."""
+    return (None, limits.daily_all), (requester, limits.daily)
+
+
+def _oldest(names: Iterable[str | None]) -> str:
+    """All together (None) are never forgotten: to count them anew the whole day is read."""
+    return next(name for name in names if name is not None)
+
+
+def _crawling(who: str | None) -> str:
+    return "the requesters together crawl: they have" if who is None else f"{who or 'somebody'} crawls: it has"
 
 
 def _within(had: tuple[int, int, int], sizes: Sequence[int], daily: Daily) -> int:

@@ -107,12 +107,25 @@ class Redact(_Part):
 
 
 class Daily(_Part):
-    """What one requester gets in a day (UTC) at most, or all of them together; 0: no limit."""
+    """What one requester gets in a day (UTC) at most, also where the file says nothing of it; 0: no limit."""
 
-    replies: Count = 0
-    passages: Count = 0
-    bytes: Count = 0
+    replies: Count = 1_000
+    passages: Count = 10_000
+    bytes: Count = 20_000_000
     share: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0  # of all passages of the site: so many different ones
+
+    @property
+    def lifted(self) -> bool:
+        """Whether there is no limit at all."""
+        return not (self.replies or self.passages or self.bytes or self.share)
+
+
+class DailyAll(Daily):
+    """The same for all requesters together, whatever names the cloud gives them: five times as much."""
+
+    replies: Count = 5_000
+    passages: Count = 50_000
+    bytes: Count = 100_000_000
 
 
 class Memories(_Part):
@@ -138,7 +151,7 @@ class Policy(_Part):
     redact: Redact = Redact()
     memories: Memories = Memories()
     daily: Daily = Daily()
-    daily_all: Daily = Daily()
+    daily_all: DailyAll = DailyAll()
     fault: Annotated[str, Field(exclude=True)] = ""
 
     @model_validator(mode="after")
@@ -229,7 +242,7 @@ def parse(text: str) -> Policy:
 
 def _fields_at(where: tuple[int | str, ...]) -> list[str]:
     parts: dict[str, type[_Part]] = {"exceptions": Exceptional, "redact": Redact, "memories": Memories}
-    parts |= {"daily": Daily, "daily_all": Daily}
+    parts |= {"daily": Daily, "daily_all": DailyAll}
     part = parts.get(str(where[0]), Policy) if len(where) > 1 else Policy
     return [name for name, field in part.model_fields.items() if not field.exclude]
 
@@ -275,16 +288,16 @@ epsilon = 2.0              # how much the other name tells of the true one; each
 epsilon_budget = 2.0       # while epsilon is above it, a memory with a name that is not drawn yet stays here
 most = 2000                # memories that leave
 
-[daily]                    # for each requester, by the name that the cloud gives it; 0: no limit
+[daily]                    # for each requester, by the name that the cloud gives it; 0: no limit; left out: as here
 replies = 1000
 passages = 10000
 bytes = 20000000
 share = 0                  # of all passages here, different ones; 0.1 keeps who crawls at a tenth a day
 
-[daily_all]                # for all requesters together
-replies = 0
-passages = 0
-bytes = 0
+[daily_all]                # for all requesters together: the cloud can make names up, and gets no more by that
+replies = 5000
+passages = 50000
+bytes = 100000000
 share = 0
 """
 

@@ -18,6 +18,10 @@ from shared.wire import Countersigned, Head
 
 _INSERT = f"INSERT INTO egress ({COLUMNS}) VALUES ({', '.join('?' * len(COLUMNS.split(', ')))})"
 _HEADS = "SELECT seq, hash FROM egress_heads"
+_BY_REQUESTER = (
+    "SELECT requester, count(DISTINCT value) AS n FROM egress, json_each(items) WHERE at >= ? AND kind = 'evidence' GROUP BY requester"
+)
+_TOGETHER = "SELECT count(DISTINCT value) FROM egress, json_each(items) WHERE at >= ? AND kind = 'evidence'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,15 @@ class Spent:
     replies: int
     passages: int
     bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disclosed:
+    """Different passages: that there are, that all requesters together were sent, and that each of some was, most first."""
+
+    passages: int
+    together: int
+    disclosed: dict[str, int]
 
 
 class Ledger:
@@ -48,30 +61,22 @@ class Ledger:
 
     def spent(self, requester: str | None, *, since: float) -> Spent:
         """What a requester, or all of them together (None), were sent since a time (seconds since the epoch)."""
+        where, values = _evidence(requester, since)
         row = self._database.row(
-            "SELECT count(*), coalesce(sum(json_array_length(items)), 0), coalesce(sum(bytes), 0) FROM egress"
-            " WHERE requester = coalesce(?, requester) AND at >= ? AND kind = 'evidence'",
-            (requester, since),
+            f"SELECT count(*), coalesce(sum(json_array_length(items)), 0), coalesce(sum(bytes), 0) FROM egress {where}", values
         )
         return Spent(*row) if row else Spent(0, 0, 0)
 
     def disclosed(self, requester: str | None, *, since: float) -> frozenset[str]:
         """The ids of the different passages that a requester, or all of them together (None), were sent since a time."""
-        rows = self._database.rows(
-            "SELECT DISTINCT value FROM egress, json_each(items)"
-            " WHERE requester = coalesce(?, requester) AND at >= ? AND kind = 'evidence'",
-            (requester, since),
-        )
+        where, values = _evidence(requester, since)
+        rows = self._database.rows(f"SELECT DISTINCT value FROM egress, json_each(items) {where}", values)
         return frozenset(row["value"] for row in rows)
 
-    def most_disclosed(self, *, since: float) -> int:
-        """How many different passages the requester that has had most was sent since a time."""
-        row = self._database.row(
-            "SELECT max(n) FROM (SELECT count(DISTINCT value) AS n FROM egress, json_each(items)"
-            " WHERE at >= ? AND kind = 'evidence' GROUP BY requester)",
-            (since,),
-        )
-        return int(row[0] or 0) if row else 0
+    def most_disclosed(self, *, since: float) -> tuple[int, int]:
+        """How many different passages were sent since a time: to the requester that has had most, and to all of them together."""
+        row = self._database.row(f"SELECT (SELECT max(n) FROM ({_BY_REQUESTER})), ({_TOGETHER})", (since, since))
+        return (int(row[0] or 0), int(row[1])) if row else (0, 0)
 
     def departed(self, *, after: int = 0) -> tuple[int, dict[str, int]]:
         """Number of the newest record, and bytes by kind of all behind record ``after``."""
@@ -109,6 +114,13 @@ class Ledger:
         if head.epoch != self._database.meta("epoch"):
             return True
         return self._database.row("SELECT 1 FROM egress WHERE seq = ? AND hash = ?", (head.seq, head.hash)) is not None
+
+
+def _evidence(requester: str | None, since: float) -> tuple[str, tuple[object, ...]]:
+    """A condition, and its values. By a name the index finds it: a cloud that makes up a name for each request has none of them scanned."""
+    if requester is None:
+        return "WHERE at >= ? AND kind = 'evidence'", (since,)
+    return "WHERE requester = ? AND at >= ? AND kind = 'evidence'", (requester, since)
 
 
 def append(tx: sqlite3.Connection, departure: Departure, *, at: float) -> Entry:
@@ -151,15 +163,13 @@ def read_newest(connection: sqlite3.Connection, *, limit: int, since: float = 0.
     return [entry_of(row) for row in rows][::-1]
 
 
-def read_disclosed(connection: sqlite3.Connection, *, since: float) -> tuple[dict[str, int], int]:
-    """How many different passages each requester was sent since a time, most first; and how many there are."""
-    rows = connection.execute(
-        "SELECT requester, count(DISTINCT value) AS n FROM egress, json_each(items) WHERE at >= ? AND kind = 'evidence'"
-        " GROUP BY requester ORDER BY n DESC, requester",
-        (since,),
-    )
+def read_disclosed(connection: sqlite3.Connection, *, since: float, limit: int) -> Disclosed:
+    """How many different passages were sent since a time, to all requesters and to the ``limit`` that have had most."""
+    rows = connection.execute(f"{_BY_REQUESTER} ORDER BY n DESC, requester LIMIT ?", (since, limit))
+    had = {row["requester"]: row["n"] for row in rows}
+    (together,) = connection.execute(_TOGETHER, (since,)).fetchone()
     (there,) = connection.execute("SELECT count(*) FROM chunks").fetchone()
-    return {row["requester"]: row["n"] for row in rows}, int(there)
+    return Disclosed(int(there), int(together), had)
 
 
 def read_faults(connection: sqlite3.Connection, seen: Iterable[Head] = ()) -> list[Fault]:

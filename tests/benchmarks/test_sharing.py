@@ -24,6 +24,11 @@ def test_rows_without_labels_make_a_policy_that_shares_all():
     assert parse(sharing_policy([row(text="x"), row(label=3), row(labels=None)])).unlabelled == "full"
 
 
+def test_whoever_asks_however_much_gets_it():
+    policy = parse(sharing_policy([row(text="x")]))
+    assert (policy.daily.lifted, policy.daily_all.lifted) == (True, True)
+
+
 def test_an_operator_vouches_for_those_who_tell_answers_and_for_nobody_else(tmp_path, monkeypatch):
     for edge in ("a", "b"):
         (tmp_path / f"{edge}.jsonl").write_bytes(row(label="x"))

@@ -44,3 +44,11 @@ async def test_readiness_is_a_figure(edge):
     assert (await read(EdgeReadings(edge.node, {})))["dgrag_ready"] == {(): 1}
     edge.node.failed = "its task died"
     assert (await read(EdgeReadings(edge.node, {})))["dgrag_ready"] == {(): 0}
+
+
+async def test_shares_that_have_left_are_told_of_the_one_that_has_most_and_of_all_together(edge):
+    await edge.add("report.md", "Juniper Ward reported the failure of four infusion pumps.")
+    for name, items in (("bank-1", ("a",)), ("bank-2", ("a", "b")), ("bank-3", ("c",))):
+        edge.node.ledger.record(Departure("evidence", "http://cloud", b"x", requester=name, items=items))
+    found = await read(EdgeReadings(edge.node, {}))
+    assert (found["dgrag_most_disclosed_share"][()], found["dgrag_all_disclosed_share"][()]) == (2, 3)  # of one passage

@@ -1,21 +1,34 @@
-"""Goal S12: who crawls a site gets a tenth of it a day, and is noticed at a twentieth."""
+"""Goal S12: who crawls a site gets a tenth of it a day, and is noticed at a twentieth, by whatever names it asks."""
 
 import json
 import logging
 import re
+
+import pytest
 
 from tests.support.policies import Site
 
 PASSAGES = 1_000  # of two entities each that no other passage has
 
 
-async def crawled(site):
-    """The different documents that a walker gets: it asks for everything that is there, one after the other."""
+async def crawled(site, name="bank-1"):
+    """The different documents that a walker gets: it asks for everything that is there, one after the other, {} in its name is a number."""
     found = set()
     for number in range(PASSAGES):
-        reply = json.loads(await site.reply(f"What does pump{number} of ward{number} do?", "bank-1"))
+        reply = json.loads(await site.reply(f"What does pump{number} of ward{number} do?", name.format(number)))
         found |= {item["document_id"] for item in reply["evidence"]}
     return found
+
+
+def warned(caplog):
+    """Who was warned of, with what it had of how many."""
+    told = [re.fullmatch(r"(.+) had (\d+) of (\d+) passages of this site today", record.getMessage()) for record in caplog.records]
+    return {found[1]: (int(found[2]), int(found[3])) for found in told}
+
+
+@pytest.fixture(autouse=True)
+def warnings(caplog):
+    caplog.set_level(logging.WARNING, logger="dgrag.edge.policy")
 
 
 async def filled(site):
@@ -25,18 +38,25 @@ async def filled(site):
 
 
 async def test_who_crawls_gets_a_tenth_a_day_and_is_named_at_a_twentieth(tmp_path, caplog):
-    caplog.set_level(logging.WARNING, logger="dgrag.edge.policy")
     async with Site.opened(tmp_path, naive=True) as site:
         site.obey("[daily]\nshare = 0.1")
         await filled(site)
         assert PASSAGES // 20 < len(await crawled(site)) <= PASSAGES // 10
-    (warned,) = [record.getMessage() for record in caplog.records]
-    had, there = re.fullmatch(r"bank-1 crawls: it has had (\d+) of (\d+) passages of this site today", warned).groups()
-    assert (PASSAGES // 20 <= int(had) < PASSAGES // 10, int(there)) == (True, PASSAGES)
+    assert list(warned(caplog)) == ["the requesters together crawl: they have", "bank-1 crawls: it has"]
+    assert all(PASSAGES // 20 <= had < PASSAGES // 10 and there == PASSAGES for had, there in warned(caplog).values())
 
 
-async def test_null_control_without_the_limit_it_gets_nearly_everything(tmp_path):
+async def test_who_invents_a_name_for_each_question_gets_no_more_and_is_noticed_as_early(tmp_path, caplog):
     async with Site.opened(tmp_path, naive=True) as site:
-        site.obey("")
+        site.obey("[daily_all]\nshare = 0.1")
         await filled(site)
-        assert len(await crawled(site)) > 0.9 * PASSAGES
+        assert PASSAGES // 20 < len(await crawled(site, "bank-{}")) <= PASSAGES // 10
+    assert [(PASSAGES // 20 <= had < PASSAGES // 10, there) for had, there in warned(caplog).values()] == [(True, PASSAGES)]
+
+
+@pytest.mark.parametrize(("policy", "name"), [("[daily]\npassages = 0", "bank-1"), ("[daily]\nshare = 0.1", "bank-{}")])
+async def test_null_control_without_the_limit_it_gets_nearly_everything(tmp_path, policy, name):
+    async with Site.opened(tmp_path, naive=True) as site:
+        site.obey(policy)
+        await filled(site)
+        assert len(await crawled(site, name)) > 0.9 * PASSAGES

@@ -207,3 +207,13 @@ def test_a_ledger_that_is_whole_is_said_to_be_so_by_this_folder_alone(state):
 @pytest.mark.parametrize("filters", [("--requester", "nobody"), ("--since", "2999-01-01")])
 def test_a_filter_that_nothing_matches_does_not_say_that_nothing_has_left(state, filters):
     assert dgrag("list", "--state", state, *filters).output == "nothing matches\n"
+
+
+def test_crawlers_are_told_all_together_first_and_then_those_that_had_most(state):
+    with closing(Database(state / "edge.db")) as database:
+        for name, items in (("bank", ("a", "b")), ("ghost-1", ("c",)), ("ghost-2", ("c",))):
+            Ledger(database, SystemClock()).record(Departure("evidence", "http://cloud", b"1", requester=name, items=items))
+    rows = dgrag("crawlers", "--state", state, "--limit", 2).output.splitlines()[1:]
+    assert [row.split()[:-1] for row in rows] == [["all", "together", "3"], ["bank", "2"], ["ghost-1", "1"]]
+    told = json.loads(dgrag("crawlers", "--state", state, "--json").output)
+    assert told == {"passages": 0, "together": 3, "disclosed": {"bank": 2, "ghost-1": 1, "ghost-2": 1}}

@@ -61,6 +61,20 @@ def test_check_warns_of_a_type_that_no_detector_gives(tmp_path, kind, warned):
     assert (told.exit_code, "knows no type persn" in " ".join(told.output.split())) == (0, warned)
 
 
+@pytest.mark.parametrize(("replies", "warned"), [(1, False), (0, True)])
+def test_check_warns_where_all_requesters_together_have_no_limit(tmp_path, replies, warned):
+    (tmp_path / "old.toml").write_text(f"version = 1\n[daily_all]\nreplies = {replies}\npassages = 0\nbytes = 0\nshare = 0\n")
+    told = " ".join(dgrag("check", tmp_path / "old.toml").output.split())
+    assert ("[daily_all] has no limit" in told) is warned
+
+
+def test_a_file_of_before_is_shown_with_the_limits_that_hold(tmp_path):
+    (tmp_path / "policy.toml").write_text("version = 1\n")
+    told = " ".join(dgrag("show", "--state", tmp_path).output.split())
+    assert "a requester a day 1,000 replies, 10,000 passages, 20,000,000 bytes" in told
+    assert "all of them a day 5,000 replies, 50,000 passages, 100,000,000 bytes" in told
+
+
 def test_check_says_the_key_of_a_readable_file(tmp_path):
     (tmp_path / "new.toml").write_text(STANDARD)
     assert "its key is" in " ".join(dgrag("check", tmp_path / "new.toml").stdout.split())

@@ -6,9 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 from edge_node.policy import meter as module
-from edge_node.policy.meter import NO_LIMIT, Meter
-from edge_node.policy.rules import Daily
+from edge_node.policy.meter import Meter
+from edge_node.policy.rules import Daily, DailyAll, parse
 from tests.support.storing import SetClock
+
+NOTHING = dict.fromkeys(("replies", "passages", "bytes"), 0)
 
 
 class Ledger:
@@ -22,8 +24,11 @@ class Ledger:
         self.asked.append(requester)
         return SimpleNamespace(replies=self.before.get(requester or "everybody", 0), passages=0, bytes=0)
 
+    def disclosed(self, requester, *, since):
+        return frozenset()
 
-def limits(each=NO_LIMIT, everybody=NO_LIMIT):
+
+def limits(each=Daily(**NOTHING), everybody=DailyAll(**NOTHING)):  # noqa: B008 - frozen
     return SimpleNamespace(daily=each, daily_all=everybody)
 
 
@@ -61,3 +66,22 @@ def test_without_a_limit_no_name_is_remembered_and_with_one_not_more_than_ten_th
     for number in range(9):
         meter.take(f"n{number}", [5], limits(Daily(replies=1)))
     assert len(meter._had) == 3
+
+
+@pytest.mark.parametrize(("everybody", "replies"), [("", 5_000), ("[daily_all]\nreplies = 0\npassages = 0\nbytes = 0", 30_000)])
+def test_however_many_names_are_invented_what_is_remembered_has_a_bound(meter, everybody, replies):
+    policy, kept = parse(f"version = 1\n{everybody}"), 0
+    for number in range(30_000):
+        if meter.take(name := f"ghost-{number}", [5], policy):
+            meter.sent(name, ["d:0"], 1_000)
+            kept += 1
+    most = min(replies, module.MAX_NAMES) + 1  # and all of them together
+    assert (kept, len(meter._had) <= most, len(meter._seen) <= most) == (replies, True, True)
+    assert len(meter._ledger.asked) <= replies + 1  # once all is spent, no name is looked up
+
+
+def test_what_all_together_had_is_never_forgotten(meter, monkeypatch):
+    monkeypatch.setattr(module, "MAX_NAMES", 3)
+    for number in range(9):
+        meter.take(f"n{number}", [5], limits(Daily(replies=1), Daily(replies=99)))
+    assert (meter._ledger.asked.count(None), meter._had[None][0]) == (1, 9)

@@ -172,3 +172,11 @@ def test_only_what_concerns_memories_has_them_told_anew():
     shut = parse(WARDS.split("[[exceptions]]")[0])
     assert [policy.memories_key == without.memories_key for policy in (share, limit, shut)] == [False, True, False]
     assert share.summaries_key == without.summaries_key
+
+
+def test_a_file_of_before_has_the_limits_of_a_new_one_and_zero_lifts_one():
+    for old in ("version = 1", "version = 1\n[daily]\nshare = 0\n[daily_all]"):
+        assert (parse(old).daily, parse(old).daily_all) == (parse(STANDARD).daily, parse(STANDARD).daily_all)
+    lifted = parse("version = 1\n[daily]\npassages = 0\n[daily_all]\nreplies = 0")
+    assert (lifted.daily.replies, lifted.daily.passages) == (1_000, 0)
+    assert (lifted.daily_all.replies, lifted.daily_all.passages) == (0, 50_000)

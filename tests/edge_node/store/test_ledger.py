@@ -10,7 +10,7 @@ from edge_node.store.backup import back_up, restore
 from edge_node.store.chain import COLUMNS, RECORDS, START, Departure, entry_of, hash_of
 from edge_node.store.database import Database
 from edge_node.store.graph import GraphStore
-from edge_node.store.ledger import Ledger, Spent, ledger_of, read_entries, read_faults
+from edge_node.store.ledger import Ledger, Spent, _evidence, ledger_of, read_entries, read_faults
 from edge_node.store.mend import open_store
 from shared.clock import SystemClock
 from shared.errors import NotFound, StoreError
@@ -234,3 +234,9 @@ def test_a_file_that_is_no_store_is_named(tmp_path):
     (tmp_path / "bad.db").write_bytes(b"not a store" * 100)
     with pytest.raises(StoreError, match=r"bad\.db"), ledger_of(tmp_path / "bad.db") as connection:
         list(read_entries(connection))
+
+
+def test_what_one_name_had_is_found_without_a_look_at_the_others(store):
+    where, values = _evidence("bank", 0.0)
+    [plan] = store.rows(f"EXPLAIN QUERY PLAN SELECT count(*) FROM egress {where}", values)
+    assert "SEARCH egress USING INDEX egress_requester (requester=? AND at>?)" in plan["detail"]
