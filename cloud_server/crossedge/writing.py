@@ -8,6 +8,7 @@ from dataclasses import replace
 from cloud_server.crossedge.fan_out import FanOutResult
 from shared.fence import Fence, one_line
 from shared.passages import listed
+from shared.plural import counted
 from shared.ports import Message
 from shared.prompts import PromptFile
 from shared.records import Answer, EdgeId, EdgeReport, Evidence, TraceStep
@@ -38,7 +39,7 @@ def missing_reason(reports: Sequence[EdgeReport]) -> str:
     '1 of 2 sites gave no answer: b (late)'
     """
     missing = [f"{report.edge} ({report.status})" for report in reports if report.status != "answered"]
-    return f"{len(missing)} of {len(reports)} sites gave no answer: {', '.join(missing)}" if missing else ""
+    return f"{len(missing)} of {counted(len(reports), 'site')} gave no answer: {', '.join(missing)}" if missing else ""
 
 
 def with_edges(answer: Answer, reports: Sequence[EdgeReport], steps: Sequence[TraceStep]) -> Answer:

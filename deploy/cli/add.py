@@ -21,6 +21,7 @@ from deploy.cli.up import settle
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
 from shared.clock import SystemClock
+from shared.plural import counted
 
 
 def add(
@@ -75,4 +76,4 @@ def verdict(results: Sequence[Sent | Refused]) -> None:
     """Raise ClusterError when a document was lost on the way."""
     lost = sum(isinstance(result, Refused) or result.status == "parked" for result in results)
     if lost or not results:
-        raise ClusterError(f"{lost} of {len(results)} documents were not indexed", next_step="the reasons are above")
+        raise ClusterError(f"{lost} of {counted(len(results), 'document')} not indexed", next_step="the reasons are above")

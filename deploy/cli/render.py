@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.sending import EdgeStatus, Refused, Sent
+from shared.plural import counted
 from shared.records import Answer, Citation, EdgeReport, GateReport, MemoryReport, TraceStep
 
 TOTAL = "total"
@@ -123,7 +124,7 @@ def memory_line(status: EdgeStatus) -> str:
     if not any(kinds.values()):
         return ""
     told = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
-    line = f"remembers {sum(kinds.values()):,} questions ({told})"
+    line = f"remembers {counted(sum(kinds.values()), 'question')} ({told})"
     if looked := status.memory.get("looked", 0):
         line += f"; {status.memory.get('answered', 0):,} of {looked:,} that were asked since its start were among them"
     return line
@@ -142,13 +143,18 @@ def kept_back(status: EdgeStatus) -> list[str]:
     kept = status.policy.get("kept_back") or {}
     if not kept.get("holds"):
         return []
-    told = {what: f"{kept[f'all_{what}'] - kept[what]:,} of {kept[f'all_{what}']:,} {what}" for what in ("summaries", "documents")}
-    lines = [f"{status.edge}: its sharing policy lets {' and '.join(told.values())} leave"]
+    summaries = _leaving(kept["summaries"], kept["all_summaries"], "summary", "summaries")
+    documents = _leaving(kept["documents"], kept["all_documents"], "document", "documents")
+    lines = [f"{status.edge}: its sharing policy lets {summaries} and {documents} leave"]
     for hold in kept["holds"]:
-        held = f"{hold['passages']:,} passages" if hold["passages"] else f"{hold['documents']:,} of them"
+        held = counted(hold["passages"], "passage") if hold["passages"] else f"{hold['documents']:,} of them"
         advice = f"to let them leave, add to its policy.toml, {hold['advice']}: {hold['line']}" if hold["line"] else hold["advice"]
         lines.append(plain(f"  {hold['rule']}, holds {held}; {advice}"))
     return lines
+
+
+def _leaving(kept: int, of: int, thing: str, things: str) -> str:
+    return f"{of - kept:,} of {counted(of, thing, things)}"
 
 
 def withheld_line(edge: Mapping[str, Any]) -> str:
@@ -158,7 +164,7 @@ def withheld_line(edge: Mapping[str, Any]) -> str:
     'ward: its sharing policy lets 2 of 82 summaries leave; `dgrag status` at that site says which rule, and the line to add'
     """
     withheld, told = edge.get("withheld", 0), edge["summaries"]
-    said = f"{plain(str(edge['edge']))}: its sharing policy lets {told:,} of {told + withheld:,} summaries leave"
+    said = f"{plain(str(edge['edge']))}: its sharing policy lets {_leaving(withheld, told + withheld, 'summary', 'summaries')} leave"
     return f"{said}; `dgrag status` at that site says which rule, and the line to add" if withheld else ""
 
 
@@ -170,7 +176,7 @@ def gate(report: GateReport) -> list[Text]:
         if found.unknown:
             line += f", {found.unknown:.0%} of the question's words unknown here (threshold {found.max_unknown:.0%})"
         if found.samples:
-            line += f", {found.refusals} of {found.samples} samples lack information"
+            line += f", {found.refusals} of {counted(found.samples, 'sample')} lack information"
         if found.sufficiency is not None:
             line += f", P(passages suffice) {found.sufficiency:.2f} (threshold {found.threshold:.2f})"
         lines.append(Text(line))
@@ -249,7 +255,7 @@ def cost(estimate: Mapping[str, Any]) -> RenderableType:
     facts = {
         "documents": f"{estimate['documents']:,}",
         "known already": f"{estimate['duplicates']:,}",
-        "passages": f"{estimate['chunks']:,} ({estimate['tokens']:,} tokens)",
+        "passages": f"{estimate['chunks']:,} ({counted(estimate['tokens'], 'token')})",
         "model calls": f"at most {estimate['model_calls']:,}" if estimate["model_calls"] else "none",
         "model tokens": f"{estimate['tokens_in']:,} in, {estimate['tokens_out']:,} out",
         "time": f"about {duration(estimate['seconds'])} ({estimate['basis']})",

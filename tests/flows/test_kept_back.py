@@ -53,7 +53,7 @@ async def test_an_unnamed_label_that_keeps_everything_is_told_and_the_line_that_
         assert kept["summaries"] == kept["all_summaries"] == listed.withheld > 0
         assert (listed.summaries, plant.withheld) == (0, 0)
         first, second = await status_line(ward)
-        assert f"lets 0 of {listed.withheld} summaries and 0 of 1 documents leave" in first
+        assert f"lets 0 of {listed.withheld} summaries and 0 of 1 document leave" in first
         assert LINE in second
         assert f"lets 0 of {listed.withheld} summaries leave" in render.withheld_line(listed.model_dump())
         assert "economics" not in str(listed)

@@ -237,7 +237,7 @@ async def test_when_all_that_match_are_passed_over_the_answer_says_so(tmp_path, 
         await service.cloud.standing.note([EdgeReport("bank", "evidence", "failed", 1.0, 0, 0)], matched=[], useful=[])
         answer = await service.cloud.coordinator.answer(ASK, deadline_s=5)
     assert (answer.answered, answer.partial) == (False, True)
-    assert answer.reason.startswith("no site that may know can be asked now; 1 of 1 sites gave no answer: bank (skipped)")
+    assert answer.reason.startswith("no site that may know can be asked now; 1 of 1 site gave no answer: bank (skipped)")
 
 
 async def both_asked(service, kit, times, of_ward, of_bank):
