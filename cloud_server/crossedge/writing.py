@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -24,6 +25,19 @@ def none_of(edges: Sequence[EdgeId]) -> str:
     """
     sites = "The sites that were asked" if len(edges) > 1 else "The site that was asked"
     return f"{sites} ({', '.join(edges)}) {'share' if len(edges) > 1 else 'shares'} no documents that answer this question."
+
+
+def unsupported_by(evidence: Sequence[Evidence]) -> str:
+    """What is said when passages came and none of them carries an answer. Names sites only: a document's name is its site's own words.
+
+    >>> from shared.records import ChunkId, DocumentId
+    >>> pump = Evidence(EdgeId("ward"), DocumentId("d"), "d.md", ChunkId("d:0"), (0, 5), "Pumps", 0.9)
+    >>> unsupported_by([pump, pump])
+    'Passages near to this question were found (2 of ward), but they support no statement that answers it.'
+    """
+    of = Counter(passage.edge for passage in evidence)
+    found = ", ".join(f"{number} of {edge}" for edge, number in of.items())
+    return f"Passages near to this question were found ({found}), but they support no statement that answers it."
 
 
 def render(prompt: PromptFile, question: str, passages: Sequence[Evidence], fence: Fence, *, task: str = "") -> tuple[Message, ...]:
