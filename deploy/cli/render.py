@@ -139,6 +139,7 @@ def kept_back(status: EdgeStatus) -> list[str]:
     >>> for line in kept_back(EdgeStatus("ward", policy={"kept_back": kept})): print(line)
     ward: its sharing policy lets 0 of 80 summaries and 1 of 2 documents leave
       label "law", not named, holds 1 of them; to let them leave, add to its policy.toml, under [labels]: "law" = "full"
+      to let only one of them leave, give it a label that may: dgrag add FILE --edge ward --labels LABEL
     """
     kept = status.policy.get("kept_back") or {}
     if not kept.get("holds"):
@@ -150,6 +151,8 @@ def kept_back(status: EdgeStatus) -> list[str]:
         held = counted(hold["passages"], "passage") if hold["passages"] else f"{hold['documents']:,} of them"
         advice = f"to let them leave, add to its policy.toml, {hold['advice']}: {hold['line']}" if hold["line"] else hold["advice"]
         lines.append(plain(f"  {hold['rule']}, holds {held}; {advice}"))
+    if any(hold["line"] for hold in kept["holds"]):
+        lines.append(f"  to let only one of them leave, give it a label that may: dgrag add FILE --edge {status.edge} --labels LABEL")
     return lines
 
 
@@ -309,16 +312,27 @@ def failures(results: Iterable[Sent | Refused]) -> list[RenderableType]:
     return [table] if table.row_count else []
 
 
+def share_now(sent: Sent) -> str:
+    """How much of a document may leave as it stands: of a parked one, of which nothing is served, nothing.
+
+    >>> share_now(Sent("a.md", "d1", share="full")), share_now(Sent("a.md", "d1", share="full", status="parked"))
+    ('full', 'never')
+    """
+    return "never" if sent.status == "parked" and not sent.served else sent.share
+
+
 def shares(results: Iterable[Sent | Refused]) -> list[Text]:
-    """For each set of labels how much may leave; a label that the policy does not name is a warning."""
-    told = dict[tuple[str, ...], Text]()
+    """For each set of labels how much may leave; a label that the policy does not name is a warning. Of what is parked nothing leaves."""
+    told = dict[tuple[tuple[str, ...], bool], Text]()
     for result in results:
         if isinstance(result, Sent) and result.share:
             worn = f"labels {', '.join(result.labels)}" if result.labels else "no labels"
             line = f"{worn}: share {result.share}"
+            if parked := share_now(result) != result.share:
+                line = f"{worn}, parked: nothing of it is shared while it is parked; then {result.share}"
             if result.unnamed_labels:
                 line += f" – the policy does not name {', '.join(result.unnamed_labels)}"
-            told[result.labels] = Text(plain(line), style="yellow" if result.unnamed_labels else "")
+            told[result.labels, parked] = Text(plain(line), style="yellow" if result.unnamed_labels else "")
     return list(told.values())
 
 

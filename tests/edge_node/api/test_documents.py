@@ -145,6 +145,7 @@ async def test_a_version_that_cannot_be_read_leaves_the_old_one_served_and_says_
     assert [item["document_id"] for item in found] == [old["document_id"]]
     listed = (await edge.http.get("/v1/documents", params={"name": "report.md"})).json()["documents"]
     assert [(row["status"], row["replaces"]) for row in listed] == [("indexed", None), ("parked", old["document_id"])]
+    assert [row["served"] for row in listed] == [True, False]
     assert listed[1]["document_id"] == new["document_id"]
 
 
