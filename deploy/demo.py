@@ -33,11 +33,13 @@ from deploy.cluster.runtimes import Runtime
 from deploy.cluster.state import StateDir
 from deploy.cluster.supervisor import supervised
 from deploy.expectations import HEADLINES, Sample, fault
+from shared.plural import counted
 from shared.records import Answer
 
 SAMPLES = Path(__file__).parent / "samples"
 SITES = ("hospital", "bank", "plant", "fieldoffice")
 QUESTION_CHARS = 22  # of a row of the summary: the row fits into 80 columns
+WEAK = ("small", "smoke")  # models that miss expectations though all works
 QUESTIONS = 4  # the first ones of the file: one of each kind
 
 
@@ -84,9 +86,18 @@ def demo(
         err().print(
             f"still running; ask with `dgrag ask … --state {folder}`, stop with `dgrag down --state {folder}`", markup=False, soft_wrap=True
         )
+    _verdict(asked, model)
+
+
+def _verdict(asked: Sequence[Asked], model: str) -> None:
+    """Raise ClusterError where an answer is not as expected; of a model that is known to miss some, only where a service failed too."""
     wrong = [result for result in asked if result.fault]
-    if wrong:
-        raise ClusterError(f"{len(wrong)} of {len(asked)} answers are not as expected: " + "; ".join(_said(result) for result in wrong))
+    if not wrong:
+        return
+    said = f"{len(wrong)} of {counted(len(asked), 'answer')} not as expected: " + "; ".join(_said(result) for result in wrong)
+    if model not in WEAK or any(result.answer.degraded or result.answer.partial for result in asked):
+        raise ClusterError(said)
+    err().print(f"{said}\nthe {model} model is known to miss some of them; the services of the demo worked", markup=False, soft_wrap=True)
 
 
 def samples() -> list[Sample]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from shared.plural import counted
 from shared.records import Answer
 
 Expect = Literal["local", "other_edge", "two_edges", "nobody"]
@@ -45,7 +46,7 @@ def _wrong_place(sample: Sample, answer: Answer) -> str:
         return f"was answered by {answer.route}, expected cloud"
     others = {citation.edge for citation in answer.citations} - {sample.asked_at}
     wanted = 2 if sample.expect == "two_edges" else 1
-    return "" if len(others) >= wanted else f"cites {len(others)} other sites, expected {wanted}"
+    return "" if len(others) >= wanted else f"cites {counted(len(others), 'other site')}, expected {wanted}"
 
 
 def _missing_words(sample: Sample, answer: Answer) -> str:

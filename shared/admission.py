@@ -29,7 +29,7 @@ class Admission:
         if self._free.locked() and self.waiting >= self._most_waiting:
             wait_s = self._mean_s * (self.waiting + 1) / self._at_once
             raise Overloaded(
-                f"{self.running} questions are being answered and {self.waiting} wait",
+                f"questions that are being answered: {self.running}, that wait: {self.waiting}",
                 retry_after_s=min(max(wait_s, SHORTEST_S), LONGEST_S),
                 of_caller=False,
             )

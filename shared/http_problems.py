@@ -17,6 +17,7 @@ from shared import correlation, errors
 
 STATUS: dict[type[errors.DgragError], int] = {  # the nearest base class counts
     errors.InputError: 400,
+    errors.BlankQuestion: 422,
     errors.UnreadableDocument: 422,
     errors.TooLarge: 413,
     errors.NotFound: 404,
@@ -50,6 +51,8 @@ UNREAD_BYTES = 64 * 2**10  # what a server may have taken in before we see the h
 BODY_GAP_S = 30.0  # longest wait for the next piece of a body
 BACK_S = 10  # what a restart takes, about
 MAX_FAULTS = 3
+JSON = "application/json"
+OUTSIDE_BODY = (("query",), ("path",), ("header",))  # where a fault may be that no content type mends
 MAX_DETAIL_CHARS = 500
 
 
@@ -110,6 +113,22 @@ def faults_of(error: RequestValidationError) -> str:
     return "; ".join(f"{where}: {said.removeprefix('Value error, ')}" for where, said in faults)
 
 
+def step_of(error: RequestValidationError, request: Request) -> str:
+    """Which content type a route expects that got a body of another one, or of none; "" where the type is not what is wrong."""
+    expected = _content_types(request)
+    said = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    elsewhere = any(fault["loc"][:1] in OUTSIDE_BODY for fault in error.errors())
+    if elsewhere or said in expected:
+        return ""
+    return f"send the body with the header `Content-Type: {'` or `Content-Type: '.join(expected)}`; /docs describes it"
+
+
+def _content_types(request: Request) -> list[str]:
+    """What the route takes: what it says of itself, as one does that reads its body itself, or JSON."""
+    said = getattr(request.scope.get("route"), "openapi_extra", None) or {}
+    return list(said.get("requestBody", {}).get("content", {})) or [JSON]
+
+
 def install_problems(app: FastAPI, *, max_body_bytes: int) -> None:
     """Make ``app`` answer every error with a problem document, and refuse bodies over ``max_body_bytes`` (413) unread."""
     app.add_exception_handler(errors.DgragError, _on_our_error)
@@ -126,9 +145,9 @@ async def _on_our_error(request: Request, error: Exception) -> JSONResponse:
     return problem(status_of(error), error.code, error.message, error.next_step, headers=headers_of(error, request))
 
 
-async def _on_bad_request(_: Request, error: Exception) -> JSONResponse:
+async def _on_bad_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    return problem(422, "bad_input", faults_of(error), "send the body that /docs describes")
+    return problem(422, "bad_input", faults_of(error), step_of(error, request) or "send the body that /docs describes")
 
 
 async def _on_http_error(request: Request, error: Exception) -> JSONResponse:

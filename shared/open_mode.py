@@ -16,7 +16,6 @@ FORWARDED = ("forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-i
 FORWARDED_PREFIX = "x-forwarded-"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 KEYS = "make keys with `dgrag edge key add` or `dgrag cloud key add`"
-CALL_IT = f"call it by 127.0.0.1 or localhost, or {KEYS}"
 
 
 def check_local(request: Request) -> None:
@@ -32,18 +31,26 @@ def check_local(request: Request) -> None:
 def _check_proxy(request: Request) -> None:
     headers = request.headers
     if any(name in FORWARDED or name.startswith(FORWARDED_PREFIX) for name in headers):
-        raise Forbidden("this service has no keys, so no proxy may pass anybody on to it", next_step=CALL_IT)
+        raise Forbidden(
+            "this service has no keys, so no proxy may pass anybody on to it", next_step=f"call it without the proxy, or {KEYS}"
+        )
     if request.scope["http_version"] == "1.0":  # what nginx speaks to a service by default, and hardly any program on this machine
         raise Forbidden("this service has no keys, so it takes no HTTP/1.0, which proxies speak", next_step=f"use HTTP/1.1, or {KEYS}")
     if not is_loopback(_split(f"//{headers.get('host', '')}").hostname or ""):
-        raise Forbidden("this service has no keys, so it is called by this machine's own name only", next_step=CALL_IT)
+        raise Forbidden(
+            "this service has no keys, so it is called by this machine's own name only",
+            next_step=f"call it by 127.0.0.1 or localhost, or {KEYS}",
+        )
 
 
 def _check_page(request: Request) -> None:
     headers = request.headers
     origin, site = headers.get("origin"), headers.get("sec-fetch-site", "")
     if (origin is not None and _split(origin).netloc != headers.get("host")) or site in ("cross-site", "same-site"):
-        raise Forbidden("this service has no keys, so no web page of another origin may call it", next_step=CALL_IT)
+        raise Forbidden(
+            "this service has no keys, so no web page of another origin may call it",
+            next_step=f"call it from a program, or from a page that it serves itself, as /docs, or {KEYS}",
+        )
     if request.method in SAFE or site in ("same-origin", "none") or any(name in headers for name in WITH_CREDENTIALS):
         return
     raise Forbidden(

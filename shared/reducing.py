@@ -14,6 +14,7 @@ from shared.citations import MARKER, MAX_QUOTE_CHARS, Citer, with_marker
 from shared.fence import one_line
 from shared.inert import inert
 from shared.passages import listed
+from shared.plural import counted
 from shared.quoting import is_copy
 from shared.records import Citation, EdgeReport, Evidence
 from shared.sentences import content_words, sentences
@@ -182,7 +183,7 @@ def coverage(reports: Sequence[EdgeReport]) -> str:
     missing = {
         status: [_why(one) for one in reports if one.status == status] for status in ("refused", "late", "failed", "offline", "skipped")
     }
-    first = f"{len(answered)} of {len(reports)} {'site' if len(reports) == 1 else 'sites'} answered{': ' if told else ''}{told}"
+    first = f"{len(answered)} of {counted(len(reports), 'site')} answered{': ' if told else ''}{told}"
     return "; ".join([first, *(f"{status}: {', '.join(edges)}" for status, edges in missing.items() if edges)])
 
 
@@ -192,7 +193,7 @@ def _why(report: EdgeReport) -> str:
 
 def _read(report: EdgeReport) -> str:
     nothing = "" if report.evidence else "nothing to tell"
-    return ", ".join(filter(None, (f"{report.reports} of {report.reports_there} reports", report.reason, nothing)))
+    return ", ".join(filter(None, (f"{report.reports} of {counted(report.reports_there, 'report')}", report.reason, nothing)))
 
 
 def coverage_alone(*, read: int, there: int) -> str:
@@ -201,7 +202,7 @@ def coverage_alone(*, read: int, there: int) -> str:
     >>> coverage_alone(read=12, there=40)
     'this site alone: 12 of 40 reports'
     """
-    return f"this site alone: {read} of {there} reports"
+    return f"this site alone: {read} of {counted(there, 'report')}"
 
 
 def _bounded(line: str) -> str:

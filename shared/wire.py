@@ -5,9 +5,10 @@ There is no field for a chunk, entity or relation *vector*: the cloud embeds rel
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from shared.correlation import FORM
 from shared.records import PLAIN, Answer, Count, Evidence, Summary, SummaryDelta, SummaryId, TraceStep
@@ -24,7 +25,7 @@ MAX_MORE_CHUNKS = 8
 MAX_MEMORIES_ASKED = 8
 MAX_POLLED = 64  # requests in one answer to a poll
 MAX_EVIDENCE_CHARS = 16_000
-MAX_NAME_CHARS = 512
+MAX_NAME_CHARS = 512  # of a document: a path below a folder, so that a file name's 255 bytes are too few
 DEADLINE_HEADER = "deadline-ms"  # remaining milliseconds, never a clock time: hosts' clocks differ
 AUDIENCE_HEADER = "dgrag-audience"  # the key id of the cloud that a request is for: no other cloud can use it
 NDJSON = "application/x-ndjson"
@@ -34,10 +35,28 @@ EVIDENCE_MIN_SCORE = 0.4  # least cosine of question and passage: the edge's, be
 MOST_WHOLE = 32  # whole passages of one edge: a cloud embeds each, a hundred a second or so on two cores
 HEARTBEAT_S = 0.25  # a cloud that works on a question says so as often; an edge whose patience is less takes it for hung
 
+BLANK = "the question is blank: it has no character that can be seen"
+
+
+def is_blank(text: str) -> bool:
+    r"""Whether nothing of a text can be seen: it has spaces, control and format characters only.
+
+    >>> is_blank(" \x00\u200b\n"), is_blank(" ? ")
+    (True, False)
+    """
+    return all(unicodedata.category(char) in {"Cc", "Cf", "Zs", "Zl", "Zp"} for char in text)
+
+
+def _asking(question: str) -> str:
+    if is_blank(question):
+        raise ValueError(BLANK)
+    return question
+
+
 Task = Literal["evidence", "reports"]
 SharedLevel = Literal["dynamic", 0, 1, 2, 3]  # of reports that sites tell of; passages in their place are a yardstick of one site's own
 EdgeName = Annotated[str, Field(pattern=EDGE_ID_PATTERN)]
-Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS)]
+Question = Annotated[str, Field(min_length=1, max_length=MAX_QUESTION_CHARS), AfterValidator(_asking)]
 Purpose = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 PublicKey = Annotated[str, Field(pattern=r"^[A-Za-z0-9+/]{43}=$")]  # Ed25519, 32 bytes in base64
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]  # SHA-256

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from cloud_server.crossedge.gathering import Gatherer, Sought
 from cloud_server.crossedge.reading import Reader
 from cloud_server.crossedge.remembering import Rememberer
-from cloud_server.crossedge.writing import NOT_MATCHED, missing_reason, none_of, render, with_edges
+from cloud_server.crossedge.writing import NOT_MATCHED, missing_reason, none_of, render, unsupported_by, with_edges
 from shared.deadline import Deadline
 from shared.errors import ModelTimeout
 from shared.fence import FENCE_BYTES, Fence
@@ -98,6 +98,7 @@ class Coordinator:
     async def _write(self, question: str, evidence: Sequence[Evidence], nobody: Answer, trace: Trace, *, until: float) -> Answer:
         if not evidence:
             return replace(nobody, reason="no passage is near enough to the question")
+        nobody = replace(nobody, answer=unsupported_by(evidence))
         fence = Fence(secrets.token_hex(FENCE_BYTES))
         with trace.step("generate") as step:
             messages, limits = render(ANSWER, question, evidence, fence), self._limits

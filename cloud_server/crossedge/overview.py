@@ -16,6 +16,7 @@ from cloud_server.crossedge.standing import Standing
 from cloud_server.crossedge.writing import with_edges, with_shortfalls
 from cloud_server.registry.edges import EdgeRegistry
 from shared.errors import ModelError
+from shared.plural import counted
 from shared.ports import Clock
 from shared.records import Answer, EdgeId, EdgeReport, Evidence
 from shared.reducer import Hear, Reducer, unheard
@@ -99,7 +100,7 @@ class Overviewer:
         joined.sort(key=lambda edge: (edge != asking, not reaches(edge), edge))
         asked, skipped = self._standing.chosen(joined, k=most, online=reaches, requester=requester, task="reports")
         told = {*asked, *(report.edge for report in skipped)}
-        why = f"a question is put to {most} sites at most"
+        why = f"a question is put to {counted(most, 'site')} at most"
         return asked, [*skipped, *(EdgeReport(edge, "reports", "skipped", 0.0, 0, 0, why) for edge in joined if edge not in told)]
 
     async def _ask(self, edges: Sequence[EdgeId], body: QuestionBody, requester: str, trace: Trace, *, until: float) -> FanOutResult:

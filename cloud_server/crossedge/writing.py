@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from cloud_server.crossedge.fan_out import FanOutResult
 from shared.fence import Fence, one_line
 from shared.passages import listed
+from shared.plural import counted
 from shared.ports import Message
 from shared.prompts import PromptFile
 from shared.records import Answer, EdgeId, EdgeReport, Evidence, TraceStep
@@ -25,6 +27,19 @@ def none_of(edges: Sequence[EdgeId]) -> str:
     return f"{sites} ({', '.join(edges)}) {'share' if len(edges) > 1 else 'shares'} no documents that answer this question."
 
 
+def unsupported_by(evidence: Sequence[Evidence]) -> str:
+    """What is said when passages came and none of them carries an answer. Names sites only: a document's name is its site's own words.
+
+    >>> from shared.records import ChunkId, DocumentId
+    >>> pump = Evidence(EdgeId("ward"), DocumentId("d"), "d.md", ChunkId("d:0"), (0, 5), "Pumps", 0.9)
+    >>> unsupported_by([pump, pump])
+    'Passages near to this question were found (2 of ward), but they support no statement that answers it.'
+    """
+    of = Counter(passage.edge for passage in evidence)
+    found = ", ".join(f"{number} of {edge}" for edge, number in of.items())
+    return f"Passages near to this question were found ({found}), but they support no statement that answers it."
+
+
 def render(prompt: PromptFile, question: str, passages: Sequence[Evidence], fence: Fence, *, task: str = "") -> tuple[Message, ...]:
     """The messages that put ``question`` and the numbered passages before the model."""
     return prompt.render(passages=fence.around(listed(passages)), question=one_line(question), task=task)
@@ -38,7 +53,7 @@ def missing_reason(reports: Sequence[EdgeReport]) -> str:
     '1 of 2 sites gave no answer: b (late)'
     """
     missing = [f"{report.edge} ({report.status})" for report in reports if report.status != "answered"]
-    return f"{len(missing)} of {len(reports)} sites gave no answer: {', '.join(missing)}" if missing else ""
+    return f"{len(missing)} of {counted(len(reports), 'site')} gave no answer: {', '.join(missing)}" if missing else ""
 
 
 def with_edges(answer: Answer, reports: Sequence[EdgeReport], steps: Sequence[TraceStep]) -> Answer:

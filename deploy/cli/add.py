@@ -16,11 +16,15 @@ from deploy.cli.estimating import estimate
 from deploy.cli.options import DEFAULT_STATE, Edge, Json, State
 from deploy.cli.rest import client, only_edge_url
 from deploy.cli.sending import EdgeStatus, Refused, Sent, send, wait_settled
-from deploy.cli.sources import files_in, size
+from deploy.cli.sources import READABLE, files_in, left_out, size
 from deploy.cli.up import settle
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
 from shared.clock import SystemClock
+from shared.plural import counted
+
+MOST_NAMED = 10  # files that were left out
+NO_READER = f"no reader knows this kind of file, so it is left out of its folder; readable are {READABLE}"
 
 
 def add(
@@ -37,9 +41,13 @@ def add(
     if only_estimate:
         with client() as http, err().status("reading …"):
             cost = estimate(http, url, files)
+        cost["unreadable"] += [{"name": name, "code": "skipped", "reason": NO_READER} for name in left_out(paths)]
         typer.echo(orjson.dumps(cost).decode()) if as_json else out().print(render.cost(cost))
         return
     marks = None if labels is None else [label.strip() for label in labels.split(",") if label.strip()]
+    if skipped := left_out(paths):
+        said = f"left out, as no reader knows them: {', '.join(skipped[:MOST_NAMED])}{' …' if len(skipped) > MOST_NAMED else ''}"
+        err().print(render.plain(said), style="yellow", markup=False)
     with client() as http:
         with SendBars(err()) as bars:
             results = list(send(http, url, files, marks, partial(bars.advance, "sending", size(files))))
@@ -64,7 +72,7 @@ def as_body(results: Sequence[Sent | Refused]) -> dict[str, Any]:
     return {
         "documents": [
             {"name": item.name, "document_id": item.document_id, "status": item.status, "code": item.code, "reason": item.reason}
-            | {"labels": item.labels, "share": item.share, "unnamed_labels": item.unnamed_labels}
+            | {"labels": item.labels, "share": render.share_now(item), "unnamed_labels": item.unnamed_labels}
             for item in sent
         ],
         "skipped": [{"name": item.name, "kind": item.kind, "reason": item.reason} for item in refused],
@@ -75,4 +83,4 @@ def verdict(results: Sequence[Sent | Refused]) -> None:
     """Raise ClusterError when a document was lost on the way."""
     lost = sum(isinstance(result, Refused) or result.status == "parked" for result in results)
     if lost or not results:
-        raise ClusterError(f"{lost} of {len(results)} documents were not indexed", next_step="the reasons are above")
+        raise ClusterError(f"{lost} of {counted(len(results), 'document')} not indexed", next_step="the reasons are above")

@@ -15,6 +15,7 @@ from rich.table import Column
 
 from deploy.cli.render import plain
 from deploy.cli.sending import EdgeStatus
+from shared.plural import counted
 from shared.ports import Clock
 
 QUIET_S = 5.0  # between two lines
@@ -79,7 +80,13 @@ class IndexBoard:
     def show(self, status: EdgeStatus) -> None:
         """Bring one edge's row up to date."""
         documents = f"{status.ended}/{status.total}"
-        counts = f"{status.chunks} chunks, {status.entities} entities, {status.tokens_in + status.tokens_out} tokens"
+        counts = ", ".join(
+            (
+                counted(status.chunks, "passage"),
+                counted(status.entities, "entity", "entities"),
+                counted(status.tokens_in + status.tokens_out, "token"),
+            )
+        )
         if not self._console.is_terminal:
             self._tell(status.edge, f"{status.edge} {documents} {status.step}")
             return

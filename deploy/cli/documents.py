@@ -18,6 +18,7 @@ from deploy.cli.options import DEFAULT_STATE, Edge, Json, State
 from deploy.cli.rest import RemoteError, body, client, edge_url, only_edge_url
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
+from shared.plural import counted
 
 PAGE = 500
 DOCUMENT_ID = re.compile("[0-9a-f]{24}")
@@ -121,7 +122,8 @@ def _deleted(http: httpx.Client, url: str, document_id: str) -> dict[str, Any]:
 
 def _row(view: dict[str, Any]) -> tuple[str, ...]:
     notes = [view["reason"], view["next_step"]] + ["a new version, which waits"] * bool(view["replaces"])
-    notes += [f"{len(view['shortfalls'])} shortfalls: {view['shortfalls'][0]['message']}"] if view["shortfalls"] else []
+    notes += ["nothing of it is shared while it is parked"] * (view["status"] == "parked" and not view["served"])
+    notes += [f"{counted(len(view['shortfalls']), 'shortfall')}: {view['shortfalls'][0]['message']}"] if view["shortfalls"] else []
     facts = view["name"], view["document_id"], view["status"], f"{view['bytes']:,}", ", ".join(view["labels"])
     return *facts, " – ".join(filter(None, notes))
 

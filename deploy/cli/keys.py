@@ -22,6 +22,10 @@ from shared.keyring import ApiKey, KeyRing
 app = typer.Typer(help="API keys of the users of this service; each change counts from the next request on.", no_args_is_help=True)
 Folder = Annotated[Path, typer.Option("--state", help="Folder of the service's store.")]
 DAY_S = 86_400.0
+FIRST = (
+    "this is the first key: from now on the service lets in nobody without one, programs of this machine included; revoking it does not "
+    "open the service again; for `dgrag` itself set DGRAG_API_KEY"
+)
 COLUMNS = {"id": False, "name": True, "role": False, "created": False, "expires": False, "revoked": False}  # in UTC
 
 
@@ -40,11 +44,14 @@ def add(
         state.mkdir(parents=True, mode=0o700)
         err().print(f"made {state} for a service that has not run yet", markup=False, soft_wrap=True)
     with _ring(state) as ring:
+        is_first = ring.is_empty()
         token = ring.add(name, role, now=time.time(), lasts_s=None if days is None else days * DAY_S)
     typer.echo(token)
     err().print(
         f"this is the only time that the key of {name} is shown; send it as `Authorization: Bearer …`", markup=False, soft_wrap=True
     )
+    if is_first:
+        err().print(FIRST, markup=False, soft_wrap=True)
 
 
 @app.command("list")

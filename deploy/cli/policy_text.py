@@ -13,6 +13,7 @@ from edge_node.policy.dry_run import Shown
 from edge_node.policy.rules import Daily, Memories, Policy, Redact, Share
 from edge_node.policy.spending import Spending
 from shared.memory_wire import MemoryDelta
+from shared.plural import counted
 from shared.wire import DeltaBody, EvidenceReply
 
 MEANING: dict[Share, str] = {
@@ -47,7 +48,7 @@ def _rest(read: Policy) -> Iterator[tuple[str, str]]:
         "summaries",
         f"entities that at least {read.minimum_support} of the documents mention" if read.minimum_support > 1 else "all entities",
     )
-    yield "passages", f"at most {read.snippet_chars:,} characters"
+    yield "passages", f"at most {counted(read.snippet_chars, 'character')}"
     yield "masked", _masks(read.redact)
     yield "memories", _remembered(read.memories)
     yield "a requester a day", _limits(read.daily)
@@ -96,15 +97,18 @@ def shown(bodies: Sequence[Shown]) -> RenderableType:
 
 
 def _size(body: Shown) -> Text:
-    return Text(f"{body.bytes:,} bytes, SHA-256 {body.sha256[:16]}…", style="dim")
+    return Text(f"{counted(body.bytes, 'byte')}, SHA-256 {body.sha256[:16]}…", style="dim")
 
 
 def _summaries(delta: DeltaBody) -> Iterator[RenderableType]:
     for item in delta.upserts:
-        yield Text(f"summary {item.summary_id}: {item.entities} entities, {item.relations} relations", style="bold")
+        yield Text(
+            f"summary {item.summary_id}: {counted(item.entities, 'entity', 'entities')}, {counted(item.relations, 'relation')}",
+            style="bold",
+        )
         yield Padding(Text(plain(item.text)), INDENT)
     if delta.removals:
-        yield Text(f"{len(delta.removals)} summaries withdrawn", style="bold")
+        yield Text(f"{counted(len(delta.removals), 'summary', 'summaries')} withdrawn", style="bold")
 
 
 def _memories(delta: MemoryDelta) -> Iterator[RenderableType]:
@@ -112,7 +116,7 @@ def _memories(delta: MemoryDelta) -> Iterator[RenderableType]:
         answer = f" {plain(item.answer)}" if item.answer else ""
         yield Text(("answer: " if item.direct else "hint, not true by design: ") + plain(item.question) + answer)
     if delta.removals:
-        yield Text(f"{len(delta.removals)} memories withdrawn", style="bold")
+        yield Text(f"{counted(len(delta.removals), 'memory', 'memories')} withdrawn", style="bold")
 
 
 def spent(found: Spending) -> RenderableType:
@@ -140,4 +144,4 @@ def _answer(reply: EvidenceReply) -> Iterator[RenderableType]:
             more = f", further passages: {len(item.chunk_ids)}" if item.chunk_ids else ""
             yield Padding(Text(f"told in report {item.report}{more}", style="dim"), INDENT)
     if reply.reports_there:
-        yield Text(f"{reply.reports} of {reply.reports_there} reports were read", style="bold")
+        yield Text(f"{reply.reports} of {counted(reply.reports_there, 'report')} read", style="bold")

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.sending import EdgeStatus, Refused, Sent
+from shared.plural import counted
 from shared.records import Answer, Citation, EdgeReport, GateReport, MemoryReport, TraceStep
 
 TOTAL = "total"
@@ -123,7 +124,7 @@ def memory_line(status: EdgeStatus) -> str:
     if not any(kinds.values()):
         return ""
     told = ", ".join(f"{number:,} {kind}" for kind, number in kinds.items() if number)
-    line = f"remembers {sum(kinds.values()):,} questions ({told})"
+    line = f"remembers {counted(sum(kinds.values()), 'question')} ({told})"
     if looked := status.memory.get("looked", 0):
         line += f"; {status.memory.get('answered', 0):,} of {looked:,} that were asked since its start were among them"
     return line
@@ -138,17 +139,25 @@ def kept_back(status: EdgeStatus) -> list[str]:
     >>> for line in kept_back(EdgeStatus("ward", policy={"kept_back": kept})): print(line)
     ward: its sharing policy lets 0 of 80 summaries and 1 of 2 documents leave
       label "law", not named, holds 1 of them; to let them leave, add to its policy.toml, under [labels]: "law" = "full"
+      to let only one of them leave, give it a label that may: dgrag add FILE --edge ward --labels LABEL
     """
     kept = status.policy.get("kept_back") or {}
     if not kept.get("holds"):
         return []
-    told = {what: f"{kept[f'all_{what}'] - kept[what]:,} of {kept[f'all_{what}']:,} {what}" for what in ("summaries", "documents")}
-    lines = [f"{status.edge}: its sharing policy lets {' and '.join(told.values())} leave"]
+    summaries = _leaving(kept["summaries"], kept["all_summaries"], "summary", "summaries")
+    documents = _leaving(kept["documents"], kept["all_documents"], "document", "documents")
+    lines = [f"{status.edge}: its sharing policy lets {summaries} and {documents} leave"]
     for hold in kept["holds"]:
-        held = f"{hold['passages']:,} passages" if hold["passages"] else f"{hold['documents']:,} of them"
+        held = counted(hold["passages"], "passage") if hold["passages"] else f"{hold['documents']:,} of them"
         advice = f"to let them leave, add to its policy.toml, {hold['advice']}: {hold['line']}" if hold["line"] else hold["advice"]
         lines.append(plain(f"  {hold['rule']}, holds {held}; {advice}"))
+    if any(hold["line"] for hold in kept["holds"]):
+        lines.append(f"  to let only one of them leave, give it a label that may: dgrag add FILE --edge {status.edge} --labels LABEL")
     return lines
+
+
+def _leaving(kept: int, of: int, thing: str, things: str) -> str:
+    return f"{of - kept:,} of {counted(of, thing, things)}"
 
 
 def withheld_line(edge: Mapping[str, Any]) -> str:
@@ -158,7 +167,7 @@ def withheld_line(edge: Mapping[str, Any]) -> str:
     'ward: its sharing policy lets 2 of 82 summaries leave; `dgrag status` at that site says which rule, and the line to add'
     """
     withheld, told = edge.get("withheld", 0), edge["summaries"]
-    said = f"{plain(str(edge['edge']))}: its sharing policy lets {told:,} of {told + withheld:,} summaries leave"
+    said = f"{plain(str(edge['edge']))}: its sharing policy lets {_leaving(withheld, told + withheld, 'summary', 'summaries')} leave"
     return f"{said}; `dgrag status` at that site says which rule, and the line to add" if withheld else ""
 
 
@@ -170,7 +179,7 @@ def gate(report: GateReport) -> list[Text]:
         if found.unknown:
             line += f", {found.unknown:.0%} of the question's words unknown here (threshold {found.max_unknown:.0%})"
         if found.samples:
-            line += f", {found.refusals} of {found.samples} samples lack information"
+            line += f", {found.refusals} of {counted(found.samples, 'sample')} lack information"
         if found.sufficiency is not None:
             line += f", P(passages suffice) {found.sufficiency:.2f} (threshold {found.threshold:.2f})"
         lines.append(Text(line))
@@ -249,7 +258,7 @@ def cost(estimate: Mapping[str, Any]) -> RenderableType:
     facts = {
         "documents": f"{estimate['documents']:,}",
         "known already": f"{estimate['duplicates']:,}",
-        "passages": f"{estimate['chunks']:,} ({estimate['tokens']:,} tokens)",
+        "passages": f"{estimate['chunks']:,} ({counted(estimate['tokens'], 'token')})",
         "model calls": f"at most {estimate['model_calls']:,}" if estimate["model_calls"] else "none",
         "model tokens": f"{estimate['tokens_in']:,} in, {estimate['tokens_out']:,} out",
         "time": f"about {duration(estimate['seconds'])} ({estimate['basis']})",
@@ -303,16 +312,27 @@ def failures(results: Iterable[Sent | Refused]) -> list[RenderableType]:
     return [table] if table.row_count else []
 
 
+def share_now(sent: Sent) -> str:
+    """How much of a document may leave as it stands: of a parked one, of which nothing is served, nothing.
+
+    >>> share_now(Sent("a.md", "d1", share="full")), share_now(Sent("a.md", "d1", share="full", status="parked"))
+    ('full', 'never')
+    """
+    return "never" if sent.status == "parked" and not sent.served else sent.share
+
+
 def shares(results: Iterable[Sent | Refused]) -> list[Text]:
-    """For each set of labels how much may leave; a label that the policy does not name is a warning."""
-    told = dict[tuple[str, ...], Text]()
+    """For each set of labels how much may leave; a label that the policy does not name is a warning. Of what is parked nothing leaves."""
+    told = dict[tuple[tuple[str, ...], bool], Text]()
     for result in results:
         if isinstance(result, Sent) and result.share:
             worn = f"labels {', '.join(result.labels)}" if result.labels else "no labels"
             line = f"{worn}: share {result.share}"
+            if parked := share_now(result) != result.share:
+                line = f"{worn}, parked: nothing of it is shared while it is parked; then {result.share}"
             if result.unnamed_labels:
                 line += f" – the policy does not name {', '.join(result.unnamed_labels)}"
-            told[result.labels] = Text(plain(line), style="yellow" if result.unnamed_labels else "")
+            told[result.labels, parked] = Text(plain(line), style="yellow" if result.unnamed_labels else "")
     return list(told.values())
 
 

@@ -36,6 +36,7 @@ from deploy.scenario.file import Scenario, read
 from deploy.scenario.play import Played, Player, Stage
 from deploy.scenario.story import Told, mixed, transfer_rows
 from shared.open_mode import CALLER
+from shared.plural import counted
 
 COLUMNS = ("transfer", "n", "bytes p50", "bytes p95", "ms p50", "ms p95")
 
@@ -63,7 +64,7 @@ def scenario(
             files = {site.name: files_in([file.parent / site.data]) for site in asked.edge}
             _, failed = bring_up(runtime, plan, files, http)
             if failed:
-                raise ClusterError(f"{len(failed)} documents were not taken: {failed[0].name}", next_step="mend the scenario's data")
+                raise ClusterError(f"{counted(len(failed), 'document')} not taken: {failed[0].name}", next_step="mend the scenario's data")
             played = asyncio.run(_played(asked, runtime, file.parent, quiet=as_json))
     faults = faults_of(played)
     if as_json:
@@ -113,7 +114,7 @@ def _report(played: Played, faults: Sequence[str]) -> None:
     if rows := transfer_rows(played.told):
         out().print(render.table(COLUMNS, [[str(cell) for cell in row.values()] for row in rows]))
     if played.acknowledged:
-        out().print(f"{len(played.acknowledged)} documents were acknowledged, {len(played.lost)} of them are lost")
+        out().print(f"{counted(len(played.acknowledged), 'document')} acknowledged, {len(played.lost)} of them lost")
     out().print("all as expected" if not faults else f"{len(faults)} not as expected", style="green" if not faults else "red")
 
 

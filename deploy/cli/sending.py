@@ -36,6 +36,7 @@ class Sent:
     reason: str = ""
     next_step: str = ""
     labels: tuple[str, ...] = ()
+    served: bool = False  # passages of it are in use: a parked one has some where a former round was indexed
     share: str = ""  # how much of it may leave, as the edge's policy is now
     unnamed_labels: tuple[str, ...] = ()  # that the policy does not name
 
@@ -207,4 +208,5 @@ def _outcome(http: httpx.Client, url: str, sent: Sent) -> Sent:
             raise
         return replace(sent, status="replaced")  # by a later document of the same name
     reason, next_step = str(view.get("reason") or ""), str(view.get("next_step") or "")
-    return replace(sent, status=str(view["status"]), code=str(view.get("code") or ""), reason=reason, next_step=next_step)
+    said = replace(sent, status=str(view["status"]), code=str(view.get("code") or ""), reason=reason, next_step=next_step)
+    return replace(said, served=bool(view.get("served")))

@@ -10,6 +10,8 @@ from deploy.cluster.errors import ClusterError
 from edge_node.ingest.collections import BadRow, CollectionDocument, is_collection, iter_collection, lines_of
 from edge_node.ingest.readers import SUFFIXES
 
+READABLE = f"{', '.join(sorted(SUFFIXES))} and .jsonl"
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
@@ -27,6 +29,12 @@ def files_in(paths: Sequence[Path]) -> list[SourceFile]:
     return [file for path in paths for file in _below(path)]
 
 
+def left_out(paths: Sequence[Path]) -> list[str]:
+    """The files that ``files_in`` leaves out of folders since no reader knows them, as pictures; hidden ones are not told."""
+    names = [found.relative_to(path) for path in paths if path.is_dir() for found in sorted(path.rglob("*")) if found.is_file()]
+    return [name.as_posix() for name in names if not _is_readable(name) and not _is_hidden(name)]
+
+
 def _below(path: Path) -> list[SourceFile]:
     if path.is_file():
         return [SourceFile(path.name, path)]
@@ -35,13 +43,16 @@ def _below(path: Path) -> list[SourceFile]:
     names = sorted(found.relative_to(path) for found in path.rglob("*") if found.is_file())
     readable = [name for name in names if _is_readable(name)]
     if not readable:
-        raise ClusterError(f"{path} holds no readable file", next_step=f"readable are {', '.join(sorted(SUFFIXES))} and .jsonl")
+        raise ClusterError(f"{path} holds no readable file", next_step=f"readable are {READABLE}")
     return [SourceFile(name.as_posix(), path / name) for name in readable]
 
 
 def _is_readable(name: Path) -> bool:
-    hidden = any(part.startswith(".") for part in name.parts)
-    return not hidden and (name.suffix.lower() in SUFFIXES or is_collection(name.name))
+    return not _is_hidden(name) and (name.suffix.lower() in SUFFIXES or is_collection(name.name))
+
+
+def _is_hidden(name: Path) -> bool:
+    return any(part.startswith(".") for part in name.parts)
 
 
 def rows(file: SourceFile, advance: Callable[[int], None]) -> Iterator[CollectionDocument | BadRow]:

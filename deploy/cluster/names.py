@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from deploy.cluster.errors import ClusterError
+from shared.plural import counted
 from shared.wire import EDGE_ID_PATTERN
 
 RESERVED = frozenset({"again", "cloud", "keeper", "model", "wan"})  # logs and tables carry these names already, containers a word
@@ -22,7 +23,7 @@ def edge_ids(count: int, *, names: Sequence[str] = (), stems: Sequence[str] = ()
     """
     for given, what in ((names, "names"), (stems, "data paths")):
         if len(given) > count:
-            raise ClusterError(f"{len(given)} {what} for {count} edges", next_step=f"use --edges {len(given)}")
+            raise ClusterError(f"{len(given)} {what} for {counted(count, 'edge')}", next_step=f"use --edges {len(given)}")
     ids = [_checked(name) for name in names]
     if len(set(ids)) < len(ids):
         raise ClusterError(f"an edge's name comes twice: {', '.join(ids)}", next_step="give each edge a name of its own")

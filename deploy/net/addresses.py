@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from deploy.cluster.errors import ClusterError
+from shared.plural import counted
 
 CLOUD = "cloud"
 CLOUD_NUMBER = 0
@@ -41,7 +42,7 @@ def numbered(edges: Iterable[str]) -> tuple[Node, ...]:
     """
     nodes = (Node(CLOUD_NUMBER, CLOUD), *(Node(number, edge) for number, edge in enumerate(edges, start=1)))
     if len(nodes) > MOST_EDGES + 1:
-        raise ClusterError(f"{len(nodes) - 1} edges have no place on the links", next_step=f"start {MOST_EDGES} at most")
+        raise ClusterError(f"no place on the links for {counted(len(nodes) - 1, 'edge')}", next_step=f"start {MOST_EDGES} at most")
     return nodes
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from deploy.net.hops import Hop, Transfer
 from deploy.scenario.file import Event, Expect
+from shared.plural import counted
 
 TRANSFERS: tuple[Transfer, ...] = (  # in the order of DGRAG Fig. 9
     "query send", "request send", "knowledge send", "answer send", "passages back",
@@ -58,7 +59,7 @@ def answer_told(reply: Mapping[str, Any], seconds: float) -> str:
     of = f" of {', '.join(sorted(_sources(reply)))}" if found else ""
     away = [f"{edge} {status}" for edge, status in _asked(reply).items() if status != ANSWERED]
     marks = [word for word, holds in (("degraded", reply.get("degraded")), ("partial", _is_partial(reply))) if holds]
-    return "; ".join([f"{len(found)} passage{'s' * (len(found) != 1)}{of} in {seconds:.2f} s", *away, *marks])
+    return "; ".join([f"{counted(len(found), 'passage')}{of} in {seconds:.2f} s", *away, *marks])
 
 
 def answer_fault(expect: Expect, reply: Mapping[str, Any], seconds: float) -> str:

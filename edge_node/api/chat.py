@@ -24,7 +24,7 @@ from edge_node.api.openai_format import ChatBody, chunk, completion, error_body,
 from edge_node.node import EdgeNode
 from shared.disconnect import while_connected
 from shared.errors import DgragError, InputError
-from shared.http_problems import faults_of, headers_of, printable, status_of
+from shared.http_problems import faults_of, headers_of, printable, status_of, step_of
 from shared.records import Answer
 from shared.redacted import redacted
 from shared.trace import Trace
@@ -49,7 +49,7 @@ class OpenAIRoute(GuardedRoute):  # type: ignore[misc, valid-type] # a class tha
             except DgragError as error:
                 return JSONResponse(_told(error), status_of(error), headers_of(error, request))
             except RequestValidationError as error:
-                return JSONResponse(error_body(422, "bad_input", printable(faults_of(error)), "see /docs"), 422)
+                return JSONResponse(error_body(422, "bad_input", printable(faults_of(error)), step_of(error, request) or "see /docs"), 422)
 
         return handled
 

@@ -23,6 +23,7 @@ from edge_node.store.documents import document_id
 from shared.disconnect import while_connected
 from shared.errors import InputError
 from shared.records import DocumentId
+from shared.wire import MAX_NAME_CHARS
 
 T = TypeVar("T")
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
@@ -36,10 +37,16 @@ class DocumentBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    name: Annotated[str, Field(min_length=1, max_length=512)]
+    name: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
     text: str
     title: Annotated[str, Field(max_length=512)] = ""
     labels: Labels | None = None  # null: as they are, and none for a new document
+
+
+class FileName(BaseModel):
+    """The name of a file in a form: as long as the name in a JSON body."""
+
+    name: Annotated[str, Field(max_length=MAX_NAME_CHARS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,7 @@ async def from_form(request: Request) -> Offered:
             raise InputError("the form has no part 'file' with a file name", next_step="send the document as the part 'file'")
         marks = str(form["labels"]).split(",") if "labels" in form else None
         labels = marks if marks is None else _valid(lambda: LABELS.validate_python(tuple(filter(None, map(str.strip, marks)))))
-        name, raw = file.filename, await file.read()
+        name, raw = _valid(lambda: FileName(name=file.filename)).name, await file.read()
     return Offered(document_id(name, raw), name, raw, name, labels=labels)
 
 
@@ -113,9 +120,9 @@ def from_body(body: DocumentBody) -> Offered:
 async def list_documents(
     node: Node,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    after: Annotated[str, Query(max_length=512)] = "",
+    after: Annotated[str, Query(max_length=MAX_NAME_CHARS)] = "",
     status: Annotated[str, Query(pattern="^(queued|running|indexed|parked)?$")] = "",
-    name: Annotated[str, Query(max_length=512)] = "",
+    name: Annotated[str, Query(max_length=MAX_NAME_CHARS)] = "",
 ) -> dict[str, Any]:
     """A page of documents by name; ``next`` goes into ``after`` for the page that follows.
 

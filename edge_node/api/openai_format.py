@@ -7,11 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from shared.errors import InputError
+from shared.errors import BlankQuestion, InputError
 from shared.records import Answer
-from shared.wire import MAX_QUESTION_CHARS
+from shared.wire import BLANK, MAX_QUESTION_CHARS, is_blank
 
 CLIENT_ERRORS = range(400, 500)
+LAST = "send the question as the last message of role 'user'"
 
 
 class ContentPart(BaseModel):
@@ -37,14 +38,19 @@ class ChatBody(BaseModel):
 
 
 def question_of(messages: Iterable[ChatMessage]) -> str:
-    """The last user message that says something. Raises InputError when there is none, for pictures and sound, and over the limit.
+    """The last user message that says something.
+
+    Raises BlankQuestion when none does, and InputError when there is none, for pictures and sound, and over the limit.
 
     >>> question_of([ChatMessage(role="user", content=[ContentPart(type="text", text="Which "), ContentPart(type="text", text="ward?")])])
     'Which ward?'
     """
-    questions = [text for message in messages if message.role == "user" and (text := _text(message)).strip()]
+    texts = [_text(message) for message in messages if message.role == "user"]
+    questions = [text for text in texts if not is_blank(text)]
+    if not texts:
+        raise InputError("there is no user message", next_step=LAST)
     if not questions:
-        raise InputError("there is no user message", next_step="send the question as the last message of role 'user'")
+        raise BlankQuestion(BLANK, next_step=LAST)
     if len(questions[-1]) > MAX_QUESTION_CHARS:
         raise InputError(
             f"the question has {len(questions[-1]):,} characters, {MAX_QUESTION_CHARS:,} are the limit",

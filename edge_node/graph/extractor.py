@@ -16,6 +16,7 @@ from edge_node.graph.shares import choose_for_model
 from edge_node.store.mentions import Definition
 from edge_node.strategies.base import Cost, Progress, Shortfall
 from shared.errors import ModelError, ModelReplyError
+from shared.plural import counted
 from shared.records import Chunk, ChunkId, EntityMention, RelationMention
 from shared.retry_budget import RetryBudget
 
@@ -166,14 +167,15 @@ def low_yield(chunks: Sequence[Chunk], said: Sequence[Extraction]) -> list[Short
     )
     if barren <= LOW_YIELD * len(chunks):
         return []
-    message = f"{barren} of {len(chunks)} passages gave no entity: the graph knows little of this document, only its passages are searched"
+    passages = counted(len(chunks), "passage")
+    message = f"{barren} of {passages} gave no entity: the graph knows little of this document, only its passages are searched"
     return [Shortfall("low_yield", message)]
 
 
 def _unfit(failed: Mapping[ChunkId, ModelReplyError], *, of: int) -> ModelReplyError:
     chunk_id, first = next(iter(failed.items()))
     error = ModelReplyError(
-        f"the model gave nothing usable for {len(failed)} of {of} passages (the first: {first.message})",
+        f"the model gave nothing usable for {len(failed)} of {counted(of, 'passage')} (the first: {first.message})",
         next_step="use a model that follows the extraction prompt, or set extraction_share to 0, then try again",
     )
     error.chunk_id = chunk_id

@@ -15,6 +15,7 @@ from edge_node.graph.hierarchy import Community
 from edge_node.graph.knowledge_graph import Graph
 from edge_node.graph.summaries import SUBJECTS, told_entities
 from shared.fence import one_line
+from shared.plural import counted
 from shared.records import ChunkId, document_of
 from shared.sentences import content_words
 
@@ -104,7 +105,7 @@ def plain_report(
         title=_title(names),
         summary=f"This part is about {', '.join(names)}." if names else "",
         rating=_rating(len(chunks)),
-        reason=f"told of in {_several(len(chunks), 'passage')} of {_several(len(documents), 'document')}",
+        reason=f"told of in {counted(len(chunks), 'passage')} of {counted(len(documents), 'document')}",
         findings=_findings(lines, report_tokens, most, count, telling),
         by_model=False,
         content=content_of(lines, report_tokens=report_tokens, most=most),
@@ -153,7 +154,3 @@ def _title(names: Sequence[str]) -> str:
 def _rating(chunks: int) -> int:
     """By the logarithm of how much tells of the community: what is added elsewhere does not change it."""
     return min(MOST_RATING, (chunks + 1).bit_length() - 1)  # the floor of log2(1 + chunks)
-
-
-def _several(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

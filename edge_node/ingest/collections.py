@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from edge_node.ingest.readers.text import MAX_TEXT_CHARS, normalised, one_line, suffix
+from shared.wire import MAX_NAME_CHARS
 
 MAX_LINE_BYTES = 16_000_000
 SUFFIXES = (".jsonl", ".ndjson")
@@ -30,7 +31,7 @@ class BadRow:
     """A row that gives no document.
 
     ``reason``: ``line_too_long``, ``not_utf8``, ``not_json``, ``not_an_object``, ``unknown_schema``, ``wrong_type``,
-    ``empty``, ``too_large`` or ``name_taken``.
+    ``empty``, ``too_large``, ``name_too_long`` or ``name_taken``.
     """
 
     line: int  # from 1
@@ -141,9 +142,12 @@ def _text(row: dict[str, Any], field: str) -> str:
 
 def _identity(row: dict[str, Any], field: str) -> str:
     value = row[field]
-    if not isinstance(value, str | int) or isinstance(value, bool) or not one_line(str(value)):
+    name = " ".join(normalised(str(value)).split())
+    if not isinstance(value, str | int) or isinstance(value, bool) or not name:
         raise _BadRowError("wrong_type", f"`{field}` is not a name or a whole number")
-    return one_line(str(value))
+    if len(name) > MAX_NAME_CHARS:
+        raise _BadRowError("name_too_long", f"`{field}` is longer than {MAX_NAME_CHARS} characters")
+    return name
 
 
 def _title(row: dict[str, Any]) -> str:

@@ -10,7 +10,10 @@ import orjson
 from edge_node.policy.rules import Level, Policy, share_of
 
 Labels = tuple[str, ...] | None  # None: they are damaged
-NO_LINE = "nobody finds their names to mask them; take `types` out, or mask by `names`, which need no reading"
+NO_LINE = (
+    "names are found in English only, and what cannot be masked stays; a person may send an English version of the document, or share it "
+    "from an edge of its own whose policy masks, under `names`, those that the person has found in it"
+)
 
 
 @dataclass(frozen=True, slots=True)

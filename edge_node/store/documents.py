@@ -30,6 +30,7 @@ VIEW = f"""
         (SELECT job_id {NEWEST_JOB}) AS job_id, (SELECT attempts {NEWEST_JOB}) AS attempts,
         (SELECT old.document_id FROM documents old WHERE old.name = this.name AND old.rowid < this.rowid
             AND {HAS_CHUNKS.format("old")}) AS replaces,
+        {HAS_CHUNKS.format("this")} AS served,
         {WHOLE} AS whole
     FROM documents this"""
 
@@ -296,7 +297,7 @@ def _purge(tx: sqlite3.Connection, identity: DocumentId) -> tuple[ChunkId, ...]:
 
 
 def _view(row: sqlite3.Row) -> dict[str, Any]:
-    view = dict(row) | {"labels": _listed(row["labels"]), "shortfalls": _listed(row["shortfalls"])}
+    view = dict(row) | {"served": bool(row["served"]), "labels": _listed(row["labels"]), "shortfalls": _listed(row["shortfalls"])}
     whole = view.pop("whole")
     return view if whole else view | asdict(DAMAGED)
 

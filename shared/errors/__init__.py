@@ -2,6 +2,7 @@
 
 DgragError
 ├── InputError            what the caller sent cannot be used (4xx)
+│   ├── BlankQuestion         a question of which nothing can be seen (422)
 │   ├── UnreadableDocument    a document's bytes cannot become text
 │   ├── TooLarge              a body, a file or a list is over its cap
 │   ├── NotFound              no such document, job, edge, request
@@ -42,6 +43,7 @@ from shared.errors.base import DgragError, FetchError, NotBuilt, SettingsError
 from shared.errors.cloud import CloudError, CloudRefused, CloudUnavailable, Unrecorded, Unsendable, Withheld
 from shared.errors.model import ModelError, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.errors.request import (
+    BlankQuestion,
     Conflict,
     DeadlinePassed,
     Expelled,
@@ -60,6 +62,7 @@ from shared.errors.request import (
 from shared.errors.store import DiskFailed, DiskFull, SafeMode, StoreDamaged, StoreError, StoreInUse
 
 __all__ = [
+    "BlankQuestion",
     "CloudError",
     "CloudRefused",
     "CloudUnavailable",

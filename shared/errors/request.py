@@ -13,6 +13,10 @@ class InputError(DgragError):
     code = "bad_input"
 
 
+class BlankQuestion(InputError):
+    """A question without a character that can be seen."""
+
+
 class UnreadableDocument(InputError):
     """A document's bytes cannot become text; ``reason`` is a stable word (``empty``, ``not_text``, ``bad_pdf``, …)."""
 

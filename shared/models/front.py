@@ -23,6 +23,7 @@ LINGER_S = 2.0  # for what is still being sent to one who is refused: a connecti
 PIECE = 65_536  # bytes
 NOT_OURS = (403, "this server answers no web page, and only under its own names; name further ones by --allow-host")
 NO_KEY = (401, "a key is needed")
+WRONG_KEY = (401, "the key is wrong: it is not the one that this server was started with")
 NO_HTTP = (400, "this is no HTTP request")
 LOADING = (503, "the model is being loaded")
 REASONS = {400: b"Bad Request", 401: b"Unauthorized", 403: b"Forbidden", 503: b"Service Unavailable"}
@@ -41,6 +42,8 @@ class Door:
 
         >>> Door("k").refusal(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         (401, 'a key is needed')
+        >>> Door("k").refusal(b"GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer j\r\n\r\n") == WRONG_KEY
+        True
         >>> Door("k").refusal(b"GET / HTTP/1.1\r\nHost: [::1]:8090\r\nAuthorization: Bearer k\r\n\r\n") is None
         True
         """
@@ -48,7 +51,7 @@ class Door:
         pairs = [(name.strip().lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines if line)]
         said = dict(pairs)
         if not hmac.compare_digest(said.get("authorization", "").encode(), f"Bearer {self.key}".encode()) and self.key:
-            return NO_KEY
+            return WRONG_KEY if said.get("authorization") else NO_KEY
         if [name for name, _ in pairs].count("host") != 1 or not self._is_ours(said["host"]):
             return NOT_OURS
         if "origin" in said or said.get("sec-fetch-site", "none") != "none":

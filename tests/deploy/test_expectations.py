@@ -40,7 +40,7 @@ def test_an_answer_from_the_right_place_has_no_fault(expect: Expect, given: Answ
         ("other_edge", answer("local", "bank"), "was answered by local, expected cloud"),
         ("other_edge", answer("degraded", "bank"), "was answered by degraded, expected cloud"),
         ("other_edge", answer("cloud", "bank"), "cites 0 other sites, expected 1"),
-        ("two_edges", answer("cloud", "plant", "bank"), "cites 1 other sites, expected 2"),
+        ("two_edges", answer("cloud", "plant", "bank"), "cites 1 other site, expected 2"),
         ("nobody", answer("cloud", "plant"), "was answered (cloud), though no document holds the answer"),
     ],
 )

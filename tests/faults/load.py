@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 MODEL_S = 0.1  # what the stub takes for one answer
 PROBE_S = 0.05  # between two looks at /health
 DOCUMENT_S = 0.25  # between two documents
-WAITING = re.compile(r"(\d+) questions are being answered and (\d+) wait")
+WAITING = re.compile(r"being answered: (\d+), that wait: (\d+)")
 
 
 @dataclass

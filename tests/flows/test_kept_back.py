@@ -9,6 +9,8 @@ from deploy.cli import render
 from deploy.cli.sending import EdgeStatus, status_of
 from edge_node.ingest.collections import iter_collection
 from edge_node.policy.file import NAME
+from edge_node.policy.keeping import NO_LINE
+from shared.plural import counted
 from tests.support.federation import PLANT, REFUSAL, WARD, federation
 from tests.support.waiting import until
 
@@ -52,10 +54,11 @@ async def test_an_unnamed_label_that_keeps_everything_is_told_and_the_line_that_
         assert (kept["documents"], kept["all_documents"]) == (1, 1)
         assert kept["summaries"] == kept["all_summaries"] == listed.withheld > 0
         assert (listed.summaries, plant.withheld) == (0, 0)
-        first, second = await status_line(ward)
-        assert f"lets 0 of {listed.withheld} summaries and 0 of 1 documents leave" in first
+        first, second, third = await status_line(ward)
+        assert f"lets 0 of {counted(listed.withheld, 'summary', 'summaries')} and 0 of 1 document leave" in first
         assert LINE in second
-        assert f"lets 0 of {listed.withheld} summaries leave" in render.withheld_line(listed.model_dump())
+        assert third.endswith("dgrag add FILE --edge ward --labels LABEL")
+        assert f"lets 0 of {counted(listed.withheld, 'summary', 'summaries')} leave" in render.withheld_line(listed.model_dump())
         assert "economics" not in str(listed)
         file = tmp_path / "ward" / NAME
         file.write_text(file.read_text().replace("[labels]", f"[labels]\n{kept['holds'][0]['line']}\n#"))  # in the standard policy
@@ -77,9 +80,10 @@ async def test_an_asking_site_does_not_learn_that_another_one_keeps_something(tm
 
 def test_what_is_kept_by_a_language_names_it_and_promises_no_line():
     hold = {"rule": "types, in a language whose names are not found: de", "documents": 0, "passages": 3}
-    hold |= {"line": "", "advice": "take `types` out"}
+    hold |= {"line": "", "advice": NO_LINE}
     kept = {"summaries": 1, "all_summaries": 4, "documents": 0, "all_documents": 2, "holds": [hold]}
-    console = Console(file=io.StringIO(), width=200)
+    console = Console(file=io.StringIO(), width=400)
     console.print(*render.kept_back(EdgeStatus("ward", policy={"kept_back": kept})), markup=False, sep="\n")
     assert "3 of 4 summaries and 2 of 2 documents" in console.file.getvalue()
-    assert "not found: de, holds 3 passages; take `types` out" in console.file.getvalue()
+    assert "take `types` out" not in console.file.getvalue()  # it would unmask every document of the site
+    assert "not found: de, holds 3 passages; names are found in English only" in console.file.getvalue()

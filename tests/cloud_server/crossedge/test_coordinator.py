@@ -13,6 +13,8 @@ PUMP = "The infusion pump P-204 was replaced in March by Marlow."
 LOAN = "A bank loan over five years costs 4 percent a year."
 ASK = QuestionBody(question="When was the infusion pump P-204 replaced?", query_id="q1")
 
+FOUND_BUT = "Passages near to this question were found (1 of ward), but they support no statement that answers it."
+
 
 async def asked(service, kit, *passages, edge="ward", body=ASK, refused=""):
     """Ask while ``edge`` serves its next request."""
@@ -59,6 +61,7 @@ async def test_passages_about_something_else_cost_no_model_call(service, kit):
     await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
     answer = await asked(service, kit, kit.evidence("Gardens of Rome grow figs"))
     assert not answer.answered
+    assert answer.answer == "The site that was asked (ward) shares no documents that answer this question."
     assert answer.reason == "no passage is near enough to the question"
     assert [step.step for step in answer.trace] == ["match", "fan_out", "rescore"]
     assert service.cloud.models.generator.prompts == []
@@ -70,7 +73,7 @@ async def test_a_model_that_refuses_means_that_nobody_knows(tmp_path, kit, said)
         await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
         answer = await asked(service, kit, kit.evidence(PUMP))
     assert (answer.answered, answer.citations) == (False, ())
-    assert answer.answer == "The site that was asked (ward) shares no documents that answer this question."
+    assert answer.answer == FOUND_BUT
 
 
 async def test_a_silent_edge_makes_the_answer_partial_and_is_named(tmp_path, kit):
@@ -192,6 +195,7 @@ async def test_an_answer_that_no_passage_says_is_none(tmp_path, kit, said, answe
         await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
         answer = await asked(service, kit, kit.evidence(PUMP))
     assert (answer.answered, bool(answer.citations), "blood" in answer.answer) == (answered,) * 3
+    assert answered or answer.answer == FOUND_BUT
     assert answered or answer.reason == "no sentence of the model's answer is said by the passages that it cites"
 
 
@@ -237,7 +241,7 @@ async def test_when_all_that_match_are_passed_over_the_answer_says_so(tmp_path, 
         await service.cloud.standing.note([EdgeReport("bank", "evidence", "failed", 1.0, 0, 0)], matched=[], useful=[])
         answer = await service.cloud.coordinator.answer(ASK, deadline_s=5)
     assert (answer.answered, answer.partial) == (False, True)
-    assert answer.reason.startswith("no site that may know can be asked now; 1 of 1 sites gave no answer: bank (skipped)")
+    assert answer.reason.startswith("no site that may know can be asked now; 1 of 1 site gave no answer: bank (skipped)")
 
 
 async def both_asked(service, kit, times, of_ward, of_bank):

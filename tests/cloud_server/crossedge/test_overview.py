@@ -244,7 +244,7 @@ async def test_a_site_that_is_set_aside_is_neither_asked_nor_missing(tmp_path, k
         await online(service, kit, "ward")
         service.cloud.registry.quarantine("ward", "it lies")
         answer, _ = await asked(service, kit, {"bank": reply(point(BEES))})
-    assert answer.coverage == "1 of 1 site answered: bank (1 of 1 reports)"
+    assert answer.coverage == "1 of 1 site answered: bank (1 of 1 report)"
 
 
 async def test_beyond_the_most_that_are_asked_the_others_are_named(tmp_path, kit):
@@ -262,7 +262,7 @@ async def test_a_site_that_failed_too_often_is_passed_over_and_named(tmp_path, k
         await online(service, kit, "ward")
         await service.cloud.standing.note([EdgeReport("ward", "evidence", "failed", 1.0, 0, 0)], matched=[], useful=[])
         answer, _ = await asked(service, kit, {"bank": reply(point(BEES))})
-    assert answer.coverage == "1 of 2 sites answered: bank (1 of 1 reports); skipped: ward"
+    assert answer.coverage == "1 of 2 sites answered: bank (1 of 1 report); skipped: ward"
     assert {one.asked_for for one in answer.edges} == {"reports"}
 
 
@@ -420,7 +420,7 @@ async def test_an_edge_that_is_expelled_meanwhile_has_failed_and_the_others_coun
         await kit.until(lambda: any(one.edge == "ward" for one in service.cloud.fan_out._pending.values()))
         await service.cloud.expel("ward")
         answer, _ = await answering
-    assert answer.coverage == "1 of 2 sites answered: bank (1 of 1 reports); failed: ward"
+    assert answer.coverage == "1 of 2 sites answered: bank (1 of 1 report); failed: ward"
     assert answer.answered
 
 

@@ -35,6 +35,13 @@ async def ward(service, kit):
     await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
 
 
+@pytest.mark.parametrize("path", ["/v1/questions", "/v1/evidence", "/v1/match"])
+async def test_a_question_of_which_nothing_can_be_seen_is_refused(service, path):
+    refused = await service.http.post(path, json={"question": " \x00\u200b"})
+    assert refused.status_code == 422
+    assert "the question is blank" in refused.json()["detail"]
+
+
 async def test_lines_say_that_the_cloud_lives_and_then_the_answer(service, kit, ward):
     response, _ = await asked(service, kit, headers=LINES)
     assert response.headers["content-type"] == NDJSON

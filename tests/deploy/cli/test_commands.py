@@ -108,7 +108,7 @@ def test_up_with_a_url_where_nothing_answers_starts_nothing(dgrag: Dgrag):
     ("arguments", "said"),
     [
         (["--data", "missing.txt"], "there is no file or folder missing.txt"),
-        (["--edges", "1", "--names", "a,b"], "2 names for 1 edges"),
+        (["--edges", "1", "--names", "a,b"], "2 names for 1 edge"),
         (["--names", "a b"], "'a b' cannot be an edge's name"),
         (["--extraction", "2"], "--extraction cannot be '2'"),
         (["--summaries", "long"], "--summaries cannot be 'long'"),
@@ -175,7 +175,7 @@ def test_add_tells_what_became_of_each_document(dgrag: Dgrag, folder: Path):
         lines(out)[8],
     ]
     assert lines(out)[8].startswith("rows.jsonl, line 2  skipped  ")
-    assert lines(err)[-1].startswith("dgrag: 3 of 5 documents were not indexed")
+    assert lines(err)[-1].startswith("dgrag: 3 of 5 documents not indexed")
 
 
 def test_add_in_json_names_each_document_and_what_became_none(dgrag: Dgrag, folder: Path):
@@ -241,7 +241,7 @@ def test_up_add_and_status_say_what_a_policy_keeps_and_the_line_to_add(dgrag: Dg
         code, out, err = dgrag(*arguments)
         said = " ".join((out + err).split())
         assert code == 0, err
-        assert "closed: its sharing policy lets 0 of 80 summaries and 0 of 1 documents leave" in said, arguments
+        assert "closed: its sharing policy lets 0 of 80 summaries and 0 of 1 document leave" in said, arguments
         assert 'label "law", holds 1 of them; to let them leave, add to its policy.toml, under [labels]: "law" = "full"' in said, arguments
 
 

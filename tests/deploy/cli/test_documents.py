@@ -30,7 +30,14 @@ class FakeEdge:
 
     def view(self, name: str, document_id: str, *, status: str = "indexed", replaces: str | None = None) -> dict[str, Any]:
         reasons = {"reason": "no text layer", "next_step": "run OCR"} if status == "parked" else {"reason": "", "next_step": ""}
-        job = {"job_id": f"job of {document_id}", "bytes": 1234, "shortfalls": [], "replaces": replaces, "status": status}
+        job = {
+            "job_id": f"job of {document_id}",
+            "bytes": 1234,
+            "shortfalls": [],
+            "replaces": replaces,
+            "status": status,
+            "served": status == "indexed",
+        }
         return {"name": name, "document_id": document_id, "labels": ["patients"], **reasons, **job}
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
@@ -81,7 +88,7 @@ def dgrag(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, s
 def test_documents_are_listed_with_what_is_to_be_done(edge, dgrag):
     code, out, _ = dgrag("documents")
     assert code == 0
-    assert "no text layer – run OCR" in " ".join(out.split())
+    assert "no text layer – run OCR – nothing of it is shared while it is parked" in " ".join(out.split())
     assert "a new version, which waits" in " ".join(out.split())
 
 
@@ -98,7 +105,7 @@ def test_the_list_can_be_of_one_status_and_in_json(edge, dgrag):
 
 def test_a_shortfall_shows_in_the_list(edge, dgrag):
     edge.documents[0]["shortfalls"] = [{"code": "low_yield", "message": "1 of 2 passages gave no entity", "chunk_id": ""}]
-    assert "1 shortfalls: 1 of 2 passages gave no entity" in " ".join(dgrag("documents")[1].split())
+    assert "1 shortfall: 1 of 2 passages gave no entity" in " ".join(dgrag("documents")[1].split())
 
 
 def test_remove_by_name_takes_every_version_and_prints_the_receipts(edge, dgrag):
@@ -171,6 +178,8 @@ def test_retry_wants_one_document_or_all_that_are_parked(edge, dgrag, arguments)
 def test_an_estimate_adds_up_files_and_rows_and_sends_no_document(edge, dgrag, tmp_path: Path):
     (tmp_path / "a.md").write_text("The pump stopped.")
     (tmp_path / "rows.jsonl").write_text('{"doc_id": "r1", "title": "R", "text": "A row."}\n{broken\n')
+    (tmp_path / "pumps.png").write_bytes(b"\x89PNG")
+    (tmp_path / ".hidden.png").write_bytes(b"\x89PNG")
     code, out, _ = dgrag("add", str(tmp_path), "--estimate")
     told = " ".join(out.split())
     assert code == 0
@@ -179,6 +188,8 @@ def test_an_estimate_adds_up_files_and_rows_and_sends_no_document(edge, dgrag, t
     assert "model calls at most 4" in told
     assert "time about 2 min 30 s (defaults)" in told
     assert "x empty no text" in told
+    assert "pumps.png skipped no reader knows this kind of file" in told
+    assert "hidden" not in told
     assert json.loads(dgrag("add", str(tmp_path), "--estimate", "--json")[1])["duplicates"] == 2
 
 

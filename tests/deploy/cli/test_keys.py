@@ -25,6 +25,15 @@ def test_a_key_is_made_shown_once_listed_and_revoked(tmp_path):
     assert json.loads(run("list", "--state", tmp_path, "--json").stdout)[0]["revoked"] > 0
 
 
+def test_the_first_key_says_that_it_ends_access_without_keys_and_later_ones_do_not(tmp_path):
+    first = run("add", "ops", "--role", "admin", "--state", tmp_path).stderr
+    assert "from now on the service lets in nobody without one" in first
+    assert "nobody" not in run("add", "guest", "--state", tmp_path).stderr
+    run("revoke", "ops", "--state", tmp_path)
+    run("revoke", "guest", "--state", tmp_path)
+    assert "nobody" not in run("add", "again", "--state", tmp_path).stderr
+
+
 def test_a_key_may_have_an_end(tmp_path):
     run("add", "guest", "--days", "2", "--state", tmp_path)
     (key,) = json.loads(run("list", "--state", tmp_path, "--json").stdout)

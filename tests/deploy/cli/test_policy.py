@@ -193,7 +193,7 @@ def test_try_asks_as_a_cloud_does_by_default(tried):
 def test_try_shows_points_of_reports_to_people_and_how_many_were_read(tried):
     told = attempt(tried, "version = 1", "--task", "reports", "--level", "0")
     assert max(map(len, told.splitlines())) <= 80
-    for words in ("passage 1 of pump.md, may be quoted", "told in report", "1 of 1 reports were read"):
+    for words in ("passage 1 of pump.md, may be quoted", "told in report", "1 of 1 report read"):
         assert words in told
 
 

@@ -166,6 +166,11 @@ def test_what_may_leave_is_said_once_for_each_set_of_labels():
         "labels patients, paitents: share never – the policy does not name paitents",
         "no labels: share full",
     ]
+    parked = Sent("scan.png", "5", share="full", status="parked")
+    assert [line.plain for line in render.shares([parked, Sent("b.md", "2", share="full")])] == [
+        "no labels, parked: nothing of it is shared while it is parked; then full",
+        "no labels: share full",
+    ]
     assert [line.style for line in told] == ["yellow", ""]
 
 

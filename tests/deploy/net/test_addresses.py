@@ -14,7 +14,7 @@ def test_no_two_nodes_have_one_address_and_the_cloud_is_the_first():
 
 
 def test_more_edges_than_addresses_are_refused():
-    with pytest.raises(ClusterError, match="251 edges have no place"):
+    with pytest.raises(ClusterError, match="no place on the links for 251 edges"):
         numbered(f"edge-{place}" for place in range(251))
 
 

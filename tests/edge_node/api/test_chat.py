@@ -145,7 +145,7 @@ async def test_a_content_of_text_parts_and_messages_of_other_roles_are_taken(edg
         ({"model": "dgrag-global"}, 409, "conflict", "the edge's strategy builds no graph"),
         ({"messages": []}, 422, "bad_input", "body.messages"),
         ({"messages": [{"role": "system", "content": "x"}]}, 400, "bad_input", "there is no user message"),
-        ({"messages": [{"role": "user", "content": " "}]}, 400, "bad_input", "there is no user message"),
+        ({"messages": [{"role": "user", "content": " \x00"}]}, 422, "bad_input", "the question is blank"),
         ({"messages": [{"role": "user", "content": "x" * 4001}]}, 400, "bad_input", "has 4,001 characters, 4,000 are the limit"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]}, 400, "bad_input", "'image_url'"),
         ({"messages": [{"role": "user", "content": [{"type": "text", "text": 1}]}]}, 422, "bad_input", "body.messages.0"),

@@ -145,6 +145,7 @@ async def test_a_version_that_cannot_be_read_leaves_the_old_one_served_and_says_
     assert [item["document_id"] for item in found] == [old["document_id"]]
     listed = (await edge.http.get("/v1/documents", params={"name": "report.md"})).json()["documents"]
     assert [(row["status"], row["replaces"]) for row in listed] == [("indexed", None), ("parked", old["document_id"])]
+    assert [row["served"] for row in listed] == [True, False]
     assert listed[1]["document_id"] == new["document_id"]
 
 
@@ -179,3 +180,48 @@ async def test_a_form_that_comes_again_keeps_the_labels_unless_others_are_given(
     for data in ({"labels": "patients, night"}, again):
         reply = await edge.http.post("/v1/documents", files={"file": ("a.md", PUMPS.encode())}, data=data)
     assert (reply.status_code, reply.json()["labels"]) == (202, kept)
+
+
+# ---------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize("route", ["/v1/documents", "/v1/estimate"])
+@pytest.mark.parametrize(("chars", "status"), [(512, 2), (513, 4), (3000, 4)])
+async def test_a_name_is_as_long_as_sites_exchange_it_in_a_form_as_in_json(edge, route, chars, status):
+    name = "n" * chars
+    as_form = await edge.http.post(route, files={"file": (name, PUMPS.encode())})
+    as_json = await edge.http.post(route, json={"name": name, "text": PUMPS})
+    assert [reply.status_code // 100 for reply in (as_form, as_json)] == [status] * 2
+    for refused in (as_form, as_json) if status == 4 else ():
+        assert refused.status_code == 422
+        assert refused.json()["detail"] == "name: String should have at most 512 characters"
+
+
+# ---------------------------------------------------------------- content types
+
+
+async def test_a_body_of_no_content_type_or_a_wrong_one_learns_which_is_expected(edge):
+    headers = [{}, {"content-type": "text/plain"}, {"content-type": "application/x-www-form-urlencoded"}]
+    for path, expected in {"/v1/query": ("application/json",), "/v1/documents": ("application/json", "multipart/form-data")}.items():
+        for header in headers:
+            refused = await edge.http.post(path, content=b"{question: 'Why?'}", headers=header)
+            assert refused.status_code == 422
+            for kind in expected:
+                assert f"`Content-Type: {kind}`" in refused.json()["next_step"], (path, header)
+    told = await edge.http.post("/v1/chat/completions", content=b'{"messages": []}')
+    assert "Content-Type: application/json" in told.json()["error"]["message"]
+    of_json = await edge.http.post("/v1/query", json={})
+    assert of_json.json()["next_step"] == "send the body that /docs describes"
+
+
+# ---------------------------------------------------------------- questions
+
+
+@pytest.mark.parametrize("question", [" ", "\t\n", "\x00\x1f", "\u200b\u00a0\u3000"])
+async def test_a_question_of_which_nothing_can_be_seen_is_refused(edge, question):
+    for path in ("/v1/query", "/v1/retrieve"):
+        refused = await edge.http.post(path, json={"question": question})
+        assert refused.status_code == 422, path
+        assert "the question is blank" in refused.json()["detail"]
+    refused = await edge.http.post("/v1/chat/completions", json={"model": "dgrag", "messages": [{"role": "user", "content": question}]})
+    assert (refused.status_code, "the question is blank" in refused.json()["error"]["message"]) == (422, True)

@@ -94,6 +94,7 @@ def test_text_is_normalised():
         ({"text": "One pump."}, "unknown_schema"),
         ({"input": "?", "answers": [], "context_id": "c"}, "unknown_schema"),
         (GOOD | {"text": ""}, "empty"),
+        (GOOD | {"doc_id": "n" * 513}, "name_too_long"),
         (GOOD | {"text": " \n... "}, "empty"),
         (GOOD | {"text": None}, "wrong_type"),
         (GOOD | {"text": ["One"]}, "wrong_type"),

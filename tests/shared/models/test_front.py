@@ -157,6 +157,12 @@ def test_a_request_has_one_host(lines):
     assert refused[0] == 403
 
 
+@pytest.mark.parametrize(("header", "said"), [("", "a key is needed"), ("Authorization: Bearer other\r\n", "the key is wrong")])
+def test_a_wrong_key_is_called_wrong_and_a_missing_one_missing(header, said):
+    status, message = Door(KEY).refusal(f"GET / HTTP/1.1\r\nHost: localhost\r\n{header}\r\n".encode())
+    assert (status, message.startswith(said)) == (401, True)
+
+
 def test_a_server_that_other_machines_reach_needs_a_key(tmp_path):
     with pytest.raises(SettingsError, match="needs a key"):
         door_of(ServeOptions(tmp_path, "m", host="0.0.0.0"), "")
