@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
 from typing import Any
 
-from edge_node.graph.languages import language_of
+from edge_node.graph.languages import languages_of
 from edge_node.link.bodies import always, body_of
 from edge_node.policy.file import PolicyFile
 from edge_node.policy.keeping import KeptBack, holds
@@ -22,12 +22,12 @@ from edge_node.store.languages import Languages, State
 from edge_node.store.outside_ids import OutsideIds
 from shared.checksum import crc
 from shared.quoting import is_copy
-from shared.records import DocumentId, Evidence, TraceStep, document_of, is_chunk
+from shared.records import ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk
 from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
 
 MAX_REPLY_BYTES = 250_000  # the cloud reads 256 KiB of a reply
 COMMA_BYTES = 1
-AT_ONCE = 500  # chunks whose languages are noted in one transaction
+AT_ONCE = 500  # chunks, at least, whose languages are noted in one transaction, but for the last ones
 SPENT = f"{DENIED}: the limit of the day"
 Allowed = Callable[[str, Sequence[int], Policy], int]  # how many passages of these sizes a requester gets today
 
@@ -300,8 +300,17 @@ class Sharing:
 
     def tell_languages(self) -> None:
         """Note the languages of the chunks that came since the last time, where the policy masks types. Raises DiskFull and DiskFailed."""
-        while self.file.lasting().redact.types and (untold := self._languages.untold(AT_ONCE)):
-            self._languages.save({chunk_id: language_of(text, title) for chunk_id, (title, text) in untold.items()})
+        if not self.file.lasting().redact.types:
+            return
+        told = dict[ChunkId, str]()
+        for document in self._languages.untold():
+            title, texts = self._languages.texts(document)
+            told |= zip(texts, languages_of(title, list(texts.values())), strict=True)
+            if len(told) >= AT_ONCE:
+                self._languages.save(told)
+                told = {}
+        if told:
+            self._languages.save(told)
 
     def unread(self, policy: Policy) -> frozenset[str]:
         """The documents and single chunks that a policy keeps here, as it masks types, and nobody finds the names in their languages."""
