@@ -72,7 +72,7 @@ class Redactor:
         in ``common``: things that are called so, in lower case.
         """
         typed = list(typed)
-        found = {words for name in [*typed, *redact.names] if (words := _words(name))}
+        found = {words for name in [*typed, *redact.names] if (words := words_of(name))}
         names: dict[str, set[tuple[str, ...]]] = {}
         for form in {form for words in found for form in _written(words)}:
             names.setdefault(form[0], set()).add(form[:_MAX_NAME_WORDS])
@@ -91,6 +91,14 @@ class Redactor:
     def idle(self) -> bool:
         """Nothing is masked."""
         return not (self.redact.identifiers or self.patterns or self.names or self.redact.masks_persons)
+
+    def differing(self, other: Redactor) -> frozenset[str] | None:
+        """The words, in lower case without accents, of which a text has one that the other masks otherwise; None: any text may be such."""
+        if self.redact != other.redact:
+            return None
+        forms = set().union(*self.names.values()) ^ set().union(*other.names.values())
+        lasts = {last for _, last in self.initials ^ other.initials}
+        return frozenset({form[0] for form in forms} | lasts | (self.surnames ^ other.surnames))
 
     def mask(self, text: str) -> str:
         """The text with everything masked that it holds."""
@@ -193,11 +201,12 @@ def last_words(names: Iterable[str]) -> set[str]:
     >>> last_words(["Ann Lee", "Mortar"])
     {'lee'}
     """
-    return {words[-1] for words in map(_words, names) if len(words) > 1}
+    return {words[-1] for words in map(words_of, names) if len(words) > 1}
 
 
-def _words(name: str) -> tuple[str, ...]:
-    return tuple(_plain(word) for word in _WORD.findall(Shadow.of(name).text))
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a name or passage as a ``Redactor`` compares them."""
+    return tuple(_plain(word) for word in _WORD.findall(Shadow.of(text).text))
 
 
 def _written(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -12,7 +12,7 @@ from edge_node.link.bodies import always, body_of
 from edge_node.policy.file import PolicyFile
 from edge_node.policy.keeping import KeptBack, holds
 from edge_node.policy.meter import Meter
-from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words
+from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_of
 from edge_node.policy.release import SummaryRelease
 from edge_node.policy.rules import DENIED, Escalation, Level, Policy, Share, share_of
 from edge_node.store.documents import DocumentStore
@@ -275,6 +275,12 @@ class Sharing:
             if item.text in (stored, masked):
                 return masked
         return redactor.mask(item.text)
+
+    def says(self, item: Evidence, words: frozenset[str]) -> bool:
+        """Whether a passage, its title, or what stands right beside it, has one of these words; they are in lower case without accents."""
+        start, end = item.span
+        around, _ = self._documents.around(item.document_id, max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS)
+        return any(not words.isdisjoint(words_of(text)) for text in {around, item.text, item.title})
 
     def _labels_changed(self) -> str:
         return self._documents.database.meta(LABELS_CHANGED, "0")
