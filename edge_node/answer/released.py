@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nsmallest
 
@@ -25,7 +25,7 @@ from shared.records import ChunkId, EdgeId, Evidence, is_withheld
 
 log = logging.getLogger("dgrag.edge.answer")
 LOOKED_AT = 20  # passages that each of meaning and words proposes, at least
-READ_AT_ONCE = 256  # passages
+READ_AT_ONCE = 32  # passages: the event loop has other things to do in between
 State = tuple[int, str]  # of a stored chunk: its checksum and the title of its document
 NOT_KNOWN: tuple[State | None, str] = (None, "")
 
@@ -54,7 +54,7 @@ class ReleasedPassages:
         self._tools = tools
         self._index = open_index(tools.index, tools.embedder.dimensions)
         self._words = LexicalIndex()
-        self._made_of = ""  # the mask
+        self._mask: Redactor | None = None  # by which it was made
         self._known: dict[str, tuple[State | None, str]] = {}  # by chunk: of what it was made, and the hash of the text that is embedded
         self._renewing = asyncio.Lock()
 
@@ -88,7 +88,8 @@ class ReleasedPassages:
     async def renew(self, redactor: Redactor) -> None:
         """Bring the index up to date with the documents and with what is masked now. Raises ModelError, StoreError."""
         async with self._renewing:
-            changed = await asyncio.to_thread(self._changed, redactor)
+            await self._follow(redactor)
+            changed = await asyncio.to_thread(self._changed)
             for start in range(0, len(changed), READ_AT_ONCE):
                 states = dict(changed[start : start + READ_AT_ONCE])
                 await self._put(states, await asyncio.to_thread(self.masked, list(states), redactor))
@@ -96,19 +97,40 @@ class ReleasedPassages:
     def masked(self, chunk_ids: Sequence[str], redactor: Redactor) -> dict[str, Passage]:
         """Some passages as they would leave; without those that are gone or damaged."""
         mask, found = self._tools.sharing.masked, dict[str, Passage]()
-        for key, (chunk, name, title) in self._tools.documents.chunks(chunk_ids).items():
-            place = EdgeId(self._tools.edge), chunk.document_id, name, chunk.chunk_id, (chunk.start, chunk.end)
-            item = Evidence(*place, chunk.text, 0.0, title=redactor.mask(title))
+        for key, item in self._stored(chunk_ids).items():
             text = mask(item, redactor)
-            found[key] = Passage(replace(item, text=text), text != chunk.text)
+            found[key] = Passage(replace(item, text=text, title=redactor.mask(item.title)), text != item.text)
         return found
 
-    def _changed(self, redactor: Redactor) -> list[tuple[str, State]]:
+    def _stored(self, chunk_ids: Sequence[str]) -> dict[str, Evidence]:
+        return {
+            key: Evidence(
+                EdgeId(self._tools.edge), chunk.document_id, name, chunk.chunk_id, (chunk.start, chunk.end), chunk.text, 0.0, title=title
+            )
+            for key, (chunk, name, title) in self._tools.documents.chunks(chunk_ids).items()
+        }
+
+    async def _follow(self, redactor: Redactor) -> None:
+        """Doubt what another mask may hide otherwise: of other names, the passages that say a word of theirs. All or nothing."""
+        last, made = self._mask, [key for key, (state, _) in self._known.items() if state is not None]
+        if last is not None and (last.redact, last.key) == (redactor.redact, redactor.key):
+            return
+        words = last.differing(redactor) if last is not None else None
+        doubted = list[str]() if words is not None else made
+        for start in range(0, len(made) if words else 0, READ_AT_ONCE):
+            doubted += await asyncio.to_thread(self._saying, made[start : start + READ_AT_ONCE], words or frozenset())
+        for key in doubted:
+            self._known[key] = None, self._known[key][1]
+        self._mask = redactor
+
+    def _saying(self, chunk_ids: Sequence[str], words: frozenset[str]) -> list[str]:
+        """Those that say one of the words, and those that cannot be read."""
+        stored = self._stored(chunk_ids)
+        return [key for key in chunk_ids if key not in stored or self._tools.sharing.says(stored[key], words)]
+
+    def _changed(self) -> list[tuple[str, State]]:
         """What the store has and the index has not, or not so; what the store has no more goes. In an order that tells nothing of texts."""
         stored, outside = self._tools.documents.chunk_states(), self._tools.sharing.outside_ids.of_chunk
-        made_of = f"{redactor.redact.model_dump_json()}:{redactor.key}"
-        if made_of != self._made_of:
-            self._made_of, self._known = made_of, {key: (None, embedded) for key, (_, embedded) in self._known.items()}
         gone = [key for key in self._known if key not in stored]
         self._index.drop(gone)
         self._words.drop(gone)
@@ -120,9 +142,9 @@ class ReleasedPassages:
     async def _put(self, states: Mapping[str, State], passages: Mapping[str, Passage]) -> None:
         left = {key: text_hash(passage.item.text) for key, passage in passages.items()}
 
-        def show(keys: Iterable[str]) -> None:
+        def show(keys: Collection[str]) -> None:
+            self._words.put([(key, passages[key].words) for key in keys])
             for key in keys:
-                self._words.put([(key, passages[key].words)])
                 self._known[key] = states[key], left.pop(key)
 
         show([key for key, embedded in left.items() if self._known.get(key, NOT_KNOWN)[1] == embedded])

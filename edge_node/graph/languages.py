@@ -4,33 +4,66 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 READ = "en"  # what spaCy's en_core_web_sm reads
-NEARLY_READ = frozenset({READ, "zxx", "pcm"})  # no language (formulas, codes); Nigerian Pidgin, for which English dates are taken
+NEARLY_READ = frozenset({READ, "pcm"})  # Nigerian Pidgin, for which English dates are taken
+NO_LANGUAGE = "zxx"  # formulas, codes
 OTHER_SCRIPT = "other"  # a script that the detector does not read; which language is of no matter
+WIDELY_WRITTEN = frozenset("ca cs da de es et fi fr hr hu id it lt lv ms nb nl nn no pl pt ro sk sl sq sv sw tr vi".split())  # noqa: SIM905
 PIECE_WORDS = 8  # a piece of fewer words is looked at together with the next one: few words say little
 LEAST_SURE = 0.3  # probability of a language from which on a piece is in it; tables and codes stay below
+LEAST_ODDS = 30.0  # of a widely written language against English, from which on few words are in it; English notes stay below
 MOST_STRANGE = 0.3  # share of letters of other scripts; formulas stay below
 _WORD = re.compile(r"[^\W\d_]+")
 _END = re.compile(r"[.!?。！？…|]+\s*|\n+")
 
 
-def language_of(text: str, title: str = "") -> str:
-    """The language code of a passage under its title; ``READ`` only where no piece of them is in another language.
+def languages_of(title: str, texts: Sequence[str]) -> list[str]:
+    """The language code of each passage of a document; ``READ`` only where no piece of the passage or the title is in another language.
 
-    Names, codes, tables and single words are in no language: alone they count as read.
+    A passage that is too short to tell is in the language of the most of its document, and a document without any that tells is taken as
+    a whole. Where that does not tell either, few words, names, codes and tables count as read, unless English is far less likely than
+    another language. All is a function of the one document.
 
-    >>> language_of("The pump was replaced by María García on Monday morning.")
-    'en'
-    >>> language_of("The pump was replaced on Monday. Die Patientin Anna Schulz wurde am Montag von der Station aufgenommen.")
-    'de'
+    >>> languages_of("", ["The pump was replaced by María García on Monday morning.", "Befund: Anna Schulz"])
+    ['en', 'en']
+    >>> languages_of("", ["Die Patientin Anna Schulz wurde am Montag von der Station aufgenommen.", "Befund: Anna Schulz"])
+    ['de', 'de']
     """
-    found = (_language_of(piece) for part in (title, text) for piece in _pieces(part))
-    return next((language for language in found if language != READ), READ)
+    of_title = _surely(title)
+    if of_title not in ("", READ):
+        return [of_title] * len(texts)
+    sure = [_surely(text) for text in texts]
+    others = (_most_of(texts, sure) or _as_a_whole("\n".join((title, *texts)))) if "" in sure else ""
+    return [language or others for language in sure]
+
+
+def _surely(text: str) -> str:
+    """The language of a text, if it is sure: of its first piece that is not read, else ``READ`` where one is; "": none tells."""
+    found = [_language_of(piece) for piece in _pieces(text)]
+    return next((language for language in found if language not in ("", READ)), READ if READ in found else "")
+
+
+def _most_of(texts: Sequence[str], sure: Sequence[str]) -> str:
+    """The language of the passages that are sure: ``READ`` where it has more than half of their characters; "": there are none."""
+    sizes = Counter[str]()
+    for text, language in zip(texts, sure, strict=True):
+        sizes[language] += len(text) if language else 0
+    if sizes[READ] * 2 > sizes.total():
+        return READ
+    return max((language for language in sizes if language not in ("", READ)), key=lambda language: (sizes[language], language), default="")
+
+
+def _as_a_whole(text: str) -> str:
+    found = _language_of(text)
+    likely = {} if found else _likely(text)
+    widely = max(sorted(WIDELY_WRITTEN & likely.keys()), key=likely.__getitem__, default=READ)
+    return found or (widely if _is_strange(likely) else READ)
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -46,11 +79,27 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def _language_of(piece: str) -> str:
-    letters = [letter for word in _WORD.findall(piece) for letter in word]
+    """The language of a piece; "": it does not tell."""
+    words = _WORD.findall(piece)
+    letters = [letter for word in words for letter in word]
     if sum(not is_latin(letter) for letter in letters) > MOST_STRANGE * len(letters):
         return OTHER_SCRIPT
-    language, sure = _identifier().classify(piece)
-    return READ if language in NEARLY_READ or sure < LEAST_SURE else str(language)
+    likely = _likely(piece)
+    language = max(likely, key=likely.__getitem__)
+    if likely[language] < LEAST_SURE or language == NO_LANGUAGE:
+        return ""
+    if language in NEARLY_READ:
+        return READ
+    return language if len(words) >= PIECE_WORDS or _is_strange(likely) else ""
+
+
+def _is_strange(likely: Mapping[str, float]) -> bool:
+    return max((likely[language] for language in WIDELY_WRITTEN & likely.keys()), default=0.0) >= LEAST_ODDS * likely.get(READ, 1.0)
+
+
+def _likely(text: str) -> dict[str, float]:
+    """The probability of each language."""
+    return {str(language): float(probability) for language, probability in _identifier().rank(text)}
 
 
 @cache

@@ -8,9 +8,10 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import phonenumbers
-from stdnum import iban, luhn
+from stdnum import iban, numdb
 from stdnum.fr import nir
 from stdnum.gb import nhs
 from stdnum.us import ssn
@@ -23,6 +24,9 @@ from edge_node.policy.shadow import Shadow
 CONTEXT_CHARS = 80  # beside a passage: an identifier that its edge cuts is looked for as a whole
 MASK = "█"
 _GAP = "[ ._/-]"  # what stands between groups of digits
+_NO_CODE = re.compile(_GAP)
+_LEAST_CARD = 13  # digits
+_DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)  # the sum of the digits of twice a digit
 _WORD = re.compile(r"[^\W_]+")
 _NAME_GAP_CHARS = 3  # at most so many characters between two words of a name
 _PARTICLES = frozenset("al bin da de del della den der di do dos du el ibn la le ten ter van vom von zu zum zur".split())  # noqa: SIM905
@@ -68,7 +72,7 @@ class Redactor:
         in ``common``: things that are called so, in lower case.
         """
         typed = list(typed)
-        found = {words for name in [*typed, *redact.names] if (words := _words(name))}
+        found = {words for name in [*typed, *redact.names] if (words := words_of(name))}
         names: dict[str, set[tuple[str, ...]]] = {}
         for form in {form for words in found for form in _written(words)}:
             names.setdefault(form[0], set()).add(form[:_MAX_NAME_WORDS])
@@ -87,6 +91,14 @@ class Redactor:
     def idle(self) -> bool:
         """Nothing is masked."""
         return not (self.redact.identifiers or self.patterns or self.names or self.redact.masks_persons)
+
+    def differing(self, other: Redactor) -> frozenset[str] | None:
+        """The words, in lower case without accents, of which a text has one that the other masks otherwise; None: any text may be such."""
+        if self.redact != other.redact:
+            return None
+        forms = set().union(*self.names.values()) ^ set().union(*other.names.values())
+        lasts = {last for _, last in self.initials ^ other.initials}
+        return frozenset({form[0] for form in forms} | lasts | (self.surnames ^ other.surnames))
 
     def mask(self, text: str) -> str:
         """The text with everything masked that it holds."""
@@ -189,11 +201,12 @@ def last_words(names: Iterable[str]) -> set[str]:
     >>> last_words(["Ann Lee", "Mortar"])
     {'lee'}
     """
-    return {words[-1] for words in map(_words, names) if len(words) > 1}
+    return {words[-1] for words in map(words_of, names) if len(words) > 1}
 
 
-def _words(name: str) -> tuple[str, ...]:
-    return tuple(_plain(word) for word in _WORD.findall(Shadow.of(name).text))
+def words_of(text: str) -> tuple[str, ...]:
+    """The words of a name or passage as a ``Redactor`` compares them."""
+    return tuple(_plain(word) for word in _WORD.findall(Shadow.of(text).text))
 
 
 def _written(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -227,25 +240,58 @@ def _plain(word: str) -> str:
     return "".join(letter for letter in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(letter))
 
 
-def _grouped(first: str, character: str, least: int, most: int, right: Callable[[str], bool]) -> Callable[[str], Iterator[tuple[int, int]]]:
-    """A finder of codes with check digits, in groups or not: the longest run from each place that is right counts."""
+def _grouped(first: str, character: str, most: int, longest: Callable[[str], int]) -> Callable[[str], Iterator[tuple[int, int]]]:
+    """A finder of codes with check digits, in groups or not: the longest one from each place counts.
+
+    ``longest`` tells how many of at most so many characters are the longest right code; 0: none is. It is asked once for each place where
+    a group begins, so the time is linear in the text.
+    """
     begin = re.compile(rf"(?<![^\W_]){first}")
     run = re.compile(rf"{character}(?:{_GAP}?{character}){{0,{most - 1}}}")
 
     def find(text: str) -> Iterator[tuple[int, int]]:
         done = 0
         for match in begin.finditer(text):
-            whole = run.match(text, match.start())
-            if match.start() < done or whole is None:
+            whole = run.match(text, match.start()) if match.start() >= done else None
+            if whole is None:
                 continue
-            ends = [place + 1 for place in range(match.start(), whole.end()) if text[place].isalnum()]
-            for end in reversed(ends[least - 1 :]):
-                if right("".join(filter(str.isalnum, text[match.start() : end]))):
-                    yield match.start(), end
-                    done = end
-                    break
+            code = _NO_CODE.sub("", whole.group())
+            if size := longest(code):
+                done = [place for place, letter in enumerate(whole.group(), match.start() + 1) if letter.isalnum()][size - 1]
+                yield match.start(), done
 
     return find
+
+
+def _longest_card(digits: str) -> int:
+    """Of the prefixes with 13 digits or more the length of the longest one with a right last digit (Luhn's sum, as ``stdnum.luhn`` has it).
+
+    >>> _longest_card("41111111111111110"), _longest_card("4111111111111112")
+    (16, 0)
+    """
+    plain = doubled = size = 0  # the sums of the prefix, its last digit taken once, or twice
+    for number, digit in enumerate(map(int, digits), 1):
+        plain, doubled = doubled + digit, plain + _DOUBLED[digit]
+        if number >= _LEAST_CARD and plain % 10 == 0:
+            size = number
+    return size
+
+
+def _longest_iban(code: str) -> int:
+    """The length that the country's have, where the code begins with a right one.
+
+    >>> _longest_iban("DE89370400440532013000AND"), _longest_iban("AB12AB12AB12AB12")
+    (22, 0)
+    """
+    size = _iban_size(code[:2].upper())
+    return size if 0 < size <= len(code) and iban.is_valid(code[:size]) else 0
+
+
+@cache
+def _iban_size(country: str) -> int:
+    """How many characters a country's numbers have; 0: it has none."""
+    form = numdb.get("iban").info(country)[0][1].get("bban", "")
+    return 4 + sum(map(int, re.findall("[0-9]+", form))) if form else 0
 
 
 def _person_numbers(text: str) -> Iterator[tuple[int, int]]:
@@ -266,8 +312,8 @@ def _records(text: str) -> Iterator[tuple[int, int]]:
 
 _FINDERS: dict[Identifier, Callable[[str], Iterator[tuple[int, int]]]] = {
     "email": _emails,
-    "iban": _grouped("[A-Za-z]{2}[0-9]{2}", "[A-Za-z0-9]", 15, 34, iban.is_valid),
-    "card": _grouped("[0-9]", "[0-9]", 13, 19, luhn.is_valid),
+    "iban": _grouped("[A-Za-z]{2}[0-9]{2}", "[A-Za-z0-9]", 34, _longest_iban),
+    "card": _grouped("[0-9]", "[0-9]", 19, _longest_card),
     "ssn": _person_numbers,
     "record": _records,
 }

@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
 from typing import Any
 
-from edge_node.graph.languages import language_of
+from edge_node.graph.languages import languages_of
 from edge_node.link.bodies import always, body_of
 from edge_node.policy.file import PolicyFile
 from edge_node.policy.keeping import KeptBack, holds
 from edge_node.policy.meter import Meter
-from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words
+from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_of
 from edge_node.policy.release import SummaryRelease
 from edge_node.policy.rules import DENIED, Escalation, Level, Policy, Share, share_of
 from edge_node.store.documents import DocumentStore
@@ -22,12 +22,12 @@ from edge_node.store.languages import Languages, State
 from edge_node.store.outside_ids import OutsideIds
 from shared.checksum import crc
 from shared.quoting import is_copy
-from shared.records import DocumentId, Evidence, TraceStep, document_of, is_chunk
+from shared.records import ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk
 from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
 
 MAX_REPLY_BYTES = 250_000  # the cloud reads 256 KiB of a reply
 COMMA_BYTES = 1
-AT_ONCE = 500  # chunks whose languages are noted in one transaction
+AT_ONCE = 500  # chunks, at least, whose languages are noted in one transaction, but for the last ones
 SPENT = f"{DENIED}: the limit of the day"
 Allowed = Callable[[str, Sequence[int], Policy], int]  # how many passages of these sizes a requester gets today
 
@@ -276,6 +276,12 @@ class Sharing:
                 return masked
         return redactor.mask(item.text)
 
+    def says(self, item: Evidence, words: frozenset[str]) -> bool:
+        """Whether a passage, its title, or what stands right beside it, has one of these words; they are in lower case without accents."""
+        start, end = item.span
+        around, _ = self._documents.around(item.document_id, max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS)
+        return any(not words.isdisjoint(words_of(text)) for text in {around, item.text, item.title})
+
     def _labels_changed(self) -> str:
         return self._documents.database.meta(LABELS_CHANGED, "0")
 
@@ -300,8 +306,17 @@ class Sharing:
 
     def tell_languages(self) -> None:
         """Note the languages of the chunks that came since the last time, where the policy masks types. Raises DiskFull and DiskFailed."""
-        while self.file.lasting().redact.types and (untold := self._languages.untold(AT_ONCE)):
-            self._languages.save({chunk_id: language_of(text, title) for chunk_id, (title, text) in untold.items()})
+        if not self.file.lasting().redact.types:
+            return
+        told = dict[ChunkId, str]()
+        for document in self._languages.untold():
+            title, texts = self._languages.texts(document)
+            told |= zip(texts, languages_of(title, list(texts.values())), strict=True)
+            if len(told) >= AT_ONCE:
+                self._languages.save(told)
+                told = {}
+        if told:
+            self._languages.save(told)
 
     def unread(self, policy: Policy) -> frozenset[str]:
         """The documents and single chunks that a policy keeps here, as it masks types, and nobody finds the names in their languages."""

@@ -23,10 +23,19 @@ class Languages:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def untold(self, limit: int) -> dict[ChunkId, tuple[str, str]]:
-        """Title of its document, and text, of some chunks whose language is not known."""
-        query = f"SELECT chunk_id, title, text FROM chunks JOIN documents USING (document_id) WHERE chunk_id NOT IN ({SOUND}) LIMIT ?"
-        return {ChunkId(row["chunk_id"]): (row["title"], row["text"]) for row in self._database.rows(query, (limit,))}
+    def untold(self) -> list[DocumentId]:
+        """The documents some of whose chunks have a language that is not known."""
+        return [
+            row["document_id"] for row in self._database.rows(f"SELECT DISTINCT document_id FROM chunks WHERE chunk_id NOT IN ({SOUND})")
+        ]
+
+    def texts(self, document: DocumentId) -> tuple[str, dict[ChunkId, str]]:
+        """The title of a document, and the texts of its chunks in their order."""
+        query = (
+            "SELECT chunk_id, title, text FROM chunks JOIN documents USING (document_id) WHERE document_id = ? ORDER BY ordinal, chunk_id"
+        )
+        rows = self._database.rows(query, (document,))
+        return (rows[0]["title"] if rows else ""), {ChunkId(row["chunk_id"]): row["text"] for row in rows}
 
     def save(self, languages: Mapping[ChunkId, str]) -> None:
         """Note the languages of chunks; those that are gone meanwhile are left out."""

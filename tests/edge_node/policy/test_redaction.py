@@ -1,9 +1,12 @@
 import random
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stdnum import iban, luhn
 
+from edge_node.policy import redaction
 from edge_node.policy.redaction import MASK, Redactor, blotted
 from edge_node.policy.rules import Redact
 from tests.support.planting import KINDS, planted, traces
@@ -149,3 +152,48 @@ def test_another_name_with_the_same_last_word_stays(text):
 @pytest.mark.parametrize("gap", " -_./")
 def test_a_card_number_is_masked_whatever_stands_between_its_groups(gap):
     assert "1111" not in Redactor.of(Redact(identifiers=["card"])).mask("Paid by " + gap.join(["4111", "1111", "1111", "1111"]) + " today.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "run", "most"),
+    [("card", "1_", 20_000), ("card", "1 ", 20_000), ("iban", "AB12_", 8_000), ("iban", "DE89 ", 8_000)],
+)
+def test_a_run_of_groups_costs_one_check_at_most_for_each_group(kind, run, most, monkeypatch):
+    asked = []
+    for module, name in ((iban, "validate"), (luhn, "checksum")):
+        monkeypatch.setattr(module, name, counted(getattr(module, name), asked))
+    Redactor.of(Redact(identifiers=[kind])).mask(run * most)
+    assert len(asked) <= most
+
+
+def counted(function, asked):
+    def asking(*arguments, **named):
+        asked.append(arguments)
+        return function(*arguments, **named)
+
+    return asking
+
+
+@given(
+    st.lists(st.sampled_from([*"0124_ -.ax", "12", "DE89", "4111 1111 1111 1111", "DE89 3704 0044 0532 0130 00", "gb82WEST12345698765432"]))
+)
+def test_codes_with_check_digits_are_those_of_which_each_prefix_is_checked(pieces):
+    text = "".join(pieces)
+    for kind, first, least, most, right in (
+        ("card", "[0-9]", 13, 19, luhn.is_valid),
+        ("iban", "[A-Za-z]{2}[0-9]{2}", 15, 34, iban.is_valid),
+    ):
+        assert list(redaction._FINDERS[kind](text)) == list(by_prefixes(text, first, least, most, right))
+
+
+def by_prefixes(text, first, least, most, right):
+    """Where the longest right code from each place stands: every prefix of a run is asked."""
+    character, done = "[0-9]" if first == "[0-9]" else "[A-Za-z0-9]", 0
+    for begin in re.finditer(rf"(?<![^\W_]){first}", text):
+        run = re.match(rf"{character}(?:[ ._/-]?{character}){{0,{most - 1}}}", text[begin.start() :])
+        ends = [place + 1 for place, letter in enumerate(run[0]) if letter.isalnum()] if run and begin.start() >= done else []
+        for end in reversed(ends[least - 1 :]):
+            if right("".join(filter(str.isalnum, run[0][:end]))):
+                done = begin.start() + end
+                yield begin.start(), done
+                break
