@@ -111,8 +111,7 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     worker = Worker(queue, receipts, strategy, cutter, _pace(settings), background, retries=parts.retries, on_settled=tell_cloud)
     verdicts = Verdicts(edge, strategy, embedder, documents, settings.memory_learn)
     write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, memorizer, verdicts, overview)
-    warm = released.warm if link is not None else None
-    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, breaker, recorder=parts.recorder, warm=warm)
+    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, breaker, recorder=parts.recorder)
 
 
 def _answerer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -76,7 +76,6 @@ class EdgeNode:
     sharing: Sharing
     breaker: Breaker  # of the cloud
     recorder: Recorder | None = None  # of spans
-    warm: Callable[[], Coroutine[Any, Any, None]] | None = None  # does beforehand what the first question from elsewhere would wait for
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready
     meter: Meter = field(init=False)  # what is asked of this edge, for its page of metrics
     _opened: bool = False  # the caches are built
@@ -95,15 +94,9 @@ class EdgeNode:
                 tasks.create_task(self._obey(), name="policy")
                 if self.link is not None:
                     tasks.create_task(self.link.run(), name="link")
-                if self.warm is not None:
-                    tasks.create_task(self._warm(self.warm), name="warm")
         except BaseException as error:
             self.failed = f"nothing is indexed: {why(error)}"
             raise
-
-    async def _warm(self, warm: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        if error := await failure_of(warm()):
-            log.warning("the first question from another site will wait: %s", redacted(error))
 
     async def _obey(self) -> None:
         """Have the summaries made anew soon after the sharing policy or a document's labels have changed."""
