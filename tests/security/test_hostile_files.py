@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from benchmarks.dear_files import word_bomb
 from edge_node.ingest.readers.pool import ReaderLimits, ReaderPool
 from tests.edge_node.ingest.readers.test_pool import SLOW, children, forker
 from tests.security.test_gone_clients import call
@@ -68,3 +69,12 @@ async def test_a_client_that_goes_takes_its_estimate_along(edge_with):
         gone.set()
         await until(lambda: not reading())
         await serving
+
+
+async def test_a_word_file_that_unfolds_to_a_million_paragraphs_is_parked_with_its_reason(edge_with):
+    running, _ = edge_with(seconds=1)
+    async with running as edge:
+        sent = (await upload(edge, "/v1/documents", "bomb.docx", word_bomb())).json()
+        await edge.settled()
+        view = (await edge.http.get(f"/v1/documents/{sent['document_id']}")).json()
+        assert (view["status"], view["code"] in {"too_slow", "too_large"}) == ("parked", True), view
