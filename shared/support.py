@@ -166,7 +166,9 @@ def probe(sentence: str, passages: Sequence[Evidence], fence: Fence) -> tuple[Me
 
 @dataclass(slots=True)
 class Checking:
-    """The check of one answer's sentences: at most ``MOST_PROBES`` calls of the model, all before the deadline.
+    """The check of one answer's sentences, or of its samples': at most ``MOST_PROBES`` calls of the model, all before the deadline.
+
+    What several samples say alike is asked once.
 
     Without a model, or where it fails or says neither yes nor no, what words leave open is not supported.
     """
@@ -175,6 +177,7 @@ class Checking:
     trace: Trace
     deadline: Deadline
     left: int = MOST_PROBES
+    _asked_before: dict[tuple[str, tuple[Evidence, ...]], bool] = field(default_factory=dict)
     _fence: Fence = field(default_factory=lambda: Fence(secrets.token_hex(FENCE_BYTES)))
 
     async def holds(self, sentence: str, passages: Sequence[Evidence], *, aside: AbstractSet[str] = frozenset()) -> bool:
@@ -182,7 +185,12 @@ class Checking:
         if not passages:
             return False
         decided = by_words(sentence, _joined(passages), heading=heading_of(passages), aside=aside)
-        return await self._asked(sentence, passages) if decided is None else decided
+        if decided is not None:
+            return decided
+        key = (sentence.strip(), tuple(passages))
+        if key not in self._asked_before:
+            self._asked_before[key] = await self._asked(*key)
+        return self._asked_before[key]
 
     async def _asked(self, sentence: str, passages: Sequence[Evidence]) -> bool:
         if self.generator is None or self.left <= 0 or self.deadline.left_s() <= 0:

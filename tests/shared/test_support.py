@@ -184,7 +184,7 @@ async def test_a_model_that_is_away_or_says_neither_supports_nothing_that_words_
 
 
 async def test_one_answer_costs_a_bounded_number_of_calls_and_none_behind_its_deadline():
-    answer = "Ann Lee put in a new pump P-204 in March [1]. " * (MOST_PROBES + 3)
+    answer = "".join(f"Ann Lee put in a new pump P-204 in March, as {'so ' * n}often [1]. " for n in range(MOST_PROBES + 3))
     generator, trace = model(0.9), Trace()
     told = await tell(answer, [passage(REPLACED)], checking(generator, trace))
     assert len(generator.prompts) == sum(step.calls for step in trace.steps()) == MOST_PROBES
