@@ -30,36 +30,71 @@ MOST_CHARS = 2_000  # of the passages that a model reads for one sentence
 _ACRONYM = re.compile(r"\b(?:[A-Z]\.){2,9}|\b[A-Z]{2,9}\b")
 _OPENING = "\"'“‘*([# "
 _FIRST_WORD = re.compile(rf"[{re.escape(_OPENING)}]*[\w'’-]+")
+_INNER_CAPITAL = re.compile(r"[a-z'’][A-Z]")
+_LISTED = re.compile(r"^(?:[#*>|•–-]+\s+|\d{1,2}[.)]\s+)+")
+_PUNCTUATION, _ARTICLES = "\"'“”‘’*,;:.!?", frozenset({"", "a", "an", "the"})
+_JOINTS = frozenset({"and", "as", "at", "because", "by", "during", "for", "from", "in", "on", "since", "which", "who", "with"})
+# a condition, a contrast, a doubt or another's word: what stands before it is not said without it
+_HEDGE = re.compile(
+    r"\b(?:may|MAY|(?i:according|alleged(?:ly)?|although|assum\w+|barely|believ\w+|but|claim\w*|could|den(?:y|ie[sd])|despite|doubt\w*"
+    r"|except|false\w*|formerly|hardly|however|hypothe\w+|if|instead|less|likely|might|only|or|ought|perhaps|possibl[ey]|probabl[ey]"
+    r"|provided|rarely|rather|reject\w*|said|scarcely|seldom|should|suggest\w*|suppos\w+|though|unless|unlikely|until|when|whenever|whereas"
+    r"|whether|while|would|wrong\w*|yet))\b"  # "May" is a month
+)
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ied|ies|ed|es|ly|e|y)$")
 
 
 def by_words(sentence: str, texts: Sequence[str], *, heading: str = "", aside: AbstractSet[str] = frozenset()) -> bool | None:
     """Whether ``texts`` say what a sentence says, as far as words tell; None: they leave it open.
 
-    They do where one sentence of them holds all its content words, and denies what it denies. They do not where they lack one of its
-    names or figures, or hold fewer than ``MIN_SHARED`` of its words, or where the sentence denies something and they nothing.
-    ``heading``: what may name the subject beside them, as a title does. ``aside``: words that need no support.
+    They do where one sentence of them begins with all its words, in its order, and goes on with nothing that hedges, limits or denies them
+    (``_opens``). They do not where they lack one of its names or figures, or hold fewer than ``MIN_SHARED`` of its words, or where the
+    sentence denies something and they nothing. ``heading``: what may name the subject beside them, as a title does.
+    ``aside``: words that need no support. Linear in the lengths of both.
 
     >>> pumps = ["Two of 9 pumps failed in May. The others were replaced by Ann Lee."]
-    >>> [by_words(said, pumps) for said in ("In May, two pumps failed.", "In May, 8 pumps failed.", "Bo Orr replaced pumps.")]
+    >>> [by_words(said, pumps) for said in ("Two of 9 pumps failed.", "In May, 8 pumps failed.", "Bo Orr replaced pumps.")]
     [True, False, False]
-    >>> by_words("Pumps failed in May for want of oil.", pumps)
+    >>> [by_words(said, pumps) for said in ("Pumps failed in May for want of oil.", "9 of two pumps failed.", "The others were replaced.")]
+    [None, None, True]
     """
     said = ENUMERATED.sub("", sentence)
     words = _stems(content_words(said) - aside)
     held = _stems(content_words(f"{heading} {' '.join(texts)}"))
-    denials = len(NEGATION.findall(said))
     if not words or not _must_stand(said, " ".join([heading, *texts])) - aside <= held or len(words & held) < MIN_SHARED * len(words):
         return False
-    if denials and not any(map(NEGATION.search, texts)):
+    if NEGATION.search(said) and not any(map(NEGATION.search, texts)):
         return False
-    known = _stems(content_words(heading))
-    for text in texts:
-        for start, end in sentences(text):
-            part = text[start:end]
-            if words <= _stems(content_words(part)) | known and denials == len(NEGATION.findall(part)):
-                return True
+    opening = [_bare(word) for word in _spoken(said)]
+    if any(_opens(opening, text[start:end]) for text in texts for start, end in sentences(text)):
+        return True
     return None
+
+
+def _opens(opening: Sequence[str], sentence: str) -> bool:
+    """Whether a sentence begins with these words and may be cut behind them: it says no less of them for what follows.
+
+    The order decides who does what, and so does each small word; only articles, quotes and commas may differ.
+
+    >>> [_opens(["pump", "leaks"], said) for said in ("The pump leaks in May.", "The pump leaks, if hot.", "A new pump leaks.")]
+    [True, False, False]
+    """
+    words = _spoken(sentence)
+    same, rest = words[: len(opening)], words[len(opening) :]
+    if not opening or [_bare(word) for word in same] != opening:
+        return False
+    behind = " ".join(rest)
+    may_end = not rest or same[-1].endswith((",", ";", ":")) or _bare(rest[0]) in _JOINTS
+    return may_end and not sentence.rstrip().endswith("?") and not _HEDGE.search(behind) and not NEGATION.search(behind)
+
+
+def _spoken(text: str) -> list[str]:
+    """The words as they are written, signs and units with them ("-5", "$5", "20.5"), without articles and the marks of lists."""
+    return [word for word in _LISTED.sub("", text).split() if _bare(word) not in _ARTICLES]
+
+
+def _bare(word: str) -> str:
+    return word.strip(_PUNCTUATION).casefold()
 
 
 def may_stand(answer: str, passages: Sequence[Evidence]) -> bool:
@@ -83,13 +118,13 @@ def heading_of(passages: Sequence[Evidence]) -> str:
 def _must_stand(said: str, held: str) -> frozenset[str]:
     """A sentence's names and figures, without names that ``held`` has as an acronym, or the other way round.
 
-    Its first word alone is no name: it has a capital anyhow.
+    Its first word alone has a capital anyhow: only a capital inside, as in "McGregor", makes it a name for sure.
 
     >>> sorted(_must_stand("The United States and the ANS helped 2 Kurds", "In the U.S. the autonomic nervous system"))
     ['2', 'kurd']
     """
     first = _FIRST_WORD.match(said)
-    runs = [run for run in names_in(said) if first is None or run != first[0].lstrip(_OPENING)]
+    runs = [run for run in names_in(said) if first is None or run != first[0].lstrip(_OPENING) or _INNER_CAPITAL.search(run)]
     names = [name for run in runs for name in re.split(r" (?:and|the)(?: the)? ", run.removeprefix("The "))]
     figures = (word for word in content_words(said) if any(map(str.isdigit, word)))
     short = {match[0].replace(".", "").casefold() for match in _ACRONYM.finditer(held)}
@@ -131,7 +166,9 @@ def probe(sentence: str, passages: Sequence[Evidence], fence: Fence) -> tuple[Me
 
 @dataclass(slots=True)
 class Checking:
-    """The check of one answer's sentences: at most ``MOST_PROBES`` calls of the model, all before the deadline.
+    """The check of one answer's sentences, or of its samples': at most ``MOST_PROBES`` calls of the model, all before the deadline.
+
+    What several samples say alike is asked once.
 
     Without a model, or where it fails or says neither yes nor no, what words leave open is not supported.
     """
@@ -140,6 +177,7 @@ class Checking:
     trace: Trace
     deadline: Deadline
     left: int = MOST_PROBES
+    _asked_before: dict[tuple[str, tuple[Evidence, ...]], bool] = field(default_factory=dict)
     _fence: Fence = field(default_factory=lambda: Fence(secrets.token_hex(FENCE_BYTES)))
 
     async def holds(self, sentence: str, passages: Sequence[Evidence], *, aside: AbstractSet[str] = frozenset()) -> bool:
@@ -147,7 +185,12 @@ class Checking:
         if not passages:
             return False
         decided = by_words(sentence, _joined(passages), heading=heading_of(passages), aside=aside)
-        return await self._asked(sentence, passages) if decided is None else decided
+        if decided is not None:
+            return decided
+        key = (sentence.strip(), tuple(passages))
+        if key not in self._asked_before:
+            self._asked_before[key] = await self._asked(*key)
+        return self._asked_before[key]
 
     async def _asked(self, sentence: str, passages: Sequence[Evidence]) -> bool:
         if self.generator is None or self.left <= 0 or self.deadline.left_s() <= 0:

@@ -216,7 +216,7 @@ class Answerer:
         return Tried(found, report, told)
 
     async def _tell(self, tried: Tried, trace: Trace, deadline: Deadline) -> Told:
-        """What of the selected sample the passages say, else of the first other one that words alone support; nothing of refusals."""
+        """What of the selected sample the passages say, else of the first other one of which they say something; nothing of refusals."""
         if tried.told is not None:
             return tried.told
         report, chosen = tried.report, tried.report.selected
@@ -229,7 +229,6 @@ class Answerer:
         for i in (chosen, *(other for other in answers if other != chosen)):
             if (told := await tell(report.samples[i], evidence, checking)).text:
                 return told
-            checking = Checking(None, trace, deadline)
         return NOTHING_TOLD
 
     async def _local_answer(

@@ -85,7 +85,7 @@ def test_what_no_passage_says_is_no_support_however_many_words_it_shares():
 def test_a_figure_that_no_point_has_is_no_support():
     assert not kept("Juniper Ward reported 900 deaths in May [1].", FAILED)
     assert not kept("Juniper Ward reported a failure of 5 pumps in May [1].", FAILED)
-    assert kept("4 nurses of Juniper Ward saw a failure of pumps in May [1].", FAILED)
+    assert kept("4 nurses of Juniper Ward saw a failure of pumps in May [1].", FAILED, says="Yes")
 
 
 def test_what_no_point_denies_no_sentence_denies():
@@ -95,12 +95,12 @@ def test_what_no_point_denies_no_sentence_denies():
         "The nurses didn’t report a failure",
     ):
         assert not kept(f"{said} [1].", FAILED)
-    assert kept("Juniper Ward has not reported a failure [1].", point("Juniper Ward reported no failure."))
-    assert kept("Loans of No. 7 grew [1].", point("Loans of number 7 grew."))
+    assert kept("Juniper Ward has not reported a failure [1].", point("Juniper Ward reported no failure."), says="Yes")
+    assert kept("Loans of No. 7 grew [1].", point("Loans of number 7 grew."), says="Yes")
 
 
 def test_the_number_of_a_list_is_no_figure():
-    assert kept("2) Juniper Ward reported a failure [1].", FAILED)
+    assert kept("2) Juniper Ward reported a failure [1].", FAILED, says="Yes")
 
 
 def test_a_copy_of_words_that_are_to_be_read_only_is_not_shown_whatever_it_cites():

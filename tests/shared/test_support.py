@@ -49,15 +49,47 @@ async def shown(answer, *passages, generator):
 @pytest.mark.parametrize(
     "sentence",
     [
-        "Pump P-204 was replaced by Ann Lee in March",
-        "In March, pump P-204 was replaced",
+        "Pump P-204 was replaced in March by Ann Lee",
+        "The pump P-204 was replaced",  # an article more; what follows may go
         "Its motor does not run without oil",
         "2) Pump P-204 was replaced",
-        "Ann Lee",
     ],
 )
-def test_a_sentence_whose_every_word_stands_in_one_sentence_of_the_passage_needs_no_model(sentence):
+def test_a_sentence_that_a_sentence_of_the_passage_begins_with_needs_no_model(sentence):
     assert by_words(sentence, [REPLACED]) is True
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("Give 5 mg in the morning and 10 mg in the evening.", "Give 10 mg in the morning and 5 mg in the evening"),
+        ("Give 5 mg in the morning and 10 mg in the evening.", "Give 5 mg in the evening"),
+        ("Ann Lee replaced Bo Orr.", "Bo Orr replaced Ann Lee"),
+        ("Ann Lee replaced Bo Orr.", "Ann Lee was replaced by Bo Orr"),
+        ("Two of 9 pumps failed.", "9 of two pumps failed"),
+        ("Two of 9 pumps failed.", "9 pumps failed"),
+        ("The valve opens when the pressure rises.", "The pressure rises when the valve opens"),
+        ("The valve opens when the pressure rises.", "The valve opens"),
+        ("The valve opens, if the pressure rises.", "The valve opens"),
+        ("The valve opens in May, but only at night.", "The valve opens in May"),
+        ("It hardly ever cures gout.", "It cures gout"),
+        ("She would have died.", "She died"),
+        ("It cures gout, according to Bo Orr.", "It cures gout"),
+        ("Bo Orr denied that the pump leaks.", "The pump leaks"),
+        ("The valve of the pump opened.", "The pump opened"),
+        ("The dose is 20.5 mg.", "The dose is 20"),
+        ("The dose rose by -5 percent.", "The dose rose by 5 percent"),
+        ("Is the pump broken in May?", "Is the pump broken"),
+    ],
+)
+def test_the_same_words_in_another_order_or_without_their_hedge_are_left_to_the_model(text, sentence):
+    assert by_words(sentence, [text]) is None
+
+
+def test_a_name_with_a_capital_inside_must_stand_even_as_the_first_word_and_a_plain_one_is_left_to_the_model():
+    text = ["The sorting thesis was proposed by an economist."]
+    assert by_words("McGregor proposed the sorting thesis", text) is False
+    assert by_words("Orr proposed the sorting thesis", text) is None
 
 
 @pytest.mark.parametrize(
@@ -85,6 +117,7 @@ def test_what_nobody_denies_is_denied_by_no_support():
         "Pump P-204 was not replaced in March",  # the passage denies something else
         "Its motor does run without oil",  # the passage denies it
         "Ann Lee replaced the motor in March",  # words of two sentences
+        "In March, pump P-204 was replaced",  # another order
         "Pump P-204 was replaced in March, which ended the failures",  # a word that the passage lacks
     ],
 )
@@ -95,7 +128,7 @@ def test_words_leave_it_open_where_they_stand_apart_or_one_is_missing_or_one_sid
 def test_a_title_names_the_subject_but_says_nothing_of_it():
     text = ["It was replaced in March."]
     assert by_words("The Halden Pump was replaced in March", text) is False
-    assert by_words("The Halden Pump was replaced in March", text, heading="Halden Pump") is True
+    assert by_words("The Halden Pump was replaced in March", text, heading="Halden Pump") is None
 
 
 @pytest.mark.parametrize(("sentence", "text"), [(SORTING, MCGREGOR), (FAILING, SERIALS)])
@@ -151,7 +184,7 @@ async def test_a_model_that_is_away_or_says_neither_supports_nothing_that_words_
 
 
 async def test_one_answer_costs_a_bounded_number_of_calls_and_none_behind_its_deadline():
-    answer = "Ann Lee put in a new pump P-204 in March [1]. " * (MOST_PROBES + 3)
+    answer = "".join(f"Ann Lee put in a new pump P-204 in March, as {'so ' * n}often [1]. " for n in range(MOST_PROBES + 3))
     generator, trace = model(0.9), Trace()
     told = await tell(answer, [passage(REPLACED)], checking(generator, trace))
     assert len(generator.prompts) == sum(step.calls for step in trace.steps()) == MOST_PROBES

@@ -64,3 +64,15 @@ async def test_where_the_selected_sample_says_nothing_that_stands_another_one_is
     model = ScriptedGenerator(lambda prompt: [FAILING, TRUE][: prompt.n], lambda prompt: {"No": -0.1, "A": -0.2})
     answer = await answered(tmp_path, model, samples=2)
     assert (answer["gate"]["decision"], answer["gate"]["selected"], answer["answer"]) == ("local", 0, TRUE)
+
+
+async def test_where_the_selected_sample_says_nothing_that_stands_another_one_is_told_that_the_model_supports(tmp_path):
+    """Three samples, two of them alike: what is said twice is asked once."""
+    samples = [FAILING, FAILING, "The Maristow Infusion Pumps are at Larch Ward [1]."]
+
+    def first_token(prompt):
+        return {"No": -0.1, "A": -0.2} if "failing" in prompt.messages[-1].content else {"Yes": -0.1, "A": -0.2}
+
+    answer = await answered(tmp_path, ScriptedGenerator(lambda prompt: samples[: prompt.n], first_token), samples=3)
+    assert (answer["gate"]["decision"], answer["gate"]["selected"], answer["answer"]) == ("local", 0, samples[2])
+    assert sum(step["calls"] for step in answer["trace"] if step["step"] == "support") == 2
