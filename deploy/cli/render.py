@@ -313,12 +313,12 @@ def failures(results: Iterable[Sent | Refused]) -> list[RenderableType]:
 
 
 def share_now(sent: Sent) -> str:
-    """How much of a document may leave as it stands: of a parked one, of which nothing is served, nothing.
+    """How much of a document may leave as it stands: of a parked one, of which nothing is served, nothing. "": the edge has not said.
 
     >>> share_now(Sent("a.md", "d1", share="full")), share_now(Sent("a.md", "d1", share="full", status="parked"))
     ('full', 'never')
     """
-    return "never" if sent.status == "parked" and not sent.served else sent.share
+    return "never" if sent.share and sent.status == "parked" and not sent.served else sent.share
 
 
 def shares(results: Iterable[Sent | Refused]) -> list[Text]:
