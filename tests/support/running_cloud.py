@@ -31,7 +31,7 @@ class ShiftedClock:
 @contextlib.asynccontextmanager
 async def running_cloud(folder, *, answer="-", clock=None, recorder=None, **settings):
     """A cloud in ``folder``; started twice on one folder, it continues. ``http`` is an operator on the same machine."""
-    models = Models(HashEmbedder(), ScriptedGenerator(lambda _: answer), WordTokenizer())
+    models = Models(HashEmbedder(), ScriptedGenerator(lambda _: answer, lambda _: {"Yes": -0.1}), WordTokenizer())
     chosen = {"state_dir": folder, "match_threshold": -1.0, "requests_per_minute": 1_000_000, **settings}
     cloud = build_cloud(CloudSettings(**chosen), models, clock=clock)
     app = create_app(cloud, recorder)
