@@ -68,7 +68,8 @@ def run(folder, asking, *, generator=None, **changes):
             match_lead=0,
             deadline_s=FAN_OUT_S, requests_per_minute=1_000_000, breaker_failures=1_000_000, **changes,
         )  # fmt: skip
-        models = Models(HashEmbedder(256), generator or ScriptedGenerator(lambda _: "In March [1] [2]."), WordTokenizer())
+        answering = ScriptedGenerator(lambda _: "In March [1] [2].", lambda _: {"Yes": -0.1})
+        models = Models(HashEmbedder(256), generator or answering, WordTokenizer())
         cloud = build_cloud(settings, models, clock=LoopClock(loop))
         app = create_app(cloud)
         http = httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url=URL)

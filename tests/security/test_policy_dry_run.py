@@ -82,8 +82,8 @@ def noting(prompt):
 
 
 async def test_a_trial_on_a_copy_shows_the_points_that_the_edge_itself_would_send(tmp_path):
-    parts = Parts(ScriptedGenerator(noting), HashEmbedder(), WordTokenizer(), None)
-    async with running_edge(tmp_path, strategy="dgrag", generator=ScriptedGenerator(noting)) as edge:
+    parts = Parts(ScriptedGenerator(noting, lambda _: {"Yes": -0.1}), HashEmbedder(), WordTokenizer(), None)
+    async with running_edge(tmp_path, strategy="dgrag", generator=ScriptedGenerator(noting, lambda _: {"Yes": -0.1})) as edge:
         await edge.add("pump.md", "Brackwell Works makes the Maristow Pump. Juniper Ward uses the Maristow Pump.")
         request = EvidenceRequest(
             request_id="r",
@@ -107,7 +107,7 @@ def timeless(body):
 
 
 async def test_the_route_shows_points_within_the_bytes_that_a_cloud_asks_for(tmp_path):
-    async with running_edge(tmp_path, strategy="dgrag", generator=ScriptedGenerator(noting)) as edge:
+    async with running_edge(tmp_path, strategy="dgrag", generator=ScriptedGenerator(noting, lambda _: {"Yes": -0.1})) as edge:
         await edge.add("pump.md", "Brackwell Works makes the Maristow Pump. Juniper Ward uses the Maristow Pump.")
         (tmp_path / "policy.toml").write_text("version = 1\n[daily]\nreplies = 1\n")
         asked = {"question": "What is it about?", "requester": "ward-1", "task": "reports", "level": 0}

@@ -123,7 +123,7 @@ def scripted(*, refusing, no):
         is_probe = prompt.max_tokens == 1
         return {"Yes": math.log(1 - no), "No": math.log(no)} if is_probe else {"In": math.log(1 - refusing), "Ins": math.log(refusing)}
 
-    return ScriptedGenerator(lambda _: "In March [1].", first_token)
+    return ScriptedGenerator(lambda _: "The infusion pump P-204 was replaced [1].", first_token)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ async def test_a_refusal_in_words_costs_no_second_call(tmp_path, kit):
 
 
 async def test_a_server_that_tells_no_probabilities_is_asked_in_words(tmp_path, kit):
-    generator = ScriptedGenerator(lambda _: "In March [1].")
+    generator = ScriptedGenerator(lambda _: "The infusion pump P-204 was replaced [1].")
     async with kit.running(tmp_path, generator=generator, verify=True) as service:
         await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
         assert (await asked(service, kit, kit.evidence(PUMP))).answered
@@ -156,7 +156,7 @@ async def test_a_server_that_tells_no_probabilities_is_asked_in_words(tmp_path, 
 
 
 async def test_a_probe_that_says_neither_yes_nor_no_decides_nothing(tmp_path, kit):
-    generator = ScriptedGenerator(lambda _: "In March [1].", lambda _: {"Well": -0.1})
+    generator = ScriptedGenerator(lambda _: "The infusion pump P-204 was replaced [1].", lambda _: {"Well": -0.1})
     async with kit.running(tmp_path, generator=generator, verify=True) as service:
         await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
         assert (await asked(service, kit, kit.evidence(PUMP))).answered
