@@ -49,8 +49,7 @@ async def shown(answer, *passages, generator):
 @pytest.mark.parametrize(
     "sentence",
     [
-        "Pump P-204 was replaced in March by Ann Lee",
-        "The pump P-204 was replaced",  # an article more; what follows may go
+        "The pump P-204 was replaced",  # an article more; where and when may go
         "Its motor does not run without oil",
         "2) Pump P-204 was replaced",
     ],
@@ -62,6 +61,14 @@ def test_a_sentence_that_a_sentence_of_the_passage_begins_with_needs_no_model(se
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
+        ("The dose is .5 mg.", "The dose is 5 mg"),
+        ("Hepatitis A is common.", "Hepatitis is common"),
+        ("The risk is 1 in 10.", "The risk is 1"),
+        ("The loss was 5 million, minus 4 million.", "The loss was 5 million"),
+        ("The drug cures pain, a myth holds.", "The drug cures pain"),
+        ('"The pump leaks", wrote Bo Orr.', "The pump leaks"),
+        ("The drug cures pain in few patients.", "The drug cures pain"),
+        ("It is false that\nthe drug cures pain.", "The drug cures pain"),
         ("Give 5 mg in the morning and 10 mg in the evening.", "Give 10 mg in the morning and 5 mg in the evening"),
         ("Give 5 mg in the morning and 10 mg in the evening.", "Give 5 mg in the evening"),
         ("Ann Lee replaced Bo Orr.", "Bo Orr replaced Ann Lee"),

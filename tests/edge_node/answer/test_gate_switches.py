@@ -68,7 +68,7 @@ OFF = {"min_nearness": -1.0, "max_unknown": 1.0, "max_refusals": 1.0, "min_suffi
 async def test_local_rag_with_one_sample_and_all_steps_off_is_exactly_one_call(tmp_path):
     generator = scripted("Juniper Ward reported the failure [1].")
     async with running_edge(tmp_path, generator=generator, samples=1, **OFF) as edge:
-        await edge.add("report.md", "Juniper Ward reported the failure, and replaced the pump.")
+        await edge.add("report.md", "Juniper Ward reported the failure. It replaced the pump.")
         generator.prompts.clear()
         answer = await edge.ask("Which ward reported the failure?")
         assert (answer["route"], answer["answered"]) == ("local", True)

@@ -7,7 +7,7 @@ import pytest
 from shared.models.fake import ScriptedGenerator
 from tests.support.running_edge import running_edge
 
-SERIALS = "Larch Ward has the Maristow Infusion Pumps with serial numbers MR-2232 to MR-2241."
+SERIALS = "Larch Ward has the Maristow Infusion Pumps. Their serial numbers are MR-2232 to MR-2241."
 FAILING = "Larch Ward's pumps with serial numbers MR-2232 to MR-2241 are failing, leading to reduced blood flow [1]."
 TRUE = "Larch Ward has the Maristow Infusion Pumps [1]."
 OFF = {"min_nearness": -1.0, "max_unknown": 1.0, "min_sufficiency": 0.0, "min_similarity": 0.0, "samples": 1}
