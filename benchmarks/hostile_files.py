@@ -6,6 +6,7 @@ A real edge process with the default embedder and no language model; a reader ma
 from __future__ import annotations
 
 import json
+import random
 import tempfile
 import threading
 import time
@@ -32,6 +33,7 @@ EVERY_S = 0.02
 IDLE_S = 5.0
 UPLOAD_S = 300.0
 SETTLE_S = 600.0
+NEAR_LIMIT = 32 * 2**20 - 4_096  # bytes: what an edge takes as its default, less the blank lines that make copies of a file differ
 
 
 @dataclass
@@ -51,7 +53,7 @@ class Poll:
 
 
 def kinds() -> list[tuple[str, bytes]]:
-    """A file of each kind, (name, content)."""
+    """A file of each kind, (name, content): small ones that unfold, and ones near the upload limit."""
     return [
         ("operators.pdf", many_operators()),
         ("page-number.pdf", one_line(b"1" + b" " * 30_000 + b"x")),
@@ -63,7 +65,18 @@ def kinds() -> list[tuple[str, bytes]]:
         ("nested.html", b"<div>" * 100_000 + b"x"),
         ("tables.html", b"<table><tr><td>" * 20_000 + b"x"),
         ("comments.html", b"<!--" * 200_000),
+        ("long-line.txt", _filled(b"word ")),
+        ("short-lines.txt", _filled(b"a\r")),
+        ("marks.txt", _filled("e\u0301".encode())),
+        ("lists.md", _filled(b"- **a** [b](c)\n")),
+        ("rows.csv", _filled(b"a,b\n")),
+        ("paragraphs.html", _filled(b"<p>a")),
+        ("random.pdf", b"%PDF-1.4\n" + random.Random(7).randbytes(NEAR_LIMIT - 9)),
     ]
+
+
+def _filled(piece: bytes) -> bytes:
+    return piece * (NEAR_LIMIT // len(piece))
 
 
 @contextmanager

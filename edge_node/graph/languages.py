@@ -68,13 +68,14 @@ def _as_a_whole(text: str) -> str:
 
 def _pieces(text: str) -> Iterator[str]:
     """The text in stretches of whole sentences, or cells of a table, of at least ``PIECE_WORDS`` words; the rest is with the last one."""
-    ends, start, before = [match.end() for match in _END.finditer(text)], 0, ""
-    for end in (*ends, len(text)):
-        piece = text[start:end]
-        if len(_WORD.findall(piece)) >= PIECE_WORDS:
+    start, last, words, before = 0, 0, 0, ""
+    for end in (*(match.end() for match in _END.finditer(text)), len(text)):
+        words += len(_WORD.findall(text, last, end))
+        last = end
+        if words >= PIECE_WORDS:
             if before:
                 yield before
-            before, start = piece, end
+            before, start, words = text[start:end], end, 0
     yield before + text[start:]
 
 

@@ -70,14 +70,15 @@ def normalise(name: str) -> str:
     key = _INITIALS.sub(lambda match: match[0].replace(".", ""), unicodedata.normalize("NFKC", name).casefold())
     key = _PUNCTUATION.sub(" ", _POSSESSIVE.sub("", _SEPARATORS.sub(" ", key)))
     words = unicodedata.normalize("NFKC", key).split()
-    while words:
-        if words[0] in DETERMINERS:
-            words = words[1:]
+    first = 0
+    while first < len(words):
+        if words[first] in DETERMINERS:
+            first += 1
         elif (head := singular(words[-1])) != words[-1]:
-            words = [*words[:-1], head]
+            words[-1] = head
         else:
             break
-    return " ".join(words)
+    return " ".join(words[first:])
 
 
 @cache

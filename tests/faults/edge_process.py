@@ -10,6 +10,7 @@ import uvicorn
 
 from edge_node.app import create_app
 from edge_node.build import Parts, build_node
+from edge_node.ingest.readers.pool import ReaderLimits, ReaderPool
 from edge_node.settings import EdgeSettings
 from shared.models.build import build_generator, model_http
 from shared.models.fake import HashEmbedder, WordTokenizer
@@ -21,7 +22,8 @@ def serve(folder, port, model_url):
     """Run until a signal."""
     settings = EdgeSettings(id="ward", state_dir=Path(folder), port=int(port), strategy="naive", min_nearness=-1.0, answer_deadline_s=10.0)
     models = ModelSettings(url=model_url)
-    node = build_node(settings, Parts(build_generator(models, model_http(models)), HashEmbedder(), WordTokenizer(), None))
+    reads = ReaderPool(ReaderLimits(settings.reader_seconds, settings.reader_memory_bytes), at_once=settings.workers + 1)
+    node = build_node(settings, Parts(build_generator(models, model_http(models)), HashEmbedder(), WordTokenizer(), None, reads))
     uvicorn.Server(server_config(create_app(node), settings)).run()
 
 

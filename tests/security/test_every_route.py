@@ -129,6 +129,14 @@ async def test_null_control_without_the_guard_routes_open(tmp_path, monkeypatch,
         assert [what async for what, got in statuses(service, rules, own, foreign) if got.status not in REFUSED]
 
 
+async def test_a_readers_key_makes_no_edge_read_a_document(tmp_path):
+    """Said here by itself: the rules, from which the other tests take what they expect, could allow it."""
+    async with SERVICES["edge"](tmp_path / "state") as service:
+        own = tokens(tmp_path / "state")
+        for path in ("/v1/estimate", "/v1/documents"):
+            assert (await send(service.app, "POST", path, headers=[*HOST, ("authorization", f"Bearer {own['read']}")])).status == 403
+
+
 @pytest.mark.parametrize("name", SERVICES)
 async def test_right_keys_open_what_they_should(tmp_path, name):
     async with SERVICES[name](tmp_path / "state") as service:

@@ -1,16 +1,20 @@
 """A file that is dear to read costs neither the edge nor its questions anything (goals S7, S8)."""
 
 import asyncio
+import contextlib
 
 import pytest
 
 from benchmarks.dear_files import word_bomb
-from edge_node.ingest.readers.pool import ReaderLimits, ReaderPool
+from edge_node.ingest.readers.pool import ReaderLimits, ReaderPool, ReadsHere
+from shared.errors import UnreadableDocument
 from tests.edge_node.ingest.readers.test_pool import SLOW, children, forker
+from tests.faults.load import edge_process
 from tests.security.test_gone_clients import call
 from tests.support.running_edge import running_edge
 from tests.support.waiting import until
 
+LINES = b"a\r" * 4_000_000  # below the limit for uploads; each step of reading them is one call that keeps the interpreter's lock
 GOOD = "Juniper Ward reported the failure of four infusion pumps."
 
 
@@ -78,3 +82,50 @@ async def test_a_word_file_that_unfolds_to_a_million_paragraphs_is_parked_with_i
         await edge.settled()
         view = (await edge.http.get(f"/v1/documents/{sent['document_id']}")).json()
         assert (view["status"], view["code"] in {"too_slow", "too_large"}) == ("parked", True), view
+
+
+class Heart:
+    """Counts how often the event loop gets to its turn."""
+
+    def __init__(self):
+        self.beats = 0
+
+    async def beat(self):
+        while True:
+            self.beats += 1
+            await asyncio.sleep(0.001)
+
+    async def beats_during(self, reads):
+        await reads.read("warm.txt", b"28 beds")
+        before = self.beats
+        await reads.read("lines.txt", LINES)
+        return self.beats - before
+
+
+async def test_a_reader_in_the_edges_own_process_holds_the_event_loop_and_one_in_a_child_does_not():
+    """Null control. Turns are counted, some 20 here and 700 there: as many as a reader lets go of the lock, however long it takes."""
+    heart, pool = Heart(), ReaderPool(ReaderLimits(600, 2**31), at_once=1)
+    beating = asyncio.create_task(heart.beat())
+    with contextlib.closing(pool):
+        held, free = await heart.beats_during(ReadsHere()), await heart.beats_during(pool)
+    beating.cancel()
+    assert free > 3 * held
+
+
+async def test_a_reader_in_the_edges_own_process_knows_no_limit():
+    """Null control: the same file, parked where a child reads it."""
+    bomb, pool = word_bomb(100_000), ReaderPool(ReaderLimits(1, 2**30), at_once=1)
+    with contextlib.closing(pool), pytest.raises(UnreadableDocument, match="1 s of a core"):
+        await pool.read("bomb.docx", bomb)
+    assert len((await ReadsHere().read("bomb.docx", bomb)).text) > 2 * 100_000 - 10
+
+
+async def test_a_bomb_that_is_sent_to_a_real_edge_is_parked_with_its_reason(tmp_path):
+    async with edge_process(tmp_path, "http://127.0.0.1:9", reader_memory_bytes=64 * 2**20) as (_, http):
+        sent = (await http.post("/v1/documents", files={"file": ("bomb.docx", word_bomb())})).json()
+        while not (await http.get("/v1/status")).json()["settled"]:  # noqa: ASYNC110 - another process announces nothing
+            await asyncio.sleep(0.05)
+        view = (await http.get(f"/v1/documents/{sent['document_id']}")).json()
+        assert (view["status"], view["code"]) == ("parked", "too_large")
+        assert "67,108,864 bytes of memory" in view["reason"]
+        assert (await http.get("/health")).is_success

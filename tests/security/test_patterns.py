@@ -2,6 +2,7 @@
 
 import re
 from functools import partial
+from itertools import product
 
 import pytest
 
@@ -15,26 +16,26 @@ OLD_PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*[-–—]?\s*\d{1,5}\s*[-�
 
 
 def runaway(used: Used) -> str:
-    """The string on which the pattern takes too long, "": none. The slowest short one is tried at full length.
+    """The string on which the pattern takes too long, "": none. The slowest of the short ones is tried at full length, once.
 
     CPU time of this process alone counts, so a busy machine changes it by a factor of two or three; what is told apart is a factor of
     100: from 8,000 to 1,000,000 characters a quadratic search takes 15,625 times as long, a linear one 125 times.
     """
     short, long = (min(size, CUT.get(used.place.rpartition(".")[0], size)) for size in (SMALL, LARGE))
-    for operation in used.operations:
-        slowest, worst = -1.0, ("", " ", "")
-        for form in hostile(used.pattern):
-            text = written(form, short, used.pattern)
-            try:
-                spent = cpu_seconds(partial(applied, used.pattern, operation, text), budget_s=SCREEN_S)
-            except TooSlowError:
-                return f"{operation} {text[:60]!r}… of {short}"
-            slowest, worst = max((slowest, worst), (spent, form))
-        text = written(worst, long, used.pattern)
+    slowest, worst, by = -1.0, ("", " ", ""), ""
+    for operation, form in product(sorted(used.operations), hostile(used.pattern)):
+        text = written(form, short, used.pattern)
         try:
-            cpu_seconds(partial(applied, used.pattern, operation, text), budget_s=LEAST_S)
+            spent = cpu_seconds(partial(applied, used.pattern, operation, text), budget_s=SCREEN_S)
         except TooSlowError:
-            return f"{operation} {text[:60]!r}… of {long}"
+            return f"{operation} {text[:60]!r}… of {short}"
+        if spent > slowest:
+            slowest, worst, by = spent, form, operation
+    text = written(worst, long, used.pattern)
+    try:
+        cpu_seconds(partial(applied, used.pattern, by, text), budget_s=LEAST_S)
+    except TooSlowError:
+        return f"{by} {text[:60]!r}… of {long}"
     return ""
 
 
