@@ -38,8 +38,8 @@ from benchmarks.sharing import sharing
 from benchmarks.stages.idle import LIMIT_S, left
 from benchmarks.systems import ANSWER_TIMEOUT_S as LONG_S
 from benchmarks.systems import ONE_ANSWER, SAME_FOR_ALL, Asker, Start, System, read
-from deploy.no_model import UNKNOWING
-from shared.open_mode import CALLER
+from deploy.lab.no_model import UNKNOWING
+from shared.http.open_mode import CALLER
 
 OUT = Path("benchmarks/results/again.json")
 OTHERS = 120

@@ -22,9 +22,9 @@ import orjson
 from benchmarks.errors import BenchmarkError
 from benchmarks.link import LinkConfig
 from benchmarks.machine import foreign
-from deploy.cluster.free_ports import Ports
 from deploy.cluster.launch import is_url
-from deploy.no_model import STAND_INS
+from deploy.cluster.names import Ports
+from deploy.lab.no_model import STAND_INS
 from shared.models.settings import ModelSettings
 
 DGRAG = (sys.executable, "-P", "-m", "deploy.cli.main")

@@ -17,7 +17,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.link import LinkConfig
 from benchmarks.peers.run import PeersConfig
 from benchmarks.systems import SAME_FOR_ALL, SIGNALS, parsed_retrieval, system_named
-from deploy.no_model import NO_MODEL, STAND_INS
+from deploy.lab.no_model import NO_MODEL, STAND_INS
 from shared.models.settings import ModelSettings
 
 JUDGED = "dgrag"  # whose answers are one of each pair, where no others are named

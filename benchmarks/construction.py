@@ -31,8 +31,8 @@ from benchmarks.sharing import sharing
 from benchmarks.stages.idle import LIMIT_S, left
 from benchmarks.stages.remembering import counted
 from benchmarks.systems import SAME_FOR_ALL
-from deploy.no_model import NO_MODEL
-from shared.open_mode import CALLER
+from deploy.lab.no_model import NO_MODEL
+from shared.http.open_mode import CALLER
 
 OUT, WORK = Path("benchmarks/results/construction.json"), Path(".dgrag-bench")
 PAPER_TOKENS = 58  # that a model writes for 1,000 of a corpus (FD-RAG Table 6)

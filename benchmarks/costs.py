@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shared.components import CLOUD, COMPONENTS, TRANSFERS, is_the_clouds
+from shared.telemetry.trace import CLOUD, COMPONENTS, TRANSFERS, is_the_clouds
 
 LINK_MBIT = 50.0  # the paper's link (§IV-D1)
 AT_EDGES = "global retrieval"  # what edges do for the cloud is within it: they work at the same time, and the cloud waits for all

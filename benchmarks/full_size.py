@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from edge_node.graph.hierarchy import Community
+from edge_node.communities.hierarchy import Community
 
 CONTEXT_TOKENS, REPORT_TOKENS = 8_000, 2_000  # of what a report is written from, and of what it says
 

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Sequence
 
 import numpy as np
 
-from edge_node.graph.extractor import Extracted
-from edge_node.strategies.base import Progress
+from edge_node.extraction.extractor import Extracted
+from edge_node.records import Progress
 from shared.ports import Embedder, FloatArray, Prompt, Reply, Tokenizer
 from shared.records import Chunk
-from shared.sentences import sentences
+from shared.text.sentences import sentences
 
 SENTENCES = 4  # of a summary, as the prompt asks for
 

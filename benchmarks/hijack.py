@@ -21,18 +21,17 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.ten_edges import Amount, Federation, federation_of
-from cloud_server.crossedge.evidence import fill_budget, rescore
-from cloud_server.crossedge.standing import Standing
+from cloud_server.answering.availability import Standing
+from cloud_server.answering.merging import fill_budget, rescore
 from cloud_server.database import Database
+from cloud_server.routing.lexical import Lexicon
+from cloud_server.routing.matching import match, owners, second_opinion, summary_key
+from cloud_server.routing.screening import Sample, judged, spread
 from cloud_server.settings import CloudSettings
-from cloud_server.summaries.lexicon import Lexicon
-from cloud_server.summaries.matching import match, owners, second_opinion, summary_key
-from cloud_server.summaries.screening import Sample, judged, spread
-from shared.clock import SystemClock
 from shared.index import open_index
 from shared.models.build import build_embedder, build_tokenizer
 from shared.models.settings import ModelSettings
-from shared.ports import Embedder, FloatArray, Tokenizer, VectorIndex
+from shared.ports import Embedder, FloatArray, SystemClock, Tokenizer, VectorIndex
 from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence, SummaryId
 
 ATTACKER = EdgeId("mallory")

@@ -25,7 +25,7 @@ from benchmarks.dear_files import many_operators, one_line, word_bomb
 from benchmarks.machine import code, machine
 from benchmarks.meters import percentile_ms
 from benchmarks.under_load import edge_process
-from shared.open_mode import CALLER
+from shared.http.open_mode import CALLER
 
 RESULT = Path(__file__).parent / "results" / "hostile_files.json"
 READER_SECONDS = 2

@@ -24,13 +24,12 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import code, machine
-from edge_node.memory.incidence import Shape, joined, prototypes, pruned, residuals
-from edge_node.memory.simplex import Rows, projected
+from edge_node.memory.hypergraph import Rows, Shape, joined, projected, prototypes, pruned, residuals
 from edge_node.memory.training import descent, grown, seeds_of, trained
 from shared.models.build import build_embedder
 from shared.models.settings import ModelSettings
 from shared.ports import Embedder, FloatArray
-from shared.sentences import sentences
+from shared.text.sentences import sentences
 
 console = Console(stderr=True, width=160)
 OUT, PLOT = Path("benchmarks/results/hypergraph.json"), Path(".dgrag-bench/hypergraph.png")

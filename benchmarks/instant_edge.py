@@ -10,12 +10,12 @@ from typing import Any
 
 from benchmarks.stand_ins import InstantEmbedder, InstantExtractor, InstantGenerator, InstantKeywords, Models
 from edge_node.build import Parts, build_node
-from edge_node.ingest.cutting import Offered
+from edge_node.documents.store import document_id
 from edge_node.node import EdgeNode
+from edge_node.records import Offered
 from edge_node.settings import EdgeSettings
-from edge_node.store.documents import document_id
 from edge_node.strategies.dgrag.strategy import DGRAG
-from edge_node.strategies.indexed import Indexed
+from edge_node.strategies.index import Indexed
 from shared.models.build import build_tokenizer
 from shared.models.settings import ModelSettings
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from benchmarks.records import AnswerRow, Judgement
 from shared.errors import ModelReplyError
-from shared.first_token import probability_of
 from shared.ports import Generator, Prompt, Reply
-from shared.prompts import load_prompt
+from shared.text.prompts import load_prompt
+from shared.text.refusals import probability_of
 
 CRITERIA = {
     "comprehensiveness": "how much detail the answer gives to cover all aspects and details of the question.",

@@ -28,18 +28,18 @@ from benchmarks.instant_edge import indexed_of, running, settled
 from benchmarks.machine import code, machine
 from benchmarks.stand_ins import InstantGenerator, Models
 from edge_node.build import Parts, build_node
-from edge_node.graph.cover import Count
-from edge_node.graph.elements import elements_of
-from edge_node.graph.hierarchy import LEVELS, fresh_uppers
-from edge_node.graph.quotient import quotient
+from edge_node.communities.cover import Count
+from edge_node.communities.elements import elements_of
+from edge_node.communities.hierarchy import LEVELS, fresh_uppers
+from edge_node.communities.reports import Headline, Report
+from edge_node.documents.chunking import split
+from edge_node.documents.store import document_id
+from edge_node.graph.partition import quotient
 from edge_node.graph.repair import modularity
-from edge_node.graph.reports import Headline, Report
 from edge_node.graph.summaries import part_of
-from edge_node.ingest.chunks import split
-from edge_node.ingest.cutting import Offered
 from edge_node.node import EdgeNode
+from edge_node.records import Offered
 from edge_node.settings import EdgeSettings
-from edge_node.store.documents import document_id
 from shared.models.build import build_embedder, build_tokenizer
 from shared.models.settings import ModelSettings
 from shared.ports import Embedder, Tokenizer
@@ -134,7 +134,7 @@ def _cut(documents: Sequence[Text], tokenizer: Tokenizer, size: int, overlap: in
 
 async def _levels(node: EdgeNode, name: str, count: Count, source_tokens: int) -> dict[str, Any]:
     strategy = indexed_of(node)
-    levels = [await strategy.communities(level, limit=ALL) for level in range(LEVELS)]
+    levels = [await strategy.reports.communities(level, limit=ALL) for level in range(LEVELS)]
     communities = {one.community.community_id: one.community for found in levels for one in found}
     view = strategy.knowledge.view
     degrees = {key: len(view.adjacency.get(key, ())) for key in view.graph.entities}
@@ -144,7 +144,7 @@ async def _levels(node: EdgeNode, name: str, count: Count, source_tokens: int) -
         elements[key] = sum(count(line.text) for line in lines)
     full = sizes(list(communities.values()), elements)
     began = time.perf_counter()
-    reports = {key: await strategy.report(key) for key in communities}
+    reports = {key: await strategy.reports.report(key) for key in communities}
     seconds = round(time.perf_counter() - began, 1)
     rows = [_level(level, found, reports, full, count, source_tokens, name) for level, found in enumerate(levels)]
     return {"reports": len(reports), "report_seconds": seconds, "levels": rows, "roots": _roots(levels[0], reports)}

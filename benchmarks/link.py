@@ -1,4 +1,4 @@
-"""What a benchmark's configuration says of the links between edges and cloud; ``dgrag up --runtime netns`` makes them (``deploy.net``)."""
+"""What a benchmark's configuration says of the links between edges and cloud; ``dgrag up --runtime netns`` makes them (``deploy.lab``)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from deploy.net.shape import Shape, words_of
+from deploy.lab.topology import Shape, words_of
 
 
 class LinkConfig(BaseModel):

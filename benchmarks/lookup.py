@@ -22,21 +22,21 @@ from benchmarks.cluster import drop_settings_of_the_shell
 from benchmarks.machine import code, machine
 from benchmarks.recall import A_DOCUMENT, drawn, spread
 from benchmarks.stand_ins import DIMENSIONS
-from edge_node.answer.memorizer import Memorizer
+from edge_node.answering.fast_path import Memorizer
 from edge_node.build import Parts, build_node
+from edge_node.database.vectors import VectorRows
+from edge_node.graph.store import GraphStore
 from edge_node.memory.records import Memory, Support, memory_of
+from edge_node.memory.store import MemoryStore, StoredMemory
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
-from edge_node.store.graph import GraphStore
-from edge_node.store.memories import MemoryStore, StoredMemory
-from edge_node.store.vectors import VectorRows
 from shared.models.build import build_embedder, build_tokenizer
 from shared.models.fake import ScriptedGenerator
 from shared.models.settings import ModelSettings
 from shared.ports import Embedder, FloatArray
-from shared.quantised import to_ints
 from shared.records import Chunk, ChunkId
-from shared.trace import Trace
+from shared.telemetry.trace import Trace
+from shared.vectors import to_ints
 
 OUT = Path("benchmarks/results/lookup.json")
 GOAL_MS = 10.0  # of the median

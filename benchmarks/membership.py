@@ -23,7 +23,7 @@ from benchmarks.instant_edge import add, settled
 from benchmarks.stand_ins import InstantGenerator, Models
 from benchmarks.support_price import contexts
 from edge_node.build import Parts, build_node
-from edge_node.policy.file import NAME
+from edge_node.egress.policy_file import NAME
 from edge_node.settings import EdgeSettings
 from shared.models.build import build_embedder, build_tokenizer
 from shared.models.settings import ModelSettings

@@ -20,17 +20,15 @@ import typer
 
 from benchmarks.machine import code, machine
 from benchmarks.stand_ins import DIMENSIONS
-from edge_node.graph.context import Context
-from edge_node.strategies.erarag.layer import EMPTY, Item, changed
-from edge_node.strategies.erarag.planes import draw_hyperplanes, hash_codes, positions_of
-from edge_node.strategies.erarag.segments import Bounds
+from edge_node.graph.local_search import Context
+from edge_node.strategies.erarag.segments import Bounds, draw_hyperplanes, hash_codes, positions_of
+from edge_node.strategies.erarag.tree import EMPTY, Item, changed
 from edge_node.strategies.ketrag.bipartite import Bipartite, ChunkTerms, Piece
-from edge_node.strategies.ketrag.centrality import core, pagerank
-from edge_node.strategies.ketrag.channels import by_score, extended, neighbourhood
+from edge_node.strategies.ketrag.core import core, pagerank
 from edge_node.strategies.ketrag.knn import Neighbours, Node
+from edge_node.strategies.ketrag.search import by_score, extended, neighbourhood
 from shared.ports import FloatArray
-from shared.quantised import to_ints
-from shared.vectors import unit
+from shared.vectors import to_ints, unit
 
 T = TypeVar("T")
 WORDS, WORDS_A_SENTENCE, SENTENCES = 30_600, 18, 4  # vocabulary, and of a chunk, as of ketrag_musique

@@ -24,11 +24,11 @@ from benchmarks.journal import Journal
 from benchmarks.machine import prompts
 from benchmarks.questions import CONFIGS, DEADLINE_S, LINE_TOKENS, WORK
 from benchmarks.records import Question
-from shared.fence import one_line
 from shared.models.build import build_generator, model_http
 from shared.models.settings import ModelSettings
 from shared.ports import Generator, Prompt
-from shared.prompts import load_prompt
+from shared.text.fence import one_line
+from shared.text.prompts import load_prompt
 
 WAYS = 2  # of each question
 SAMPLES, TEMPERATURE = 4, 0.7  # of the model, for one question

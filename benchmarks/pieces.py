@@ -12,15 +12,15 @@ import numpy as np
 
 from benchmarks.meters import percentile_ms
 from benchmarks.stand_ins import DIMENSIONS
-from edge_node.graph.extraction import names_for_prompt, relation_prompt
-from edge_node.graph.extractor import per_chunk
-from edge_node.graph.nlp import SpacyExtractor
+from edge_node.database.schema import Database
+from edge_node.database.vectors import VectorRows
+from edge_node.documents.chunking import split
+from edge_node.extraction.extractor import per_chunk
+from edge_node.extraction.model_extraction import names_for_prompt, relation_prompt
+from edge_node.extraction.nlp import SpacyExtractor
 from edge_node.graph.partition import Home, partition
 from edge_node.graph.repair import Parts, repair
-from edge_node.ingest.chunks import split
-from edge_node.store.database import Database
-from edge_node.store.graph import GraphStore
-from edge_node.store.vectors import VectorRows
+from edge_node.graph.store import GraphStore
 from shared.models.build import build_tokenizer
 from shared.models.settings import ModelSettings
 from shared.records import Document, DocumentId

@@ -24,8 +24,8 @@ from benchmarks.machine import prompts
 from shared.models.build import build_generator, model_http
 from shared.models.settings import ModelSettings
 from shared.ports import Generator, Prompt
-from shared.prompts import load_prompt
-from shared.sentences import content_words
+from shared.text.prompts import load_prompt
+from shared.text.sentences import content_words
 
 CONFIGS = Path("benchmarks/configs")
 WORK = Path(".dgrag-bench")

@@ -29,12 +29,12 @@ from benchmarks.instant_edge import add, running
 from benchmarks.machine import code
 from benchmarks.metrics.bootstrap import wilson
 from edge_node.build import Parts, build_node
+from edge_node.egress.memory_sharing import MemorySharing
+from edge_node.egress.policy_file import NAME
 from edge_node.memory.records import Memory
+from edge_node.memory.release import SharedMemory
 from edge_node.node import EdgeNode
-from edge_node.policy.file import NAME
 from edge_node.policy.hints import Names
-from edge_node.policy.memory_release import SharedMemory
-from edge_node.policy.memory_sharing import MemorySharing
 from edge_node.policy.rules import NAME_KINDS, Level
 from edge_node.policy.surrogates import key_of
 from edge_node.settings import EdgeSettings
@@ -42,8 +42,8 @@ from shared.models.build import build_embedder, build_generator, build_tokenizer
 from shared.models.fake import ScriptedGenerator
 from shared.models.settings import ModelSettings
 from shared.ports import Generator, Prompt
-from shared.prompts import load_prompt
 from shared.records import document_of
+from shared.text.prompts import load_prompt
 
 POLICY = 'version = 1\n[memories]\nshare = "hints"\nepsilon = {epsilon}\nepsilon_budget = {epsilon}\n'
 MEMORIES = 1_000_000  # more than there are
@@ -117,7 +117,7 @@ def is_restored(name: str, reply: str) -> bool:
 
 async def items_of(node: EdgeNode) -> list[Item]:
     """Every hint that may leave, with what it was made of."""
-    memories = {one.memory.memory_id: one.memory for one in await node.strategy.memories("", MEMORIES)}
+    memories = {one.memory.memory_id: one.memory for one in await node.strategy.memories.page("", MEMORIES)}
     released = await asyncio.to_thread(MemorySharing.of(node.sharing, node.documents, node.graph).released)
     mentions = tuple(node.graph.mentions.entities())
     names = Names.of(mentions, {document_of(mention.chunk_id): Level.FULL for mention in mentions})

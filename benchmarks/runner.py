@@ -39,8 +39,8 @@ from benchmarks.stages.routing import routing
 from benchmarks.stages.storage import storage
 from benchmarks.summary import summarise, with_bertscore
 from benchmarks.systems import CENTRAL, PLAIN_MATCHING, SAME_FOR_ALL, Layout, Start, parsed_retrieval, system_named
-from deploy.net.namespaces import unable
-from shared.open_mode import CALLER
+from deploy.lab.namespaces import unable
+from shared.http.open_mode import CALLER
 
 HTTP_TIMEOUT = httpx.Timeout(120.0, connect=10.0)
 STAGES = ("index", "storage", "memories", "routing", "answers", "retrieval", "judging", "link", "skipped")

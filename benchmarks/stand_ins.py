@@ -13,11 +13,11 @@ import numpy as np
 import orjson
 
 from benchmarks.meters import Stopwatch
-from edge_node.graph.extraction import names_for_prompt, relation_prompt
-from edge_node.graph.extractor import Extracted
-from edge_node.graph.names import normalise
-from edge_node.strategies.base import Progress
-from edge_node.strategies.dgrag.dual_level import Keywords
+from edge_node.extraction.extractor import Extracted
+from edge_node.extraction.model_extraction import names_for_prompt, relation_prompt
+from edge_node.extraction.names import normalise
+from edge_node.records import Progress
+from edge_node.strategies.dgrag.search import Keywords
 from shared.ports import FloatArray, Prompt, Reply, Tokenizer
 from shared.records import Chunk, EntityMention, RelationMention
 from shared.vectors import unit

@@ -13,11 +13,11 @@ import orjson
 from benchmarks.instant_edge import instant_edge
 from benchmarks.meters import Meter, percentile_ms, rss_mb
 from benchmarks.stand_ins import DIMENSIONS, Models
+from edge_node.database.vectors import VectorKind
+from edge_node.graph.store import GraphStore
+from edge_node.maintenance import open_store
 from edge_node.node import EdgeNode
-from edge_node.store.graph import GraphStore
-from edge_node.store.mend import open_store
-from edge_node.store.vectors import VectorKind
-from shared.clock import SystemClock
+from shared.ports import SystemClock
 
 QUESTIONS = 103
 WARM_UP = 3

@@ -23,7 +23,7 @@ from benchmarks.metrics.overviews import MARKER, MIN_WORDS
 from shared.models.build import build_embedder
 from shared.models.settings import ModelSettings
 from shared.ports import Embedder
-from shared.sentences import content_words, sentences
+from shared.text.sentences import content_words, sentences
 
 AROUND = 400  # characters on each side of what a citation quotes: the passage that it stands in
 SAID = 0.85  # cosine of a sentence with one or two of a passage, from which they say the same; see ADR 26 for how well that tells

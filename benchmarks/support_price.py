@@ -19,9 +19,9 @@ import typer
 from benchmarks.datasets.ultradomain import UltraDomain
 from benchmarks.instant_edge import add, settled
 from benchmarks.stand_ins import InstantGenerator, Models
-from cloud_server.summaries.matching import match, summary_key
+from cloud_server.routing.matching import match, summary_key
 from edge_node.build import Parts, build_node
-from edge_node.policy.file import NAME
+from edge_node.egress.policy_file import NAME
 from edge_node.settings import EdgeSettings
 from shared.index import open_index
 from shared.models.build import build_embedder, build_tokenizer

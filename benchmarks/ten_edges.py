@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from edge_node.build import Parts, build_node
-from edge_node.ingest.cutting import Offered
+from edge_node.documents.store import document_id
 from edge_node.node import EdgeNode
+from edge_node.records import Offered
 from edge_node.settings import EdgeSettings
-from edge_node.store.documents import document_id
 from shared.models.fake import ScriptedGenerator
 from shared.ports import Embedder, Tokenizer
 from shared.records import EdgeId

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 
 from benchmarks.meters import percentile_ms
-from shared.open_mode import CALLER
+from shared.http.open_mode import CALLER
 
 SAMPLES = Path(__file__).parent.parent / "deploy" / "samples"
 QUESTIONS = (

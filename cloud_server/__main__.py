@@ -5,15 +5,15 @@ from __future__ import annotations
 import socket
 import sys
 
-from cloud_server.app import create_app
+from cloud_server.answering.coordinator import Models
+from cloud_server.api.app import create_app
 from cloud_server.build import Cloud, build_cloud
-from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
-from shared import logs
-from shared.correlation import Recorder
+from shared.http.service import Server, check_front, recorder_of, run, warn_of_strangers
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
-from shared.service import Server, check_front, recorder_of, run, warn_of_strangers
+from shared.telemetry import logs
+from shared.telemetry.correlation import Recorder
 
 
 class CloudServer(Server):

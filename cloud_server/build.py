@@ -6,27 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import uuid4
 
-from cloud_server.crossedge.coordinator import Coordinator, Limits, Models
-from cloud_server.crossedge.fan_out import FanOut
-from cloud_server.crossedge.gathering import Gatherer, Reach
-from cloud_server.crossedge.mailbox import Mailbox
-from cloud_server.crossedge.overview import Breadth, Overviewer
-from cloud_server.crossedge.remembering import Rememberer, Trust
-from cloud_server.crossedge.standing import Standing
-from cloud_server.database import Database
-from cloud_server.eraser import Eraser
-from cloud_server.memories.bank import MemoryBank
-from cloud_server.memories.store import MemoryStore
+from cloud_server.answering.availability import Standing
+from cloud_server.answering.coordinator import Coordinator, Limits, Models
+from cloud_server.answering.fan_out import FanOut
+from cloud_server.answering.gathering import Gatherer, Reach
+from cloud_server.answering.mailbox import Mailbox
+from cloud_server.answering.overview import Breadth, Overviewer
+from cloud_server.answering.stored_answers import Rememberer, Trust
+from cloud_server.database import Database, Eraser
 from cloud_server.registry.edges import EdgeRegistry
-from cloud_server.registry.roll import Roll, open_roll
+from cloud_server.registry.registry import Roll, open_roll
+from cloud_server.routing.memories import MemoryStore
+from cloud_server.routing.memory_index import MemoryBank
+from cloud_server.routing.summaries import SummaryStore
+from cloud_server.routing.summary_index import Catalogue
 from cloud_server.settings import CloudSettings
-from cloud_server.summaries.catalogue import Catalogue
-from cloud_server.summaries.store import SummaryStore
-from shared.clock import SystemClock
 from shared.index import open_index
-from shared.metrics import Meter
-from shared.ports import Clock
+from shared.ports import Clock, SystemClock
 from shared.records import EdgeId
+from shared.telemetry.metrics import Meter
 from shared.wire import EdgeView
 
 

@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from shared.logs import LogForm
-from shared.memory_wire import MAX_MEMORIES
-from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, POINTS_MAX_BYTES
+from shared.telemetry.logs import LogForm
+from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, MAX_MEMORIES, POINTS_MAX_BYTES
 
 PAPER_THRESHOLD = 0.4  # DGRAG §IV-B, both thresholds; a cosine of the paper's embedding model
 MATCH_THRESHOLD = 0.25  # of MiniLM: 96 % of 241 textbook questions reach their site, at 0.35 only 91 % (ADR 11); the paper has 0.4

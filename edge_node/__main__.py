@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import sys
 
-from edge_node.app import open_app
+from edge_node.api.app import open_app
 from edge_node.build import Parts
-from edge_node.ingest.readers.pool import ReaderLimits, ReaderPool
-from edge_node.link.cloud_client import cloud_http
-from edge_node.link.membership import Membership
+from edge_node.cloud.client import cloud_http
+from edge_node.cloud.membership import Membership
+from edge_node.database.commits import only_user
+from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from edge_node.settings import EdgeSettings
-from edge_node.store.lock import only_user
-from shared import logs
+from shared.http.service import Server, check_front, recorder_of, run, warn_of_strangers
+from shared.limits import RetryBudget
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
-from shared.retry_budget import RetryBudget
-from shared.service import Server, check_front, recorder_of, run, warn_of_strangers
+from shared.telemetry import logs
 
 
 def serve() -> None:

@@ -6,52 +6,46 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from edge_node.answer.answerer import Answerer, ReadLimits
-from edge_node.answer.focus import Focus
-from edge_node.answer.gate import Gate, GateLimits
-from edge_node.answer.mapping import Mapper
-from edge_node.answer.memorizer import Memorizer
-from edge_node.answer.overview import Overview, OverviewLimits
-from edge_node.answer.released import ReleasedPassages
-from edge_node.answer.samples import Sampling
-from edge_node.answer.verdicts import Verdicts
-from edge_node.background import Background
-from edge_node.ingest.cutting import Cutter
-from edge_node.ingest.readers.pool import Reads, ReadsHere
-from edge_node.ingest.worker import Pace, Worker
-from edge_node.link.cloud_client import CloudClient
-from edge_node.link.cloud_link import CloudLink
-from edge_node.link.joining import rejoin
-from edge_node.link.membership import Membership
-from edge_node.link.memory_sync import MemorySync
-from edge_node.link.sync import LinkState, Sync
-from edge_node.link.told_passages import ToldPassages
+from edge_node.answering.answerer import Answerer, ReadLimits
+from edge_node.answering.fast_path import Memorizer
+from edge_node.answering.feedback import Verdicts
+from edge_node.answering.gate import Gate, GateLimits
+from edge_node.answering.mapping import Mapper
+from edge_node.answering.overview import Overview, OverviewLimits
+from edge_node.answering.released import ReleasedPassages
+from edge_node.answering.sampling import Focus, Sampling
+from edge_node.answering.told_passages import ToldPassages
+from edge_node.cloud.client import CloudClient
+from edge_node.cloud.link import CloudLink
+from edge_node.cloud.membership import Membership, rejoin
+from edge_node.cloud.sync import LinkState, MemorySync, Sync
+from edge_node.database.replies import RememberingGenerator
+from edge_node.documents.chunking import Cutter
+from edge_node.documents.jobs import JobQueue
+from edge_node.documents.readers.pool import Reads, ReadsHere
+from edge_node.documents.receipts import ReceiptStore
+from edge_node.documents.store import DocumentStore
+from edge_node.documents.worker import Background, Pace, Worker
+from edge_node.egress.ledger import Ledger
+from edge_node.egress.memory_outbox import SharedMemories
+from edge_node.egress.memory_sharing import MemorySharing
+from edge_node.egress.meter import Meter
+from edge_node.egress.policy_file import NAME, PolicyFile
+from edge_node.egress.sharing import Sharing
+from edge_node.graph.store import GraphStore
+from edge_node.graph.tools import Tools
+from edge_node.maintenance import check_fingerprint, open_store
 from edge_node.memory.guards import Limits
 from edge_node.node import EdgeNode
-from edge_node.policy.file import NAME, PolicyFile
-from edge_node.policy.memory_sharing import MemorySharing
-from edge_node.policy.meter import Meter
-from edge_node.policy.sharing import Sharing
 from edge_node.settings import EdgeSettings
-from edge_node.store.documents import DocumentStore
-from edge_node.store.graph import GraphStore
-from edge_node.store.jobs import JobQueue
-from edge_node.store.ledger import Ledger
-from edge_node.store.mend import open_store
-from edge_node.store.receipts import ReceiptStore
-from edge_node.store.reembed import check_fingerprint
-from edge_node.store.replies import RememberingGenerator
-from edge_node.store.shared_memories import SharedMemories
-from edge_node.strategies.base import IndexStrategy, Tools
+from edge_node.strategies.index import Indexed
 from edge_node.strategies.opening import open_strategy
-from shared.breaker import Breaker
-from shared.clock import SystemClock
-from shared.correlation import Recorder
-from shared.models.checked_embedder import CheckedEmbedder
-from shared.ports import Clock, Embedder, Generator, Tokenizer
+from shared.limits import Breaker, RetryBudget
+from shared.models.embedders import CheckedEmbedder
+from shared.ports import Clock, Embedder, Generator, SystemClock, Tokenizer
 from shared.records import EdgeId
-from shared.reducer import Reducer
-from shared.retry_budget import RetryBudget
+from shared.reduce import Reducer
+from shared.telemetry.correlation import Recorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +90,10 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
         parts.cloud.auth = membership
         client = CloudClient(parts.cloud, edge, ledger, breaker, patience_s=settings.cloud_patience_s)
     memorizer = _memorizer(settings, tools, strategy)
-    released = ReleasedPassages(tools)
-    answerer = _answerer(settings, parts, tools, strategy, memorizer, client, released)
-    overview = _overview(settings, parts, tools, strategy, client, released)
-    link = _link(client, membership, tools, ledger, answerer, overview, parts.recorder) if client else None
+    released = ReleasedPassages(tools, sharing)
+    answerer = _answerer(settings, parts, tools, sharing, strategy, memorizer, client, released)
+    overview = _overview(settings, parts, tools, sharing, strategy, client, released)
+    link = _link(client, membership, tools, sharing, ledger, answerer, overview, parts.recorder) if client else None
 
     async def tell_cloud() -> None:
         if link is not None:
@@ -109,7 +103,7 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     cutter = Cutter(parts.reads, parts.tokenizer, settings.chunk_tokens, settings.chunk_overlap)
     queue, receipts, background = JobQueue(database, parts.clock), ReceiptStore(database), Background()
     worker = Worker(queue, receipts, strategy, cutter, _pace(settings), background, retries=parts.retries, on_settled=tell_cloud)
-    verdicts = Verdicts(edge, strategy, embedder, documents, settings.memory_learn)
+    verdicts = Verdicts(edge, strategy.memories, embedder, documents, settings.memory_learn)
     write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, memorizer, verdicts, overview)
     return EdgeNode(settings, *write, *read, link, background, ledger, sharing, breaker, recorder=parts.recorder)
 
@@ -118,24 +112,31 @@ def _answerer(
     settings: EdgeSettings,
     parts: Parts,
     tools: Tools,
-    strategy: IndexStrategy,
+    sharing: Sharing,
+    strategy: Indexed,
     memorizer: Memorizer,
     client: CloudClient | None,
     released: ReleasedPassages,
 ) -> Answerer:
     gate, focus = Gate(parts.generator, tools.embedder, _gate_limits(settings)), Focus(tools.embedder, parts.tokenizer)
     told = ToldPassages(tools.edge, SharedMemories(tools.graph.database), tools.documents)
-    return Answerer(strategy, focus, parts.generator, gate, client, tools.sharing, _read_limits(settings), memorizer, told, released)
+    return Answerer(strategy, focus, parts.generator, gate, client, sharing, _read_limits(settings), memorizer, told, released)
 
 
-def _memorizer(settings: EdgeSettings, tools: Tools, strategy: IndexStrategy) -> Memorizer:
+def _memorizer(settings: EdgeSettings, tools: Tools, strategy: Indexed) -> Memorizer:
     limits = Limits(settings.memory_threshold, settings.memory_cover)
     fast = "off" if settings.memory == "off" else settings.memory_fast
-    return Memorizer(tools.edge, strategy, tools.embedder, tools.documents, fast, limits, k=settings.memory_k)
+    return Memorizer(tools.edge, strategy.memories, tools.embedder, tools.documents, fast, limits, k=settings.memory_k)
 
 
 def _overview(
-    settings: EdgeSettings, parts: Parts, tools: Tools, strategy: IndexStrategy, client: CloudClient | None, released: ReleasedPassages
+    settings: EdgeSettings,
+    parts: Parts,
+    tools: Tools,
+    sharing: Sharing,
+    strategy: Indexed,
+    client: CloudClient | None,
+    released: ReleasedPassages,
 ) -> Overview:
     tokens, at_once, min_score = settings.partial_tokens, settings.global_at_once, settings.global_min_score
     mapper = Mapper(parts.generator, tools.edge, max_tokens=tokens, at_once=at_once, min_score=min_score)
@@ -151,20 +152,21 @@ def _overview(
         deadline_s=settings.global_deadline_s,
         seed=settings.seed,
     )
-    return Overview(tools, strategy, mapper, reducer, client, limits, released)
+    return Overview(tools, sharing, strategy.reports, mapper, reducer, client, limits, released)
 
 
 def _link(
     client: CloudClient,
     membership: Membership,
     tools: Tools,
+    sharing: Sharing,
     ledger: Ledger,
     answerer: Answerer,
     overview: Overview,
     recorder: Recorder | None,
 ) -> CloudLink:
-    state, memories = LinkState(), MemorySharing.of(tools.sharing, tools.documents, tools.graph)
-    sync = Sync(client, tools.graph, ledger, tools.sharing, state, membership.cloud_key)
+    state, memories = LinkState(), MemorySharing.of(sharing, tools.documents, tools.graph)
+    sync = Sync(client, tools.graph, ledger, sharing, state, membership.cloud_key)
     told = MemorySync(client, memories, tools.graph.database, state)
     serve, points = answerer.evidence, overview.points
     return CloudLink(client, sync, serve, lambda: rejoin(client, membership), state, points=points, memories=told, recorder=recorder)

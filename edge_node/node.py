@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from edge_node.answer.answerer import Answerer
-from edge_node.answer.memorizer import Memorizer
-from edge_node.answer.overview import Overview
-from edge_node.answer.verdicts import Verdicts
-from edge_node.background import Background
-from edge_node.ingest.cutting import Cutter, Offered
-from edge_node.ingest.estimate import Estimate, Unreadable, estimate
-from edge_node.ingest.failures import failure_of
-from edge_node.ingest.progress import Backoff
-from edge_node.ingest.worker import Worker
-from edge_node.link.cloud_link import CloudLink
-from edge_node.policy.sharing import Sharing
+from edge_node.answering.answerer import Answerer
+from edge_node.answering.ask import Admissions, Ask, GlobalAsk
+from edge_node.answering.fast_path import Memorizer
+from edge_node.answering.feedback import Verdicts
+from edge_node.answering.overview import Overview
+from edge_node.cloud.link import CloudLink
+from edge_node.documents.chunking import Cutter
+from edge_node.documents.estimate import Estimate, Unreadable, estimate
+from edge_node.documents.jobs import JobQueue
+from edge_node.documents.progress import Backoff
+from edge_node.documents.receipts import Receipt, ReceiptStore
+from edge_node.documents.store import Accepted, DocumentStore, require_space
+from edge_node.documents.worker import Background, Worker, failure_of
+from edge_node.egress.ledger import Ledger
+from edge_node.egress.sharing import Sharing
+from edge_node.graph.store import GraphStore
+from edge_node.records import Offered
 from edge_node.settings import EdgeSettings
-from edge_node.store.documents import Accepted, DocumentStore
-from edge_node.store.graph import GraphStore
-from edge_node.store.jobs import JobQueue
-from edge_node.store.ledger import Ledger
-from edge_node.store.receipts import Receipt, ReceiptStore
-from edge_node.store.space import require_space
-from edge_node.strategies.base import IndexStrategy
-from shared.breaker import Breaker
-from shared.correlation import Recorder
-from shared.errors import DgragError, InputError, NotFound, StoreDamaged, TooLarge
-from shared.metrics import Meter
-from shared.records import DocumentId
-from shared.redacted import redacted
+from edge_node.strategies.index import Indexed
+from shared.errors import DgragError, InputError, ModelTimeout, NotFound, StoreDamaged, TooLarge
+from shared.limits import Admission, Breaker, Deadline
+from shared.records import Answer, DocumentId
+from shared.reduce import Hear, unheard
+from shared.telemetry.correlation import Recorder
+from shared.telemetry.logs import redacted
+from shared.telemetry.metrics import Meter
+from shared.telemetry.trace import Trace
 
 log = logging.getLogger("dgrag.edge")
 POLICY_EVERY_S = 1.0  # between two looks at the policy file where nobody asks
@@ -63,7 +65,7 @@ class EdgeNode:
     queue: JobQueue
     receipts: ReceiptStore
     graph: GraphStore
-    strategy: IndexStrategy
+    strategy: Indexed
     cutter: Cutter
     worker: Worker
     answerer: Answerer
@@ -77,6 +79,7 @@ class EdgeNode:
     breaker: Breaker  # of the cloud
     recorder: Recorder | None = None  # of spans
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready
+    admissions: Admissions = field(init=False)
     meter: Meter = field(init=False)  # what is asked of this edge, for its page of metrics
     _opened: bool = False  # the caches are built
     _asked: str = ""  # what of the sharing policy the last settle was asked for
@@ -84,6 +87,10 @@ class EdgeNode:
 
     def __post_init__(self) -> None:
         self.meter = Meter(self.settings.id)
+        self.admissions = Admissions(
+            Admission(at_once=self.settings.questions_at_once, waiting=self.settings.questions_waiting),
+            Admission(at_once=self.settings.global_questions_at_once, waiting=self.settings.questions_waiting),
+        )
 
     async def run(self) -> None:
         """Open the caches, then index documents and hold the line to the cloud until cancelled."""
@@ -148,6 +155,40 @@ class EdgeNode:
         self.worker.stop(accepted.ended_jobs)
         self.worker.wake()
         return accepted
+
+    async def ask(self, ask: Ask | GlobalAsk, trace: Trace, hear: Hear = unheard) -> Answer:
+        """The answer, when its turn has come; one from memory needs none. It can be judged by its id then.
+
+        Of one to a question about everything ``hear`` gets the sentences as they are written.
+
+        Raises Overloaded, ModelTimeout (the wait counts) and as ``Answerer.answer`` and ``Overview.answer``. The meter counts either.
+        """
+        with self.meter.counting_failures():
+            since = self.verdicts.arrivals
+            deadline = Deadline(self.overview.limits.deadline_s if isinstance(ask, GlobalAsk) else self.answerer.limits.answer_deadline_s)
+            try:
+                async with asyncio.timeout(deadline.seconds):
+                    answer = await self._answer(ask, trace, deadline, hear)
+            except TimeoutError as error:
+                raise ModelTimeout(deadline_s=deadline.seconds) from error
+            seconds = deadline.seconds - deadline.left_s()
+            await self.verdicts.given(ask.question, answer, since=since)
+        self.meter.answered(answer, seconds)
+        return answer
+
+    async def _answer(self, ask: Ask | GlobalAsk, trace: Trace, deadline: Deadline, hear: Hear) -> Answer:
+        turns = self.admissions.of(ask)
+        if isinstance(ask, GlobalAsk):
+            async with turns.turn():
+                return await self.overview.answer(ask, trace, deadline, hear)
+        look = await self.answerer.remembered(ask, trace)
+        async with turns.turn() if look.answer is None else contextlib.nullcontext():
+            return await self.answerer.answer(ask, trace, look)
+
+    def check_turn(self, ask: Ask | GlobalAsk) -> None:
+        """For an answer whose head goes out before its turn comes: raises Overloaded, which is counted, when ``ask`` would."""
+        with self.meter.counting_failures():
+            self.admissions.of(ask).check()
 
     async def estimate(self, offered: Sequence[Offered]) -> Estimate:
         """What indexing these documents would cost. Nothing is stored or spent."""
@@ -239,7 +280,7 @@ class EdgeNode:
         """Memories by kind, with which score each kind answers, and how many of the questions since the start they answered."""
         chosen, asked = self.settings, {"looked": self.memorizer.looked, "answered": self.memorizer.answered}
         switches = {"fast": chosen.memory_fast, "learn": chosen.memory_learn, "thresholds": chosen.memory_threshold}
-        return await self.strategy.memory_counts() | asked | switches
+        return await self.strategy.memories.counts() | asked | switches
 
     def status(self) -> dict[str, Any]:
         """Counts, cost and progress. ``settled``: nothing waits, and what the cloud should know it knows (or it is away)."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from edge_node.memory.records import Kind
-from edge_node.memory.thresholds import THRESHOLDS, parsed_thresholds
-from edge_node.strategies.mixing import parsed_mix
-from shared.logs import LogForm
+from edge_node.records import Kind
 from shared.records import Level
+from shared.telemetry.logs import LogForm
 from shared.wire import EDGE_ID_PATTERN, EVIDENCE_MIN_SCORE, HEARTBEAT_S, MOST_WHOLE
 
 MAX_SAMPLES = 8  # a llama.cpp server draws at most as many samples in one request as it has slots; ours has eight
@@ -20,6 +19,71 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Cosine = Annotated[float, Field(ge=-1, le=1)]
 Channel = Literal["dense", "lexical", "entities", "relations", "pagerank"]
 DEFAULT_RETRIEVAL: frozenset[Channel] = frozenset({"dense", "lexical", "pagerank"})
+
+ROUNDING = 1e-6  # of a sum of shares
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+THRESHOLDS: Mapping[Kind, float] = {"template": 0.92, "model": 0.92, "learned": 0.88}
+HIGHEST = 2.0  # a score is at most 1: above it never answers
+_FORM = "as in template=0.92,model=0.92,learned=0.88"
+
+
+def parsed_mix(value: object) -> Mapping[str, float]:
+    """Methods and their shares of the budget, as in "ketrag=0.5,erarag=0.5", or as a mapping. Raises ValueError that says what is wrong.
+
+    >>> dict(parsed_mix("ketrag=0.5, erarag=0.5"))
+    {'ketrag': 0.5, 'erarag': 0.5}
+    """
+    shares = _shares_of(value) if isinstance(value, str) else value
+    if not isinstance(shares, Mapping) or not all(isinstance(share, float | int) for share in shares.values()):
+        raise ValueError(f"{value!r} must name methods with their shares, as in ketrag=0.5,erarag=0.5")
+    if len(shares) < 2 or not all(0 < share <= 1 for share in shares.values()) or abs(sum(shares.values()) - 1) > ROUNDING:
+        raise ValueError(f"{value!r} must name two methods at least, with shares above 0 that add up to 1")
+    return shares
+
+
+def _shares_of(text: str) -> dict[str, float]:
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, share = (word.strip() for word in part.partition("="))
+        if not name or name in shares:
+            raise ValueError(f"{text!r} must name each method once, as in ketrag=0.5,erarag=0.5")
+        try:
+            shares[name] = float(share)
+        except ValueError:
+            raise ValueError(f"the share of {name!r} must be a number, as in ketrag=0.5,erarag=0.5") from None
+    return shares
+
+
+def parsed_thresholds(value: object) -> dict[Kind, float]:
+    """Thresholds by kind, as in "template=0.95,learned=2", or as a mapping; a kind that is not named keeps its own.
+
+    Raises ValueError that says what is wrong.
+
+    >>> parsed_thresholds("template=0.95, learned=2")
+    {'template': 0.95, 'model': 0.92, 'learned': 2.0}
+    """
+    named = _thresholds_of(value) if isinstance(value, str) else value
+    if not isinstance(named, Mapping) or not all(isinstance(least, float | int) for least in named.values()):
+        raise ValueError(f"{value!r} must name kinds of memories with their least scores, {_FORM}")
+    if others := sorted(set(map(str, named)) - set(KINDS)):
+        raise ValueError(f"there is no kind of memories {others[0]!r}: use {', '.join(KINDS)}")
+    if not all(0 <= least <= HIGHEST for least in named.values()):
+        raise ValueError(f"{value!r} must name scores from 0 to {HIGHEST:g}; one above 1 never answers")
+    return {kind: float(named.get(kind, THRESHOLDS[kind])) for kind in KINDS}
+
+
+def _thresholds_of(text: str) -> dict[str, float]:
+    least: dict[str, float] = {}
+    for part in text.split(","):
+        kind, _, score = (word.strip() for word in part.partition("="))
+        if not kind or kind in least:
+            raise ValueError(f"{text!r} must name each kind once, {_FORM}")
+        try:
+            least[kind] = float(score)
+        except ValueError:
+            raise ValueError(f"the least score of {kind!r} must be a number, {_FORM}") from None
+    return least
 
 
 def channels_of(value: object) -> object:

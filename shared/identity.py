@@ -1,10 +1,13 @@
-"""Ed25519 keys of edges and clouds: made where they are used, kept in a file that nobody else can read, never sent."""
+"""Ed25519 keys of edges and clouds: made where they are used, kept in private files that survive a power cut, never sent."""
 
 from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import hashlib
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +16,34 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from shared.errors import SettingsError
-from shared.private_files import replace_private
 
 KEY_ID_DIGITS = 32
 FIELD = 2**255 - 19  # curve25519's
 _OF_ORDER_8 = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
 LOW_ORDER = frozenset({0, 1, FIELD - 1, _OF_ORDER_8, FIELD - _OF_ORDER_8})  # y of the points of order 1, 2, 4, 8: they sign anything
+
+
+def replace_private(path: Path, content: bytes) -> None:
+    """Write a file of mode 0600 in one step: there is never half a file, nor a moment in which others may read it."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_name(f"{path.name}.draft")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    with _opened(path.parent) as folder:
+        os.fsync(folder)
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True)

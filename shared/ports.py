@@ -1,7 +1,8 @@
-"""The outside world as small Protocols: models, tokens, vectors, time. Adapters live in ``shared/models`` and ``shared/index``."""
+"""What the product asks of its surroundings: a generator, an embedder, a tokenizer, an index, a clock; and the clock of the system."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -10,6 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float32]
+
+
+class SystemClock:
+    """Implements ``shared.ports.Clock``."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds on a clock that never goes back."""
+        return time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,9 @@ from http_message_signatures import (
 )
 from http_message_signatures.algorithms import ED25519
 
-from shared.clock import SystemClock
 from shared.errors import Unauthenticated
 from shared.identity import Identity, key_id, public_key_of
-from shared.ports import Clock
+from shared.ports import Clock, SystemClock
 from shared.wire import AUDIENCE_HEADER, DEADLINE_HEADER
 
 LABEL = "dgrag"
@@ -127,7 +126,7 @@ def check_time(created: int, *, now: float, skew_s: float) -> None:
     >>> check_time(1000, now=1060.0, skew_s=60)
     >>> check_time(1000, now=1062.0, skew_s=60)
     Traceback (most recent call last):
-    shared.errors.request.Unauthenticated: the edge's clock says 1970-01-01 00:16:40 UTC, the cloud's 1970-01-01 00:17:42 UTC
+    shared.errors.Unauthenticated: the edge's clock says 1970-01-01 00:16:40 UTC, the cloud's 1970-01-01 00:17:42 UTC
     """
     if abs(created - now) > skew_s:
         raise Unauthenticated(

@@ -1,4 +1,4 @@
-"""One SQLite file: WAL, synchronous FULL, one writer, a connection for each reading thread."""
+"""One SQLite file: WAL, synchronous FULL, one writer, a connection for each reading thread; migrations, checksums and clear errors."""
 
 from __future__ import annotations
 
@@ -6,21 +6,118 @@ import contextlib
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
+from zlib import crc32
 
-from shared.checksum import crc, is_text
-from shared.errors import DiskFailed, StoreError
-from shared.migrate import NO_FUNCTIONS, Functions, migrate
-from shared.sqlite_errors import FULL, RAISED, store_error
+from shared.errors import DgragError, DiskFailed, DiskFull, StoreDamaged, StoreError
 
 MAX_WAL_BYTES = 64 * 2**20
 BUSY_MS = 30_000
 ERASE_TRIES = 10
 ERASE_WAIT_MS = 100  # for reads under way, at each try
 ERASE_PAUSE_S = 0.4  # between two tries: writers go on
+
+FULL = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE})  # the shared memory of the WAL is a file that grows too
+FAILED = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN})
+LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+RAISED = (sqlite3.Error, UnicodeDecodeError)  # what a call of SQLite may raise
+DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+Functions = Mapping[str, Callable[[bytes], str]]  # what migrations may call in SQL, by name
+NO_FUNCTIONS: Functions = {}
+
+Field = str | bytes | int | float | None
+_BETWEEN = b"\x1f"
+
+
+def store_error(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> DgragError | None:
+    """Our error for one of SQLite's that the disk or the file caused; None for what only a mistake of ours causes.
+
+    >>> error = sqlite3.OperationalError("database or disk is full")
+    >>> error.sqlite_errorcode = sqlite3.SQLITE_FULL
+    >>> store_error(Path("edge.db"), error).code
+    'disk_full'
+    """
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is None:  # raised by Python's module: a text, or a name in SQLite's own words, that is no text any more
+        return StoreDamaged(f"{path.name} holds a text that cannot be read") if "decode" in str(error) else None
+    if code in FULL:
+        return DiskFull(path.parent)
+    primary = code & 0xFF
+    if primary in FAILED:
+        return DiskFailed(path, str(error))
+    if primary in LOCKED:
+        return StoreError(f"{path.name} is locked by another process", next_step="stop the other process that uses this store")
+    if primary in DAMAGED:
+        return StoreDamaged(f"{path.name} is damaged: {error}")
+    return None
+
+
+def migrations_of(package: str) -> tuple[str, ...]:
+    """The SQL texts of a package's folder ``migrations``, in the order of their numbers."""
+    texts = [entry for entry in files(package).joinpath("migrations").iterdir() if entry.name.endswith(".sql")]
+    return tuple(entry.read_text(encoding="utf-8") for entry in sorted(texts, key=lambda entry: entry.name))
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The number of migrations that a file has had; 0 for an empty one."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(connection: sqlite3.Connection, path: Path, migrations: Sequence[str], functions: Functions = NO_FUNCTIONS) -> None:
+    """Run what is missing. Raises StoreError for a file of a newer release, StoreDamaged for one that would not be sound afterwards.
+
+    No copy is kept: until the commit the file is as it was, and a copy would go on holding what people delete.
+    """
+    found, newest = version_of(connection), len(migrations)
+    if found > newest:
+        step = "install the newer release again, or restore a backup that this release has made"
+        raise StoreError(f"{path} has schema {found}, this release reads up to {newest}", next_step=step)
+    for name, function in functions.items():
+        connection.create_function(name, 1, function, deterministic=True)
+    for version in range(found + 1, newest + 1):
+        try:
+            connection.executescript(f"BEGIN IMMEDIATE; {migrations[version - 1]} PRAGMA user_version={version};")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:
+                raise
+            raise StoreDamaged(f"{path.name} cannot be brought to version {version}: {error}") from error
+        sound = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if sound != "ok":
+            raise StoreDamaged(f"{path.name} is damaged, so it stays at version {version - 1}: {sound}")
+        connection.execute("COMMIT")
+
+
+def crc(*fields: Field) -> int:
+    """CRC-32 of the fields, in their order: texts as UTF-8, numbers as Python writes them; of one field, of just its bytes.
+
+    >>> crc("a") == crc(b"a"), crc("a", "b") == crc("ab"), crc("a", 1.5) == crc("a", "1.5")
+    (True, False, True)
+    """
+    return crc32(_BETWEEN.join([_bytes(field) for field in fields]))
+
+
+def _bytes(field: Field) -> bytes:
+    if isinstance(field, bytes):
+        return field
+    return (field if isinstance(field, str) else str(field)).encode("utf-8", "surrogatepass")
+
+
+def is_text(field: bytes) -> bool:
+    r"""Whether bytes are UTF-8; what a damaged text was cast to may be none.
+
+    >>> is_text(b"pump"), is_text(b"\xff")
+    (True, False)
+    """
+    try:
+        field.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 class CommitWitness(Protocol):

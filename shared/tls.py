@@ -1,17 +1,29 @@
-"""TLS as all of ours speak it: version 1.2 or newer, certificates checked, never an exception (goal S15)."""
+"""TLS as all of ours speak it: version 1.2 or newer, certificates checked (goal S15); plain HTTP on this machine only."""
 
 from __future__ import annotations
 
 import ssl
+from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 
 from shared.errors import SettingsError
-from shared.loopback import is_loopback
 
 UNFIT = frozenset({9, 10, 62, 64})  # OpenSSL's codes: not valid yet, expired, for another name, for another address
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` can only be reached from this machine; any name but ``localhost`` may resolve elsewhere.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("[::1]"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, True, False)
+    """
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
 
 
 def client_context(ca: Path | None = None) -> ssl.SSLContext:

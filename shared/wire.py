@@ -10,8 +10,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from shared.correlation import FORM
 from shared.records import PLAIN, Answer, Count, Evidence, Summary, SummaryDelta, SummaryId, TraceStep
+from shared.telemetry.correlation import FORM
 
 WIRE_VERSION = 6
 WIRE_UNSAID = 5  # of who does not say which one it speaks
@@ -36,6 +36,14 @@ MOST_WHOLE = 32  # whole passages of one edge: a cloud embeds each, a hundred a 
 HEARTBEAT_S = 0.25  # a cloud that works on a question says so as often; an edge whose patience is less takes it for hung
 
 BLANK = "the question is blank: it has no character that can be seen"
+
+MAX_MEMORIES = 2_000  # of an edge, and of one delta
+MAX_MEMORY_QUESTION_CHARS = 300
+MAX_MEMORY_ANSWER_CHARS = 120
+MEMORY_ID = Field(min_length=1, max_length=64)
+
+MemoryId = Annotated[str, PLAIN, MEMORY_ID]  # an outside id: another than in the edge's store
+Version = Annotated[int, Field(ge=0, lt=2**53)]
 
 
 def is_blank(text: str) -> bool:
@@ -331,3 +339,34 @@ class EdgeView(Wire):
     withheld: int = 0  # summaries that the site's own sharing policy keeps there, besides ``summaries``
     reliability: float = 1.0  # share of its recent replies that held something useful, [0, 1]
     ledger: int = 0  # sequence number of the newest countersigned head
+
+
+class MemoryBody(Wire):
+    """One memory. ``direct``: told as documents tell it, and it may answer; else a hint of whom to ask, with names that are not true."""
+
+    memory_id: MemoryId
+    question: Annotated[str, Field(min_length=1, max_length=MAX_MEMORY_QUESTION_CHARS)]
+    answer: Annotated[str, Field(max_length=MAX_MEMORY_ANSWER_CHARS)] = ""
+    direct: bool
+
+    @model_validator(mode="after")
+    def _answers_if_it_is_direct(self) -> Self:
+        if self.direct and not self.answer.strip():
+            raise ValueError("a direct memory must have an answer")
+        return self
+
+
+class MemoryDelta(Wire):
+    """``PUT /v1/edges/{id}/memories``: what changed since ``base_version``; a snapshot has ``base_version`` 0."""
+
+    epoch: Annotated[str, Field(min_length=1, max_length=64)]
+    base_version: Version
+    version: Version
+    upserts: Annotated[tuple[MemoryBody, ...], Field(max_length=MAX_MEMORIES)] = ()
+    removals: Annotated[tuple[MemoryId, ...], Field(max_length=MAX_MEMORIES)] = ()
+
+
+class Feedback(Wire):
+    """``POST /v1/queries/{id}/feedback`` of an edge: what whoever asked says of an answer. It stays there: the cloud takes none."""
+
+    verdict: Literal["right", "wrong"]

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from networkx import DiGraph, strongly_connected_components
 
-from shared.prompts import PromptFile, load_prompt
+from shared.text.prompts import PromptFile, load_prompt
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("shared", "edge_node", "cloud_server", "deploy", "benchmarks")
@@ -87,238 +88,193 @@ BORDER = [
     "benchmarks/ten_edges.py",
     "benchmarks/under_load.py",
     "cloud_server/__main__.py",
-    "cloud_server/app.py",
-    "cloud_server/crossedge/coordinator.py",
-    "cloud_server/crossedge/fan_out.py",
-    "cloud_server/crossedge/mailbox.py",
-    "cloud_server/crossedge/overview.py",
-    "cloud_server/crossedge/reading.py",
-    "cloud_server/crossedge/standing.py",
+    "cloud_server/answering/availability.py",
+    "cloud_server/answering/coordinator.py",
+    "cloud_server/answering/fan_out.py",
+    "cloud_server/answering/mailbox.py",
+    "cloud_server/answering/overview.py",
+    "cloud_server/answering/passages.py",
+    "cloud_server/api/access.py",
+    "cloud_server/api/app.py",
+    "cloud_server/api/edges.py",
+    "cloud_server/api/operators.py",
+    "cloud_server/api/questions.py",
+    "cloud_server/api/service.py",
     "cloud_server/database.py",
-    "cloud_server/eraser.py",
-    "cloud_server/memories/bank.py",
-    "cloud_server/memories/store.py",
-    "cloud_server/metrics.py",
     "cloud_server/registry/authenticator.py",
     "cloud_server/registry/edges.py",
-    "cloud_server/registry/heads.py",
-    "cloud_server/registry/invites.py",
-    "cloud_server/registry/joining.py",
+    "cloud_server/registry/enrolment.py",
     "cloud_server/registry/keys.py",
-    "cloud_server/registry/nonces.py",
-    "cloud_server/registry/roll.py",
-    "cloud_server/routes/deps.py",
-    "cloud_server/routes/edges.py",
-    "cloud_server/routes/operators.py",
-    "cloud_server/routes/questions.py",
-    "cloud_server/routes/service.py",
+    "cloud_server/registry/ledger_heads.py",
+    "cloud_server/registry/registry.py",
+    "cloud_server/routing/lexical.py",
+    "cloud_server/routing/memories.py",
+    "cloud_server/routing/memory_index.py",
+    "cloud_server/routing/summaries.py",
+    "cloud_server/routing/summary_index.py",
     "cloud_server/settings.py",
-    "cloud_server/summaries/catalogue.py",
-    "cloud_server/summaries/lexicon.py",
-    "cloud_server/summaries/store.py",
     "deploy/cli/add.py",
     "deploy/cli/ask.py",
     "deploy/cli/audit.py",
     "deploy/cli/cloud.py",
-    "deploy/cli/communities.py",
+    "deploy/cli/demo.py",
     "deploy/cli/documents.py",
     "deploy/cli/edge.py",
-    "deploy/cli/estimating.py",
-    "deploy/cli/foreground.py",
     "deploy/cli/keys.py",
-    "deploy/cli/listening.py",
+    "deploy/cli/knowledge.py",
     "deploy/cli/main.py",
     "deploy/cli/membership.py",
-    "deploy/cli/memories.py",
     "deploy/cli/model.py",
-    "deploy/cli/options.py",
     "deploy/cli/policy.py",
     "deploy/cli/rest.py",
     "deploy/cli/scenario.py",
     "deploy/cli/sending.py",
-    "deploy/cli/sources.py",
     "deploy/cli/status.py",
     "deploy/cli/store.py",
     "deploy/cli/up.py",
-    "deploy/cluster/by_docker.py",
-    "deploy/cluster/by_process.py",
     "deploy/cluster/child.py",
-    "deploy/cluster/engine.py",
-    "deploy/cluster/free_ports.py",
-    "deploy/cluster/keeper.py",
+    "deploy/cluster/control.py",
+    "deploy/cluster/docker.py",
     "deploy/cluster/launch.py",
+    "deploy/cluster/lifecycle.py",
+    "deploy/cluster/local.py",
+    "deploy/cluster/names.py",
     "deploy/cluster/processes.py",
-    "deploy/cluster/pulse.py",
-    "deploy/cluster/purge.py",
     "deploy/cluster/runtimes.py",
     "deploy/cluster/state.py",
     "deploy/cluster/supervisor.py",
-    "deploy/cluster/weights.py",
     "deploy/container/__main__.py",
     "deploy/container/edge_start.py",
     "deploy/container/first_start.py",
     "deploy/container/health.py",
     "deploy/container/invitations.py",
-    "deploy/container/slots.py",
-    "deploy/demo.py",
     "deploy/environment.py",
-    "deploy/net/__main__.py",
-    "deploy/net/control.py",
-    "deploy/net/emulator.py",
-    "deploy/net/namespaces.py",
-    "deploy/net/places.py",
-    "deploy/net/relay.py",
-    "deploy/net/wan.py",
-    "deploy/no_model.py",
-    "deploy/scenario/play.py",
+    "deploy/lab/__main__.py",
+    "deploy/lab/emulator.py",
+    "deploy/lab/namespaces.py",
+    "deploy/lab/network.py",
+    "deploy/lab/no_model.py",
+    "deploy/lab/play.py",
+    "deploy/lab/relay.py",
     "deploy/tools/to_safetensors.py",
-    "edge_node/answer/answerer.py",
-    "edge_node/answer/mapping.py",
-    "edge_node/answer/memorizer.py",
-    "edge_node/answer/overview.py",
-    "edge_node/answer/released.py",
-    "edge_node/answer/verdicts.py",
-    "edge_node/api/audit.py",
+    "edge_node/answering/answerer.py",
+    "edge_node/answering/fast_path.py",
+    "edge_node/answering/feedback.py",
+    "edge_node/answering/mapping.py",
+    "edge_node/answering/overview.py",
+    "edge_node/answering/released.py",
+    "edge_node/answering/told_passages.py",
+    "edge_node/api/access.py",
+    "edge_node/api/app.py",
     "edge_node/api/chat.py",
     "edge_node/api/communities.py",
-    "edge_node/api/deps.py",
     "edge_node/api/documents.py",
-    "edge_node/api/hearing.py",
-    "edge_node/api/jobs.py",
     "edge_node/api/memories.py",
+    "edge_node/api/metrics.py",
     "edge_node/api/policy.py",
     "edge_node/api/questions.py",
+    "edge_node/api/safe_mode.py",
     "edge_node/api/service.py",
-    "edge_node/app.py",
-    "edge_node/background.py",
+    "edge_node/api/streaming.py",
     "edge_node/build.py",
-    "edge_node/graph/extractor.py",
-    "edge_node/graph/model_extraction.py",
-    "edge_node/graph/nlp.py",
+    "edge_node/cloud/client.py",
+    "edge_node/cloud/link.py",
+    "edge_node/cloud/membership.py",
+    "edge_node/cloud/sync.py",
+    "edge_node/communities/claim_reader.py",
+    "edge_node/communities/report_writer.py",
+    "edge_node/communities/service.py",
+    "edge_node/communities/store.py",
+    "edge_node/database/backup.py",
+    "edge_node/database/check.py",
+    "edge_node/database/chunk_parts.py",
+    "edge_node/database/commits.py",
+    "edge_node/database/outside_ids.py",
+    "edge_node/database/replies.py",
+    "edge_node/database/schema.py",
+    "edge_node/database/vectors.py",
+    "edge_node/documents/chunking.py",
+    "edge_node/documents/jobs.py",
+    "edge_node/documents/lexical.py",
+    "edge_node/documents/progress.py",
+    "edge_node/documents/readers/__main__.py",
+    "edge_node/documents/readers/pool.py",
+    "edge_node/documents/receipts.py",
+    "edge_node/documents/store.py",
+    "edge_node/documents/worker.py",
+    "edge_node/egress/dry_run.py",
+    "edge_node/egress/ledger.py",
+    "edge_node/egress/memory_outbox.py",
+    "edge_node/egress/memory_sharing.py",
+    "edge_node/egress/meter.py",
+    "edge_node/egress/policy_file.py",
+    "edge_node/extraction/extractor.py",
+    "edge_node/extraction/model_extraction.py",
+    "edge_node/extraction/nlp.py",
+    "edge_node/graph/mentions.py",
     "edge_node/graph/partition.py",
-    "edge_node/ingest/cutting.py",
-    "edge_node/ingest/failures.py",
-    "edge_node/ingest/news.py",
-    "edge_node/ingest/readers/__main__.py",
-    "edge_node/ingest/readers/pool.py",
-    "edge_node/ingest/worker.py",
-    "edge_node/knowledge/claim_reader.py",
-    "edge_node/knowledge/embedding.py",
-    "edge_node/knowledge/grouping.py",
-    "edge_node/knowledge/keeper.py",
-    "edge_node/knowledge/knowledge.py",
-    "edge_node/knowledge/memory_maker.py",
-    "edge_node/knowledge/memory_shelf.py",
-    "edge_node/knowledge/memory_writer.py",
-    "edge_node/knowledge/refine.py",
-    "edge_node/knowledge/remembering.py",
-    "edge_node/knowledge/reporting.py",
-    "edge_node/knowledge/resolve.py",
-    "edge_node/knowledge/settle.py",
-    "edge_node/link/cloud_client.py",
-    "edge_node/link/cloud_link.py",
-    "edge_node/link/joining.py",
-    "edge_node/link/membership.py",
-    "edge_node/link/memory_sync.py",
-    "edge_node/link/sync.py",
-    "edge_node/link/told_passages.py",
-    "edge_node/metrics.py",
+    "edge_node/graph/passages.py",
+    "edge_node/graph/refinement.py",
+    "edge_node/graph/resolution.py",
+    "edge_node/graph/store.py",
+    "edge_node/graph/update.py",
+    "edge_node/maintenance.py",
+    "edge_node/memory/clustering.py",
+    "edge_node/memory/service.py",
+    "edge_node/memory/shelf.py",
+    "edge_node/memory/store.py",
+    "edge_node/memory/writer.py",
     "edge_node/node.py",
-    "edge_node/policy/dry_run.py",
-    "edge_node/policy/file.py",
-    "edge_node/policy/meter.py",
-    "edge_node/policy/spending.py",
-    "edge_node/policy/surrogate_file.py",
-    "edge_node/safe_mode.py",
     "edge_node/settings.py",
-    "edge_node/store/askings.py",
-    "edge_node/store/backup.py",
-    "edge_node/store/check.py",
-    "edge_node/store/chunk_parts.py",
-    "edge_node/store/claims.py",
-    "edge_node/store/commits.py",
-    "edge_node/store/database.py",
-    "edge_node/store/documents.py",
-    "edge_node/store/graph.py",
-    "edge_node/store/guest_ledger.py",
-    "edge_node/store/incidence.py",
-    "edge_node/store/jobs.py",
-    "edge_node/store/labels.py",
-    "edge_node/store/ledger.py",
-    "edge_node/store/lexical.py",
-    "edge_node/store/lock.py",
-    "edge_node/store/memories.py",
-    "edge_node/store/mend.py",
-    "edge_node/store/mentions.py",
-    "edge_node/store/outside_ids.py",
-    "edge_node/store/passages.py",
-    "edge_node/store/ratings.py",
-    "edge_node/store/receipts.py",
-    "edge_node/store/reembed.py",
-    "edge_node/store/released_names.py",
-    "edge_node/store/replies.py",
-    "edge_node/store/reports.py",
-    "edge_node/store/shared_memories.py",
-    "edge_node/store/space.py",
-    "edge_node/store/tree.py",
-    "edge_node/store/vectors.py",
-    "edge_node/strategies/dgrag/keywords.py",
+    "edge_node/strategies/dgrag/search.py",
     "edge_node/strategies/dgrag/strategy.py",
     "edge_node/strategies/erarag/growing.py",
+    "edge_node/strategies/erarag/store.py",
     "edge_node/strategies/erarag/strategy.py",
     "edge_node/strategies/erarag/tree.py",
-    "edge_node/strategies/fdrag/strategy.py",
-    "edge_node/strategies/graphrag/strategy.py",
-    "edge_node/strategies/indexed.py",
-    "edge_node/strategies/ketrag/core_reader.py",
+    "edge_node/strategies/fdrag.py",
+    "edge_node/strategies/graphrag.py",
+    "edge_node/strategies/index.py",
+    "edge_node/strategies/ketrag/core.py",
     "edge_node/strategies/ketrag/index.py",
     "edge_node/strategies/ketrag/strategy.py",
-    "edge_node/strategies/naive/strategy.py",
-    "shared/access_log.py",
-    "shared/admission.py",
-    "shared/clock.py",
-    "shared/connections.py",
-    "shared/correlation.py",
-    "shared/deadline.py",
-    "shared/disconnect.py",
-    "shared/docs.py",
-    "shared/doorkeeper.py",
-    "shared/guard.py",
-    "shared/http_problems.py",
+    "edge_node/strategies/naive.py",
+    "edge_node/strategies/write_path.py",
+    "shared/http/access.py",
+    "shared/http/connections.py",
+    "shared/http/docs.py",
+    "shared/http/doorkeeper.py",
+    "shared/http/keyring.py",
+    "shared/http/middleware.py",
+    "shared/http/open_mode.py",
+    "shared/http/problems.py",
+    "shared/http/service.py",
     "shared/identity.py",
+    "shared/index/exact.py",
     "shared/index/faiss.py",
-    "shared/index/matrix.py",
-    "shared/index/nano.py",
-    "shared/keyring.py",
-    "shared/logs.py",
-    "shared/metrics.py",
-    "shared/migrate.py",
+    "shared/limits.py",
     "shared/models/build.py",
     "shared/models/catalogue.py",
+    "shared/models/embedders.py",
     "shared/models/fetch.py",
     "shared/models/front.py",
-    "shared/models/hub.py",
-    "shared/models/local_embedder.py",
-    "shared/models/onnx_embedder.py",
     "shared/models/openai_compatible.py",
     "shared/models/serve.py",
     "shared/models/settings.py",
     "shared/models/wheels.py",
     "shared/models/wordpiece.py",
-    "shared/open_mode.py",
-    "shared/private_files.py",
-    "shared/prompts.py",
-    "shared/reducer.py",
-    "shared/retry_budget.py",
-    "shared/service.py",
-    "shared/settings.py",
+    "shared/ports.py",
+    "shared/reduce.py",
     "shared/signing.py",
-    "shared/spans.py",
     "shared/sqlite.py",
-    "shared/sqlite_errors.py",
-    "shared/support.py",
+    "shared/telemetry/correlation.py",
+    "shared/telemetry/logs.py",
+    "shared/telemetry/metrics.py",
+    "shared/telemetry/spans.py",
+    "shared/telemetry/trace.py",
+    "shared/text/prompts.py",
+    "shared/text/support.py",
     "shared/tls.py",
-    "shared/trace.py",
 ]
 
 # The only files outside settings.py that touch the environment: they start processes and hand an environment on.
@@ -327,9 +283,10 @@ ENVIRONMENT_READERS = [
     "benchmarks/life.py",
     "benchmarks/peers/environments.py",
     "benchmarks/under_load.py",
-    "deploy/cli/foreground.py",
+    "deploy/cli/rest.py",
     "deploy/cluster/processes.py",
     "deploy/container/__main__.py",
+    "shared/http/service.py",
     "shared/models/serve.py",
 ]
 
@@ -448,6 +405,46 @@ def prompt_files(root: Path = ROOT) -> list[tuple[str, str]]:
 def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def imports(root: Path = ROOT) -> dict[str, set[str]]:
+    """By module the modules of ours that it names in an import, also inside functions and for types alone."""
+    files = {
+        ".".join(file.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): file
+        for package in PACKAGES
+        for file in (root / package).rglob("*.py")
+    }
+    found = dict[str, set[str]]()
+    for module, file in files.items():
+        nodes = [node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.ImportFrom)]
+        named = {
+            name if name in files else node.module or ""
+            for node in nodes
+            for name in (f"{node.module}.{alias.name}" for alias in node.names)
+        }
+        found[module] = {name for name in named if name in files and name != module}
+    return found
+
+
+def circles(named: dict[str, set[str]]) -> list[set[str]]:
+    """The groups of which each names each other, straight or through others."""
+    return [group for group in map(set, strongly_connected_components(DiGraph(named))) if len(group) > 1]
+
+
+def between_folders(named: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The same of folders; a folder and those inside it count as one."""
+
+    def folder(module: str) -> str:
+        return module.rpartition(".")[0] if module.count(".") > 1 else module
+
+    found = dict[str, set[str]]()
+    for module, others in named.items():
+        here = folder(module)
+        apart = {folder(other) for other in others}
+        found.setdefault(here, set()).update(
+            there for there in apart if not f"{there}.".startswith(f"{here}.") and not f"{here}.".startswith(f"{there}.")
+        )
+    return found
 
 
 def private_places(root: Path = ROOT) -> list[str]:
@@ -606,11 +603,30 @@ def test_the_import_contracts_are_kept():
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_no_files_and_no_folders_import_each_other_in_a_circle():
+    assert circles(imports()) == []
+    assert circles(between_folders(imports())) == []
+
+
+def test_a_circle_is_found_among_files_and_among_folders(bad):
+    bad("from shared.text import late", "shared/early.py")
+    files = imports(bad("from shared import early", "shared/text/late.py"))
+    assert circles(files) == [{"shared.early", "shared.text.late"}]
+    assert circles(between_folders({"a.b.c": {"a.d.e"}, "a.d.f": {"a.b.g"}, "a.d.e": set(), "a.b.g": set()})) == [{"a.b", "a.d"}]
+
+
 @pytest.mark.parametrize("importer", ["shared.wrong", "cloud_server.wrong"])
 def test_an_import_against_the_layers_breaks_a_contract(bad, importer):
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
     keys = ("modules", "source_modules", "forbidden_modules")
     named = [module for contract in contracts for key in keys for module in contract.get(key, [])]
+    named += [
+        f"{container}.{module}"
+        for contract in contracts
+        for container in contract.get("containers", [])
+        for layer in contract["layers"]
+        for module in layer.split(" | ")
+    ]
     for module in {*PACKAGES, *named}:
         parts = module.split(".")
         for depth in range(1, len(parts) + 1):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.metrics.text import accuracy
-from edge_node.answer.memorizer import SHADOW
+from edge_node.answering.fast_path import SHADOW
 
 SLOW = "fdrag-slow"  # the system, with whatever stands behind its colon
 LOOKED_UP = "remember"  # the step of a trace

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from benchmarks.records import Cited, EdgeShare, Overview
-from shared.sentences import content_words, sentences
+from shared.text.sentences import content_words, sentences
 
 MIN_WORDS = 3  # content words of a sentence that needs a reference; shorter ones are headings and numbers of lists
 MARKER = re.compile(r"\[(\d+)\]")

@@ -18,12 +18,12 @@ from benchmarks.instant_edge import CHUNK_OVERLAP, CHUNK_TOKENS, add, indexed_of
 from benchmarks.peers.wire import Wire
 from benchmarks.stand_ins import DIMENSIONS, Said, chunk_entities, chunk_relations
 from edge_node.build import Parts, build_node
-from edge_node.graph.extractor import Extractor
-from edge_node.graph.model_extraction import ModelExtractor
-from edge_node.graph.nlp import Extraction, SpacyExtractor
+from edge_node.database.replies import RememberingGenerator
+from edge_node.extraction.extractor import Extractor
+from edge_node.extraction.model_extraction import ModelExtractor
+from edge_node.extraction.nlp import Extraction, SpacyExtractor
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
-from edge_node.store.replies import RememberingGenerator
 from shared.models.build import build_tokenizer
 from shared.models.settings import ModelSettings
 from shared.ports import FloatArray, Prompt, Reply

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from zlib import crc32
 
 from benchmarks.stand_ins import LONG_WORD, Say
-from edge_node.graph.words import STOP_WORDS
+from edge_node.extraction.words import STOP_WORDS
 
 COMPLETE = "<|COMPLETE|>"  # LightRAG's and nano-graphrag's end of a list
 REPORT_WORDS, SUMMARY_WORDS, DESCRIPTION_WORDS, RELATION_WORDS = 60, 120, 30, 4

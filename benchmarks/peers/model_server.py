@@ -28,7 +28,7 @@ from pydantic import BaseModel
 
 from benchmarks.peers.formats import answer, names
 from benchmarks.stand_ins import Said, Say, embed, say
-from edge_node.graph.nlp import SpacyExtractor
+from edge_node.extraction.nlp import SpacyExtractor
 from shared.models.build import build_embedder, build_tokenizer
 from shared.models.settings import ModelSettings
 from shared.ports import FloatArray, Tokenizer

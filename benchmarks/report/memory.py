@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.records import Estimate
 from benchmarks.report import plots
 from benchmarks.report.tables import Cell, Column, Figure, Row, Section, Table, estimate, sizes
-from deploy.no_model import UNKNOWING
+from deploy.lab.no_model import UNKNOWING
 
 CURVES = {"guarded": "with all guards", "unguarded": "by score alone"}
 EXTREMES = {"slow": "always the model", "memory": "always the memory", "oracle": "the memory where it is right"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.costs import LINK_MBIT
 from benchmarks.report import plots
 from benchmarks.report.tables import SCENARIOS, Column, Figure, Row, Section, Table, estimate, kind_of, names, sizes
-from shared.components import COMPONENTS, TRANSFERS
+from shared.telemetry.trace import COMPONENTS, TRANSFERS
 
 COSTS = {
     "seconds": Column("seconds a question", "s"),

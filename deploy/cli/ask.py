@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,19 +10,54 @@ from typing import Annotated, Any
 import httpx
 import orjson
 import typer
+from httpx_sse import connect_sse
 from pydantic import TypeAdapter
 
 from deploy.cli import render
 from deploy.cli.board import err, out, waiting
-from deploy.cli.listening import heard
-from deploy.cli.options import DEFAULT_STATE, Edge, Json, State
-from deploy.cli.rest import body, client, edge_url
+from deploy.cli.rest import DEFAULT_STATE, Edge, Json, RemoteError, State, body, client, edge_url
+from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
 from shared.errors import InputError
 from shared.records import Answer
-from shared.reducer import unheard
+from shared.reduce import unheard
 
 ANSWER_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # an edge has its own, shorter deadline
+
+TAIL_CHARS = 60  # of what is written so far
+
+
+def heard(http: httpx.Client, url: str, asked: Mapping[str, Any], tell: Callable[[str], None], *, timeout: httpx.Timeout) -> Any:
+    """The Answer that an edge's stream ends with; ``tell`` hears, in words, what goes on until then.
+
+    Raises RemoteError where the edge says no, before the stream or in it, and ClusterError where the stream ends without an answer.
+    """
+    text = ""
+    with connect_sse(http, "POST", f"{url}/v1/query", json={**asked, "stream": True}, timeout=timeout) as source:
+        if not source.response.is_success:
+            source.response.read()
+            return body(source.response)
+        for event in source.iter_sse():
+            data = orjson.loads(event.data)
+            match event.event:
+                case "answer":
+                    return data
+                case "error":
+                    raise RemoteError(data["detail"], status=source.response.status_code, code=data["code"], next_step="")
+                case "text":
+                    text += data
+                    tell(f"writing: {_tail(text)}")
+                case "void":
+                    text = ""
+                    tell("beginning anew")
+                case "step":
+                    tell(f"{data['step']}: done")
+    raise ClusterError(f"{url} ended its answer half-way", next_step="ask again, and see the edge's log")
+
+
+def _tail(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= TAIL_CHARS else f"… {line[-TAIL_CHARS:].partition(' ')[2]}"
 
 
 class Escalate(StrEnum):

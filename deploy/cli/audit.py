@@ -15,12 +15,11 @@ import typer
 from deploy.cli import render
 from deploy.cli.board import err, out
 from deploy.cli.membership import Authority, PlainHttp, known_cloud, with_client
-from deploy.cli.options import Json
-from edge_node.link.cloud_client import CloudClient
-from edge_node.link.membership import Joined, Membership
-from edge_node.store.backup import FILE
-from edge_node.store.chain import COLUMNS, Entry
-from edge_node.store.ledger import ledger_of, read_disclosed, read_entries, read_faults, read_newest
+from deploy.cli.rest import Json
+from edge_node.cloud.client import CloudClient
+from edge_node.cloud.membership import Joined, Membership
+from edge_node.database.backup import FILE
+from edge_node.egress.ledger import COLUMNS, Entry, ledger_of, read_disclosed, read_entries, read_faults, read_newest
 from shared.errors import CloudRefused, CloudUnavailable, InputError
 from shared.identity import is_signed
 from shared.records import EdgeId

@@ -12,11 +12,9 @@ import typer
 
 from deploy.cli import keys, render, services
 from deploy.cli.board import err, out
-from deploy.cli.foreground import become
-from deploy.cli.options import DEFAULT_STATE, Json, State, Url
-from deploy.cli.rest import body, client, cloud_url
+from deploy.cli.rest import DEFAULT_STATE, Json, State, Url, become, body, client, cloud_url
 from deploy.cluster.state import StateDir
-from shared.loopback import is_loopback
+from shared.tls import is_loopback
 
 COLUMNS = {  # of `edges`: what a person reads above each; the rest is in --json
     "edge": "edge", "online": "online", "last_seen": "seen", "summaries": "summaries", "held_back": "held back", "withheld": "withheld",

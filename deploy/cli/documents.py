@@ -14,8 +14,7 @@ import typer
 
 from deploy.cli import render
 from deploy.cli.board import out
-from deploy.cli.options import DEFAULT_STATE, Edge, Json, State
-from deploy.cli.rest import RemoteError, body, client, edge_url, only_edge_url
+from deploy.cli.rest import DEFAULT_STATE, Edge, Json, RemoteError, State, body, client, edge_url, only_edge_url
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
 from shared.plural import counted

@@ -10,9 +10,7 @@ import typer
 
 from deploy.cli import keys, membership, render, services, store
 from deploy.cli.board import out
-from deploy.cli.foreground import become
-from deploy.cli.options import DEFAULT_STATE, Json, State
-from deploy.cli.rest import running_state
+from deploy.cli.rest import DEFAULT_STATE, Json, State, become, running_state
 from deploy.cluster.state import StateDir
 
 app = typer.Typer()

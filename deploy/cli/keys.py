@@ -15,9 +15,9 @@ import typer
 
 from deploy.cli import render
 from deploy.cli.board import err, out
-from deploy.cli.options import Json
+from deploy.cli.rest import Json
 from deploy.cluster.errors import ClusterError
-from shared.keyring import ApiKey, KeyRing
+from shared.http.keyring import ApiKey, KeyRing
 
 app = typer.Typer(help="API keys of the users of this service; each change counts from the next request on.", no_args_is_help=True)
 Folder = Annotated[Path, typer.Option("--state", help="Folder of the service's store.")]

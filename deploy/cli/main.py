@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import httpx
 import typer
 from pydantic import ValidationError
+from typer.core import TyperGroup
 
-from deploy.cli import add, ask, cloud, communities, documents, memories, model, scenario, services, status, up
+from deploy.cli import add, ask, cloud, documents, knowledge, model, scenario, services, status, up
 from deploy.cli.board import err
-from deploy.cli.late import late
+from deploy.cli.demo import demo
 from deploy.cli.render import plain
 from deploy.cli.rest import ACCESS, Access
-from deploy.cluster.errors import ChildCrashError
-from deploy.cluster.supervisor import Interrupted
-from deploy.demo import demo
+from deploy.cluster.errors import ChildCrashError, ClusterError
+from deploy.cluster.lifecycle import Interrupted
 from shared.errors import DgragError
 from shared.tls import trouble
 
@@ -30,6 +30,31 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+def late(module: str, *, about: str) -> typer.Typer:
+    """A group with the verbs of ``module.app``. A call of one raises ClusterError where a package is not installed."""
+
+    class Late(TyperGroup):
+        """The group before its import."""
+
+        def list_commands(self, ctx: Any) -> list[str]:
+            """The verbs' names."""
+            return _group(module).list_commands(ctx)
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            """One verb."""
+            return _group(module).get_command(ctx, cmd_name)
+
+    return typer.Typer(cls=Late, help=about, no_args_is_help=True)
+
+
+def _group(module: str) -> TyperGroup:
+    try:
+        return typer.main.get_group(import_module(module).app)
+    except ModuleNotFoundError as error:
+        step = "install what an edge needs: pip install 'dgrag[edge]'"
+        raise ClusterError(f"the package {error.name} is not installed, which this takes", next_step=step) from error
 
 
 @app.callback(invoke_without_command=True)
@@ -47,7 +72,7 @@ def about(
 
 for verbs in (
     (up.up, up.down, status.status, services.logs, add.add, documents.documents, documents.remove, documents.retry),
-    (ask.ask, memories.feedback, memories.memories, communities.communities, communities.report, demo, scenario.scenario),
+    (ask.ask, knowledge.feedback, knowledge.memories, knowledge.communities, knowledge.report, demo, scenario.scenario),
 ):
     for verb in verbs:
         app.command()(verb)

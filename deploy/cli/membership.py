@@ -12,23 +12,21 @@ import orjson
 import typer
 
 from deploy.cli.board import out
-from deploy.cli.options import Json
-from deploy.cli.rest import ACCESS
+from deploy.cli.rest import ACCESS, Json
 from deploy.cluster.errors import ClusterError
-from edge_node.link import joining
-from edge_node.link.cloud_client import CloudClient, cloud_http
-from edge_node.link.membership import Joined, Membership
-from edge_node.policy.file import NAME
+from edge_node.cloud import membership as joining
+from edge_node.cloud.client import CloudClient, cloud_http
+from edge_node.cloud.membership import Joined, Membership
+from edge_node.egress.ledger import GuestLedger
+from edge_node.egress.policy_file import NAME
 from edge_node.policy.rules import CLOSED
 from edge_node.settings import EdgeSettings
-from edge_node.store.guest_ledger import GuestLedger
-from shared.breaker import Breaker
-from shared.clock import SystemClock
 from shared.errors import InputError
-from shared.identity import key_id
-from shared.loopback import is_loopback
-from shared.private_files import replace_private
+from shared.identity import key_id, replace_private
+from shared.limits import Breaker
+from shared.ports import SystemClock
 from shared.records import EdgeId
+from shared.tls import is_loopback
 from shared.wire import EDGE_ID_PATTERN
 
 PATIENCE_S = 10.0

@@ -9,10 +9,9 @@ import typer
 
 from deploy.cli import render
 from deploy.cli.board import out
-from deploy.cli.options import DEFAULT_STATE, Json, State
+from deploy.cli.rest import DEFAULT_STATE, Json, State
+from deploy.cluster.control import Command, Rows, told
 from deploy.cluster.state import StateDir
-from deploy.net.commands import Command, Rows
-from deploy.net.control import told
 
 COLUMNS = ("edge", "link", "up", "down", "lost", "no room", "cut off")
 EdgeOrAll = Annotated[str, typer.Argument(help="Id of an edge, or all.")]

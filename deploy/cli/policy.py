@@ -13,20 +13,19 @@ import typer
 
 from deploy.cli import policy_text
 from deploy.cli.board import err, out, waiting
-from deploy.cli.options import Json
+from deploy.cli.rest import Json
 from edge_node.build import Parts
-from edge_node.graph.syntax import CONCEPT, TYPES
+from edge_node.egress.dry_run import Shown, spending
+from edge_node.egress.policy_file import NAME
+from edge_node.extraction.syntax import CONCEPT, TYPES
 from edge_node.node import EdgeNode
-from edge_node.policy.dry_run import Shown
-from edge_node.policy.file import NAME
 from edge_node.policy.rules import STANDARD, parse
-from edge_node.policy.spending import spending
-from edge_node.policy.trial import shown_evidence, trial, trial_sync
 from edge_node.settings import EdgeSettings
+from edge_node.trial import shown_evidence, trial, trial_sync
 from shared.errors import Conflict, InputError
+from shared.limits import RetryBudget
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
-from shared.retry_budget import RetryBudget
 from shared.wire import EVIDENCE_BUDGET_TOKENS, POINTS_MAX_BYTES, SharedLevel, Task
 
 app = typer.Typer()

@@ -9,12 +9,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from deploy.cli.render import heading, plain, table
-from edge_node.policy.dry_run import Shown
+from edge_node.egress.dry_run import Shown, Spending
 from edge_node.policy.rules import Daily, Memories, Policy, Redact, Share
-from edge_node.policy.spending import Spending
-from shared.memory_wire import MemoryDelta
 from shared.plural import counted
-from shared.wire import DeltaBody, EvidenceReply
+from shared.wire import DeltaBody, EvidenceReply, MemoryDelta
 
 MEANING: dict[Share, str] = {
     "never": "nothing leaves",

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import os
+import sys
+from collections.abc import Generator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NoReturn
 
 import httpx
+import typer
 
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import is_url
 from deploy.cluster.state import ClusterState, Member, StateDir
 from shared.errors import DgragError
-from shared.loopback import is_loopback
-from shared.open_mode import CALLER
-from shared.tls import client_context
+from shared.http.open_mode import CALLER
+from shared.tls import client_context, is_loopback
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 
@@ -138,3 +140,20 @@ def named(members: Sequence[Member], name: str) -> Member:
         if member.name == name:
             return member
     raise ClusterError(f"there is no edge {name!r}", next_step=f"choose one of {', '.join(member.name for member in members)}")
+
+
+def _entered(state: Path) -> Path:
+    enter(StateDir(state))
+    return state
+
+
+State = Annotated[Path, typer.Option("--state", help="Folder of the local cluster.", show_default=True, callback=_entered)]
+Json = Annotated[bool, typer.Option("--json", help="One JSON value on standard output, for scripts.")]
+Edge = Annotated[str | None, typer.Option("--edge", help="Id of an edge of the cluster, or the URL of any edge.")]
+Url = Annotated[str | None, typer.Option("--url", help="URL of the cloud; without it, the one of the local cluster.")]
+DEFAULT_STATE = Path(".dgrag")
+
+
+def become(module: str, settings: Mapping[str, str]) -> NoReturn:
+    """Turn this process into ``python -P -m module``: signals, exit code and log are its own, no code is the current folder's."""
+    os.execve(sys.executable, [sys.executable, "-P", "-m", module], {**os.environ, **settings})  # noqa: S606 - no shell is meant

@@ -17,25 +17,24 @@ import typer
 
 from deploy.cli import render
 from deploy.cli.board import err, out
-from deploy.cli.options import Json
-from deploy.cli.rest import client
-from deploy.cli.sources import files_in
+from deploy.cli.rest import Json, client
+from deploy.cli.sending import files_in
 from deploy.cli.up import bring_up
-from deploy.cluster.by_process import ByProcess
 from deploy.cluster.errors import ClusterError
-from deploy.cluster.free_ports import Ports
 from deploy.cluster.launch import Plan
+from deploy.cluster.lifecycle import POLL_S, answers, supervised
+from deploy.cluster.local import ByProcess
+from deploy.cluster.names import Ports
 from deploy.cluster.processes import Mark, birth, spawn, stop
 from deploy.cluster.runtimes import Fault, Runtime
 from deploy.cluster.services import CLOUD_PORT, EDGE_PORT, MODEL_PORT
 from deploy.cluster.state import StateDir
-from deploy.cluster.supervisor import POLL_S, answers, supervised
-from deploy.net.places import Linked
-from deploy.no_model import NO_MODEL
-from deploy.scenario.file import Scenario, read
-from deploy.scenario.play import Played, Player, Stage
-from deploy.scenario.story import Told, mixed, transfer_rows
-from shared.open_mode import CALLER
+from deploy.lab.network import Linked
+from deploy.lab.no_model import NO_MODEL
+from deploy.lab.play import Played, Player, Stage
+from deploy.lab.scenario import Scenario, read
+from deploy.lab.story import Told, mixed, transfer_rows
+from shared.http.open_mode import CALLER
 from shared.plural import counted
 
 COLUMNS = ("transfer", "n", "bytes p50", "bytes p95", "ms p50", "ms p95")
@@ -134,7 +133,7 @@ def _model(model: str, directory: StateDir) -> Iterator[str]:
         yield model
         return
     port = Ports().take(MODEL_PORT)
-    child = spawn(("-m", "deploy.no_model", str(port)), {}, directory.log("no-model"), outlive_us=False)
+    child = spawn(("-m", "deploy.lab.no_model", str(port)), {}, directory.log("no-model"), outlive_us=False)
     try:
         url = f"http://127.0.0.1:{port}/v1"
         with client() as http:

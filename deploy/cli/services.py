@@ -9,12 +9,10 @@ import typer
 
 from deploy.cli import render
 from deploy.cli.board import out
-from deploy.cli.options import DEFAULT_STATE, State
-from deploy.cli.rest import named, running_state
-from deploy.cluster.by_process import KEEPER
-from deploy.cluster.chosen import runtime_of
+from deploy.cli.rest import DEFAULT_STATE, State, named, running_state
 from deploy.cluster.errors import ClusterError
-from deploy.cluster.runtimes import Fault
+from deploy.cluster.local import KEEPER
+from deploy.cluster.runtimes import Fault, runtime_of
 from deploy.cluster.services import Role
 from deploy.cluster.state import Member, StateDir
 

@@ -11,16 +11,14 @@ import typer
 
 from deploy.cli import render
 from deploy.cli.board import out
-from deploy.cli.options import DEFAULT_STATE, Json, State
-from deploy.cli.rest import client, running_state
+from deploy.cli.rest import DEFAULT_STATE, Json, State, client, running_state
 from deploy.cli.sending import EdgeStatus, status_of
-from deploy.cluster.chosen import runtime_of
 from deploy.cluster.errors import how_ended
+from deploy.cluster.lifecycle import answers
 from deploy.cluster.processes import is_paused
-from deploy.cluster.runtimes import Runtime
+from deploy.cluster.runtimes import Runtime, runtime_of
 from deploy.cluster.services import Role
 from deploy.cluster.state import ClusterState, Member, StateDir
-from deploy.cluster.supervisor import answers
 from shared.errors import DgragError
 from shared.models.settings import ModelSettings
 

@@ -15,17 +15,18 @@ from rich.progress import Progress
 
 from deploy.cli import render
 from deploy.cli.board import err, out
-from deploy.cli.options import Json
-from edge_node.store.backup import FILE, accept_loss, back_up, require_empty
-from edge_node.store.backup import restore as restore_store
-from edge_node.store.check import Damage, by_table, examine
-from edge_node.store.database import Database
-from edge_node.store.ledger import read_faults
-from edge_node.store.lock import only_user
-from edge_node.store.reembed import reembed as reembed_store
+from deploy.cli.rest import Json
+from edge_node.database.backup import FILE, back_up
+from edge_node.database.check import Damage, by_table, examine
+from edge_node.database.commits import only_user
+from edge_node.database.schema import Database
+from edge_node.egress.ledger import read_faults
+from edge_node.maintenance import accept_loss, require_empty
+from edge_node.maintenance import reembed as reembed_store
+from edge_node.maintenance import restore as restore_store
 from shared.errors import NotFound
 from shared.models.build import build_embedder
-from shared.models.checked_embedder import CheckedEmbedder
+from shared.models.embedders import CheckedEmbedder
 from shared.models.settings import ModelSettings
 
 DAMAGED = 4

@@ -14,23 +14,20 @@ import typer
 from deploy.cli import render
 from deploy.cli.board import IndexBoard, SendBars, err, out
 from deploy.cli.model import Bar
-from deploy.cli.options import DEFAULT_STATE, Json, State
-from deploy.cli.rest import client, enter
-from deploy.cli.sending import EdgeStatus, Refused, Sent, outcomes, send, wait_settled
-from deploy.cli.sources import SourceFile, files_in, size
-from deploy.cluster.by_docker import ByDocker
-from deploy.cluster.by_process import ByProcess
+from deploy.cli.rest import DEFAULT_STATE, Json, State, client, enter
+from deploy.cli.sending import EdgeStatus, Refused, Sent, SourceFile, files_in, outcomes, send, size, wait_settled
+from deploy.cluster.docker import ByDocker
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import Here, Places, Plan
+from deploy.cluster.lifecycle import purge as delete
+from deploy.cluster.lifecycle import require_ours, safe_mode, supervised, take_down, wait_ready
+from deploy.cluster.local import ByProcess
 from deploy.cluster.names import edge_ids
-from deploy.cluster.purge import purge as delete
-from deploy.cluster.purge import require_ours
 from deploy.cluster.runtimes import Runtime
 from deploy.cluster.services import CLOUD_PORT, EDGE_PORT, EdgeOptions, Service, Summaries
 from deploy.cluster.state import ClusterState, Member, StateDir
-from deploy.cluster.supervisor import safe_mode, supervised, take_down, wait_ready
-from deploy.net.places import Linked
-from shared.clock import SystemClock
+from deploy.lab.network import Linked
+from shared.ports import SystemClock
 
 RUNTIMES = ("process", "netns", "docker")
 EXTRACTION_WORDS = {"nlp": 0.0, "model": 1.0}

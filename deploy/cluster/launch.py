@@ -10,7 +10,7 @@ from typing import Protocol
 import httpx
 
 from deploy.cluster.errors import ClusterError
-from deploy.cluster.free_ports import Ports
+from deploy.cluster.names import Ports
 from deploy.cluster.services import (
     CLOUD_PORT,
     EDGE_PORT,
@@ -23,9 +23,24 @@ from deploy.cluster.services import (
     model_service,
 )
 from deploy.cluster.state import Charge, Member
-from deploy.cluster.weights import fetch_embedder, fetch_generator
-from shared.models.fetch import FetchProgress
+from shared.models.catalogue import model_named
+from shared.models.fetch import FetchProgress, Sources, fetch
 from shared.models.settings import ModelSettings
+
+EMBEDDER = "minilm"
+
+
+def fetch_embedder(settings: ModelSettings, progress: FetchProgress) -> None:
+    """Have the default embedder here, unless the settings name another one. Raises FetchError."""
+    if settings.embedder == ModelSettings.model_fields["embedder"].default:
+        fetch(model_named(EMBEDDER), settings.dir, progress, sources=Sources(hub_url=settings.hub_url))
+
+
+def fetch_generator(name: str, settings: ModelSettings, progress: FetchProgress) -> Path:
+    """The weights of a chat model, fetched if need be. Raises FetchError, SettingsError for an unknown name."""
+    model = model_named(name)
+    folder = fetch(model, settings.dir, progress, sources=Sources(hub_url=settings.hub_url))
+    return folder / model.files[0].name
 
 
 class Places(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Literal, Protocol
 
 import httpx
@@ -52,3 +53,23 @@ class Runtime(Protocol):
 
     def known_edges(self) -> list[str]:
         """Ids of the edges that have a store from an earlier start, sorted."""
+
+
+RUNTIMES = {
+    "process": "deploy.cluster.local:ByProcess",
+    "netns": "deploy.cluster.local:ByProcess",
+    "docker": "deploy.cluster.docker:ByDocker",
+}
+
+
+def runtime_class(name: str) -> Callable[..., Runtime]:
+    """The class of a runtime, imported on use: each needs this file. Raises KeyError for an unknown name."""
+    module, _, kind = RUNTIMES[name].partition(":")
+    found: Callable[..., Runtime] = getattr(import_module(module), kind)
+    return found
+
+
+def runtime_of(directory: StateDir) -> Runtime:
+    """The runtime of what was started there; where nothing was, processes. Raises ClusterError for a file that is not ours."""
+    state = directory.load() or ClusterState()
+    return runtime_class(state.runtime)(directory)

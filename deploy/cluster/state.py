@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.processes import Mark
 from deploy.cluster.services import Role, Service
-from shared.private_files import replace_private
+from shared.identity import replace_private
 
 RuntimeName = Literal["process", "docker"]
 T = TypeVar("T")

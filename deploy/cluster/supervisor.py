@@ -1,122 +1,293 @@
-"""A start that leaves nothing behind: waits for services, and stops them where it fails, or is interrupted."""
+"""``python -m deploy.cluster.supervisor STATE``: the parent of a cluster's processes, for as long as the cluster is to run.
+
+It starts them in order, starts again what ends (``backoff``), ends what is stuck (``pulse``) and so starts it again, and writes all of
+it into ``cluster.json``, each service's log, and its own. SIGTERM: stop all, and end. SIGHUP: what waits, or was given up, starts now.
+The processes die with it, however it ends (``child``).
+"""
 
 from __future__ import annotations
 
+import http.client
+import logging
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+import urllib.parse
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import FrameType
 
-import httpx
-
-from deploy.cluster.chosen import runtime_of
-from deploy.cluster.errors import ClusterError
-from deploy.cluster.processes import wait_gone
-from deploy.cluster.runtimes import Runtime
+from deploy.cluster.errors import how_ended
+from deploy.cluster.processes import Mark, birth, ended, is_paused, rotate, signal_group, spawn, stop
 from deploy.cluster.services import Service
-from deploy.cluster.state import Member, StateDir, already_running
-from shared.errors import SafeMode
+from deploy.cluster.state import Charge, ClusterState, Member, StateDir
+from shared.errors import StoreDamaged, StoreInUse
 
-SUPERVISOR_PATIENCE_S = 35.0  # a keeper's, and some
-READY_DEADLINE_S = 300.0  # a model of 1 GB from a cold disk takes a minute
 POLL_S = 0.1
-END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LONGEST_LOG = 10 * 2**20  # bytes
+log = logging.getLogger("dgrag.keeper")
+
+FIRST_WAIT_S = 0.5
+LONGEST_WAIT_S = 60.0
+DOUBLINGS = 7  # from the first wait to beyond the longest
+LONG_RUN_S = 60.0  # a run of so long was a good one: what failed before it is forgotten
+SETTINGS_WITHIN_S = 30.0  # of the first start: who ends so soon, with a code of wrong usage, will do so again
+WRONG_USAGE = frozenset({1, 2})
+HOPELESS = {
+    StoreDamaged.exit_status: "its data is damaged",
+    StoreInUse.exit_status: "another process uses its data",
+}
 
 
-class Interrupted(BaseException):
-    """A signal asked us to end; not an Exception, so that nothing on the way handles it."""
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a service may be silent: ``misses`` times in a row ``timeout_s``, asked ``every_s``. A busy machine is no stuck one."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-def wait_ready(runtime: Runtime, services: Sequence[Service], http: httpx.Client, on_ready: Callable[[Service], None]) -> None:
-    """Return when each service answers, or says that it is in safe mode; ``on_ready`` may take its time.
-
-    Raises ChildCrashError, and ClusterError when none has become ready for five minutes.
-    """
-    waiting, deadline = list(services), time.monotonic() + READY_DEADLINE_S
-    while waiting:
-        runtime.check()
-        keys = {"model": runtime.directory.model_key()}
-        for service in [one for one in waiting if answers(http, one.ready_url, keys.get(one.role, "")) or safe_mode(http, one.url)]:
-            waiting.remove(service)
-            on_ready(service)
-            deadline = time.monotonic() + READY_DEADLINE_S
-        if waiting and time.monotonic() > deadline:
-            names = ", ".join(service.name for service in waiting)
-            raise ClusterError(f"not ready after {READY_DEADLINE_S:.0f} s: {names}", next_step=f"read {runtime.directory.root / 'logs'}")
-        time.sleep(POLL_S if waiting else 0)
+    every_s: float = 10.0
+    timeout_s: float = 30.0
+    misses: int = 3
 
 
-def answers(http: httpx.Client, url: str, model_key: str = "") -> bool:
-    """True when the URL gives a 2xx. ``model_key``: shown in place of the client's own key, of a model server that has one."""
+class Pulse:
+    """Counts the silences of each service. A refused connection is none: who starts, or has ended, is not stuck."""
+
+    def __init__(self, urls: Mapping[str, str], patience: Patience) -> None:
+        """``urls``: of what answers at once, by the service's name."""
+        self._urls = urls
+        self._patience = patience
+        self._silences = Counter[str]()
+        self._ending = threading.Event()
+
+    def start(self) -> None:
+        """Begin to ask, in a thread that ends with the process."""
+        threading.Thread(target=self._ask_all, name="pulse", daemon=True).start()
+
+    def stop(self) -> None:
+        """Ask no more."""
+        self._ending.set()
+
+    def is_stuck(self, name: str) -> bool:
+        """True for a service that has been silent too often."""
+        return self._silences[name] >= self._patience.misses
+
+    def forgive(self, name: str) -> None:
+        """Count anew, for a service that begins again."""
+        self._silences[name] = 0
+
+    def _ask_all(self) -> None:
+        while not self._ending.wait(self._patience.every_s):
+            for name, url in self._urls.items():
+                if is_silent(url, timeout_s=self._patience.timeout_s):
+                    self._silences[name] += 1
+                else:
+                    self.forgive(name)
+
+
+def is_silent(url: str, *, timeout_s: float) -> bool:
+    """True when a server takes the call and says nothing; ``url`` is plain HTTP, of this machine."""
+    parts = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout_s)
     try:
-        if model_key:
-            return http.get(url, timeout=2.0, headers={"Authorization": f"Bearer {model_key}"}, auth=None).is_success
-        return http.get(url, timeout=2.0).is_success
-    except httpx.TransportError:
+        connection.request("GET", parts.path)
+        connection.getresponse().read()
+    except TimeoutError:
+        return True
+    except (OSError, http.client.HTTPException):
         return False
+    finally:
+        connection.close()
+    return False
 
 
-def safe_mode(http: httpx.Client, url: str) -> str:
-    """Why the service at a URL is in safe mode, and what to do; empty if it is not. It stays so until its store is restored."""
-    try:
-        told = http.get(f"{url}/ready", timeout=2.0).json()
-    except (httpx.TransportError, ValueError):
-        return ""
-    return f"{told['reason']} – {told['next_step']}" if isinstance(told, dict) and told.get("code") == SafeMode.code else ""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of a service: when it began, in monotonic seconds, and how many in a row before it were short."""
+
+    began: float
+    short_before: int = 0
 
 
-@contextmanager
-def supervised(runtime: Runtime, *, detached: bool) -> Iterator[Runtime]:
-    """A runtime whose services never outlive this block, or, detached, never outlive a failed start.
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Until when to wait before the next run; ``short_before`` is that run's."""
 
-    Inside, SIGINT, SIGTERM and SIGHUP raise Interrupted. Raises ClusterError where a cluster runs already.
+    until: float
+    short_before: int
+
+
+def next_start(run: Run, *, now: float, exit_code: int) -> Wait | None:
+    """When to start again after a run that ended ``now``; None where another start would not help (``hopeless`` says why).
+
+    Half a second, doubled with each short run, a minute at most.
+
+    >>> next_start(Run(0.0, short_before=3), now=2.0, exit_code=-9)
+    Wait(until=6.0, short_before=4)
     """
-    with runtime.directory.lock(), _signals_raise():
-        if runtime_of(runtime.directory).is_up():
-            raise already_running(runtime.directory.root)
-        runtime.directory.forget()
-        started = False
+    if hopeless(run, now=now, exit_code=exit_code):
+        return None
+    short = 0 if now - run.began >= LONG_RUN_S else run.short_before
+    return Wait(now + min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** min(short, DOUBLINGS)), short + 1)
+
+
+def hopeless(run: Run, *, now: float, exit_code: int) -> str:
+    """Why another start would end alike; empty where it may help.
+
+    >>> hopeless(Run(0.0), now=1.0, exit_code=6)
+    'another process uses its data'
+    """
+    if exit_code in HOPELESS:
+        return HOPELESS[exit_code]
+    if exit_code in WRONG_USAGE and run.short_before == 0 and now - run.began < SETTINGS_WITHIN_S:
+        return "its settings cannot be used"
+    return ""
+
+
+@dataclass(slots=True)
+class Kept:
+    """A service, its process now, and how it went so far."""
+
+    service: Service
+    run: Run
+    child: subprocess.Popen[bytes] | None = None  # None: it has ended
+    mark: Mark | None = None  # of this run, or of the last
+    due: float | None = None  # when it starts again, in monotonic seconds; None: it runs, or was given up
+    restarts: int = 0
+    last_exit: int | None = None
+    given_up: str = ""
+
+    def member(self) -> Member:
+        """What the state says of it."""
+        service = self.service
+        return Member(service.role, service.name, service.url, self.mark, self.restarts, self.last_exit, self.given_up)
+
+
+class Keeper:
+    """Runs the services of one state directory until ``end`` is called."""
+
+    def __init__(self, directory: StateDir, charge: Charge, monotonic: Callable[[], float], patience: Patience | None = None) -> None:
+        self._directory = directory
+        self._monotonic = monotonic
+        self._kept = [Kept(service, Run(monotonic())) for service in charge.services]
+        asked = {service.name: service.health_url for service in charge.services if service.health_url}
+        self._pulse = Pulse(asked, patience or Patience())
+        self._state = ClusterState(charge.supervisor, charge.others, Mark(os.getpid(), birth(os.getpid()) or ""))
+        self._ending = threading.Event()
+        self._hurried = threading.Event()
+
+    def end(self) -> None:
+        """Let ``run`` stop everything and return."""
+        self._ending.set()
+
+    def hurry(self) -> None:
+        """Let what waits, or was given up, start at once."""
+        self._hurried.set()
+
+    def run(self) -> None:
+        """Start all, keep them running, and stop them in the end."""
         try:
-            yield runtime
-            started = True
+            for kept in self._kept:
+                self._start(kept)
+            self._pulse.start()
+            while not self._ending.wait(POLL_S):
+                hurried = self._hurried.is_set()
+                self._hurried.clear()
+                for kept in self._kept:
+                    self._look(kept, hurried=hurried)
         finally:
-            if not (started and detached):
-                _ignore_signals()  # a second Ctrl-C must not leave half of them behind
-                runtime.stop()
+            self._pulse.stop()
+            stop([kept.mark for kept in self._kept if kept.mark])
+            for kept in self._kept:
+                if kept.child:
+                    kept.child.wait()
 
+    def _look(self, kept: Kept, *, hurried: bool) -> None:
+        rotate(self._directory.log(kept.service.name), most_bytes=LONGEST_LOG)
+        if kept.child is not None:
+            if (code := ended(kept.child)) is not None:
+                self._has_ended(kept, code)
+            else:
+                self._feel_pulse(kept.service.name, kept.child.pid)
+        elif hurried or (kept.due is not None and self._monotonic() >= kept.due):
+            kept.restarts += 1
+            self._note(kept, f"{how_ended(kept.last_exit or 0)}; start {kept.restarts + 1} follows")
+            self._start(kept)
 
-def take_down(directory: StateDir) -> list[Member]:
-    """Stop exactly what the directory's state started; returns what ran. A foreground supervisor is asked first."""
-    state, runtime = directory.load(), runtime_of(directory)
-    if state is None:
-        return []
-    running = state.running()
-    if state.supervisor and state.supervisor.alive():
-        os.kill(state.supervisor.pid, signal.SIGTERM)  # alone: the group of a terminal's process holds others
-        wait_gone([state.supervisor], patience_s=SUPERVISOR_PATIENCE_S)
-    return runtime.stop() or running
+    def _start(self, kept: Kept) -> None:
+        service, output = kept.service, self._directory.log(kept.service.name)
+        kept.run, kept.due, kept.given_up = replace(kept.run, began=self._monotonic()), None, ""
+        self._pulse.forgive(service.name)
+        try:
+            kept.child = spawn(service.command, service.environment, output, outlive_us=False, prefix=service.prefix)
+        except OSError as error:  # the machine is out of processes, or of disk: that may pass
+            log.error("%s cannot be started: %s", service.name, error)
+            self._has_ended(kept, os.EX_OSERR)
+            return
+        kept.mark = Mark(kept.child.pid, birth(kept.child.pid) or "")
+        self._tell(kept, f"has pid {kept.child.pid}" + (f", start {kept.restarts + 1}" if kept.restarts else ""))
 
+    def _has_ended(self, kept: Kept, code: int) -> None:
+        now = self._monotonic()
+        kept.child, kept.last_exit = None, code
+        if wait := next_start(kept.run, now=now, exit_code=code):
+            kept.run, kept.due = replace(kept.run, short_before=wait.short_before), wait.until
+            self._tell(kept, f"{how_ended(code)}; it starts again in {wait.until - now:.1f} s", level=logging.WARNING)
+        else:
+            kept.given_up = hopeless(kept.run, now=now, exit_code=code)
+            self._note(kept, f"{how_ended(code)}, and is not started again: {kept.given_up}")
+            self._tell(kept, f"{how_ended(code)}, and is not started again: {kept.given_up}", level=logging.ERROR)
 
-def _raise(number: int, _frame: FrameType | None) -> None:
-    raise Interrupted(number)
+    def _feel_pulse(self, name: str, pid: int) -> None:
+        if not self._pulse.is_stuck(name):
+            return
+        self._pulse.forgive(name)
+        if not is_paused(pid):  # by somebody who wants it so
+            log.warning("%s takes calls and answers none: it is killed", name)
+            signal_group(pid, signal.SIGKILL)
 
+    def _tell(self, kept: Kept, what: str, *, level: int = logging.INFO) -> None:
+        log.log(level, "%s %s", kept.service.name, what)
+        self._state = self._state.with_member(kept.member())
+        with _unless_it_cannot_be_written():
+            self._directory.save(self._state)
 
-def _ignore_signals() -> None:
-    for number in END_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+    def _note(self, kept: Kept, what: str) -> None:
+        """Say in the service's own log why it stops in mid-sentence."""
+        with _unless_it_cannot_be_written(), self._directory.log(kept.service.name).open("a", encoding="utf-8") as file:
+            file.write(f"keeper: {kept.service.name} {what}\n")
 
 
 @contextmanager
-def _signals_raise() -> Iterator[None]:
-    before = {number: signal.signal(number, _raise) for number in END_SIGNALS}
+def _unless_it_cannot_be_written() -> Iterator[None]:
+    """A full disk is no reason to end what still runs."""
     try:
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    except OSError as error:
+        log.error("it cannot be written down: %s", error)
+
+
+def main(arguments: list[str]) -> int:
+    """Keep the cluster of a state directory."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    directory = StateDir(Path(arguments[0]))
+    keeper = Keeper(directory, directory.charge(), time.monotonic)
+
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        if number == signal.SIGHUP:
+            keeper.hurry()
+        else:
+            keeper.end()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, on_signal)
+    keeper.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

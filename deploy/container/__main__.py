@@ -30,7 +30,7 @@ def main(words: Sequence[str]) -> int:
     if act is None or not takes(act, arguments):
         sys.stderr.write(__doc__ or "")
         return 2
-    from shared.service import run
+    from shared.http.service import run
 
     return run(partial(act, *arguments))
 
@@ -126,11 +126,11 @@ def count(word: str) -> int:
 
 
 def _edge(most: str = "1") -> None:
-    from deploy.cli.foreground import become
+    from deploy.cli.rest import become
     from deploy.container.edge_start import prepared
     from deploy.container.first_start import model_key
     from edge_node.settings import EdgeSettings
-    from shared import logs
+    from shared.telemetry import logs
 
     settings = EdgeSettings()
     logs.use(settings.log, service="edge", edge=settings.id)
@@ -140,7 +140,7 @@ def _edge(most: str = "1") -> None:
 
 
 def _cloud() -> None:
-    from deploy.cli.foreground import become
+    from deploy.cli.rest import become
     from deploy.container.first_start import model_key
 
     become("cloud_server", model_key(TRUST))
@@ -149,7 +149,7 @@ def _cloud() -> None:
 def _model(name: str, threads: str = "2") -> None:
     import os
 
-    from deploy.cluster.weights import fetch_generator
+    from deploy.cluster.launch import fetch_generator
     from deploy.container.first_start import model_key
     from shared.models.serve import ServeOptions, command
     from shared.models.settings import ModelSettings

@@ -11,7 +11,7 @@ import httpx
 from deploy.cli.rest import RemoteError, body
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.names import edge_ids
-from shared.private_files import replace_private
+from shared.identity import replace_private
 from shared.tls import trouble
 
 HOUR_S = 3600.0

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from shared.docs import DOCS
-from shared.guard import Rule, Rules, guarded
+from typing import Annotated, cast
+
+from fastapi import Depends, Request
+
+from edge_node.node import EdgeNode
+from shared.errors import NotBuilt
+from shared.http.access import Rule, Rules, guarded
+from shared.http.docs import DOCS
 
 NO_BODY = 1024
 QUESTION = 64 * 2**10
@@ -54,3 +60,16 @@ RULES: Rules = {
 }
 
 GuardedRoute = guarded(RULES)
+
+
+def get_node(request: Request) -> EdgeNode:
+    """The node this app serves."""
+    return cast("EdgeNode", request.app.state.node)
+
+
+Node = Annotated[EdgeNode, Depends(get_node)]
+
+
+def later(what: str) -> NotBuilt:
+    """The error of a promised route that a later release brings."""
+    return NotBuilt(what)

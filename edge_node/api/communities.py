@@ -8,13 +8,12 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from edge_node.api.access import GuardedRoute
-from edge_node.api.deps import Node
-from edge_node.graph.elements import Finding
-from edge_node.graph.hierarchy import LEVELS
-from edge_node.graph.reports import Headline
-from edge_node.store.documents import DocumentStore
-from edge_node.store.outside_ids import OutsideIds
+from edge_node.api.access import GuardedRoute, Node
+from edge_node.communities.elements import Finding
+from edge_node.communities.hierarchy import LEVELS
+from edge_node.communities.reports import Headline
+from edge_node.database.outside_ids import OutsideIds
+from edge_node.documents.store import DocumentStore
 from shared.records import ChunkId, DocumentId
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
@@ -90,7 +89,7 @@ async def communities(
 
     One that is not divided stands on the next level too. 409 where the edge's strategy builds no graph.
     """
-    page = await node.strategy.communities(level, limit=limit, after=after)
+    page = await node.strategy.reports.communities(level, limit=limit, after=after)
     views = tuple(_community(headline, node.sharing.outside_ids) for headline in page)
     return CommunitiesReply(views, page[-1].community.community_id if len(page) >= limit else None)
 
@@ -101,7 +100,7 @@ async def report(community_id: str, node: Node) -> ReportView:
 
     404 where the community has changed: its id follows from its members. 409 where the edge's strategy builds no graph.
     """
-    found = await node.strategy.report(community_id)
+    found = await node.strategy.reports.report(community_id)
     outside_ids = node.sharing.outside_ids
     findings = await asyncio.to_thread(_findings, node.documents, outside_ids, found.findings)
     ids = found.community_id, outside_ids.of_report(found.community_id)

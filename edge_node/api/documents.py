@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
@@ -11,25 +11,86 @@ import orjson
 from fastapi import APIRouter, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from sse_starlette import EventSourceResponse
 from starlette.datastructures import UploadFile
 
-from edge_node.api.access import GuardedRoute
-from edge_node.api.deps import Node
-from edge_node.ingest.cutting import Offered
-from edge_node.ingest.estimate import Estimate
+from edge_node.api.access import GuardedRoute, Node
+from edge_node.database.replies import usage
+from edge_node.documents.estimate import Estimate
+from edge_node.documents.store import document_id
 from edge_node.node import EdgeNode
 from edge_node.policy.rules import Share
-from edge_node.store.documents import document_id
-from shared.disconnect import while_connected
-from shared.errors import InputError
+from edge_node.records import Offered
+from shared.errors import InputError, NotFound
+from shared.http.middleware import while_connected
 from shared.records import DocumentId
 from shared.wire import MAX_NAME_CHARS
 
 T = TypeVar("T")
-router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 MAX_ESTIMATED = 1000  # documents in one request
 Labels = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=64)], ...], Field(max_length=32)]
 LABELS: TypeAdapter[tuple[str, ...]] = TypeAdapter(Labels)
+
+router = APIRouter(prefix="/v1", route_class=GuardedRoute)
+EVENT_EVERY_S = 0.25  # at most: each event asks the store
+EVENT_WAIT_S = 15.0  # a comment line at least this often keeps proxies from closing the stream
+
+
+@router.get("/jobs/{job_id}")
+async def get_job(job_id: str, node: Node) -> dict[str, Any]:
+    """What indexing this document has cost so far, and where it stands."""
+    return await asyncio.to_thread(_job, node, job_id)
+
+
+@router.get("/jobs/{job_id}/events")
+async def job_events(job_id: str, node: Node) -> EventSourceResponse:
+    """Server-sent events ``progress`` until the job has ended, or ``gone`` when its document is deleted meanwhile."""
+    await asyncio.to_thread(_job, node, job_id)  # an unknown job is a 404, not an empty stream
+
+    async def events() -> AsyncIterator[dict[str, str]]:
+        while True:
+            seen = node.worker.news.changes
+            try:
+                job = await asyncio.to_thread(_job, node, job_id)
+            except NotFound:
+                yield {"event": "gone", "data": orjson.dumps({"job_id": job_id}).decode()}
+                return
+            yield {"event": "progress", "data": orjson.dumps(job).decode()}
+            if job["ended_at"] is not None:
+                return
+            await asyncio.sleep(EVENT_EVERY_S)
+            await node.worker.news.next_change(seen, wait_s=EVENT_WAIT_S)
+
+    return EventSourceResponse(events())
+
+
+@router.post("/jobs/{job_id}/cancel")
+async def cancel_job(job_id: str, node: Node) -> dict[str, Any]:
+    """Stop a job; its document is parked as ``cancelled``, and a former version of it goes on being served."""
+    await node.cancel(job_id)
+    return await asyncio.to_thread(_job, node, job_id)
+
+
+@router.post("/jobs/{job_id}/retry", status_code=202)
+async def retry_job(job_id: str, node: Node) -> dict[str, Any]:
+    """Try the document of a job again, with a new job: a parked one, or one that was indexed with shortfalls."""
+    return await asyncio.to_thread(_job, node, await node.retry(job_id))
+
+
+def _job(node: Node, job_id: str) -> dict[str, Any]:
+    """A job with the step it is in, its own or the settle for which it waits, and with seconds until that ends.
+
+    While it runs, its calls and tokens are what the edge's write path has used of the model since it began.
+    """
+    job = node.queue.get(job_id)
+    step, eta_s = node.worker.news.place_of(job_id) if job["ended_at"] is None else (None, None)
+    if running := node.worker.news.jobs.get(job_id):
+        used = usage(node.queue.database).values()
+        for field, total, before in zip(("calls", "tokens_in", "tokens_out"), used, running.used_before, strict=True):
+            job[field] += total - before
+    if step is None or not step.step:
+        return job | {"step": job["status"], "done": 0, "total": 0, "eta_s": None}
+    return job | {"step": step.step, "done": step.done, "total": step.total, "eta_s": eta_s}
 
 
 class DocumentBody(BaseModel):

@@ -9,16 +9,16 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from edge_node.answer.verdicts import READERS, Outcome
-from edge_node.api.access import GuardedRoute
-from edge_node.api.deps import Node
-from edge_node.memory.records import Kind, Rating, Remembered
-from edge_node.store.documents import DocumentStore
-from shared.fence import one_line
-from shared.guard import Caller, caller_of
-from shared.inert import inert
-from shared.memory_wire import Feedback
+from edge_node.answering.feedback import READERS, Outcome
+from edge_node.api.access import GuardedRoute, Node
+from edge_node.documents.store import DocumentStore
+from edge_node.memory.records import Rating, Remembered
+from edge_node.records import Kind
+from shared.http.access import Caller, caller_of
 from shared.records import ChunkId, DocumentId
+from shared.text.fence import one_line
+from shared.text.inert import inert
+from shared.wire import Feedback
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 CallerDep = Annotated[Caller, Depends(caller_of)]
@@ -73,7 +73,7 @@ async def list_memories(
     node: Node, limit: Annotated[int, Query(ge=1, le=1000)] = 100, after: Annotated[str, Query(max_length=64)] = ""
 ) -> MemoriesReply:
     """A page of what this edge remembers, by id; nothing where memory is off."""
-    page = await node.strategy.memories(after, limit)
+    page = await node.strategy.memories.page(after, limit)
     views = await asyncio.to_thread(_views, node.documents, page)
     return MemoriesReply(views, page[-1].memory.memory_id if len(page) >= limit else None)
 
@@ -81,7 +81,7 @@ async def list_memories(
 @router.delete("/memories/{memory_id}", status_code=204)
 async def delete_memory(memory_id: str, node: Node) -> None:
     """A memory answers no more, for good: a learned one is deleted, and not learned again; one of a document's stays, as barred."""
-    await node.strategy.bar(memory_id)
+    await node.strategy.memories.bar(memory_id)
     node.tell_cloud()
 
 

@@ -6,17 +6,33 @@ import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from edge_node.api.access import GuardedRoute
-from edge_node.api.deps import Node
+from edge_node.api.access import GuardedRoute, Node
+from edge_node.egress.dry_run import Shown, shown_sync
+from edge_node.egress.ledger import Entry
 from edge_node.node import EdgeNode
-from edge_node.policy.dry_run import Shown, shown_sync
-from edge_node.policy.trial import shown_evidence
+from edge_node.trial import shown_evidence
 from shared.wire import EVIDENCE_BUDGET_TOKENS, POINTS_MAX_BYTES, Purpose, Question, SharedLevel, Task
 
 router = APIRouter(prefix="/v1/policy", route_class=GuardedRoute)
+
+audit_router = APIRouter(prefix="/v1", tags=["audit"], route_class=GuardedRoute)
+
+
+class Audit(BaseModel):
+    """``GET /v1/audit``: records by number; ``after`` is where the next page begins."""
+
+    records: list[Entry]
+    after: int
+
+
+@audit_router.get("/audit")
+async def audit(node: Node, after: Annotated[int, Query(ge=0, lt=2**53)] = 0, limit: Annotated[int, Query(ge=1, le=1000)] = 100) -> Audit:
+    """A page of the egress ledger: every body that has left this site, with its recipient, purpose, rule and hash; never its text."""
+    records = await asyncio.to_thread(node.ledger.entries, after=after, limit=limit)
+    return Audit(records=records, after=records[-1].seq if records else after)
 
 
 class TryBody(BaseModel):

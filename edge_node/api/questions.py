@@ -11,17 +11,16 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sse_starlette import EventSourceResponse
 
-from edge_node.answer.answerer import Ask, Findings
-from edge_node.answer.overview import GlobalAsk
-from edge_node.api.access import GuardedRoute
-from edge_node.api.deps import Admissions, Node, Turns, answered, check_turn, later
-from edge_node.api.hearing import Void, hearing
+from edge_node.answering.answerer import Findings
+from edge_node.answering.ask import Ask, GlobalAsk
+from edge_node.api.access import GuardedRoute, Node, later
+from edge_node.api.streaming import Void, hearing
 from edge_node.node import EdgeNode
 from edge_node.settings import MAX_SAMPLES
-from shared.disconnect import while_connected
 from shared.errors import DgragError
+from shared.http.middleware import while_connected
 from shared.records import Answer, EdgeReport, Evidence, Level, TraceStep
-from shared.trace import Trace
+from shared.telemetry.trace import Trace
 from shared.wire import Purpose, Question
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
@@ -74,7 +73,7 @@ class RetrieveReply(BaseModel):
 
 
 @router.post("/query", response_model=Answer)
-async def query(body: QueryBody, node: Node, turns: Turns, request: Request) -> Response | Answer:
+async def query(body: QueryBody, node: Node, request: Request) -> Response | Answer:
     """Answer from here, or through the cloud from other sites.
 
     With ``stream`` the answer comes as server-sent events: ``step`` live, as each step ends; then, when the gate has chosen an answer,
@@ -83,9 +82,9 @@ async def query(body: QueryBody, node: Node, turns: Turns, request: Request) -> 
     """
     ask = _ask(body)
     if not body.stream:
-        return await while_connected(request, answered(turns, node, ask, Trace()))
-    check_turn(turns, node, ask)  # as long as there can be a status of its own
-    return EventSourceResponse(_answer_events(turns, node, ask))
+        return await while_connected(request, node.ask(ask, Trace()))
+    node.check_turn(ask)  # as long as there can be a status of its own
+    return EventSourceResponse(_answer_events(node, ask))
 
 
 @router.post("/retrieve")
@@ -111,8 +110,8 @@ def _ask(body: QueryBody) -> Ask | GlobalAsk:
     return Ask(body.question, body.mode, body.n, body.allow_escalation, body.purpose or "", memory=body.memory)
 
 
-async def _answer_events(turns: Admissions, node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[dict[str, str]]:
-    async with contextlib.aclosing(hearing(turns, node, ask)) as news:
+async def _answer_events(node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[dict[str, str]]:
+    async with contextlib.aclosing(hearing(node, ask)) as news:
         async for told in news:
             match told:
                 case TraceStep():

@@ -8,9 +8,8 @@ from typing import Annotated, Any, cast
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from edge_node.api.access import GuardedRoute
-from edge_node.api.deps import Node
-from shared.metrics import CONTENT_TYPE, Scrape
+from edge_node.api.access import GuardedRoute, Node
+from shared.telemetry.metrics import CONTENT_TYPE, Scrape
 
 router = APIRouter(route_class=GuardedRoute)
 Limit = Annotated[int, Query(ge=1, le=1000)]

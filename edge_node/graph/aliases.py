@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from edge_node.graph.names import normalise
 from edge_node.graph.spellings import LETTER, alike_pairs, compatible, marks, same_words
 from shared.ports import FloatArray
 
 MIN_COSINE = 0.85
-
-_SHORT = r"([A-Z](?=[a-z0-9&-]{0,39}[A-Z])[A-Za-z0-9&-]{1,40}+)"
-_IN_BRACKETS = re.compile(rf"(?<=[ \n])\(\s*+{_SHORT}\s*+\)")  # first: to try the words before it at each place takes thirty times as long
-_WORDS_BEFORE = re.compile(r"(?<![\w’'-])(?:[\w’'-]++[ \n]++){1,10}\Z")
-_MOST_BEFORE = 400  # characters of ten words
-_SHORT_LONG = re.compile(rf"\b{_SHORT}\s*+\(([^()]{{6,90}})\)")
 _NO_VECTORS: Mapping[str, FloatArray] = {}
-_SKIPPED = frozenset({"of", "and", "the", "for", "in", "on", "to", "a", "an", "or", "by", "with"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,40 +39,6 @@ class _Link:
     b: str  # a < b
     reason: Literal["acronym", "spelling"]
     score: float
-
-
-def acronym_definitions(text: str) -> frozenset[tuple[str, str]]:
-    """Return (long key, short key) for each "Gross Domestic Product (GDP)" and "GDP (gross domestic product)" whose initials fit.
-
-    >>> acronym_definitions("The Gross Domestic Product (GDP) rose. It met the board (SEC).")
-    frozenset({('gross domestic product', 'gdp')})
-    """
-    found = set()
-    for before, short in (*words_and_acronyms(text), *((match[2], match[1]) for match in _SHORT_LONG.finditer(text))):
-        long = _expansion(before.replace("-", " ").split(), [letter for letter in short.removesuffix("s").casefold() if letter.isalpha()])
-        if long and (keys := (normalise(long), normalise(short)))[0] != keys[1]:
-            found.add(keys)
-    return frozenset(found)
-
-
-def words_and_acronyms(text: str) -> Iterator[tuple[str, str]]:
-    """Yield (up to ten words, acronym) for each acronym in brackets behind words."""
-    for match in _IN_BRACKETS.finditer(text):
-        if words := _WORDS_BEFORE.search(text, max(0, match.start() - _MOST_BEFORE), match.start()):
-            yield words[0], match[1]
-
-
-def _expansion(words: Sequence[str], initials: Sequence[str]) -> str:
-    """The last words whose initials are the acronym's letters; small words between them may or may not count."""
-    left = list(initials)
-    for place in range(len(words) - 1, -1, -1):
-        if left and words[place][0].casefold() == left[-1]:
-            left.pop()
-            if not left:
-                return " ".join(words[place:])
-        elif words[place].casefold() not in _SKIPPED:
-            return ""
-    return ""
 
 
 def find_aliases(

@@ -10,12 +10,12 @@ from typing import TypeVar
 
 import networkx as nx
 
+from edge_node.extraction.names import TITLE
 from shared.records import Entity, EntityMention, Relation, RelationMention
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")
 DESCRIPTION_CHARS = 1200
-TITLE = "title"  # type of a mention by a document's title or file name: what it names need not stand in any text
 _UNSURE_TYPES = frozenset({"", "concept", TITLE})
 _NO_ALIASES: Mapping[str, str] = {}
 

@@ -6,16 +6,66 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
+from math import floor
 
-from edge_node.graph.context import Context, fitting, part_of
 from edge_node.graph.knowledge_graph import Adjacency, Graph
-from shared.fence import one_line
 from shared.records import Entity, Relation
+from shared.text.fence import one_line
 
 SEEDS = 10  # entities nearest the question (Alg. 2 l. 1)
 LINE_SHARE = 0.5  # of the limit, for lines (Alg. 2 l. 2)
 MOST_RELATIONS = 200  # are looked at: an entity may have thousands, of which a few dozen fit
 MOST_KEYWORDS = 3  # of a relation, in its line
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Lines of a graph in their order, and pieces, best first."""
+
+    lines: tuple[str, ...]
+    pieces: tuple[str, ...]
+    tokens: int  # of both
+
+
+def fitting(keys: Iterable[str], tokens_of: Callable[[str], int], limit_tokens: int) -> dict[str, int]:
+    """The keys in their order that fit, with their tokens. Nothing is cut: what does not fit is skipped, and what is smaller may follow.
+
+    >>> fitting("abc", {"a": 5, "b": 9, "c": 4}.__getitem__, 10)
+    {'a': 5, 'c': 4}
+    """
+    taken: dict[str, int] = {}
+    left = limit_tokens
+    for key in keys:
+        if left <= 0:
+            break
+        if key not in taken and (tokens := tokens_of(key)) <= left:
+            taken[key] = tokens
+            left -= tokens
+    return taken
+
+
+def part_of(limit_tokens: int, share: float) -> int:
+    """A share of a number of tokens, rounded down.
+
+    >>> part_of(100, 0.29), 100 * 0.29 < 29
+    (29, True)
+    """
+    return floor(round(limit_tokens * share, 9))
+
+
+def lines_within(lines: Sequence[str], budget_tokens: int, count: Callable[[str], int]) -> tuple[str, ...]:
+    """The first lines, as many as fit, each of ``count(line)`` tokens.
+
+    >>> lines_within(["one", "two", "three"], 2, lambda line: 1)
+    ('one', 'two')
+    """
+    kept, used = [], 0
+    for line in lines:
+        used += count(line)
+        if used > budget_tokens:
+            break
+        kept.append(line)
+    return tuple(kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
-from edge_node.graph.names import singular
-from edge_node.graph.opposites import opposed
+from edge_node.extraction.names import singular
+from edge_node.extraction.words import opposed
 
 MIN_RATIO = 92.0  # rapidfuzz ratio of the keys with their words in order of the alphabet, 0 to 100
 MIN_LETTERS = 6

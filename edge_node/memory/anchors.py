@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
-from edge_node.graph.names import normalise, singular
-from edge_node.graph.terms import terms_of
+from edge_node.extraction.names import normalise, singular, terms_of
 
 Openings = Mapping[str, AbstractSet[int]]  # by the first word of a name: how many words names that begin so have
 

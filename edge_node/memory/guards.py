@@ -1,6 +1,6 @@
 """What a memory may answer: a cosine cannot tell "Who founded it?" from "When was it founded?", so the score alone does not decide.
 
-Each guard is from questions that a sentence encoder takes for one (``shared.same_question``). They hold a memory back where in doubt:
+Each guard is from questions that a sentence encoder takes for one (``shared.text.same_question``). They hold a memory back where in doubt:
 the question then goes the slow way (beyond FD-RAG §4.2, which answers where S >= τ).
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from edge_node.memory.recall import Scored
-from edge_node.memory.records import Kind, Memory, Rating
-from shared.citations import MARKER, is_supported
-from shared.same_question import covered, fits, is_narrower, is_other_answer, is_same_way, is_single, is_word_for_word
-from shared.sentences import WORD, content_words
+from edge_node.memory.records import Backing, Memory, Scored
+from edge_node.records import Kind
+from shared.text.citations import MARKER, is_supported
+from shared.text.same_question import covered, fits, is_narrower, is_other_answer, is_same_way, is_single, is_word_for_word
+from shared.text.sentences import WORD, content_words
 
 BELOW = "its score is below the threshold"
 BARRED = "it was deleted, or called wrong at least as often as right"
@@ -36,22 +36,6 @@ class Limits:
 
     thresholds: Mapping[Kind, float]
     cover: float
-
-
-@dataclass(frozen=True, slots=True)
-class Backing:
-    """What stands for and against a memory now. ``sentences``: what each of its supports points at in the store; None: nothing."""
-
-    sentences: tuple[str | None, ...]
-    good: int = 0  # how often it was called right
-    bad: int = 0
-    doubtful: bool = False
-    barred: bool = False  # somebody deleted it
-
-    @property
-    def silenced(self) -> bool:
-        """What people said of it keeps it from answering: ``Rating.silences``."""
-        return Rating(self.good, self.bad, self.barred).silences
 
 
 def why_not(question: str, best: Scored, rivals: Sequence[Scored], backing: Backing, limits: Limits) -> str:

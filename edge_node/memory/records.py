@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Literal
 
-from shared.sentences import WORD
-
-Kind = Literal["template", "model", "learned"]  # made from a fact, written by a model, or taken from an answer that was given
+from edge_node.records import Kind
 
 ID_BYTES = 8
 
@@ -91,14 +86,36 @@ def memory_id_of(kind: Kind, question: str, answer: str, supports: Iterable[Supp
     return blake2b(json.dumps([kind, question, answer, places]).encode(), digest_size=ID_BYTES).hexdigest()
 
 
-def said_key(secret: bytes, question: str, answer: str) -> str:
-    """Return what a question with its answer is known by where their words may not stand: HMAC-SHA-256 in hexadecimal digits.
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """What stands for and against a memory now. ``sentences``: what each of its supports points at in the store; None: nothing."""
 
-    Of all words in their order, whatever their case and punctuation. Who says so plays no part: a verdict is on the answer, and would be
-    lost as soon as a document's new version, a template or a model says the same again.
+    sentences: tuple[str | None, ...]
+    good: int = 0  # how often it was called right
+    bad: int = 0
+    doubtful: bool = False
+    barred: bool = False  # somebody deleted it
 
-    >>> said_key(b"s", "Who built it?", "Ann Lee") == said_key(b"s", "who built it", "Ann Lee.") != said_key(b"s", "Who built it?", "Bo")
-    True
-    """
-    told = "\n".join(" ".join(WORD.findall(text.casefold())) for text in (question, answer))
-    return hmac.digest(secret, told.encode("utf-8", "surrogatepass"), hashlib.sha256).hex()
+    @property
+    def silenced(self) -> bool:
+        """What people said of it keeps it from answering: ``Rating.silences``."""
+        return Rating(self.good, self.bad, self.barred).silences
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A memory with S = α cosine + (1 - α) dice (FD-RAG eq. 11), and the other memories that ask and answer the same."""
+
+    memory: Memory
+    score: float
+    cosine: float
+    dice: float
+    same: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A memory that was found, and what stands for and against it in the store at this moment."""
+
+    scored: Scored
+    backing: Backing

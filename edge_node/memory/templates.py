@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from edge_node.graph.facts import DATE, NUMBER, Fact
-from edge_node.memory.question_words import (
-    ALONE,
-    EMPTY,
-    IN_SOMETHING,
-    IRREGULAR,
-    LIGHT,
-    MAKING,
-    NAMING,
-    NO_EVENTS,
-    NOT_COUNTED,
-    OPEN,
-    PEOPLE,
-    SERVING,
-    THINGS,
-)
-from shared.sentences import NUMBER_WORDS, content_words
+from edge_node.extraction.facts import DATE, NUMBER, Fact
+from edge_node.memory.anchors import anchors_of
+from edge_node.memory.records import Memory, Support, memory_of
+from shared.ports import FloatArray
+from shared.text.sentences import NUMBER_WORDS, content_words
 
 MOST_OF_SENTENCE = 4
 MOST_OF_CHUNK = 12
@@ -44,6 +33,67 @@ _BE = frozenset({"are", "is", "was", "were"})
 _FORMS_OF_BE = _BE | {"be", "been", "being"}
 _PRESENT = frozenset({"are", "do", "does", "is"})
 _PLURAL = frozenset({"are", "do", "have", "were"})
+
+MAKING = frozenset(
+    """
+    acquire build buy commission compose create design develop direct edit establish form found illustrate invent join lead make manufacture
+    own perform produce publish record release replace sign sing start win write
+    """.split()  # noqa: SIM905 - a list would be a page long
+)
+LIGHT = frozenset(
+    """
+    accuse allow be bear become begin blame bring cause come criticize describe discuss do face fall feel find follow get give go have hear
+    help include involve keep know label leave let like look make mean mention need play praise provide put question recall remember run say
+    see seem show start take tell think try turn use want warn
+    """.split()  # noqa: SIM905 - a list would be a page long
+)
+# what can be done without an object: other verbs that have none were misread ("raised in Leeds")
+ALONE = frozenset(
+    """
+    air appear arrive begin close collapse compete crash debut depart die disband dissolve emerge end erupt expire fight graduate grow land
+    launch leave live marry meet occur open operate originate perform play premiere reside resign retire return rule settle sink start study
+    teach train
+    """.split()  # noqa: SIM905 - a list would be a page long
+)
+NO_EVENTS = frozenset({"do", "get", "have", "hear", "keep", "know", "make", "see", "take"})  # "took the government" in 1978
+NAMING = frozenset({"call", "dub", "name", "nickname", "term", "title"})
+SERVING = frozenset({"act", "function", "play", "serve", "work"})  # as something
+IN_SOMETHING = frozenset({"believe", "compete", "consist", "engage", "invest", "participate", "result", "specialize"})
+NOT_COUNTED = frozenset({"and", "of", "or", "per", "percent", "to"})  # "How many per cent"
+OPEN = frozenset({"all", "both", "few", "many", "more", "most", "mostly", "several", "some", "such", "various"})
+PEOPLE = frozenset(
+    """
+    activist artist athlete bishop brother candidate captain chef chief coach cousin critic daughter economist father figure friend general
+    golfer governor graduate head heir hero husband judge king lord mate matriarch mayor member mother native nominee nurse one patriarch
+    philosopher physicist pilot poet president prince princess queen representative scholar scientist secretary sister soldier son star
+    surgeon veteran widow wife
+    """.split()  # noqa: SIM905 - a list would be a page long
+)
+EMPTY = frozenset(  # "a general term", "a type of good"
+    {"concept", "example", "form", "kind", "name", "part", "reason", "reminder", "term", "thing", "type", "way", "word"}
+)
+THINGS = frozenset(
+    """
+    album band barrier beer book border brewery car center centre chain channel chapter city club company computer country county disease
+    drama drug duo episode factor family festival film firm franchise game group hospital hotel lager language law league letter magazine
+    matter motor movement movie museum newspaper novel number order organization paper park party place play power program publication
+    quarter region river road route school season sector sequel series ship show single song sport station street studio suburb system
+    team theater theatre theory thriller title tower town train tree university variant vector village war website winter
+    """.split()  # noqa: SIM905 - a list would be a page long
+)
+IRREGULAR = {
+    "beaten": "beat", "begun": "began", "borne": "bore", "broken": "broke", "chosen": "chose", "done": "did", "drawn": "drew",
+    "driven": "drove", "drunk": "drank", "eaten": "ate", "flown": "flew", "forgotten": "forgot", "given": "gave", "grown": "grew",
+    "hidden": "hid", "known": "knew", "overseen": "oversaw", "overthrown": "overthrew", "ridden": "rode", "rewritten": "rewrote",
+    "run": "ran", "seen": "saw", "shaken": "shook", "shown": "showed", "spoken": "spoke", "stolen": "stole", "sung": "sang",
+    "taken": "took", "thrown": "threw", "undertaken": "undertook", "woven": "wove", "won": "won", "worn": "wore", "written": "wrote",
+}  # fmt: skip
+
+Anchoring = Literal["question", "own"]  # whose words: the memory's question's, or those of the sentences that it rests on
+
+ANCHORINGS: tuple[Anchoring, ...] = ("question", "own")
+TEMPLATES = 1  # to be raised when what is made of facts differs
+SAME_FROM = 0.97  # cosine of two questions with one answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,3 +314,59 @@ def _agent(phrase: str, type_: str, fact: Fact, kinds: dict[str, str]) -> str:
     if acts and not _tells_now(fact) and any(letter.isupper() for letter in phrase):
         return "Who"
     return _wh(phrase, type_, kinds)
+
+
+def version_of(anchoring: Anchoring) -> int:
+    """A number above 0 that is another one where the same facts bring other memories, or other anchors.
+
+    >>> version_of("question") != version_of("own")
+    True
+    """
+    return TEMPLATES * len(ANCHORINGS) + ANCHORINGS.index(anchoring)
+
+
+def names_in(facts: Iterable[Fact]) -> frozenset[str]:
+    """What facts tell of by name.
+
+    >>> names_in([Fact("d:0", 0, 9, "the Orrin Mill", "place", "has", "have", "", "two looms", "concept", False)])
+    frozenset({'the Orrin Mill'})
+    """
+    phrases = (phrase for fact in facts for phrase in (fact.subject, fact.object))
+    return frozenset(phrase for phrase in phrases if any(letter.isupper() for letter in phrase))
+
+
+def anchored(memory: Memory, names: Iterable[str], texts: Mapping[str, str], anchoring: Anchoring) -> Memory:
+    """A memory with its anchors. ``names``: those that its chunks tell of; ``texts``: its chunks', by id."""
+    if anchoring == "question":
+        return replace(memory, anchors=anchors_of(memory.question, names))
+    told = (texts[place.chunk_id][place.start : place.end] for place in memory.supports if place.chunk_id in texts)
+    return replace(memory, anchors=anchors_of(" ".join(told), names))
+
+
+def asked_of_chunk(facts: Sequence[Fact], text: str, anchoring: Anchoring) -> list[Memory]:
+    """Return what the templates ask of the facts of one chunk, its text beside them, with anchors; best first, each once.
+
+    >>> fact = Fact("d:0", 0, 42, "Orrin Mill", "place", "was built", "build", "in", "1962", "date", False)
+    >>> [(memory.question, sorted(memory.anchors)) for memory in asked_of_chunk([fact], "", "question")]
+    [('When was Orrin Mill built?', ['built', 'orrin mill'])]
+    """
+    names = names_in(facts)
+    drafts = (
+        memory_of("template", draft.question, draft.answer, [Support(draft.fact.chunk_id, draft.fact.start, draft.fact.end)], ())
+        for draft in asked_of(facts)
+    )
+    memories = {draft.memory_id: draft for draft in drafts}.values()
+    return [anchored(memory, names, {place.chunk_id: text for place in memory.supports}, anchoring) for memory in memories]
+
+
+def without_repeats(memories: Sequence[Memory], vectors: FloatArray) -> list[int]:
+    """Rows of the memories of one chunk but those that ask with other words what an earlier one asks, and answer the same.
+
+    vectors (n, d), of norm 1.
+    """
+    kept = list[int]()
+    for row, memory in enumerate(memories):
+        same = [other for other in kept if memories[other].answer.casefold() == memory.answer.casefold()]
+        if not same or float((vectors[same] @ vectors[row]).max()) < SAME_FROM:
+            kept.append(row)
+    return kept

@@ -20,8 +20,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from edge_node.memory.incidence import Shape, inter, joined, placed, prototypes, pruned, residuals, weights_of
-from edge_node.memory.simplex import IntArray, Rows
+from edge_node.memory.hypergraph import IntArray, Rows, Shape, inter, joined, placed, prototypes, pruned, residuals, weights_of
 from shared.ports import FloatArray
 
 LEAST_FALL = 1e-4  # of the loss in a step, as a share: less, and training ends

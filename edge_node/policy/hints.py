@@ -8,13 +8,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from edge_node.graph.names import normalise
-from edge_node.graph.words import DETERMINERS, GENERAL_NOUNS, STOP_WORDS
+from edge_node.extraction.names import normalise
+from edge_node.extraction.words import DETERMINERS, GENERAL_NOUNS, STOP_WORDS
 from edge_node.policy.redaction import MASK
 from edge_node.policy.rules import NAME_KINDS, Level, NameKind
 from edge_node.policy.surrogates import ReleasedName, key_of
 from shared.records import DocumentId, EntityMention, document_of
-from shared.sentences import NUMBER_WORDS
+from shared.text.sentences import NUMBER_WORDS
 
 Draw = Callable[[str, NameKind], ReleasedName | None]  # of a name and its kind; None: it may not be drawn
 

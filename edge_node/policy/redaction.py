@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import phonenumbers
 from stdnum import iban, numdb
@@ -16,10 +17,9 @@ from stdnum.fr import nir
 from stdnum.gb import nhs
 from stdnum.us import ssn
 
-from edge_node.policy.lettering import strangely_written
+from edge_node.extraction.languages import is_latin
 from edge_node.policy.patterns import bounded
 from edge_node.policy.rules import Identifier, Redact
-from edge_node.policy.shadow import Shadow
 
 CONTEXT_CHARS = 80  # beside a passage: an identifier that its edge cuts is looked for as a whole
 MASK = "█"
@@ -42,6 +42,111 @@ _RECORD = re.compile(
     r"[\s.:#-]{0,4}(?:(?:no|nr|number|id)\b[\s.:#-]{0,4})?(?P<number>[A-Z]{0,6}[-/_]?\d[\d./-]{2,18}\d)\b",
     re.IGNORECASE,
 )
+
+_LINE_END = r"[^\S\n]*+\n\s*+"  # with blanks around it; possessive, so that no run of white space is looked at twice
+_PIECE = re.compile(
+    r"(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});)"
+    rf"|(?P<joined>-{_LINE_END}(?=[a-z])|(?<=-){_LINE_END}(?=\d)|(?<=@){_LINE_END}|{_LINE_END}(?=@)"  # what the end of a line cuts
+    r"|\*{1,3}|\\(?=[^\w\s]))"  # Markdown
+    r"|(?P<tag></?[A-Za-z][^<>\n]{0,200}>)"
+    r"|(?P<space>\s+)"
+    r"|(?P<character>.)",
+    re.DOTALL,
+)
+_PLAIN = re.compile(r"(?:[^\W_]|[.,;:!?@/#()'\"-]| (?! ))*", re.ASCII)  # most texts: nothing here means anything else
+# Cyrillic and Greek letters that are drawn as Latin ones
+_LOOKS_LIKE = str.maketrans(
+    "АВЕЅІЈКМНОРСТУХԚԜаеіјорсухѕԛԝһԁΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαινρυ",
+    "ABESIJKMHOPCTYXQWaeijopcyxsqwhdABEZHIKMNOPTYXoaivpu",
+)
+
+_LETTERED_WORD = re.compile(r"[^\W\d_]+(?:['’.-][^\W\d_]+)*")
+_LETTERED_PARTICLES = frozenset("da de del della der di dos du el la le ten ter van von y".split())  # noqa: SIM905 - a list would be a page long
+_LETTER_GAP = re.compile(r"[ \t\u00a0]{1,2}|\. ?")  # between the words of a name
+LEAST_LETTERS = 2  # one letter of another script is a symbol, as in a formula
+
+
+@dataclass(frozen=True, slots=True)
+class Shadow:
+    """``text`` to be searched, and for each of its characters where what it stands for begins and ends in the original."""
+
+    text: str
+    places: tuple[tuple[int, int], ...] | None  # None: the same as in the original
+
+    @classmethod
+    def of(cls, original: str) -> Shadow:
+        r"""Compatibility forms become plain ones, digits 0-9, dashes "-", white space one blank; accents and what is invisible go.
+
+        >>> Shadow.of("4111\u00ad **1111**, Nightin-\ngale").text
+        '4111 1111, Nightingale'
+        """
+        if _PLAIN.fullmatch(original):
+            return cls(original, None)
+        text, places = list[str](), list[tuple[int, int]]()
+        for piece in _PIECE.finditer(original):
+            for character in _meant(piece):
+                text.append(character)
+                places.append(piece.span())
+        return cls("".join(text), tuple(places))
+
+    def place(self, start: int, end: int) -> tuple[int, int]:
+        """Where [start, end) of ``text`` stands in the original; never empty for what is not."""
+        if self.places is None or start >= end:
+            return start, end
+        return self.places[start][0], self.places[end - 1][1]
+
+
+def _meant(piece: re.Match[str]) -> str:
+    if piece["joined"]:
+        return ""
+    if piece["space"] or piece["tag"]:
+        return " "
+    if piece["entity"]:
+        return "".join(map(_plain_letters, html.unescape(piece["entity"])))
+    return _plain_letters(piece["character"])
+
+
+@lru_cache(4_096)
+def _plain_letters(character: str) -> str:
+    category = unicodedata.category(character)
+    if category == "Nd":
+        return str(unicodedata.decimal(character))
+    if category == "Pd" or character == "\u2212":
+        return "-"
+    if category in {"Cf", "Mn", "Me"}:
+        return ""
+    whole = unicodedata.normalize("NFKD", character.translate(_LOOKS_LIKE))
+    return "".join(part for part in whole if not unicodedata.combining(part))
+
+
+def strangely_written(text: str) -> Iterator[tuple[int, int]]:
+    """Characters [start, end) of words of a script that is not Latin, and of runs of capitalised words one of which has an accent.
+
+    >>> text = "Dr. María de García saw 张伟 at the café."
+    >>> [text[start:end] for start, end in strangely_written(text)]
+    ['Dr. María de García', '张伟']
+    """
+    if text.isascii():
+        return
+    run: list[tuple[int, int]] = []
+    for match in _LETTERED_WORD.finditer(text):
+        word = match.group()
+        joined = bool(run) and _LETTER_GAP.fullmatch(text, run[-1][1], match.start()) is not None
+        if not joined or not (word[0].isupper() or word in _LETTERED_PARTICLES):
+            yield from _name(text, run)
+            run = []
+        if word[0].isupper() or run:
+            run.append(match.span())
+        if sum(not is_latin(letter) for letter in word if letter.isalpha()) >= LEAST_LETTERS:
+            yield match.span()
+    yield from _name(text, run)
+
+
+def _name(text: str, run: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    while run and text[slice(*run[-1])] in _LETTERED_PARTICLES:
+        run = run[:-1]
+    if run and any(len(word) > 1 and not word.isascii() for word in (text[start:end] for start, end in run)):
+        yield run[0][0], run[-1][1]
 
 
 @dataclass(frozen=True, slots=True)

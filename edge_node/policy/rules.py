@@ -13,12 +13,10 @@ from typing import Annotated, Literal, cast, get_args
 import phonenumbers
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from edge_node.graph.languages import READ
-from edge_node.policy.mistakes import line_of, told
-from edge_node.policy.patterns import bounded
+from edge_node.extraction.languages import READ
+from edge_node.policy.patterns import bounded, line_of, told
 from shared.errors import DgragError, InputError
-from shared.memory_wire import MAX_MEMORIES
-from shared.wire import MAX_EVIDENCE_CHARS
+from shared.wire import MAX_EVIDENCE_CHARS, MAX_MEMORIES
 
 Share = Literal["never", "summary", "evidence", "full"]
 Identifier = Literal["email", "phone", "iban", "card", "ssn", "record"]

@@ -1,1 +1,1 @@
-"""How an edge indexes and retrieves: one folder a paper, each a ``Method`` over what ``edge_node.knowledge`` keeps."""
+"""How an edge indexes and retrieves: a paper is a ``Method`` over what the write path keeps."""

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
-from edge_node.knowledge.shown import Shown
-from edge_node.store.passages import Draft
-from edge_node.store.vectors import VectorRows
-from edge_node.strategies.base import Cost, Needs, Progress, Retrieval, Tools
+from edge_node.database.vectors import VectorRows
+from edge_node.graph.passages import Draft
+from edge_node.graph.tools import Tools
+from edge_node.graph.view import Shown
+from edge_node.records import Cost, Needs, Progress, Retrieval
 from shared.ports import FloatArray
 from shared.records import Chunk, ChunkId
 
 if TYPE_CHECKING:
-    from edge_node.knowledge.knowledge import Knowledge
     from edge_node.settings import EdgeSettings
+    from edge_node.strategies.write_path import Knowledge
 
 
 @dataclass(frozen=True, slots=True)

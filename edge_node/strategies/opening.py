@@ -7,23 +7,22 @@ from functools import reduce
 from importlib import import_module
 from operator import or_
 
-from edge_node.graph.extractor import Extracts
-from edge_node.knowledge.knowledge import Knowledge, Options
+from edge_node.communities.store import ReportStore
+from edge_node.extraction.extractor import Extracts
+from edge_node.graph.tools import Tools
+from edge_node.memory.store import IncidenceStore, MemoryStore
 from edge_node.settings import EdgeSettings
-from edge_node.store.incidence import IncidenceStore
-from edge_node.store.memories import MemoryStore
-from edge_node.store.reports import ReportStore
-from edge_node.store.tree import TreeStore
-from edge_node.strategies.base import Tools
-from edge_node.strategies.indexed import Indexed
+from edge_node.strategies.erarag.store import TreeStore
+from edge_node.strategies.index import Indexed
 from edge_node.strategies.method import Method
+from edge_node.strategies.write_path import Knowledge, Options
 
 METHODS = {
-    "naive": "edge_node.strategies.naive.strategy:Naive",
+    "naive": "edge_node.strategies.naive:Naive",
     "ketrag": "edge_node.strategies.ketrag.strategy:KETRAG",
     "erarag": "edge_node.strategies.erarag.strategy:EraRAG",
-    "graphrag": "edge_node.strategies.graphrag.strategy:GraphRAG",
-    "fdrag": "edge_node.strategies.fdrag.strategy:FDRAG",
+    "graphrag": "edge_node.strategies.graphrag:GraphRAG",
+    "fdrag": "edge_node.strategies.fdrag:FDRAG",
     "dgrag": "edge_node.strategies.dgrag.strategy:DGRAG",
 }
 

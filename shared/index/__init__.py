@@ -8,8 +8,8 @@ from shared.errors import SettingsError
 from shared.ports import VectorIndex
 
 INDEXES = {
-    "nano": "shared.index.nano:NanoIndex",
-    "numpy": "shared.index.matrix:NumpyIndex",
+    "nano": "shared.index.exact:NanoIndex",
+    "numpy": "shared.index.exact:NumpyIndex",
     "faiss": "shared.index.faiss:FaissIndex",
 }
 

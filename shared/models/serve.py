@@ -17,9 +17,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from shared.errors import SettingsError
-from shared.loopback import is_loopback
 from shared.models.front import Door, listen
 from shared.models.settings import ModelSettings
+from shared.tls import is_loopback
 
 PARENT_CHECK_S = 1.0
 PARALLEL = 8  # sequences at once: a question draws up to as many samples in one request

@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks.costs import by_component, costs
-from shared.components import COMPONENTS, TRANSFERS
+from shared.telemetry.trace import COMPONENTS, TRANSFERS
 
 
 def step(name, ms=0.0, *, calls=0, tokens_in=0, tokens_out=0, bytes_out=0, bytes_in=0):

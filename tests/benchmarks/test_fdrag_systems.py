@@ -5,9 +5,8 @@ from benchmarks.config import load_config
 from benchmarks.fdrag_systems import FAST, KEPT, MEMORY, NO_MEMORY, VARIANTS, remembers
 from benchmarks.records import Asking, Question
 from benchmarks.systems import SYSTEMS, Asker, system_named
-from edge_node.memory.thresholds import KINDS
-from edge_node.settings import EdgeSettings
-from shared.open_mode import CALLER
+from edge_node.settings import KINDS, EdgeSettings
+from shared.http.open_mode import CALLER
 from tests.benchmarks.test_config import shipped
 
 CONFIGS = shipped()[0].parent

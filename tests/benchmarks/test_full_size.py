@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.full_size import CONTEXT_TOKENS, REPORT_TOKENS, Size, sizes
-from edge_node.graph.hierarchy import Community
+from edge_node.communities.hierarchy import Community
 
 
 def community(name, level, *children):

@@ -22,8 +22,7 @@ from benchmarks.hypergraph import (
     table,
     textbook,
 )
-from edge_node.memory.incidence import joined
-from edge_node.memory.simplex import Rows
+from edge_node.memory.hypergraph import Rows, joined
 from edge_node.memory.training import moved, point_at
 from shared.models.fake import HashEmbedder
 

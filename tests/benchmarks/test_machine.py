@@ -64,7 +64,7 @@ def written(root, place, text):
 @pytest.mark.parametrize(
     "place",
     [
-        "edge_node/store/graph.py",
+        "edge_node/graph/store.py",
         "edge_node/settings.py",
         "edge_node/policy/standard.toml",
         "edge_node/prompts/extract.md",
@@ -85,8 +85,8 @@ def test_an_index_belongs_to_all_that_can_change_it(tmp_path, place):
 @pytest.mark.parametrize(
     "place",
     [
-        "edge_node/answer/gate.py",
-        "cloud_server/crossedge/reading.py",
+        "edge_node/answering/gate.py",
+        "cloud_server/answering/passages.py",
         "benchmarks/systems.py",
         "benchmarks/metrics/text.py",
         "benchmarks/prompts/judge.md",

@@ -4,10 +4,10 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from deploy.no_model import NO_MODEL, serve_no_model, serve_unknowing
+from deploy.lab.no_model import NO_MODEL, serve_no_model, serve_unknowing
+from shared.http.open_mode import CALLER
 from shared.models.build import build_generator, model_http
 from shared.models.settings import ModelSettings
-from shared.open_mode import CALLER
 from shared.ports import Message, Prompt
 
 

@@ -4,8 +4,8 @@ import pytest
 from benchmarks.meters import Meter, Stopwatch
 from benchmarks.stand_ins import InstantEmbedder, InstantExtractor, InstantGenerator, Models, Said, embed
 from benchmarks.synthetic import NEW_NAMES, Names, documents, passage
-from edge_node.strategies.base import silent
-from shared.models.checked_embedder import CheckedEmbedder
+from edge_node.records import silent
+from shared.models.embedders import CheckedEmbedder
 from shared.models.fake import WordTokenizer
 from shared.ports import Message, Prompt
 from shared.records import Chunk

@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from cloud_server.database import Database
-from shared.migrate import migrations_of
+from shared.sqlite import migrations_of
 
 
 @pytest.fixture

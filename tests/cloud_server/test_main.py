@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from cloud_server import __main__ as entry
+from shared.http.open_mode import CALLER
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
-from shared.open_mode import CALLER
 from tests.support.signed import AsEdges, join
 
 

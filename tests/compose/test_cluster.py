@@ -56,7 +56,7 @@ def test_the_images_are_small(cluster, name):
 
 @pytest.mark.parametrize("name", AT_MOST)
 def test_the_images_can_send_spans(cluster, name):
-    assert said("docker", "run", "--rm", "--entrypoint", "python", f"dgrag-{name}:local", "-c", "import shared.spans") == ""
+    assert said("docker", "run", "--rm", "--entrypoint", "python", f"dgrag-{name}:local", "-c", "import shared.telemetry.spans") == ""
 
 
 def test_all_become_healthy_and_each_edge_is_a_site_of_its_own(cluster):

@@ -10,12 +10,12 @@ from pathlib import Path
 import typer
 from pydantic_core import PydanticUndefined
 
-from cloud_server.app import create_app as create_cloud_app
+from cloud_server.answering.coordinator import Models
+from cloud_server.api.app import create_app as create_cloud_app
 from cloud_server.build import build_cloud
-from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from deploy.cli.main import app as cli
-from edge_node.app import create_app as create_edge_app
+from edge_node.api.app import create_app as create_edge_app
 from edge_node.build import Parts, build_node
 from edge_node.settings import EdgeSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer

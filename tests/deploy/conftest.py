@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from deploy.cli.main import run
-from deploy.cluster import by_process, launch, services
+from deploy.cluster import launch, local, services
 from deploy.cluster.processes import spawn
 from deploy.cluster.services import Service
 
@@ -54,7 +54,7 @@ def dgrag(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         monkeypatch.setattr(launch, name, faked(getattr(services, name)))
     monkeypatch.setenv("COLUMNS", "200")
     keepers = []
-    monkeypatch.setattr(by_process, "spawn", lambda *given, **named: keepers.append(spawn(*given, **named)) or keepers[-1])
+    monkeypatch.setattr(local, "spawn", lambda *given, **named: keepers.append(spawn(*given, **named)) or keepers[-1])
     made = Dgrag(tmp_path / "state", capsys)
     yield made
     made("down")

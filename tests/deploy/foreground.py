@@ -7,11 +7,11 @@ from pathlib import Path
 
 import httpx
 
-from deploy.cluster.by_process import ByProcess
+from deploy.cluster.lifecycle import Interrupted, supervised, wait_ready
+from deploy.cluster.local import ByProcess
 from deploy.cluster.processes import birth
 from deploy.cluster.services import Service
 from deploy.cluster.state import StateDir
-from deploy.cluster.supervisor import Interrupted, supervised, wait_ready
 
 FAKE = str(Path(__file__).with_name("fake_service.py"))
 

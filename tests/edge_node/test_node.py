@@ -6,13 +6,13 @@ import contextlib
 import httpx
 import pytest
 
-from edge_node.app import create_app
+from edge_node.api.app import create_app
 from edge_node.build import Parts, build_node
-from edge_node.ingest import progress
+from edge_node.documents import progress
 from edge_node.settings import EdgeSettings
 from shared.errors import DiskFailed, DiskFull, ModelReplyError, StoreDamaged, StoreError
+from shared.http.open_mode import CALLER
 from shared.models.fake import HashEmbedder, WordTokenizer
-from shared.open_mode import CALLER
 from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until
 

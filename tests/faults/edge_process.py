@@ -8,14 +8,14 @@ from pathlib import Path
 
 import uvicorn
 
-from edge_node.app import create_app
+from edge_node.api.app import create_app
 from edge_node.build import Parts, build_node
-from edge_node.ingest.readers.pool import ReaderLimits, ReaderPool
+from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from edge_node.settings import EdgeSettings
+from shared.http.service import server_config
 from shared.models.build import build_generator, model_http
 from shared.models.fake import HashEmbedder, WordTokenizer
 from shared.models.settings import ModelSettings
-from shared.service import server_config
 
 
 def serve(folder, port, model_url):

@@ -19,16 +19,16 @@ from functools import partial
 import httpx
 import uvicorn
 
-from cloud_server.app import create_app
+from cloud_server.answering.coordinator import Models
+from cloud_server.api.app import create_app
 from cloud_server.build import build_cloud
-from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
-from edge_node.link import cloud_link
-from edge_node.store.database import Database
-from edge_node.store.graph import GraphStore
-from edge_node.store.ledger import Ledger, ledger_of, read_entries, read_faults
+from edge_node.cloud import link
+from edge_node.database.schema import Database
+from edge_node.egress.ledger import Ledger, ledger_of, read_entries, read_faults
+from edge_node.graph.store import GraphStore
+from shared.http.open_mode import CALLER
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
-from shared.open_mode import CALLER
 from tests.faults import workload
 from tests.faults.forks import Child, Strace
 from tests.faults.report import campaign, tell
@@ -256,7 +256,7 @@ def main():
     options.add_argument("--late", action="store_true")
     chosen = options.parse_args()
     workload.preload()
-    cloud_link.BACKOFF_S = (0.02, 0.1)
+    link.BACKOFF_S = (0.02, 0.1)
     rng, lives = random.Random(chosen.seed), 0
     with campaign() as (report, top), contextlib.closing(Site(top, late_edge if chosen.late else edge)) as site:
         seconds = live_through(site, top / "normal", report)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from shared.open_mode import CALLER
+from shared.http.open_mode import CALLER
 
 ROOT = Path(__file__).parents[2]
 MODEL_S = 0.1  # what the stub takes for one answer

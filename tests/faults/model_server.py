@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import httpx
 
-from shared.open_mode import CALLER
+from shared.http.open_mode import CALLER
 
 BIG = 10 * 2**20
 DRIP_S = 0.02  # between two bytes of a dripping answer; below any deadline of one read, as a real drip is

@@ -9,7 +9,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from edge_node.store.database import Database
+from edge_node.database.schema import Database
 from shared.errors import DgragError
 from tests.faults.report import memory_folder
 from tests.faults.steps import BACKUP, STEPS, allowed

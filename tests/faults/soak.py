@@ -23,9 +23,9 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from edge_node.background import THREADS
+from edge_node.documents.worker import THREADS
 from shared import sqlite
-from shared.open_mode import CALLER
+from shared.http.open_mode import CALLER
 from shared.sqlite import connect
 from tests.faults.report import campaign, tell
 from tests.faults.steps import SECOND, WARDS

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from shared.http.open_mode import CALLER
 from shared.identity import key_id, make_identity
-from shared.open_mode import CALLER
 from shared.signing import ANY_CLOUD, Signature
 
 POLL_S = 5

@@ -10,19 +10,18 @@ from functools import partial
 
 import httpx
 
-from edge_node.link.cloud_client import CloudClient
-from edge_node.link.cloud_link import CloudLink
-from edge_node.link.joining import rejoin
-from edge_node.link.membership import Membership
-from edge_node.link.sync import LinkState, Sync
-from edge_node.store.backup import back_up, restore
-from edge_node.store.database import Database
-from edge_node.store.graph import GraphStore
-from edge_node.store.ledger import Ledger
-from shared.breaker import Breaker
-from shared.clock import SystemClock
-from shared.open_mode import CALLER
-from shared.retry_budget import RetryBudget
+from edge_node.cloud.client import CloudClient
+from edge_node.cloud.link import CloudLink
+from edge_node.cloud.membership import Membership, rejoin
+from edge_node.cloud.sync import LinkState, Sync
+from edge_node.database.backup import back_up
+from edge_node.database.schema import Database
+from edge_node.egress.ledger import Ledger
+from edge_node.graph.store import GraphStore
+from edge_node.maintenance import restore
+from shared.http.open_mode import CALLER
+from shared.limits import Breaker, RetryBudget
+from shared.ports import SystemClock
 from tests.support.federation import federation_cloud
 from tests.support.partition import commit_texts
 from tests.support.waiting import until

@@ -8,9 +8,9 @@ import threading
 import httpx
 import pytest
 
+from shared.http.open_mode import CALLER
+from shared.models.embedders import LocalEmbedder
 from shared.models.fake import HashEmbedder
-from shared.models.local_embedder import LocalEmbedder
-from shared.open_mode import CALLER
 from shared.wire import NDJSON
 from tests.support.cloud_socket import cloud_on_a_socket
 from tests.support.federation import REFUSAL, WARD
@@ -106,7 +106,7 @@ def questions_sent(edge):
 
 @pytest.mark.parametrize("name", LIES)
 async def test_every_question_is_answered_with_the_reason_and_at_once_when_the_breaker_is_open(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("edge_node.link.cloud_link.CloudLink.run", idle)  # its greetings would open the breaker sooner
+    monkeypatch.setattr("edge_node.cloud.link.CloudLink.run", idle)  # its greetings would open the breaker sooner
     async with (
         beating() as beats,
         lying_cloud(name) as url,

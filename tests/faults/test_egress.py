@@ -8,8 +8,8 @@ from contextlib import closing
 import httpx
 import pytest
 
-from edge_node.store.ledger import Ledger
-from shared.open_mode import CALLER
+from edge_node.egress.ledger import Ledger
+from shared.http.open_mode import CALLER
 from tests.support.federation import PLANT, REFUSAL, WARD, federation_cloud
 from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until

@@ -10,8 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from shared.doorkeeper import Doorkeeper
-from shared.open_mode import CALLER
+from shared.http.doorkeeper import Doorkeeper
+from shared.http.open_mode import CALLER
 from shared.wire import DEADLINE_HEADER
 from tests.faults.reading import Counting
 from tests.faults.stub_edges import StubEdge, drip, endless, garbage, good, oversized, refuse, silent, too_much

@@ -6,7 +6,7 @@ import time
 import httpx
 import pytest
 
-from shared.open_mode import CALLER
+from shared.http.open_mode import CALLER
 from shared.wire import NDJSON, AskLine
 from tests.faults.stub_edges import drip, endless, garbage, good, oversized, refuse, silent
 from tests.faults.test_fan_out import edges_of

@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 
 import edge_node.build
-from edge_node.graph.extractor import Extractor
-from edge_node.graph.model_extraction import ModelExtractor
-from edge_node.graph.nlp import SpacyExtractor
-from edge_node.ingest import progress
-from edge_node.store.database import Database
-from edge_node.store.documents import DocumentStore
-from edge_node.store.replies import RememberingGenerator
-from edge_node.strategies.base import silent
-from shared.clock import SystemClock
+from edge_node.database.replies import RememberingGenerator
+from edge_node.database.schema import Database
+from edge_node.documents import progress
+from edge_node.documents.store import DocumentStore
+from edge_node.extraction.extractor import Extractor
+from edge_node.extraction.model_extraction import ModelExtractor
+from edge_node.extraction.nlp import SpacyExtractor
+from edge_node.records import silent
 from shared.errors import ModelError, ModelReplyError, ModelTimeout, ModelUnavailable
+from shared.limits import RetryBudget
 from shared.models.fake import HashEmbedder
 from shared.models.openai_compatible import OpenAIGenerator
+from shared.ports import SystemClock
 from shared.records import Chunk, ChunkId, DocumentId
-from shared.retry_budget import RetryBudget
 from tests.faults.model_server import PROFILES, RETRY_AFTER_S, about, always, first, model_server, never
 from tests.support.running_edge import running_edge
 

@@ -9,11 +9,11 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from edge_node.store.database import Database
-from edge_node.store.documents import DocumentStore
-from shared.clock import SystemClock
+from edge_node.database.schema import Database
+from edge_node.documents.store import DocumentStore
 from shared.index import INDEXES, open_index
 from shared.models.fake import HashEmbedder
+from shared.ports import SystemClock
 from shared.vectors import unit
 from tests.faults import workload
 from tests.faults.on_disk import opened

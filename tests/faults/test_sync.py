@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cloud_server.summaries.store import SummaryStore
+from cloud_server.routing.summaries import SummaryStore
 from shared.errors import StaleEpoch
 from tests.faults.report import MEMORY
 from tests.faults.sync import campaign
@@ -13,8 +13,8 @@ from tests.faults.sync import campaign
 
 @pytest.fixture
 def folder(monkeypatch):
-    monkeypatch.setattr("edge_node.link.cloud_link.BACKOFF_S", (0.0,))
-    monkeypatch.setattr("edge_node.link.cloud_client.PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr("edge_node.cloud.link.BACKOFF_S", (0.0,))
+    monkeypatch.setattr("edge_node.cloud.client.PAUSES_S", (0.0, 0.0))
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as made:
         yield Path(made)
 

@@ -6,10 +6,10 @@ from functools import partial
 from threading import Timer
 from unittest.mock import patch
 
+from edge_node.database.replies import RememberingGenerator
+from edge_node.documents.store import Accepted, document_id
+from edge_node.graph.passages import Passages
 from edge_node.node import EdgeNode
-from edge_node.store.documents import Accepted, document_id
-from edge_node.store.passages import Passages
-from edge_node.store.replies import RememberingGenerator
 from shared import sqlite
 from tests.faults import workload
 

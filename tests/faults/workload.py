@@ -10,10 +10,10 @@ from pathlib import Path
 
 import httpx
 
-from edge_node.ingest import progress
-from edge_node.store.backup import back_up
+from edge_node.database.backup import back_up
+from edge_node.documents import progress
 from shared.errors import DgragError
-from shared.http_problems import status_of
+from shared.http.problems import status_of
 from tests.faults.on_disk import WHOLE, opened, shares
 from tests.faults.steps import BACKUP, STEPS
 from tests.support.hash_model import hash_model

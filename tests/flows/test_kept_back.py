@@ -7,8 +7,8 @@ from rich.console import Console
 
 from deploy.cli import render
 from deploy.cli.sending import EdgeStatus, status_of
-from edge_node.ingest.collections import iter_collection
-from edge_node.policy.file import NAME
+from edge_node.documents.collections import iter_collection
+from edge_node.egress.policy_file import NAME
 from edge_node.policy.keeping import NO_LINE
 from shared.plural import counted
 from tests.support.federation import PLANT, REFUSAL, WARD, federation

@@ -5,7 +5,7 @@ from tests.support.waiting import until
 
 
 async def test_an_expelled_edge_stays_out_answers_alone_with_the_reason_and_returns_when_readmitted(tmp_path, monkeypatch):
-    monkeypatch.setattr("edge_node.link.cloud_link.EXPELLED_WAIT_S", 0.05)
+    monkeypatch.setattr("edge_node.cloud.link.EXPELLED_WAIT_S", 0.05)
     members = {"ward": (WARD, REFUSAL), "plant": (PLANT, REFUSAL)}
     async with federation(tmp_path, cloud_answer="-", edge_answers=members) as (edges, _, cloud):
         link = edges["ward"].node.link

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from shared.open_mode import CALLER
+from shared.http.open_mode import CALLER
 from tests.support.federation import PLANT, REFUSAL, WARD, federation
 from tests.support.metrics_pages import names_of, samples_of, value
 from tests.support.running_edge import running_edge

@@ -13,10 +13,10 @@ import httpx
 import pytest
 
 from shared.errors import FetchError
+from shared.http.open_mode import CALLER
 from shared.models.catalogue import model_named
 from shared.models.fetch import located
 from shared.models.settings import ModelSettings
-from shared.open_mode import CALLER
 from tests.support.models import named_server, no_model
 
 pytestmark = pytest.mark.model

@@ -10,8 +10,9 @@ import pytest
 from benchmarks.instant_edge import add, instant_edge
 from benchmarks.stand_ins import Models
 from benchmarks.synthetic import Names, documents
-from edge_node.store.backup import back_up, restore
-from shared.open_mode import CALLER
+from edge_node.database.backup import back_up
+from edge_node.maintenance import restore
+from shared.http.open_mode import CALLER
 from tests.support.federation import PLANT, WARD, federation_cloud
 from tests.support.running_edge import running_edge
 from tests.support.waiting import until

@@ -5,8 +5,8 @@ import contextlib
 import httpx
 import pytest
 
-from edge_node.policy.file import NAME
-from shared.open_mode import CALLER
+from edge_node.egress.policy_file import NAME
+from shared.http.open_mode import CALLER
 from tests.support.running_cloud import running_cloud
 from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until

@@ -7,10 +7,10 @@ import pytest
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from shared.correlation import REQUEST_ID
-from shared.logs import JsonLines
 from shared.models.fake import ScriptedGenerator
-from shared.spans import Spans
+from shared.telemetry.correlation import REQUEST_ID
+from shared.telemetry.logs import JsonLines
+from shared.telemetry.spans import Spans
 from tests.security.test_canaries import surprising
 from tests.support.federation import PLANT, REFUSAL, WARD, federation
 from tests.support.running_edge import running_edge

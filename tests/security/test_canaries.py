@@ -15,10 +15,10 @@ import uvicorn
 import uvloop
 from fastapi import FastAPI
 
-from shared import logs
 from shared.errors import ModelUnavailable
+from shared.http.service import server_config
 from shared.models.fake import HashEmbedder, ScriptedGenerator
-from shared.service import server_config
+from shared.telemetry import logs
 from tests.support.both_services import QUERIES, SERVICES, filled
 from tests.support.raw_asgi import send_request
 from tests.support.running_edge import running_edge, scripted
@@ -197,7 +197,7 @@ def test_without_our_logging_the_same_failures_show_canaries(fails):
 
 ENDING = """
 import sys, threading
-from shared.service import run
+from shared.http.service import run
 
 class Closing:
     def __del__(self):

@@ -13,11 +13,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from cloud_server.routes import access as cloud_access
+from cloud_server.api import access as cloud_access
 from edge_node.api import access as edge_access
-from shared import doorkeeper, http_problems
-from shared.keyring import KeyRing
-from shared.open_mode import CALLER
+from shared.http import doorkeeper, problems
+from shared.http.keyring import KeyRing
+from shared.http.open_mode import CALLER
 from tests.faults.reading import Counting
 from tests.support.both_services import QUERIES, SERVICES, as_json, filled, signs
 from tests.support.cloud_socket import cloud_on_a_socket
@@ -84,7 +84,7 @@ async def test_deep_json_is_refused(tmp_path, name, depth):
 
 
 async def test_a_body_that_does_not_come_ends_with_408(tmp_path, monkeypatch):
-    monkeypatch.setattr(http_problems, "BODY_GAP_S", 0.05)
+    monkeypatch.setattr(problems, "BODY_GAP_S", 0.05)
     async with SERVICES["edge"](tmp_path) as service:
         for path in ("/v1/query", "/v1/documents"):
             assert await status_of_slow(service.app, path) == 408
@@ -161,12 +161,12 @@ async def cloud_process(tmp_path):
     program = (
         "import sys, uvicorn\n"
         "from pathlib import Path\n"
-        "from cloud_server.app import create_app\n"
+        "from cloud_server.api.app import create_app\n"
         "from cloud_server.build import build_cloud\n"
-        "from cloud_server.crossedge.coordinator import Models\n"
+        "from cloud_server.answering.coordinator import Models\n"
         "from cloud_server.settings import CloudSettings\n"
         "from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer\n"
-        "from shared.service import server_config\n"
+        "from shared.http.service import server_config\n"
         "settings = CloudSettings(state_dir=Path(sys.argv[1]), port=int(sys.argv[2]))\n"
         "cloud = build_cloud(settings, Models(HashEmbedder(), ScriptedGenerator(lambda _: '-'), WordTokenizer()))\n"
         "uvicorn.Server(server_config(create_app(cloud), settings)).run()\n"
@@ -249,4 +249,4 @@ def test_the_caps_are_those_that_are_promised():
     assert caps["POST", "/v1/questions"] == caps["POST", "/v1/match"] == caps["POST", "/v1/query"] == 64 * 2**10
     assert caps["POST", "/v1/chat/completions"] == 2**20
     assert caps["POST", "/v1/edges"] == 4 * 2**10
-    assert doorkeeper.BODY_S == http_problems.BODY_GAP_S == 30.0
+    assert doorkeeper.BODY_S == problems.BODY_GAP_S == 30.0

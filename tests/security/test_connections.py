@@ -15,8 +15,8 @@ from fastapi import FastAPI, Request
 
 from cloud_server.settings import CloudSettings
 from edge_node.settings import EdgeSettings
-from shared.connections import Crowd, Limits, bounded, network_of
-from shared.service import limits_of, server_config
+from shared.http.connections import Crowd, Limits, bounded, network_of
+from shared.http.service import limits_of, server_config
 from tests.support.waiting import until
 
 HEAD_S = 1.0  # long for what is sent at once, also on a busy machine

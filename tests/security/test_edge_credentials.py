@@ -6,9 +6,9 @@ import random
 import httpx
 import pytest
 
-from cloud_server.routes.access import RULES
+from cloud_server.api.access import RULES
+from shared.http.keyring import KeyRing
 from shared.identity import make_identity
-from shared.keyring import KeyRing
 from shared.signing import Signature
 from tests.support.both_services import filled
 from tests.support.raw_asgi import send_request

@@ -8,14 +8,14 @@ import httpx
 import pytest
 from fastapi import APIRouter, FastAPI
 
-from cloud_server.routes import access as cloud_access
+from cloud_server.api import access as cloud_access
 from edge_node.api import access as edge_access
-from shared.docs import DOCS
-from shared.doorkeeper import LOCAL
-from shared.guard import Caller, guarded
+from shared.http.access import Caller, guarded
+from shared.http.docs import DOCS
+from shared.http.doorkeeper import LOCAL
+from shared.http.keyring import KeyRing
+from shared.http.open_mode import FORWARDED
 from shared.identity import make_identity
-from shared.keyring import KeyRing
-from shared.open_mode import FORWARDED
 from shared.signing import Signature
 from tests.support.both_services import SERVICES, URL, filled, routes_of
 from tests.support.raw_asgi import send, send_request

@@ -40,7 +40,7 @@ async def test_a_client_that_goes_takes_its_model_call_along(tmp_path, path, str
         async with asyncio.timeout(20):
             await model.given_up.wait()
             await asyncio.wait([serving])
-            assert edge.http._transport.app.state.admissions.questions.running == 0
+            assert edge.http._transport.app.state.node.admissions.questions.running == 0
 
 
 async def call(app, path, body, *, gone_after, content_type=b"application/json"):

@@ -6,9 +6,9 @@ import contextlib
 import pytest
 
 from benchmarks.dear_files import word_bomb
-from edge_node.ingest.readers.pool import ReaderLimits, ReaderPool, ReadsHere
+from edge_node.documents.readers.pool import ReaderLimits, ReaderPool, ReadsHere
 from shared.errors import UnreadableDocument
-from tests.edge_node.ingest.readers.test_pool import SLOW, children, forker
+from tests.edge_node.documents.readers.test_pool import SLOW, children, forker
 from tests.faults.load import edge_process
 from tests.security.test_gone_clients import call
 from tests.support.running_edge import running_edge

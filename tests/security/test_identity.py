@@ -8,19 +8,19 @@ import httpx
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+from cloud_server.api.access import RULES
 from cloud_server.registry import authenticator
-from cloud_server.registry.nonces import NonceStore
-from cloud_server.routes.access import RULES
-from edge_node.link import joining
-from edge_node.link.cloud_client import CloudClient
-from edge_node.link.membership import Membership
-from edge_node.store.guest_ledger import GuestLedger
-from shared.breaker import Breaker
-from shared.clock import SystemClock
+from cloud_server.registry.authenticator import NonceStore
+from edge_node.cloud import membership as joining
+from edge_node.cloud.client import CloudClient
+from edge_node.cloud.membership import Membership
+from edge_node.egress.ledger import GuestLedger
 from shared.errors import CloudRefused, SettingsError
+from shared.http.keyring import KeyRing
+from shared.http.open_mode import CALLER
 from shared.identity import key_id, make_identity
-from shared.keyring import KeyRing
-from shared.open_mode import CALLER
+from shared.limits import Breaker
+from shared.ports import SystemClock
 from shared.signing import Signature
 from shared.wire import EvidenceRequest
 from tests.support.running_cloud import ShiftedClock, running_cloud

@@ -4,18 +4,18 @@ import re
 
 import pytest
 
-from cloud_server.crossedge.coordinator import ANSWER
-from cloud_server.crossedge.writing import render
-from edge_node.answer.samples import Sampling, answer_prompt, draw
-from shared.citations import cite
-from shared.fence import Fence
+from cloud_server.answering.coordinator import ANSWER
+from cloud_server.answering.prompts import render
+from edge_node.answering.sampling import Sampling, answer_prompt, draw
 from shared.models.chat_format import request_body
 from shared.models.fake import ScriptedGenerator
 from shared.ports import Prompt
-from shared.prompts import load_prompt
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
-from shared.refusals import REFUSAL
-from shared.trace import Trace
+from shared.telemetry.trace import Trace
+from shared.text.citations import cite
+from shared.text.fence import Fence
+from shared.text.prompts import load_prompt
+from shared.text.refusals import REFUSAL
 from tests.support.injections import injections
 from tests.support.viewer import active
 

@@ -11,7 +11,7 @@ from tests.support.adversarial import TooSlowError, Used, applied, cpu_seconds, 
 SMALL, LARGE = 8_000, 1_000_000  # characters
 SCREEN_S = 0.5  # CPU time for 8,000 characters: linear ones take some milliseconds
 LEAST_S = 8.0  # CPU time for 1,000,000: linear ones take 0.05 to 2 s, a quadratic one that the screen lets pass takes minutes
-CUT = {"shared.refusals": 600}  # MAX_SENTENCE_CHARS: all that these patterns are shown
+CUT = {"shared.text.refusals": 600}  # MAX_SENTENCE_CHARS: all that these patterns are shown
 OLD_PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*[-–—]?\s*\d{1,5}\s*[-–—]?(?:\s*(?:/|of|von)\s*\d{1,5})?", re.IGNORECASE)
 
 

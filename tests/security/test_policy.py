@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from edge_node.policy.file import NAME, WITHDRAWN_AFTER_S
-from edge_node.policy.release import SummaryRelease
+from edge_node.egress.policy_file import NAME, WITHDRAWN_AFTER_S
+from edge_node.graph.release import SummaryRelease
 from edge_node.policy.rules import Level, Policy
 from tests.support.policies import EDGES, LABELS, PURPOSES, Canary, RandomPolicy, Site, spelling
 from tests.support.storing import SetClock

@@ -7,12 +7,12 @@ import re
 import httpx
 import pytest
 
-from edge_node.link.cloud_link import CloudLink
-from edge_node.link.sync import LinkState
+from edge_node.cloud.link import CloudLink
+from edge_node.cloud.sync import LinkState
+from edge_node.egress.sharing import Served
 from edge_node.policy.rules import DENIED
-from edge_node.policy.sharing import Served
-from shared.deadline import Deadline
 from shared.errors import Withheld
+from shared.limits import Deadline
 from shared.models.fake import ScriptedGenerator
 from shared.records import Summary, SummaryDelta
 from shared.wire import EvidenceReply, EvidenceRequest
@@ -64,7 +64,7 @@ async def test_null_control_a_question_that_may_leave_does_so_and_masked(tmp_pat
 
 @pytest.mark.parametrize("send", [lambda client, **how: client.push(DELTA, **how), lambda client, **how: client.reply("r", REPLY, **how)])
 async def test_nothing_is_sent_again_once_the_policy_has_changed(tmp_path, monkeypatch, send):
-    monkeypatch.setattr("edge_node.link.cloud_client.PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr("edge_node.cloud.client.PAUSES_S", (0.0, 0.0))
     attempts = []
 
     def cloud(request):

@@ -9,16 +9,16 @@ import httpx
 import pytest
 
 from edge_node.build import Parts
-from edge_node.link.bodies import reply_body
-from edge_node.link.cloud_client import CloudClient
-from edge_node.policy.dry_run import shown_sync
-from edge_node.policy.trial import shown_evidence, trial, trial_sync
+from edge_node.cloud.client import CloudClient
+from edge_node.egress.bodies import reply_body
+from edge_node.egress.dry_run import shown_sync
+from edge_node.egress.ledger import Ledger
 from edge_node.settings import EdgeSettings
-from edge_node.store.ledger import Ledger
-from shared.breaker import Breaker
-from shared.clock import SystemClock
+from edge_node.trial import shown_evidence, trial, trial_sync
 from shared.errors import ModelReplyError
+from shared.limits import Breaker
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.ports import SystemClock
 from shared.wire import Enrolled, EvidenceRequest
 from tests.support.policies import Canary, RandomPolicy, Site, spelling
 from tests.support.running_edge import running_edge, scripted

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from edge_node.graph import languages as telling
-from edge_node.graph.languages import languages_of
-from edge_node.link.bodies import reply_body
-from edge_node.policy.dry_run import next_sync
-from edge_node.policy.file import NAME
+from edge_node.database.schema import Database
+from edge_node.documents.languages import Languages
+from edge_node.egress.bodies import reply_body
+from edge_node.egress.dry_run import next_sync
+from edge_node.egress.policy_file import NAME
+from edge_node.extraction import languages as telling
+from edge_node.extraction.languages import languages_of
 from edge_node.policy.redaction import Redactor
 from edge_node.policy.rules import Redact
-from edge_node.store.database import Database
-from edge_node.store.languages import Languages
 from shared.wire import EvidenceRequest
 from tests.support.running_edge import running_edge
 from tests.support.waiting import until

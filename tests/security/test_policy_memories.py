@@ -3,12 +3,12 @@
 import random
 import re
 
+from edge_node.egress.memory_sharing import installed_surrogates
 from edge_node.memory.records import Support, memory_of
+from edge_node.memory.release import MemoryRelease
 from edge_node.policy.hints import Names
-from edge_node.policy.memory_release import MemoryRelease
 from edge_node.policy.redaction import Redactor
 from edge_node.policy.rules import Policy, parse
-from edge_node.policy.surrogate_file import installed_surrogates
 from edge_node.policy.surrogates import Drawing
 from shared.records import EntityMention
 from tests.support.planting import KINDS, planted, traces

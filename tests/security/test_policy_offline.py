@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from edge_node.policy.dry_run import shown_sync
+from edge_node.egress.dry_run import shown_sync
 from shared.errors import FetchError
 from shared.models.build import build_embedder
 from shared.models.settings import ModelSettings

@@ -8,19 +8,19 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from edge_node.answer.mapping import Mapper
-from edge_node.answer.overview import Overview, OverviewLimits
-from edge_node.answer.released import ReleasedPassages
-from edge_node.link.bodies import reply_body
-from edge_node.link.cloud_client import CloudClient
-from edge_node.policy import sharing as sharing_module
+from edge_node.answering.mapping import Mapper
+from edge_node.answering.overview import Overview, OverviewLimits
+from edge_node.answering.released import ReleasedPassages
+from edge_node.cloud.client import CloudClient
+from edge_node.egress import sharing as sharing_module
+from edge_node.egress.bodies import reply_body
+from edge_node.egress.sharing import Requester
 from edge_node.policy.rules import Level, Policy
-from edge_node.policy.sharing import Requester
-from shared.breaker import Breaker
-from shared.clock import SystemClock
+from shared.limits import Breaker
 from shared.models.fake import WordTokenizer
+from shared.ports import SystemClock
 from shared.records import Evidence
-from shared.reducer import Reducer
+from shared.reduce import Reducer
 from shared.wire import EvidenceRequest
 from tests.security.test_policy import canaries, wrongly_given, wrongly_quoted
 from tests.support.injections import injections
@@ -89,7 +89,7 @@ async def leaks(site, overview, known, rng, inside):
 
 async def inside_ids(site):
     """The ids that the store itself has for documents and reports."""
-    pages = [await site.strategy.communities(level, limit=99) for level in range(4)]
+    pages = [await site.strategy.reports.communities(level, limit=99) for level in range(4)]
     return {*site.bench.ids.values(), *(headline.community.community_id for page in pages for headline in page)}
 
 

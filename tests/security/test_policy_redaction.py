@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from edge_node.store.mentions import MentionStore
+from edge_node.graph.mentions import MentionStore
 from tests.support.planting import KINDS, planted, traces
 from tests.support.policies import Site
 

@@ -13,17 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from edge_node.answer.answerer import Answerer, ReadLimits
-from edge_node.answer.focus import Focus
-from edge_node.answer.released import ReleasedPassages
-from edge_node.answer.samples import Sampling
-from edge_node.policy.file import NAME
-from edge_node.strategies.base import Retrieval
+from edge_node.answering.answerer import Answerer, ReadLimits
+from edge_node.answering.released import ReleasedPassages
+from edge_node.answering.sampling import Focus, Sampling
+from edge_node.egress.policy_file import NAME
+from edge_node.records import Retrieval
 from shared.errors import FetchError
 from shared.models.catalogue import model_named
+from shared.models.embedders import OnnxEmbedder
 from shared.models.fake import HashEmbedder, WordTokenizer
 from shared.models.fetch import located
-from shared.models.onnx_embedder import OnnxEmbedder
 from shared.models.settings import ModelSettings
 from shared.vectors import unit
 from shared.wire import EvidenceRequest

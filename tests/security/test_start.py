@@ -12,10 +12,10 @@ import trustme
 from cloud_server.settings import CloudSettings
 from edge_node.settings import EdgeSettings
 from shared.errors import SettingsError
+from shared.http.keyring import KeyRing
+from shared.http.service import check_front, is_exposed
 from shared.identity import open_identity
-from shared.keyring import KeyRing
 from shared.models.settings import ModelSettings
-from shared.service import check_front, is_exposed
 
 HOSTS = {"127.0.0.1": True, "::1": True, "localhost": True, "0.0.0.0": False, "::": False, "10.1.2.3": False, "site.example.org": False}
 PACKAGES = ("shared", "edge_node", "cloud_server", "deploy", "benchmarks")

@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from edge_node.safe_mode import create_safe_app
+from edge_node.api.safe_mode import create_safe_app
 from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged
 from tests.support.both_services import SERVICES

@@ -8,41 +8,37 @@ from functools import partial
 import pytest
 
 from deploy.cli.render import csv_cell, plain
-from edge_node.answer.agreement import unmarked
-from edge_node.answer.focus import units
-from edge_node.answer.points import scored
-from edge_node.graph.aliases import acronym_definitions
-from edge_node.graph.extraction import parse_relations
-from edge_node.graph.fact_finding import span_of
-from edge_node.graph.languages import languages_of
-from edge_node.graph.linking import named_in
-from edge_node.graph.names import normalise
-from edge_node.graph.nlp import column_names, passages_of
-from edge_node.graph.nlp import shortened as description
+from edge_node.answering.gate import unmarked
+from edge_node.answering.points import scored
+from edge_node.answering.sampling import units
+from edge_node.documents.chunking import split
+from edge_node.documents.readers import read
+from edge_node.documents.readers.pdf import flowing, without_running_lines
+from edge_node.extraction.facts import span_of
+from edge_node.extraction.languages import languages_of
+from edge_node.extraction.model_extraction import parse_relations
+from edge_node.extraction.names import acronym_definitions, name_pairs_of, normalise, terms_of
+from edge_node.extraction.nlp import column_names, passages_of
+from edge_node.extraction.nlp import shortened as description
+from edge_node.extraction.titles import named_in, names_of
 from edge_node.graph.spellings import alike, alike_pairs
-from edge_node.graph.terms import name_pairs_of, terms_of
-from edge_node.graph.titles import names_of
-from edge_node.ingest.chunks import split
-from edge_node.ingest.readers import read
-from edge_node.ingest.readers.pdf import flowing, without_running_lines
 from edge_node.memory.anchors import anchors_of
 from edge_node.policy.hints import Known, Names
 from edge_node.policy.redaction import Redactor, blotted
 from edge_node.policy.rules import Redact
-from shared import same_question
-from shared.citations import MAX_ANSWER_CHARS, checked_answer, cite
 from shared.errors import UnreadableDocument
-from shared.fence import Fence, one_line, without_control_tokens
-from shared.inert import inert
-from shared.json_depth import is_too_deep
+from shared.http.doorkeeper import is_too_deep
 from shared.models.fake import WordTokenizer
-from shared.names import names_in
 from shared.ports import Message
-from shared.quoting import is_copy
 from shared.records import Answer, Document, Evidence
-from shared.refusals import is_refusal
-from shared.sentences import content_words, questions_in, sentences
-from shared.support import by_words
+from shared.text import same_question
+from shared.text.citations import MAX_ANSWER_CHARS, checked_answer, cite
+from shared.text.fence import Fence, one_line, without_control_tokens
+from shared.text.inert import inert
+from shared.text.quoting import is_copy
+from shared.text.refusals import is_refusal
+from shared.text.sentences import content_words, names_in, questions_in, sentences
+from shared.text.support import by_words
 from shared.wire import MAX_EVIDENCE_CHARS, MAX_QUESTION_CHARS
 from tests.support.adversarial import HAND, TooSlowError, cpu_seconds
 

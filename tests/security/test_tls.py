@@ -14,9 +14,9 @@ from deploy.cli import membership
 from deploy.cli.main import run
 from deploy.cli.rest import ACCESS, Access, Bearer, client
 from deploy.cluster.errors import ClusterError
-from edge_node.link.cloud_client import cloud_http
+from edge_node.cloud.client import cloud_http
 from shared.errors import CloudUnavailable, SettingsError
-from shared.models import hub
+from shared.models import fetch
 from shared.models.build import model_http
 from shared.models.settings import ModelSettings
 from shared.tls import check_plain_http, client_context, server_context, trouble
@@ -104,7 +104,7 @@ async def by_hub(url, ca):
         with pytest.MonkeyPatch.context() as patch:
             if ca is not None:
                 patch.setenv("SSL_CERT_FILE", str(ca))
-            with hub.client() as http:
+            with fetch.hub_client() as http:
                 return http.get(url)
 
     return await asyncio.to_thread(ask)

@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from shared.admission import Admission
 from shared.errors import Overloaded
+from shared.limits import Admission
 from tests.support.waiting import until
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from shared.breaker import Breaker
+from shared.limits import Breaker
 from tests.support.storing import SetClock
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from shared.loopback import is_loopback
+from shared.tls import is_loopback
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost", "LOCALHOST"])

@@ -3,16 +3,8 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from shared.memory_wire import (
-    MAX_MEMORIES,
-    MAX_MEMORY_ANSWER_CHARS,
-    MAX_MEMORY_QUESTION_CHARS,
-    Feedback,
-    MemoryBody,
-    MemoryDelta,
-)
 from shared.records import Answer, MemoryReport
-from shared.wire import AskLine
+from shared.wire import MAX_MEMORIES, MAX_MEMORY_ANSWER_CHARS, MAX_MEMORY_QUESTION_CHARS, AskLine, Feedback, MemoryBody, MemoryDelta
 
 BODY = {"memory_id": "m1", "question": "Who built it?", "answer": "Ann Lee", "direct": True}
 DELTA = {"epoch": "e1", "base_version": 0, "version": 3, "upserts": [BODY], "removals": ["m2"]}

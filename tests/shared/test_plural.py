@@ -6,7 +6,7 @@ from deploy.cli import render
 from deploy.cli.sending import EdgeStatus
 from shared.plural import counted
 from shared.records import EdgeId, EdgeReport
-from shared.reducing import coverage, coverage_alone
+from shared.reduce import coverage, coverage_alone
 
 
 @pytest.mark.parametrize(("number", "said"), [(0, "0 memories"), (1, "1 memory"), (2, "2 memories"), (1000, "1,000 memories")])

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.quantised import MOST_SUMMED, ONE, from_ints, to_ints
-from shared.vectors import unit
+from shared.vectors import MOST_SUMMED, ONE, from_ints, to_ints, unit
 
 
 @settings(max_examples=20, deadline=None)

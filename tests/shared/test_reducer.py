@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from shared.errors import ModelUnavailable
 from shared.models.fake import ScriptedGenerator
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
-from shared.reducer import Reducer
-from shared.trace import Trace
+from shared.reduce import Reducer
+from shared.telemetry.trace import Trace
 
 POINTS = [
     Evidence(EdgeId(edge), DocumentId("d"), "d.md", ChunkId(f"d:{row}"), (0, len(text)), text, 0.9)

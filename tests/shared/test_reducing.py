@@ -3,13 +3,13 @@
 import asyncio
 from dataclasses import replace
 
-from shared.citations import MAX_QUOTE_CHARS
-from shared.deadline import Deadline
+from shared.limits import Deadline
 from shared.models.fake import ScriptedGenerator
 from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence
-from shared.reducing import Teller, coverage, fitting, ordered, spoken
-from shared.support import Checking
-from shared.trace import Trace
+from shared.reduce import Teller, coverage, fitting, ordered, spoken
+from shared.telemetry.trace import Trace
+from shared.text.citations import MAX_QUOTE_CHARS
+from shared.text.support import Checking
 
 
 def point(text, *, edge="ward", score=0.5, said="", report="r1", quotable=True, chunk="d:0"):

@@ -1,18 +1,18 @@
 import pytest
 
-from shared.retry_after import LONGEST_S, retry_after_s
+from shared.limits import LONGEST_RETRY_S, retry_after_s
 
 NOON = "Wed, 21 Oct 2026 12:00:00 GMT"
 
 
-@pytest.mark.parametrize(("value", "seconds"), [("0", 0.0), ("7", 7.0), ("9" * 30, LONGEST_S), ("9" * 5000, LONGEST_S)])
+@pytest.mark.parametrize(("value", "seconds"), [("0", 0.0), ("7", 7.0), ("9" * 30, LONGEST_RETRY_S), ("9" * 5000, LONGEST_RETRY_S)])
 def test_seconds_are_kept_up_to_a_day(value, seconds):
     assert retry_after_s(value, date="") == seconds
 
 
 @pytest.mark.parametrize(
     ("value", "seconds"),
-    [("Wed, 21 Oct 2026 12:01:30 GMT", 90.0), ("Wed, 21 Oct 2026 11:00:00 GMT", 0.0), ("Fri, 21 Oct 2036 12:00:00 GMT", LONGEST_S)],
+    [("Wed, 21 Oct 2026 12:01:30 GMT", 90.0), ("Wed, 21 Oct 2026 11:00:00 GMT", 0.0), ("Fri, 21 Oct 2036 12:00:00 GMT", LONGEST_RETRY_S)],
 )
 def test_a_date_counts_from_the_servers_own(value, seconds):
     assert retry_after_s(value, date=NOON) == seconds

@@ -3,7 +3,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.retry_budget import RetryBudget
+from shared.limits import RetryBudget
 
 
 def test_a_fresh_budget_allows_its_reserve():

@@ -8,8 +8,7 @@ import threading
 import pytest
 
 from shared.errors import DiskFailed, DiskFull, StoreDamaged, StoreError
-from shared.sqlite import Database
-from shared.sqlite_errors import store_error
+from shared.sqlite import Database, store_error
 
 NOTES = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT); CREATE TABLE notes (text TEXT);"
 

@@ -4,14 +4,14 @@ import contextlib
 
 import pytest
 
+from edge_node.database.schema import Database
+from edge_node.documents.store import DocumentStore
+from edge_node.graph.store import GraphStore
+from edge_node.graph.tools import Tools
 from edge_node.settings import EdgeSettings
-from edge_node.store.database import Database
-from edge_node.store.documents import DocumentStore
-from edge_node.store.graph import GraphStore
-from edge_node.strategies.base import Tools
 from edge_node.strategies.opening import METHODS, open_strategy
-from shared.clock import SystemClock
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.ports import SystemClock
 from shared.records import Chunk
 from tests.support.sharing import sharing_of
 
@@ -91,7 +91,7 @@ async def remembered(bench):
     """All memories, and what is recalled for a question."""
     question = "What does the Heron Gate Barrier protect?"
     vector = (await HashEmbedder().embed([question]))[0]
-    return await bench.strategy.memories(), await bench.strategy.recalled(question, vector, k=20, floor=-1)
+    return await bench.strategy.memories.page(), await bench.strategy.memories.recalled(question, vector, k=20, floor=-1)
 
 
 @contextlib.asynccontextmanager
@@ -146,8 +146,8 @@ async def test_adding_twice_equals_adding_once(tmp_path, name):
 
 async def reports(bench):
     """Every report of every level."""
-    found = {one.community.community_id for level in range(4) for one in await bench.strategy.communities(level, limit=1000)}
-    return [await bench.strategy.report(community_id) for community_id in sorted(found)]
+    found = {one.community.community_id for level in range(4) for one in await bench.strategy.reports.communities(level, limit=1000)}
+    return [await bench.strategy.reports.report(community_id) for community_id in sorted(found)]
 
 
 async def test_reports_tell_of_the_documents_that_are_there_and_of_no_other(tmp_path, name):

@@ -9,13 +9,13 @@ from typing import Any
 import httpx
 from http_message_signatures import HTTPMessageSignaturesException
 
-from cloud_server.app import create_app as create_cloud_app
+from cloud_server.answering.coordinator import Models
+from cloud_server.api.app import create_app as create_cloud_app
 from cloud_server.build import build_cloud
-from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
+from shared.http.open_mode import CALLER
 from shared.identity import make_identity
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
-from shared.open_mode import CALLER
 from shared.signing import ANY_CLOUD, Signature
 from tests.support.raw_asgi import send_request
 from tests.support.running_edge import running_edge

@@ -6,12 +6,12 @@ from dataclasses import asdict
 
 import httpx
 
-from edge_node.link.cloud_client import CloudClient
-from edge_node.store.database import Database
-from edge_node.store.ledger import Ledger
-from shared.breaker import Breaker
-from shared.clock import SystemClock
-from shared.open_mode import CALLER
+from edge_node.cloud.client import CloudClient
+from edge_node.database.schema import Database
+from edge_node.egress.ledger import Ledger
+from shared.http.open_mode import CALLER
+from shared.limits import Breaker
+from shared.ports import SystemClock
 from shared.wire import NDJSON
 
 CLOUD = "http://127.0.0.1:9"

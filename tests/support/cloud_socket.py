@@ -6,9 +6,9 @@ import socket
 
 import uvicorn
 
-from cloud_server.app import create_app
+from cloud_server.answering.coordinator import Models
+from cloud_server.api.app import create_app
 from cloud_server.build import build_cloud
-from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from tests.support.waiting import until

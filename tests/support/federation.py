@@ -4,7 +4,7 @@ import contextlib
 
 import httpx
 
-from shared.open_mode import CALLER
+from shared.http.open_mode import CALLER
 from tests.support.running_cloud import running_cloud
 from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until

@@ -2,8 +2,8 @@
 
 import re
 
+from edge_node.database.replies import prompt_hash
 from edge_node.graph.summaries import MAX_SUMMARY_CHARS, summary_prompt, whole_sentences
-from edge_node.store.replies import prompt_hash
 from shared.models.fake import ScriptedGenerator
 
 _NAMES = re.compile(r"^Entities: (.*)$", re.MULTILINE)

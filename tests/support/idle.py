@@ -28,7 +28,7 @@ async def idle(bench):
 async def asked(bench, question, *, k=5, floor=0.9, withheld=frozenset()):
     """What is recalled for a question, best first."""
     vector = (await bench.tools.embedder.embed([question]))[0]
-    return await bench.strategy.recalled(question, vector, k=k, floor=floor, withheld=frozenset(withheld))
+    return await bench.strategy.memories.recalled(question, vector, k=k, floor=floor, withheld=frozenset(withheld))
 
 
 async def answers(bench, question, **limits):
@@ -37,7 +37,7 @@ async def answers(bench, question, **limits):
 
 async def remembered(bench):
     """All that is remembered, as people see it."""
-    return await bench.strategy.memories("", 1000)
+    return await bench.strategy.memories.page("", 1000)
 
 
 def remembering(folder, **settings):

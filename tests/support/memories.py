@@ -1,9 +1,7 @@
 """Memories that are told to a read path: no method finds them, and no store keeps them."""
 
 from edge_node.memory.anchors import anchors_of, dice
-from edge_node.memory.guards import Backing
-from edge_node.memory.recall import Recalled, Scored
-from edge_node.memory.records import Remembered, Support, memory_of
+from edge_node.memory.records import Backing, Recalled, Remembered, Scored, Support, memory_of
 from shared.errors import NotFound
 from shared.records import Chunk, document_of
 
@@ -31,7 +29,7 @@ class Documents:
 
 
 class Told:
-    """Implements the memories of an IndexStrategy: those that a test puts in, or that were learned, each with its vector."""
+    """Implements ``memory.service.Remembering``: those that a test puts in, or that were learned, each with its vector."""
 
     def __init__(self, documents):
         self.documents = documents
@@ -68,11 +66,16 @@ class Told:
         self._known(memory_id)
         self.barred.add(memory_id)
 
-    async def memories(self, after="", limit=100):
+    @property
+    def memories(self):
+        """As an index has them."""
+        return self
+
+    async def page(self, after="", limit=100):
         ids = sorted(key for key in self.kept if key > after)[:limit]
         return tuple(Remembered(self.kept[key][0], *self.ratings.get(key, (0, 0)), key in self.doubtful, key in self.barred) for key in ids)
 
-    async def memory_counts(self):
+    async def counts(self):
         kinds = [memory.kind for memory, _ in self.kept.values()]
         return {kind: kinds.count(kind) for kind in ("template", "model", "learned")}
 

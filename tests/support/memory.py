@@ -1,7 +1,7 @@
 """What an edge holds in memory, compared with its store: at rest, both say the same."""
 
 from edge_node.graph.summaries import part_of
-from edge_node.knowledge.view import relation_key, told_by
+from edge_node.graph.view import relation_key, told_by
 from tests.support.hash_model import summary_of
 
 SAME = 1 - 1e-5  # cosine of a vector with itself, in float32

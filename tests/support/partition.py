@@ -1,6 +1,6 @@
 """Partitions committed by hand."""
 
-from edge_node.store.graph import Settlement, StoredSummary
+from edge_node.graph.store import Settlement, StoredSummary
 from shared.records import Subgraph, Summary
 
 

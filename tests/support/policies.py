@@ -6,24 +6,24 @@ from dataclasses import dataclass
 
 import httpx
 
-from edge_node.answer.answerer import Answerer, Ask, ReadLimits
-from edge_node.answer.focus import Focus
-from edge_node.answer.released import ReleasedPassages
-from edge_node.answer.samples import Sampling
-from edge_node.link.bodies import reply_body
-from edge_node.link.cloud_client import CloudClient
-from edge_node.link.sync import LinkState, Sync
-from edge_node.policy.dry_run import next_sync
-from edge_node.policy.file import NAME
+from edge_node.answering.answerer import Answerer, ReadLimits
+from edge_node.answering.ask import Ask
+from edge_node.answering.released import ReleasedPassages
+from edge_node.answering.sampling import Focus, Sampling
+from edge_node.cloud.client import CloudClient
+from edge_node.cloud.sync import LinkState, Sync
+from edge_node.egress.bodies import reply_body
+from edge_node.egress.dry_run import next_sync
+from edge_node.egress.ledger import Ledger
+from edge_node.egress.policy_file import NAME
 from edge_node.settings import EdgeSettings
-from edge_node.store.ledger import Ledger
 from edge_node.strategies.opening import open_strategy
-from shared.breaker import Breaker
-from shared.clock import SystemClock
 from shared.errors import InputError
+from shared.limits import Breaker
 from shared.models.fake import HashEmbedder, WordTokenizer
+from shared.ports import SystemClock
 from shared.records import Answer
-from shared.trace import Trace
+from shared.telemetry.trace import Trace
 from shared.wire import Enrolled, EvidenceRequest
 from tests.support.cloud_line import told
 from tests.support.settling import Bench

@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-RELEASES = Path(__file__).parent.parent / "edge_node" / "store" / "releases"
+RELEASES = Path(__file__).parent.parent / "edge_node" / "graph" / "releases"
 
 
 def store_of_release(name, folder):

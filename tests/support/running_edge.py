@@ -5,13 +5,13 @@ import math
 
 import httpx
 
-from edge_node.app import create_app
+from edge_node.api.app import create_app
 from edge_node.build import Parts, build_node
-from edge_node.ingest.readers.pool import ReadsHere
+from edge_node.documents.readers.pool import ReadsHere
 from edge_node.settings import EdgeSettings
+from shared.http.open_mode import CALLER
+from shared.limits import RetryBudget
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
-from shared.open_mode import CALLER
-from shared.retry_budget import RetryBudget
 from tests.support.waiting import until
 
 

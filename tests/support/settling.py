@@ -4,18 +4,19 @@ import contextlib
 
 import pytest
 
-from edge_node.graph.extractor import Extracted
-from edge_node.graph.facts import Fact
+from edge_node.database.replies import RememberingGenerator
+from edge_node.database.schema import Database
+from edge_node.documents.store import DocumentStore
+from edge_node.extraction.extractor import Extracted
+from edge_node.extraction.facts import Fact
+from edge_node.extraction.names import Definition
+from edge_node.graph.store import GraphStore
+from edge_node.graph.tools import Tools
+from edge_node.records import silent
 from edge_node.settings import EdgeSettings
-from edge_node.store.database import Database
-from edge_node.store.documents import DocumentStore
-from edge_node.store.graph import GraphStore
-from edge_node.store.mentions import Definition
-from edge_node.store.replies import RememberingGenerator
-from edge_node.strategies.base import Tools, silent
 from edge_node.strategies.opening import open_strategy
-from shared.clock import SystemClock
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.ports import SystemClock
 from shared.records import Chunk, EntityMention, RelationMention
 from tests.support.sharing import sharing_of
 

@@ -1,9 +1,9 @@
 """A sharing policy of a store whose file stands beside it."""
 
-from edge_node.policy.file import NAME, PolicyFile
-from edge_node.policy.meter import Meter
-from edge_node.policy.sharing import Sharing
-from edge_node.store.ledger import Ledger
+from edge_node.egress.ledger import Ledger
+from edge_node.egress.meter import Meter
+from edge_node.egress.policy_file import NAME, PolicyFile
+from edge_node.egress.sharing import Sharing
 
 
 def sharing_of(documents, graph):

@@ -4,9 +4,9 @@ import re
 
 import httpx
 
-from shared.clock import SystemClock
+from shared.http.open_mode import CALLER
 from shared.identity import key_id, make_identity
-from shared.open_mode import CALLER
+from shared.ports import SystemClock
 from shared.signing import ANY_CLOUD, Signature
 
 URL = "http://127.0.0.1"  # in open mode a cloud is called by this machine's own name only

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from edge_node.store.mentions import MentionStore
-from edge_node.store.vectors import VectorRows
+from edge_node.database.vectors import VectorRows
+from edge_node.graph.mentions import MentionStore
 from shared.records import Chunk
 
 

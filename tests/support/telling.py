@@ -2,15 +2,15 @@
 
 import numpy as np
 
+from edge_node.database.schema import Database
+from edge_node.database.vectors import VectorRows
+from edge_node.documents.store import DocumentStore
+from edge_node.egress.memory_sharing import MemorySharing
+from edge_node.egress.policy_file import NAME
+from edge_node.graph.store import GraphStore
 from edge_node.memory.records import Support, memory_of
-from edge_node.policy.file import NAME
-from edge_node.policy.memory_sharing import MemorySharing
-from edge_node.store.database import Database
-from edge_node.store.documents import DocumentStore
-from edge_node.store.graph import GraphStore
-from edge_node.store.memories import MemoryStore, StoredMemory
-from edge_node.store.vectors import VectorRows
-from shared.clock import SystemClock
+from edge_node.memory.store import MemoryStore, StoredMemory
+from shared.ports import SystemClock
 from shared.records import Chunk, EntityMention
 from tests.support.sharing import sharing_of
 

@@ -2,7 +2,7 @@
 
 import json
 
-from edge_node.strategies.base import silent
+from edge_node.records import silent
 from tests.support.settling import Bench
 
 SMALL = {"strategy": "erarag", "tree_min": 2, "tree_max": 3, "tree_bits": 8}

@@ -2,24 +2,151 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
+from typing import Any, Protocol
 
-from edge_node.graph.knowledge_graph import Pair
-from edge_node.graph.linking import has_names, named_in
-from edge_node.graph.ranking import blended, relevance
-from edge_node.graph.walk import walk
-from edge_node.knowledge.shown import Shown
-from edge_node.knowledge.view import View, pair_of
+import orjson
+
+from edge_node.extraction.nlp import SpacyExtractor
+from edge_node.extraction.titles import has_names, named_in
+from edge_node.graph.knowledge_graph import Adjacency, Graph, Pair
+from edge_node.graph.passages import Passages, top_allowed
+from edge_node.graph.ranking import blended, relevance, walk
+from edge_node.graph.view import Shown, View, pair_of
 from edge_node.settings import Channel
-from edge_node.store.passages import Passages, top_allowed
-from edge_node.strategies.dgrag.dual_level import Hits, chunk_support, neighbours, rank_by
-from shared.ports import FloatArray
+from shared.ports import FloatArray, Generator, Prompt
+from shared.text.prompts import load_prompt
 
 START_CHUNKS = 20  # the most relevant ones, where the walk starts too …
 START_SHARE = 0.05  # … with this much beside the entities that the question names
 COMMON = 0.03  # what a word that is an entity but not written as a name counts beside a name: "film", "director"
 LOOKED_AT = 64  # chunks of a named entity, to see whether it is what the question is about
+
+NEIGHBOURS = 5  # one-hop relations per hit entity, strongest first
+
+PROMPT = load_prompt("edge_node", "keywords")
+LIST = {"type": "array", "maxItems": 6, "items": {"type": "string", "maxLength": 60}}
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {"low": LIST, "high": LIST}, "required": ["low", "high"]}
+MAX_TOKENS = 120
+DEADLINE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """Low level: things named in the question. High level: its themes (LightRAG §3.2)."""
+
+    low: tuple[str, ...]
+    high: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """Keys of entities and relations, best first, with cosine."""
+
+    entities: tuple[tuple[str, float], ...]
+    relations: tuple[tuple[tuple[str, str], float], ...]
+
+
+def pair(source: str, target: str) -> tuple[str, str]:
+    """The key of an undirected relation."""
+    return (source, target) if source < target else (target, source)
+
+
+def neighbours(hits: Hits, adjacency: Adjacency, *, per_entity: int = NEIGHBOURS) -> list[tuple[tuple[str, str], float]]:
+    """One-hop relations of the hit entities: those joining two hits first, then by weight; score = the entity's cosine.
+
+    Relations that are hits themselves are left out.
+    """
+    seeds = {key for key, _ in hits.entities}
+    known = {key for key, _ in hits.relations}
+    found: dict[tuple[str, str], float] = {}
+    for key, score in hits.entities:
+        if key not in adjacency:
+            continue
+        edges = sorted(adjacency[key].items(), key=lambda item: (item[0] not in seeds, -item[1], item[0]))
+        for other, _ in edges[:per_entity]:
+            edge = pair(key, other)
+            if edge not in known:
+                found[edge] = max(score, found.get(edge, -1.0))
+    return sorted(found.items(), key=lambda item: (-item[1], item[0]))
+
+
+def chunk_support(hits: Hits, near: Iterable[tuple[tuple[str, str], float]], graph: Graph) -> dict[str, float]:
+    """How strongly each chunk is carried: the sum of the cosines of the hit entities and relations found in it.
+
+    An entity's vote is shared among its chunks' square root, so that a name that is everywhere does not decide.
+    """
+    support: dict[str, float] = {}
+
+    def vote(chunk_ids: Sequence[str], score: float) -> None:
+        for chunk_id in chunk_ids:
+            support[chunk_id] = support.get(chunk_id, 0.0) + score / len(chunk_ids) ** 0.5
+
+    for key, score in hits.entities:
+        if key in graph.entities:
+            vote(graph.entities[key].chunk_ids, score)
+    for edge, score in [*hits.relations, *near]:
+        if edge in graph.relations:
+            vote(graph.relations[edge].chunk_ids, score)
+    return support
+
+
+def rank_by(scores: Mapping[str, float], k: int) -> list[str]:
+    """The k keys of highest score, ties by name."""
+    return nsmallest(k, scores, key=lambda key: (-scores[key], key))
+
+
+class KeywordFinder(Protocol):
+    """Question to keywords."""
+
+    async def find(self, question: str) -> Keywords:
+        """Never empty: a question without keywords is its own keyword."""
+
+
+class NlpKeywords:
+    """Names and noun phrases are low level; the question itself, which holds the theme, is high level. No model call."""
+
+    def __init__(self, extractor: SpacyExtractor) -> None:
+        self._extractor = extractor
+
+    async def find(self, question: str) -> Keywords:
+        """As the class says."""
+        phrases = await asyncio.to_thread(self._extractor.phrases, question)
+        return Keywords(low=tuple(phrases) or (question,), high=(question,))
+
+
+class ModelKeywords:
+    """Asks the model; what it cannot say falls back to the question."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+
+    async def find(self, question: str) -> Keywords:
+        """As the class says. Raises ModelError."""
+        prompt = Prompt(PROMPT.render(question=question), max_tokens=MAX_TOKENS, schema=SCHEMA)
+        reply = await self._generator.generate(prompt, deadline_s=DEADLINE_S)
+        return parse_keywords(reply.texts[0], question)
+
+
+def parse_keywords(reply: str, question: str) -> Keywords:
+    """The two lists of a reply; whatever is missing or unreadable is the question itself.
+
+    >>> parse_keywords('{"low": ["Orrin Mill"]}', "Who built it?")
+    Keywords(low=('Orrin Mill',), high=('Who built it?',))
+    """
+    try:
+        parsed = orjson.loads(reply)
+    except orjson.JSONDecodeError:
+        parsed = {}
+
+    def texts(level: str) -> tuple[str, ...]:
+        found = parsed.get(level) if isinstance(parsed, dict) else None
+        return tuple(text for text in found if isinstance(text, str) and text.strip()) if isinstance(found, list) else ()
+
+    return Keywords(texts("low") or (question,), texts("high") or (question,))
 
 
 @dataclass(frozen=True, slots=True)

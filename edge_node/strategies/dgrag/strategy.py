@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
-from edge_node.graph.facts import fact_lines, lines_within
-from edge_node.knowledge.knowledge import Knowledge
-from edge_node.knowledge.refine import Unkept
-from edge_node.knowledge.view import View
-from edge_node.strategies.base import Needs, Retrieval, Tools
-from edge_node.strategies.dgrag.keywords import KeywordFinder, ModelKeywords, NlpKeywords
-from edge_node.strategies.dgrag.search import Search, Sought
+from edge_node.graph.local_search import lines_within
+from edge_node.graph.tools import Tools
+from edge_node.graph.view import View, fact_lines
+from edge_node.model_task import Unkept
+from edge_node.records import Needs, Retrieval
+from edge_node.strategies.dgrag.search import KeywordFinder, ModelKeywords, NlpKeywords, Search, Sought
 from edge_node.strategies.method import Asked, Method
+from edge_node.strategies.write_path import Knowledge
 
 if TYPE_CHECKING:
     from edge_node.settings import Channel, EdgeSettings

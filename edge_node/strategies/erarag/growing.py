@@ -11,18 +11,16 @@ from threading import Lock
 
 import numpy as np
 
-from edge_node.graph.cover import node_text
-from edge_node.store.tree import TreeNode, TreeStore
-from edge_node.strategies.base import Progress, Tools
-from edge_node.strategies.erarag.layer import Item, Segment
-from edge_node.strategies.erarag.nodes import PASSAGES, chunk_of, inherited, leaf_key, leaves_under, number_of, placed
-from edge_node.strategies.erarag.planes import draw_hyperplanes
-from edge_node.strategies.erarag.segments import Bounds
-from edge_node.strategies.erarag.tree import Tree, node_key, rewritten, updated
-from edge_node.strategies.erarag.view import TreeView
+from edge_node.communities.cover import node_text
+from edge_node.graph.tools import Tools
+from edge_node.records import Progress
+from edge_node.strategies.erarag.nodes import PASSAGES, TreeView, chunk_of, inherited, leaf_key, leaves_under, number_of, placed
+from edge_node.strategies.erarag.segments import Bounds, draw_hyperplanes
+from edge_node.strategies.erarag.store import TreeNode, TreeStore
+from edge_node.strategies.erarag.tree import Item, Segment, Tree, node_key, rewritten, updated
 from shared.index import open_index
 from shared.ports import FloatArray
-from shared.sentences import content_words
+from shared.text.sentences import content_words
 
 BATCH = 32  # texts that are embedded at a time
 

@@ -10,26 +10,25 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal, Self
 
-from edge_node.graph.cover import node_text
+from edge_node.communities.cover import node_text
+from edge_node.graph.passages import top_allowed
 from edge_node.graph.summaries import usable, whole_sentences
-from edge_node.knowledge.knowledge import Knowledge
-from edge_node.knowledge.refine import Unkept
-from edge_node.store.passages import top_allowed
-from edge_node.store.tree import TreeNode
-from edge_node.strategies.base import Cost, Needs, Progress, Retrieval, Tools
+from edge_node.graph.tools import Tools
+from edge_node.model_task import Unkept
+from edge_node.records import Cost, Needs, Progress, Retrieval
 from edge_node.strategies.erarag.growing import Grower, Shape
-from edge_node.strategies.erarag.nodes import PASSAGES, chunk_of
-from edge_node.strategies.erarag.search import Chosen, Hit, collapsed, detailed, summarised
+from edge_node.strategies.erarag.nodes import PASSAGES, TreeView, chunk_of
+from edge_node.strategies.erarag.search import Chosen, Hit, collapsed, detailed, segment_prompt, summarised
 from edge_node.strategies.erarag.segments import Bounds
-from edge_node.strategies.erarag.texts import segment_prompt
-from edge_node.strategies.erarag.view import TreeView
+from edge_node.strategies.erarag.store import TreeNode
 from edge_node.strategies.method import Asked, Method
+from edge_node.strategies.write_path import Knowledge
 from shared.errors import ModelError, ModelReplyError
-from shared.fence import FENCE_BYTES, Fence, one_line
-from shared.inert import inert
 from shared.ports import FloatArray, Prompt, Reply
 from shared.records import ChunkId, is_withheld
-from shared.sentences import content_words
+from shared.text.fence import FENCE_BYTES, Fence, one_line
+from shared.text.inert import inert
+from shared.text.sentences import content_words
 
 if TYPE_CHECKING:
     from edge_node.settings import EdgeSettings

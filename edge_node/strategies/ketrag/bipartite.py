@@ -5,21 +5,36 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from edge_node.strategies.ketrag.growing import grown
 from shared.ports import FloatArray
-from shared.quantised import MOST_SUMMED, Ints, to_ints
+from shared.vectors import MOST_SUMMED, Ints, to_ints
 
 Weights = Literal["plain", "idf"]
 Rows = NDArray[np.int64]
 FIRST_LOOK = 256  # terms that are put in order before more are asked for
 MARGIN = 1e-4  # float32 computes the cosine of two rows of a few hundred dimensions to 1e-5, in any order
 TOGETHER = 500  # chunks whose sentences are summed at once
+
+Number = TypeVar("Number", bound=np.generic)
+FIRST_CAPACITY = 64  # rows
+
+
+def grown(rows: NDArray[Number], n: int, fill: Any = 0) -> NDArray[Number]:
+    """``rows`` itself where it has n rows, else a copy with room for them; new rows hold ``fill``.
+
+    >>> grown(np.array([7]), 2).shape
+    (64,)
+    """
+    if n <= len(rows):
+        return rows
+    larger = np.full((max(n, 2 * len(rows), FIRST_CAPACITY), *rows.shape[1:]), fill, dtype=rows.dtype)
+    larger[: len(rows)] = rows
+    return larger
 
 
 @dataclass(frozen=True, slots=True)

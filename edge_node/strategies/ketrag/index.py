@@ -10,17 +10,18 @@ from threading import Lock
 
 import numpy as np
 
-from edge_node.graph.terms import terms_of
-from edge_node.store.chunk_parts import ChunkParts, ChunkPartStore, insert_parts
-from edge_node.store.passages import text_hash
-from edge_node.strategies.base import Progress, Tools
+from edge_node.database.chunk_parts import ChunkParts, ChunkPartStore, insert_parts
+from edge_node.database.vectors import text_hash
+from edge_node.extraction.names import terms_of
+from edge_node.graph.tools import Tools
+from edge_node.records import Progress
 from edge_node.strategies.ketrag.bipartite import Bipartite, ChunkTerms
-from edge_node.strategies.ketrag.centrality import core, core_uniform, pagerank
+from edge_node.strategies.ketrag.core import core, core_uniform, pagerank
 from edge_node.strategies.ketrag.knn import Neighbours, Node
-from edge_node.strategies.ketrag.parts import Cut, Keywords, Span, cut_of, terms_of_cut
+from edge_node.strategies.ketrag.pieces import Cut, Keywords, Span, cut_of, terms_of_cut
 from shared.index import open_index
-from shared.quantised import ONE, Ints, to_ints
 from shared.records import Chunk, ChunkId
+from shared.vectors import ONE, Ints, to_ints
 
 BATCH = 32  # texts that are embedded at a time
 TOGETHER = 256  # chunks that are read, or written, at once

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Self
 
-from edge_node.graph.model_extraction import ModelExtractor
-from edge_node.knowledge.knowledge import Knowledge
-from edge_node.store.passages import Draft
-from edge_node.store.vectors import VectorRows
-from edge_node.strategies.base import Cost, Needs, Progress, Retrieval, Tools
-from edge_node.strategies.ketrag.core_reader import CoreReader
+from edge_node.database.vectors import VectorRows
+from edge_node.extraction.model_extraction import ModelExtractor
+from edge_node.graph.passages import Draft
+from edge_node.graph.tools import Tools
+from edge_node.records import Cost, Needs, Progress, Retrieval
+from edge_node.strategies.ketrag.core import CoreReader
 from edge_node.strategies.ketrag.index import Graphs, PartsDraft, Shape
 from edge_node.strategies.ketrag.search import Options, Search
 from edge_node.strategies.method import Asked, Method
+from edge_node.strategies.write_path import Knowledge
 from shared.records import Chunk, ChunkId
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ import pytest
 
 from benchmarks.peers.formats import COMPLETE, answer, names
 from benchmarks.stand_ins import Said, say
-from edge_node.graph.extraction import glean_prompt, parse_relations, relation_prompt
+from edge_node.extraction.model_extraction import glean_prompt, parse_relations, relation_prompt
 from edge_node.graph.knowledge_graph import Graph
 from edge_node.graph.summaries import description_prompt, summary_prompt
-from edge_node.strategies.dgrag.keywords import PROMPT, parse_keywords
+from edge_node.strategies.dgrag.search import PROMPT, parse_keywords
 from shared.records import Chunk, Entity
 
 PASSAGE = "Osric Vale leads Harrow Mill. The mill is old."

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.records import AnswerRow, Step
 from benchmarks.report import memory
 from benchmarks.summary import summarise
-from edge_node.answer.memorizer import SHADOW
+from edge_node.answering.fast_path import SHADOW
 
 QUESTIONS = 24
 

@@ -1,8 +1,8 @@
 import pytest
 
 from cloud_server.database import Database
-from cloud_server.registry import heads as registry_heads
-from cloud_server.registry.heads import HeadStore, LedgerFork
+from cloud_server.registry import ledger_heads as registry_heads
+from cloud_server.registry.ledger_heads import HeadStore, LedgerFork
 from shared.errors import Conflict, NotFound, Overloaded
 from shared.identity import is_signed, make_identity
 from shared.wire import Head, head_message

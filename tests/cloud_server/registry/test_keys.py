@@ -3,9 +3,9 @@ from itertools import pairwise
 import pytest
 
 from cloud_server.database import Database
+from cloud_server.registry.authenticator import NonceStore
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.registry.keys import KeyStore
-from cloud_server.registry.nonces import NonceStore
 from shared.errors import Conflict, Expelled, Unauthenticated
 from shared.identity import make_identity
 

@@ -10,17 +10,16 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from cloud_server.app import create_app
+from cloud_server.answering.coordinator import Models
+from cloud_server.api.app import create_app
 from cloud_server.build import build_cloud
-from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from deploy.cli import membership
 from deploy.cli.main import app
-from edge_node.store.chain import Departure
-from edge_node.store.database import Database
-from edge_node.store.ledger import Ledger
-from shared.clock import SystemClock
+from edge_node.database.schema import Database
+from edge_node.egress.ledger import Departure, Ledger
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
+from shared.ports import SystemClock
 from tests.support.signed import URL
 
 

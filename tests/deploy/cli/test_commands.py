@@ -131,7 +131,7 @@ def test_an_edge_gets_its_documents_before_the_model_server_is_ready(dgrag: Dgra
         return replace(made(*given, **named), ready_url="http://127.0.0.1:24150/v1/documents/d0")
 
     monkeypatch.setattr(launch, "model_service", patient)
-    monkeypatch.setattr("deploy.cluster.supervisor.READY_DEADLINE_S", 10.0)
+    monkeypatch.setattr("deploy.cluster.lifecycle.READY_DEADLINE_S", 10.0)
     code, _, err = dgrag("up", "--data", str(folder), "--detach", "--edge-port", "24150")
     assert code == 0, err
     ready = [line.partition(":")[0] for line in lines(err) if ": ready at " in line]

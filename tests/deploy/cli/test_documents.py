@@ -10,7 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from deploy.cli import add, documents, estimating
+from deploy.cli import add, documents
+from deploy.cli import add as estimating
 from deploy.cli.main import run
 
 EDGE = "http://edge"

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from deploy.cli.keys import app
 from deploy.cluster.errors import ClusterError
-from shared.keyring import KeyRing
+from shared.http.keyring import KeyRing
 
 
 def run(*arguments):

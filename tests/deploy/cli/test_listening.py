@@ -7,7 +7,7 @@ import json
 import httpx
 import pytest
 
-from deploy.cli.listening import heard
+from deploy.cli.ask import heard
 from deploy.cli.rest import RemoteError
 from deploy.cluster.errors import ClusterError
 

@@ -9,19 +9,19 @@ import orjson
 import pytest
 from typer.testing import CliRunner
 
-from cloud_server.app import create_app
+from cloud_server.answering.coordinator import Models
+from cloud_server.api.app import create_app
 from cloud_server.build import build_cloud
-from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from deploy.cli import cloud as cloud_verbs
 from deploy.cli import membership
 from deploy.cli.main import app
 from deploy.cluster.errors import ClusterError
+from edge_node.egress.ledger import ledger_of, read_entries
 from edge_node.policy.rules import STANDARD, parse
-from edge_node.store.ledger import ledger_of, read_entries
 from shared.errors import CloudRefused, InputError, SettingsError
+from shared.http.open_mode import CALLER
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
-from shared.open_mode import CALLER
 from tests.support.signed import URL
 
 

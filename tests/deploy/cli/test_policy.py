@@ -12,13 +12,12 @@ from cloud_server.settings import CloudSettings
 from deploy.cli import policy, policy_text
 from deploy.cli.main import app
 from edge_node.build import Parts
-from edge_node.link.bodies import body_of, reply_body
-from edge_node.policy.dry_run import Shown
+from edge_node.egress.bodies import body_of, reply_body
+from edge_node.egress.dry_run import Shown
 from edge_node.policy.rules import STANDARD
 from shared.errors import Conflict, InputError
-from shared.memory_wire import MemoryBody, MemoryDelta
 from shared.models.fake import HashEmbedder, WordTokenizer
-from shared.wire import POINTS_MAX_BYTES, EvidenceBody, EvidenceReply
+from shared.wire import POINTS_MAX_BYTES, EvidenceBody, EvidenceReply, MemoryBody, MemoryDelta
 from tests.support.running_edge import running_edge, scripted
 from tests.support.telling import Teller
 

@@ -10,10 +10,9 @@ import httpx
 import pytest
 
 from deploy.cli.rest import RemoteError, body
-from deploy.cli.sending import MAX_WAITS, Refused, Sent, outcomes, patiently, send, wait_settled
-from deploy.cli.sources import SourceFile, files_in, rows, size
+from deploy.cli.sending import MAX_WAITS, Refused, Sent, SourceFile, files_in, outcomes, patiently, rows, send, size, wait_settled
 from deploy.cluster.errors import ClusterError
-from edge_node.ingest.collections import BadRow
+from edge_node.documents.collections import BadRow
 
 EDGE = "http://edge"
 

@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from deploy.cli import main, store
-from edge_node.store.database import Database
-from edge_node.store.lock import only_user
+from edge_node.database.commits import only_user
+from edge_node.database.schema import Database
 from shared.models.fake import HashEmbedder
 from tests.support.releases import store_of_release
 

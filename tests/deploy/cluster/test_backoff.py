@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.cluster.backoff import FIRST_WAIT_S, LONG_RUN_S, LONGEST_WAIT_S, SETTINGS_WITHIN_S, Run, Wait, hopeless, next_start
+from deploy.cluster.supervisor import FIRST_WAIT_S, LONG_RUN_S, LONGEST_WAIT_S, SETTINGS_WITHIN_S, Run, Wait, hopeless, next_start
 
 
 def waits(run_lengths, *, exit_code=-9):

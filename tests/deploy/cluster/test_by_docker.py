@@ -9,13 +9,11 @@ import httpx
 import pytest
 import yaml
 
-from deploy.cluster import by_docker
-from deploy.cluster.by_docker import COMPOSE_FILE, ByDocker
-from deploy.cluster.chosen import runtime_of
-from deploy.cluster.composed import composed
-from deploy.cluster.engine import compose
+from deploy.cluster import docker as by_docker
+from deploy.cluster.docker import COMPOSE_FILE, ByDocker, compose, composed
 from deploy.cluster.errors import ChildCrashError, ClusterError
 from deploy.cluster.launch import Plan
+from deploy.cluster.runtimes import runtime_of
 from deploy.cluster.services import EdgeOptions, Model
 from deploy.cluster.state import ClusterState, Member, StateDir
 

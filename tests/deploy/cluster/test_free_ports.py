@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from deploy.cluster.errors import ClusterError
-from deploy.cluster.free_ports import Ports, is_free
+from deploy.cluster.names import Ports, is_free
 
 
 @pytest.fixture
@@ -30,6 +30,6 @@ def test_a_port_is_handed_out_once(busy: int):
 
 
 def test_no_port_left_is_said(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("deploy.cluster.free_ports.is_free", lambda port: False)
+    monkeypatch.setattr("deploy.cluster.names.is_free", lambda port: False)
     with pytest.raises(ClusterError, match="no port at or above 65530 is free"):
         Ports().take(65530)

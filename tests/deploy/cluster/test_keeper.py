@@ -17,13 +17,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deploy.cluster.by_process import ByProcess
-from deploy.cluster.free_ports import Ports
-from deploy.cluster.keeper import Keeper
+from deploy.cluster.local import ByProcess
+from deploy.cluster.names import Ports
 from deploy.cluster.processes import wait_gone
-from deploy.cluster.pulse import Patience, is_silent
 from deploy.cluster.services import Service
 from deploy.cluster.state import Charge, ClusterState, Member, StateDir
+from deploy.cluster.supervisor import Keeper, Patience, is_silent
 from tests.support.waiting import eventually
 
 spec = importlib.util.spec_from_file_location("foreground", Path(__file__).parents[1] / "foreground.py")
@@ -141,7 +140,7 @@ def test_a_paused_service_is_silent_and_not_killed_for_it(directory: StateDir, k
 
 
 def test_a_service_that_cannot_even_be_started_waits_its_turn(directory: StateDir, keep, monkeypatch: pytest.MonkeyPatch):
-    from deploy.cluster import keeper as module
+    from deploy.cluster import supervisor as module
 
     moon, real, refused = service(), module.spawn, []
 
@@ -196,7 +195,7 @@ def test_the_plan_of_a_keeper_holds_no_key(directory: StateDir, monkeypatch: pyt
 
 def test_a_keeper_without_a_plan_ends_in_one_line(tmp_path: Path):
     ended = subprocess.run(
-        [sys.executable, "-m", "deploy.cluster.keeper", str(tmp_path)], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-m", "deploy.cluster.supervisor", str(tmp_path)], capture_output=True, text=True, check=False, timeout=60
     )
     assert ended.returncode == 1
     assert "plan.json cannot be read" in ended.stderr.splitlines()[-1]

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from deploy.cluster.errors import ClusterError
+from deploy.cluster.lifecycle import purge, require_ours
 from deploy.cluster.processes import Mark, birth
-from deploy.cluster.purge import purge, require_ours
 from deploy.cluster.state import Charge, ClusterState, Member, StateDir
 from tests.support.running_cloud import running_cloud
 from tests.support.running_edge import running_edge

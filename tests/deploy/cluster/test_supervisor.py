@@ -16,13 +16,13 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deploy.cluster.by_process import ByProcess
 from deploy.cluster.errors import ChildCrashError, ClusterError
-from deploy.cluster.free_ports import Ports
+from deploy.cluster.lifecycle import supervised, take_down, wait_ready
+from deploy.cluster.local import ByProcess
+from deploy.cluster.names import Ports
 from deploy.cluster.processes import CODE_ROOT, Mark, birth, wait_gone
 from deploy.cluster.services import Service
 from deploy.cluster.state import ClusterState, Member, StateDir
-from deploy.cluster.supervisor import supervised, take_down, wait_ready
 from tests.support.waiting import eventually
 
 HERE = Path(__file__).parents[1]
@@ -208,7 +208,7 @@ def test_a_member_that_is_not_ours_is_recorded_and_never_stopped(directory: Stat
 
 
 def test_a_process_that_waits_too_long_for_readiness_is_named(directory: StateDir, http: httpx.Client, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("deploy.cluster.supervisor.READY_DEADLINE_S", 0.0)
+    monkeypatch.setattr("deploy.cluster.lifecycle.READY_DEADLINE_S", 0.0)
     service = replace(foreground.fake(ports(1)[0]), ready_url="http://127.0.0.1:9/ready")
     with pytest.raises(ClusterError, match=service.name):
         start_and_wait(directory, [service], http)

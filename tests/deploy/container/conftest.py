@@ -6,13 +6,13 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from cloud_server.app import create_app
+from cloud_server.answering.coordinator import Models
+from cloud_server.api.app import create_app
 from cloud_server.build import build_cloud
-from cloud_server.crossedge.coordinator import Models
 from cloud_server.settings import CloudSettings
 from deploy.cli import membership
+from shared.http.open_mode import CALLER
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
-from shared.open_mode import CALLER
 from tests.support.signed import URL
 
 

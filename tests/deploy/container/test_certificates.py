@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from cryptography import x509
 
-from deploy.container.certificates import made
+from deploy.container.first_start import made
 from shared.tls import client_context, server_context
 
 NOW = datetime.now(tz=UTC)

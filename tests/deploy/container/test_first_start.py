@@ -7,7 +7,7 @@ import pytest
 from deploy.cluster.errors import ClusterError
 from deploy.container.first_start import KNOWN_KEYS, adopt_keys, set_up, token
 from shared.errors import Unauthenticated
-from shared.keyring import KeyRing
+from shared.http.keyring import KeyRing
 
 NOW = 1_800_000_000.0
 

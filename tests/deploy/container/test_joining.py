@@ -6,7 +6,7 @@ import pytest
 from deploy.cluster.errors import ClusterError
 from deploy.container.edge_start import prepared
 from deploy.container.invitations import named, write_invitations
-from edge_node.link.membership import Membership
+from edge_node.cloud.membership import Membership
 from edge_node.settings import EdgeSettings
 from shared.errors import CloudRefused, SettingsError
 from tests.support.signed import URL

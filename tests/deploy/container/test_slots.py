@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from deploy.cluster.errors import ClusterError
-from deploy.container.slots import claimed
+from deploy.container.edge_start import claimed
 
-HOLDS = "import os, sys; from pathlib import Path; from deploy.container.slots import claimed; slot = claimed(Path(sys.argv[1]), 4)"
+HOLDS = "import os, sys; from pathlib import Path; from deploy.container.edge_start import claimed; slot = claimed(Path(sys.argv[1]), 4)"
 SAYS = "print(slot.number, flush=True); sys.stdin.read()"
 SLEEPER = "import sys; print('other program', flush=True); sys.stdin.read()"
 TURNS = f"print(slot.number, flush=True); os.execv(sys.executable, [sys.executable, '-c', {SLEEPER!r}])"

@@ -74,14 +74,14 @@ def test_an_edge_turns_into_its_service_with_its_place(tmp_path, monkeypatch):
         monkeypatch.setattr(container, name, tmp_path)
     monkeypatch.setenv("DGRAG_EDGE_STATE_DIR", str(tmp_path))
     became = []
-    monkeypatch.setattr("deploy.cli.foreground.become", lambda module, settings: became.append((module, settings["DGRAG_EDGE_ID"])))
+    monkeypatch.setattr("deploy.cli.rest.become", lambda module, settings: became.append((module, settings["DGRAG_EDGE_ID"])))
     assert container.main(["edge", "2"]) == 0
     assert became == [("edge_node", "edge-1")]
     assert container.main(["edge", "none"]) == 1
 
 
 def test_the_model_server_answers_to_the_name_that_all_have(tmp_path, monkeypatch):
-    monkeypatch.setattr("deploy.cluster.weights.fetch_generator", lambda name, settings, progress: tmp_path / f"{name}.gguf")
+    monkeypatch.setattr("deploy.cluster.launch.fetch_generator", lambda name, settings, progress: tmp_path / f"{name}.gguf")
     started = []
     monkeypatch.setattr("os.execve", lambda path, words, environment: started.append(words))
     monkeypatch.setattr("deploy.container.first_start.model_key", lambda trust: {})

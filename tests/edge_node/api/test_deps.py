@@ -6,16 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from edge_node.answer.answerer import Ask
-from edge_node.answer.memorizer import NOTHING_SEEN, Look
-from edge_node.answer.overview import GlobalAsk
-from edge_node.api.deps import Admissions, answered, check_turn
-from edge_node.api.hearing import hearing
-from shared.admission import Admission
+from edge_node.answering.ask import Admissions, Ask, GlobalAsk
+from edge_node.answering.fast_path import NOTHING_SEEN, Look
+from edge_node.api.streaming import hearing
+from edge_node.node import EdgeNode
 from shared.errors import DiskFull, ModelTimeout, ModelUnavailable, Overloaded
-from shared.metrics import Meter
+from shared.limits import Admission
 from shared.records import Answer
-from shared.trace import Trace
+from shared.telemetry.metrics import Meter
+from shared.telemetry.trace import Trace
 from tests.support.metrics_pages import samples_of
 from tests.support.waiting import until
 
@@ -35,14 +34,26 @@ class Words(Meter):
         self.told = answer
 
 
+class Node(SimpleNamespace):
+    """What of an edge answers, with stand-ins for the rest."""
+
+    ask, _answer, check_turn = EdgeNode.ask, EdgeNode._answer, EdgeNode.check_turn
+
+
 def node_of(answer, *, deadline_s=5.0, remembered=nothing_remembered, given=forgotten):
     limits = SimpleNamespace(deadline_s=deadline_s, answer_deadline_s=deadline_s)
     answerer = SimpleNamespace(answer=answer, remembered=remembered, limits=limits)
     overview, verdicts = SimpleNamespace(answer=answer, limits=limits), SimpleNamespace(given=given, arrivals=0)
-    return SimpleNamespace(overview=overview, answerer=answerer, verdicts=verdicts, meter=Words("ward"))
+    return Node(overview=overview, answerer=answerer, verdicts=verdicts, meter=Words("ward"), admissions=admissions())
 
 
 REMEMBERED = Answer("q", "Ann Lee [1]", (), "memory")
+
+
+def asked(turns, node, ask, trace):
+    """As an edge with these turns answers."""
+    node.admissions = turns
+    return node.ask(ask, trace)
 
 
 def admissions():
@@ -56,7 +67,7 @@ async def hanging(*_):
 @pytest.mark.parametrize("ask", [GlobalAsk("What happened?"), Ask("Who did it?")])
 async def test_a_question_ends_with_its_deadline(ask):
     with pytest.raises(ModelTimeout):
-        await answered(admissions(), node_of(hanging, deadline_s=0.01), ask, Trace())
+        await asked(admissions(), node_of(hanging, deadline_s=0.01), ask, Trace())
 
 
 async def test_the_deadline_of_a_question_about_everything_begins_before_its_turn():
@@ -66,7 +77,7 @@ async def test_the_deadline_of_a_question_about_everything_begins_before_its_tur
         given.append(deadline)
 
     async with turns.overviews.turn():
-        asking = asyncio.create_task(answered(turns, node_of(answer), GlobalAsk("What happened?"), Trace()))
+        asking = asyncio.create_task(asked(turns, node_of(answer), GlobalAsk("What happened?"), Trace()))
         await until(lambda: turns.overviews.waiting)
         waited_until = time.monotonic()
     await asking
@@ -78,14 +89,14 @@ async def test_the_deadline_of_a_question_about_everything_begins_before_its_tur
 )
 async def test_questions_about_everything_and_others_do_not_wait_for_each_other(first, second):
     turns = admissions()
-    held = asyncio.create_task(answered(turns, node_of(hanging), first, Trace()))
+    held = asyncio.create_task(asked(turns, node_of(hanging), first, Trace()))
     await until(lambda: turns.of(first).running)
 
     async def answer(*_):
         return "done"
 
     async with asyncio.timeout(5):
-        assert await answered(turns, node_of(answer), second, Trace()) == "done"
+        assert await asked(turns, node_of(answer), second, Trace()) == "done"
     held.cancel()
 
 
@@ -99,7 +110,7 @@ async def test_an_answer_from_memory_waits_for_no_turn_at_the_model():
         return look.answer
 
     async with turns.questions.turn(), asyncio.timeout(5):
-        assert await answered(turns, node_of(answer, remembered=remembered), Ask("Who did it?"), Trace()) is REMEMBERED
+        assert await asked(turns, node_of(answer, remembered=remembered), Ask("Who did it?"), Trace()) is REMEMBERED
 
 
 def failed(node):
@@ -127,13 +138,13 @@ def raising(error):
 async def test_a_question_that_fails_is_counted_once(answer, deadline_s, raised, code):
     node = node_of(answer, deadline_s=deadline_s)
     with pytest.raises(raised):
-        await answered(admissions(), node, Ask("Who did it?"), Trace())
+        await asked(admissions(), node, Ask("Who did it?"), Trace())
     assert failed(node) == {code: 1}
 
 
 async def test_a_question_that_fails_while_its_answer_is_heard_is_counted_once():
     node = node_of(raising(ModelUnavailable("away")))
-    (last,) = [told async for told in hearing(admissions(), node, Ask("Who did it?"))]
+    (last,) = [told async for told in hearing(node, Ask("Who did it?"))]
     assert isinstance(last, ModelUnavailable)
     assert failed(node) == {"model_unavailable": 1}
 
@@ -144,24 +155,25 @@ async def test_an_answer_that_cannot_be_kept_for_a_verdict_has_failed_and_is_no_
 
     node = node_of(answer, given=raising(DiskFull("no room")))
     with pytest.raises(DiskFull):
-        await answered(admissions(), node, Ask("Who did it?"), Trace())
+        await asked(admissions(), node, Ask("Who did it?"), Trace())
     assert failed(node) == {DiskFull.code: 1}
     assert not hasattr(node.meter, "told")
 
 
 async def test_a_question_that_gets_no_turn_is_counted_whether_its_answer_is_heard_or_not():
     turns, node, ask = Admissions(*[Admission(at_once=1, waiting=0)] * 2), node_of(hanging), Ask("Who did it?")
+    node.admissions = turns
     async with turns.questions.turn():
         with pytest.raises(Overloaded):
-            await answered(turns, node, ask, Trace())
+            await asked(turns, node, ask, Trace())
         with pytest.raises(Overloaded):
-            check_turn(turns, node, ask)
+            node.check_turn(ask)
     assert failed(node) == {"overloaded": 2}
 
 
 async def test_a_question_whose_caller_went_has_not_failed():
     turns, node = admissions(), node_of(hanging)
-    asking = asyncio.create_task(answered(turns, node, Ask("Who did it?"), Trace()))
+    asking = asyncio.create_task(asked(turns, node, Ask("Who did it?"), Trace()))
     await until(lambda: turns.questions.running)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from edge_node.ingest.estimate import Rates
+from edge_node.documents.estimate import Rates
 from tests.support.running_edge import running_edge
 
 PUMPS = "Juniper Ward reported the failure of four infusion pumps. The pumps stopped at night."

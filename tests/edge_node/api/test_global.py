@@ -7,7 +7,7 @@ import re
 import orjson
 import pytest
 
-from edge_node.api import hearing
+from edge_node.node import EdgeNode
 from shared.errors import ModelTimeout, ModelUnavailable
 from shared.models.fake import ScriptedGenerator
 from shared.records import Answer
@@ -137,14 +137,14 @@ async def test_a_stream_takes_back_what_turns_out_to_be_no_answer(tmp_path):
 
 
 async def test_what_was_heard_is_taken_back_at_once(edge, monkeypatch):
-    async def answered(turns, node, ask, trace, hear):
+    async def asked(node, ask, trace, hear):
         for sentence in ("Pumps fail. ", "Gates hold. ", "", ""):
             hear(sentence)
         with trace.step("map"):
             hear("It rains.")
         return Answer("q", "It rains.", (), "global")
 
-    monkeypatch.setattr(hearing, "answered", answered)
+    monkeypatch.setattr(EdgeNode, "ask", asked)
     got = events((await edge.http.post("/v1/query", json={"question": QUESTION, "mode": "global", "stream": True})).text)
     assert [event["event"] for event in got] == ["text", "text", "void", "text", "step", "answer"]
 
@@ -198,7 +198,7 @@ async def test_questions_about_everything_leave_the_turns_of_others_free(edge, m
     waiting = edge.node.settings.questions_waiting
     held = [asyncio.create_task(edge.http.post("/v1/query", json=body)) for _ in range(1 + waiting)]
     await begun.wait()
-    turns = edge.http._transport.app.state.admissions.overviews
+    turns = edge.http._transport.app.state.node.admissions.overviews
     await until(lambda: (turns.running, turns.waiting) == (1, waiting))
     for more in ({}, {"stream": True}):
         assert (await edge.http.post("/v1/query", json={**body, **more})).status_code == 503

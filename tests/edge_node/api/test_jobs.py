@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from edge_node.api import jobs
-from edge_node.ingest.estimate import Rates
-from edge_node.ingest.progress import JobProgress, Step
+from edge_node.api import documents
+from edge_node.documents.estimate import Rates
+from edge_node.documents.progress import JobProgress, Step
 from tests.support.waiting import until
 
 PUMPS = "Juniper Ward reported the failure of four infusion pumps."
@@ -171,7 +171,7 @@ async def test_no_route_reads_the_store_on_the_event_loop(edge, path, monkeypatc
 
 @pytest.mark.parametrize(("pause_s", "looks"), [(3600.0, 1), (0.0, 11)])  # without the pause (the null control) each news is an event
 async def test_between_two_events_there_is_a_pause_however_much_there_is_to_tell(slow, monkeypatch, pause_s, looks):
-    monkeypatch.setattr(jobs, "EVENT_EVERY_S", pause_s)
+    monkeypatch.setattr(documents, "EVENT_EVERY_S", pause_s)
     accepted = await post(slow)
     await asyncio.wait_for(slow.begun.wait(), 30)
     asked, get = [], slow.node.queue.get

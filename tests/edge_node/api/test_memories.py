@@ -5,9 +5,9 @@ import contextlib
 import orjson
 import pytest
 
-from edge_node.answer.memorizer import SHADOW
-from shared.keyring import KeyRing
-from shared.trace import Trace
+from edge_node.answering.fast_path import SHADOW
+from shared.http.keyring import KeyRing
+from shared.telemetry.trace import Trace
 from shared.wire import EvidenceRequest
 from tests.support.memories import Told, memory_in
 from tests.support.running_edge import running_edge, scripted
@@ -16,7 +16,7 @@ MILL = "It is old. Orrin Mill was built by Ann Lee in 1881. It has 40 looms."
 SAID = "Orrin Mill was built by Ann Lee in 1881."
 WHO, WHEN = "Who built Orrin Mill?", "When was Orrin Mill built?"
 REPORTED = "Orrin Mill has 40 looms [1]."  # what the model says to everything
-MEMORIES = ("recalled", "rate", "learn", "bar", "memories", "memory_counts")
+MEMORIES = ("recalled", "rate", "learn", "bar", "page", "counts")
 
 
 @contextlib.asynccontextmanager
@@ -26,7 +26,7 @@ async def mill(folder, monkeypatch, **settings):
         edge.document_id = (await edge.add("mill.md", MILL))["document_id"]
         edge.told = Told(edge.node.documents)
         for name in MEMORIES:
-            monkeypatch.setattr(edge.node.strategy, name, getattr(edge.told, name), raising=False)
+            monkeypatch.setattr(edge.node.strategy.memories, name, getattr(edge.told, name), raising=False)
         ((chunk, _, _),) = edge.node.documents.chunks([f"{edge.document_id}:0"]).values()
         edge.who = memory_in(chunk, WHO, "Ann Lee", said=SAID)
         await edge.told.put(edge.node.memorizer._embedder, edge.who)

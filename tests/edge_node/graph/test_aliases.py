@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.graph.aliases import AliasPair, EntityName, acronym_definitions, canonical_keys, find_aliases, words_and_acronyms
-from edge_node.graph.opposites import opposed
+from edge_node.extraction.names import acronym_definitions, words_and_acronyms
+from edge_node.extraction.words import opposed
+from edge_node.graph.aliases import AliasPair, EntityName, canonical_keys, find_aliases
 from edge_node.graph.spellings import alike_pairs, compatible
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.graph.context import fitting, part_of
+from edge_node.graph.local_search import fitting, part_of
 
 
 def test_what_does_not_fit_is_skipped_and_something_smaller_may_follow():

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.graph.knowledge_graph import TITLE, describe, merge, needs_summary, to_networkx
+from edge_node.extraction.names import TITLE
+from edge_node.graph.knowledge_graph import describe, merge, needs_summary, to_networkx
 from shared.records import ChunkId, EntityMention, RelationMention
 
 

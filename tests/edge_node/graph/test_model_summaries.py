@@ -1,8 +1,7 @@
 import pytest
 
 from edge_node.graph.knowledge_graph import Graph
-from edge_node.graph.model_summaries import model_description, model_summary
-from edge_node.graph.summaries import extractive_summary
+from edge_node.graph.summaries import extractive_summary, model_description, model_summary
 from shared.errors import ModelUnavailable
 from shared.models.fake import ScriptedGenerator
 from shared.records import ChunkId, Entity

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.graph.quotient import MOST_PARTS, quotient
+from edge_node.graph.partition import MOST_PARTS, quotient
 from shared.records import Relation
 
 HOME = {"a": "p", "b": "p", "c": "q", "d": "r"}

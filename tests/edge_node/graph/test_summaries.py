@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.graph.knowledge_graph import TITLE, Graph, adjacency_of
+from edge_node.extraction.names import TITLE
+from edge_node.graph.knowledge_graph import Graph, adjacency_of
 from edge_node.graph.summaries import (
     description_prompt,
     extractive_summary,

@@ -1,7 +1,7 @@
 import networkx as nx
 
 from edge_node.graph.knowledge_graph import Graph, adjacency_of
-from edge_node.graph.views import graphml, neighbourhood
+from edge_node.graph.view import graphml, neighbourhood
 from shared.records import Entity, Relation
 from tests.support.running_edge import running_edge
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.graph.walk import walk
+from edge_node.graph.ranking import walk
 
 CHUNKS_OF = {"ann": ("c1", "c2"), "mill": ("c2", "c3"), "everywhere": tuple(f"x{n}" for n in range(9_000))}
 ENTITIES_OF = {"c1": ("ann",), "c2": ("ann", "mill"), "c3": ("mill",), "alone": ()}

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from edge_node.graph.facts import Fact
-from edge_node.memory.drafting import ANCHORINGS, anchored, asked_of_chunk, names_in, version_of, without_repeats
+from edge_node.extraction.facts import Fact
 from edge_node.memory.records import Support, memory_of
+from edge_node.memory.templates import ANCHORINGS, anchored, asked_of_chunk, names_in, version_of, without_repeats
 
 TEXT = "Orrin Mill was built in 1962. It burnt."
 BUILT = Fact("d:0", 0, 29, "Orrin Mill", "place", "was built", "build", "in", "1962", "date", negated=False)

@@ -3,10 +3,9 @@
 import pytest
 
 from edge_node.memory import guards
-from edge_node.memory.guards import Backing, Limits, stands, why_not
-from edge_node.memory.recall import Scored
-from edge_node.memory.records import Support, memory_of
-from shared.same_question import covered, fits, is_same_way, is_single
+from edge_node.memory.guards import Limits, stands, why_not
+from edge_node.memory.records import Backing, Scored, Support, memory_of
+from shared.text.same_question import covered, fits, is_same_way, is_single
 
 LIMITS = Limits({"template": 0.92, "model": 0.92, "learned": 0.88}, cover=1.0)
 SENTENCE = "Orrin Mill was built by Ann Lee in 1881, and it has 40 looms."

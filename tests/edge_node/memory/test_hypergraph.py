@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.memory.hypergraph import ChunkUnits, Hypergraph, cut_spans, some_rows, tells, together
-from edge_node.memory.simplex import Rows
+from edge_node.memory.hypergraph import ChunkUnits, Hypergraph, Rows, cut_spans, some_rows, tells, together
 
 
 def part(chunk_id, *rows, text_hash="h"):

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.memory import incidence
-from edge_node.memory.incidence import Shape, inter, joined, prototypes, pruned, residuals
-from edge_node.memory.simplex import Rows, projected
+from edge_node.memory import hypergraph
+from edge_node.memory.hypergraph import Rows, Shape, inter, joined, projected, prototypes, pruned, residuals
 
 SHAPE = Shape(softness=0.25, spread=0.0, margin=1.0, units=4, keep=0.1, steps=100)
 SEEDS = st.integers(0, 2**32 - 1)
@@ -118,8 +117,8 @@ def test_blocks_do_not_show(monkeypatch):
     units, middles = drawn(7, 11, 4), drawn(8, 8, 4)
     rows, (loss, gradient) = joined(units, middles, SHAPE), inter(middles, 1.2)
     summed = prototypes(rows, units, 8)
-    monkeypatch.setattr(incidence, "BLOCK", 3)
-    monkeypatch.setattr(incidence, "TOGETHER", 3)
+    monkeypatch.setattr(hypergraph, "BLOCK", 3)
+    monkeypatch.setattr(hypergraph, "TOGETHER", 3)
     assert dense(joined(units, middles, SHAPE), 8) == pytest.approx(dense(rows, 8))
     assert inter(middles, 1.2)[0] == pytest.approx(loss)
     assert inter(middles, 1.2)[1] == pytest.approx(gradient)

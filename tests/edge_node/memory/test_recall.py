@@ -11,7 +11,7 @@ from edge_node.memory.anchors import dice
 from edge_node.memory.recall import RecallIndex
 from edge_node.memory.records import Support, memory_of
 from shared.records import document_of
-from shared.sentences import content_words
+from shared.text.sentences import content_words
 from shared.vectors import unit
 
 EAST, NORTH, BETWEEN = unit(np.array([[1, 0], [0, 1], [3, 4]], dtype=np.float32))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from edge_node.memory.simplex import projected
+from edge_node.memory.hypergraph import projected
 
 SCORES = arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 12)), elements=st.floats(-4, 4))
 

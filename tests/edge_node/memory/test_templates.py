@@ -1,6 +1,6 @@
 import pytest
 
-from edge_node.graph.facts import DATE, NUMBER, Fact
+from edge_node.extraction.facts import DATE, NUMBER, Fact
 from edge_node.memory.templates import MOST_OF_CHUNK, MOST_OF_SENTENCE, asked_of
 
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.memory.incidence import Shape, joined, prototypes, residuals
-from edge_node.memory.simplex import Rows
+from edge_node.memory.hypergraph import Rows, Shape, joined, prototypes, residuals
 from edge_node.memory.training import descent, grown, moved, point_at, trained
 
 SHAPE = Shape(softness=0.25, spread=0.0, margin=1.0, units=4, keep=0.1, steps=100)

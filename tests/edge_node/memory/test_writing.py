@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge_node.memory.records import Support
-from edge_node.memory.writing import LINE_TOKENS, MOST_NOTES, Note, memory_prompt, parsed_memories
-from shared.fence import Fence
+from edge_node.memory.writer import LINE_TOKENS, MOST_NOTES, Note, memory_prompt, parsed_memories
+from shared.text.fence import Fence
 
 TEXTS = {
     "d:0": "Tarrow Estates opened Merle Quarry in 1881.",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edge_node.policy.mistakes import line_of
+from edge_node.policy.patterns import line_of
 from edge_node.policy.rules import parse
 from shared.errors import InputError
 

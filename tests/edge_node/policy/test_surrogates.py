@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from edge_node.egress.memory_sharing import installed_surrogates
 from edge_node.policy.rules import NAME_KINDS
-from edge_node.policy.surrogate_file import installed_surrogates
 from edge_node.policy.surrogates import CELL, NAMES, Drawing, drawn, key_of, name_key_of, responded
-from shared.sentences import sentences
+from shared.text.sentences import sentences
 
 LIST = installed_surrogates()
 RELEASED_LISTS = {

@@ -2,9 +2,9 @@
 
 import pytest
 
-from edge_node.graph.facts import fact_lines
 from edge_node.graph.knowledge_graph import Graph, adjacency_of
-from edge_node.strategies.dgrag.dual_level import Hits, chunk_support, neighbours, rank_by
+from edge_node.graph.view import fact_lines
+from edge_node.strategies.dgrag.search import Hits, chunk_support, neighbours, rank_by
 from shared.records import Entity, Relation
 
 

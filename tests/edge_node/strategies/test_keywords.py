@@ -2,8 +2,7 @@
 
 import pytest
 
-from edge_node.strategies.dgrag.dual_level import Keywords
-from edge_node.strategies.dgrag.keywords import ModelKeywords, parse_keywords
+from edge_node.strategies.dgrag.search import Keywords, ModelKeywords, parse_keywords
 from shared.models.fake import ScriptedGenerator
 
 QUESTION = "Who built the mill?"

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from edge_node.settings import EdgeSettings
-from edge_node.strategies.mixing import fused, parsed_mix
+from edge_node.settings import EdgeSettings, parsed_mix
+from edge_node.strategies.index import fused
 
 
 def test_what_two_orders_agree_on_comes_first():

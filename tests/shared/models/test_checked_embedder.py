@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from shared.errors import ModelReplyError
-from shared.models.checked_embedder import CheckedEmbedder
+from shared.models.embedders import CheckedEmbedder
 from shared.models.fake import HashEmbedder
 
 BAD_ROWS = {

@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 from shared.errors import SettingsError
-from shared.models.fingerprint import fingerprint
-from shared.models.local_embedder import GROUP, LocalEmbedder
-from shared.models.onnx_embedder import OnnxEmbedder
-from shared.models.sentence_transformers_embedder import SentenceTransformersEmbedder
+from shared.models.embedders import GROUP, LocalEmbedder, OnnxEmbedder, SentenceTransformersEmbedder, fingerprint
 
 
 def lengths(texts):

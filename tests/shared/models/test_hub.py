@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from shared.models.hub import download
+from shared.models.fetch import download
 
 CONTENT = b"0123456789"
 

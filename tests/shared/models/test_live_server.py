@@ -16,15 +16,15 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from edge_node.answer.gate import TOP_LOGPROBS
-from edge_node.graph.extraction import relation_schema
+from edge_node.answering.gate import TOP_LOGPROBS
+from edge_node.extraction.model_extraction import relation_schema
 from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
-from shared.first_token import probability_of
 from shared.models.build import build_generator, model_http
 from shared.models.chat_format import request_body
 from shared.models.serve import ServeOptions, command
 from shared.models.settings import ModelSettings
 from shared.ports import Message, Prompt
+from shared.text.refusals import probability_of
 from tests.support.models import named_server
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]

@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
+from shared.limits import RetryBudget
 from shared.models.openai_compatible import OpenAIGenerator
 from shared.ports import Message, Prompt
-from shared.retry_budget import RetryBudget
 
 ASK = Prompt((Message("user", "Who?"),), max_tokens=8)
 GOOD = {"choices": [{"message": {"content": "Ada"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 5, "completion_tokens": 1}}

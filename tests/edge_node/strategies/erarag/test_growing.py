@@ -7,9 +7,9 @@ import threading
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.store.tree import TreeStore
-from edge_node.strategies.base import silent
+from edge_node.records import silent
 from edge_node.strategies.erarag import growing, tree
+from edge_node.strategies.erarag.store import TreeStore
 from tests.support.settling import Bench
 from tests.support.trees import SMALL, add, built, leaves_of, shown, tree_of
 

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.strategies.erarag.layer import EMPTY, Item, changed
 from edge_node.strategies.erarag.segments import Bounds, segments
+from edge_node.strategies.erarag.tree import EMPTY, Item, changed
 
 BOUNDS = Bounds(2, 3)
 WORKED = [Item(key, rank << 61) for key, rank in zip("abcdefg", [0, 0, 1, 3, 6, 7, 7], strict=True)]

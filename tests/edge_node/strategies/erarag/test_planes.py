@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.strategies.erarag import planes
-from edge_node.strategies.erarag.planes import GRID, PLANE_GRID, draw_hyperplanes, hash_codes, positions_of, ranks_of
+from edge_node.strategies.erarag import segments
+from edge_node.strategies.erarag.segments import GRID, PLANE_GRID, draw_hyperplanes, hash_codes, positions_of, ranks_of
 from shared.vectors import unit
 
 CODES = st.integers(1, 12).flatmap(lambda bits: st.tuples(st.just(bits), st.lists(st.integers(0, 2**bits - 1), max_size=30)))
@@ -20,8 +20,8 @@ def codes(*values):
 
 def test_each_bit_says_on_which_side_of_its_hyperplane_a_vector_lies():
     """Normals (1, 0), (0, 1), (-1, 1): (3, 4) lies above all, 1 + 2 + 4; (4, -3) above the first only."""
-    planes = np.array([[1, 0], [0, 1], [-1, 1]], dtype=np.float32)
-    assert hash_codes(np.array([[0.6, 0.8], [0.8, -0.6]], dtype=np.float32), planes).tolist() == [7, 1]
+    segments = np.array([[1, 0], [0, 1], [-1, 1]], dtype=np.float32)
+    assert hash_codes(np.array([[0.6, 0.8], [0.8, -0.6]], dtype=np.float32), segments).tolist() == [7, 1]
 
 
 def test_a_vector_that_lies_on_a_hyperplane_is_not_above_it():
@@ -33,8 +33,8 @@ def test_no_vectors_have_no_codes():
 
 
 def test_sixty_two_hyperplanes_fit_a_signed_integer():
-    planes = np.ones((62, 2), dtype=np.float32)
-    assert hash_codes(np.ones((1, 2), dtype=np.float32), planes).tolist() == [2**62 - 1]
+    segments = np.ones((62, 2), dtype=np.float32)
+    assert hash_codes(np.ones((1, 2), dtype=np.float32), segments).tolist() == [2**62 - 1]
 
 
 @pytest.mark.parametrize("count", [0, 63, -1])
@@ -96,5 +96,5 @@ def test_codes_do_not_depend_on_how_many_are_hashed_together(monkeypatch):
     vectors = unit(rng.standard_normal((50, 24)).astype(np.float32))
     normals = draw_hyperplanes(16, 24, rng)
     whole = hash_codes(vectors, normals)
-    monkeypatch.setattr(planes, "TOGETHER", 7)
+    monkeypatch.setattr(segments, "TOGETHER", 7)
     assert np.array_equal(hash_codes(vectors, normals), whole)

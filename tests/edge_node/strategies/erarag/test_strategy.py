@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from edge_node.knowledge.shown import Shown
-from edge_node.strategies.base import silent
+from edge_node.graph.view import Shown
+from edge_node.records import silent
 from edge_node.strategies.method import Asked
 from shared.errors import ModelReplyError, ModelUnavailable, StoreError
 from tests.support.settling import Bench

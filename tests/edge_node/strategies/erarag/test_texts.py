@@ -1,7 +1,7 @@
 """What a model is asked for a node's text."""
 
-from edge_node.strategies.erarag.texts import segment_prompt
-from shared.fence import Fence
+from edge_node.strategies.erarag.search import segment_prompt
+from shared.text.fence import Fence
 
 
 def asked(*children, max_chars=1000):

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.strategies.erarag.layer import Item
-from edge_node.strategies.erarag.planes import draw_hyperplanes, hash_codes, positions_of
-from edge_node.strategies.erarag.segments import Bounds
-from edge_node.strategies.erarag.tree import Tree, node_key, rewritten, updated
+from edge_node.strategies.erarag.segments import Bounds, draw_hyperplanes, hash_codes, positions_of
+from edge_node.strategies.erarag.tree import Item, Tree, node_key, rewritten, updated
 
 BITS = 8
 PLANES = np.rint(8 * draw_hyperplanes(BITS, 6, np.random.default_rng(1)))  # a lattice, so that a code never hangs on rounding

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from edge_node.store.tree import TreeNode
-from edge_node.strategies.erarag.view import TreeView
+from edge_node.strategies.erarag.nodes import TreeView
+from edge_node.strategies.erarag.store import TreeNode
 
 
 def node(key, level, *members):

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from edge_node.strategies.ketrag import bipartite
 from edge_node.strategies.ketrag.bipartite import Bipartite, ChunkTerms, Piece
-from shared.quantised import MOST_SUMMED, to_ints
-from shared.vectors import unit
+from shared.vectors import MOST_SUMMED, to_ints, unit
 
 EAST, NORTH = np.eye(2, dtype=np.float32)
 

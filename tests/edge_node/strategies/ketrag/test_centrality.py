@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.strategies.ketrag.centrality import core, core_uniform, pagerank
+from edge_node.strategies.ketrag.core import core, core_uniform, pagerank
 
 STAR = np.array([[0, 1], [0, 2], [0, 3]])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.graph.context import Context
-from edge_node.strategies.ketrag.channels import by_score, extended, limits, neighbourhood, seeds_and_neighbours
+from edge_node.graph.local_search import Context
+from edge_node.strategies.ketrag.search import by_score, extended, limits, neighbourhood, seeds_and_neighbours
 
 PIECES = {"k1": ["p01", "p02", "p03", "p04", "p05"], "k2": ["p04", "p05", "p06", "p07", "p08", "p09"], "k3": ["p10", "p11", "p12", "p13"]}
 NOTHING = Context((), (), 0)

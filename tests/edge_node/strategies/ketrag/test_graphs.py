@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.strategies.base import silent
+from edge_node.records import silent
 from edge_node.strategies.ketrag.knn import Neighbours
 from shared.errors import ModelUnavailable
 from shared.models.fake import HashEmbedder

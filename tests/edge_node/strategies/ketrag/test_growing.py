@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edge_node.strategies.ketrag.growing import FIRST_CAPACITY, grown
+from edge_node.strategies.ketrag.bipartite import FIRST_CAPACITY, grown
 
 
 def test_an_array_with_room_stays_itself():

@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge_node.strategies.ketrag import knn
-from edge_node.strategies.ketrag.knn import Neighbours, Node
-from edge_node.strategies.ketrag.ties import tie_of
-from shared.quantised import to_ints
-from shared.vectors import unit
+from edge_node.strategies.ketrag.knn import Neighbours, Node, tie_of
+from shared.vectors import to_ints, unit
 
 
 def node(key: str, terms: Iterable[str], *vector: float) -> Node:

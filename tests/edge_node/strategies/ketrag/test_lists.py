@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edge_node.strategies.ketrag.lists import Lists, best
+from edge_node.strategies.ketrag.knn import Lists, best
 
 TIES = np.array([40, 30, 20, 10], dtype=np.uint64)
 ALL = np.array([True, True, True, True])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from edge_node.knowledge.shown import Shown
+from edge_node.graph.view import Shown
 from edge_node.strategies.ketrag.search import EMPTY, Search
 from edge_node.strategies.method import Asked
 from tests.support.settling import Bench

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edge_node.strategies.ketrag.ties import tie_of
+from edge_node.strategies.ketrag.knn import tie_of
 
 
 def test_a_tie_is_the_same_on_every_machine():

@@ -1,0 +1,1 @@
+"""A question over several edges: evidence gathered, merged and answered by the large model."""

@@ -1,0 +1,195 @@
+"""Which edges are worth asking now, and why the others are not: a breaker for those that fail, a reliability for those that lie."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from cloud_server.database import Database
+from shared.errors import StoreError
+from shared.limits import Breaker
+from shared.ports import Clock
+from shared.records import EdgeId, EdgeReport
+from shared.wire import Task
+
+log = logging.getLogger("dgrag.cloud.standing")
+WRITTEN_EVERY_S = 10.0  # a crash may cost so much of what was learnt; a disk sync for each question would cost more
+FAIR_SHARE = 0.8  # of a fan-out's whole deadline: an edge that had less and is late has not failed: askers in a hurry open no breakers
+
+WINDOW = 50.0  # replies; older ones weigh less and less
+ENOUGH = 20.0  # replies before anything is concluded
+LEAST_SHARE = 0.2  # useful replies, below which an edge is asked …
+PROBE_SHARE = 0.2  # … with this probability: it must be able to recover
+VOICE = 7.0  # replies that count of what another requester saw: three of them can make an edge look useless, two cannot
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Replies of one edge that held something useful, and replies that did not, as weights: of one requester WINDOW at most in sum."""
+
+    useful: float = 0.0
+    useless: float = 0.0
+
+    @property
+    def replies(self) -> float:
+        """The sum of both."""
+        return self.useful + self.useless
+
+    @property
+    def share(self) -> float:
+        """Of useful replies, [0, 1]; 1 before ENOUGH is known."""
+        return 1.0 if self.replies < ENOUGH else self.useful / self.replies
+
+    @property
+    def asked_with_probability(self) -> float:
+        """1, or PROBE_SHARE for an edge that is hardly ever of use.
+
+        >>> Reliability(useful=5, useless=15).asked_with_probability, Reliability(useful=3, useless=17).asked_with_probability
+        (1.0, 0.2)
+        """
+        return PROBE_SHARE if self.share < LEAST_SHARE else 1.0
+
+    def after(self, *, useful: bool) -> Reliability:
+        """One reply later.
+
+        >>> Reliability(10, 40).after(useful=True)
+        Reliability(useful=10.8, useless=39.2)
+        """
+        earlier = self.at_most(WINDOW - 1)
+        return Reliability(earlier.useful + useful, earlier.useless + (not useful))
+
+    def at_most(self, replies: float) -> Reliability:
+        """The same share, of so many replies at most.
+
+        >>> Reliability(10, 40).at_most(5)
+        Reliability(useful=1.0, useless=4.0)
+        """
+        kept = min(1.0, replies / self.replies) if self.replies else 1.0
+        return Reliability(self.useful * kept, self.useless * kept)
+
+
+def total(records: Iterable[Reliability]) -> Reliability:
+    """What several requesters saw, together.
+
+    >>> total([Reliability(1, 2), Reliability(3, 4)])
+    Reliability(useful=4.0, useless=6.0)
+    """
+    records = list(records)
+    return Reliability(sum((one.useful for one in records), 0.0), sum((one.useless for one in records), 0.0))
+
+
+class Standing:
+    """Remembers how edges behaved. All methods belong to the event loop's thread; ``reliability``, which only looks, to any.
+
+    Whether an edge was of use is remembered for each requester: what one saw decides for its own questions, and is one voice
+    of at most VOICE replies for those of others, so that nobody makes an edge look useless to everybody by what it asks.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        *,
+        breaker_failures: int,
+        breaker_s: float,
+        deadline_s: float,  # of a whole fan-out for passages
+        rng: random.Random | None = None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._rng = rng or random.SystemRandom()
+        self._new_breaker: Callable[[], Breaker] = lambda: Breaker(breaker_failures, breaker_s, clock)
+        self._breakers: dict[EdgeId, Breaker] = {}
+        self._deadline_s = deadline_s
+        self._seen: dict[EdgeId, dict[str, Reliability]] = {}  # by requester
+        for edge, requester, useful, useless in database.rows("SELECT edge, requester, useful, useless FROM reliability"):
+            self._seen.setdefault(EdgeId(edge), {})[requester] = Reliability(useful, useless)
+        self._unwritten: set[tuple[EdgeId, str]] = set()
+        self._written = clock.monotonic()
+
+    def chosen(
+        self, edges: Sequence[EdgeId], *, k: int, online: Callable[[EdgeId], bool], requester: str = "", task: Task = "evidence"
+    ) -> tuple[list[EdgeId], list[EdgeReport]]:
+        """The first edges of ``edges`` to ask for ``requester``, until ``k`` are online, and a report for each that is passed over.
+
+        An edge that is offline is among the first, so that the answer names it, but takes nobody's place.
+        """
+        asked, skipped, reached = [], [], 0
+        for edge in edges:
+            if reached == k:
+                break
+            reason = self._why_not(edge, requester) if online(edge) else ""
+            if reason:
+                skipped.append(EdgeReport(edge, task, "skipped", 0.0, 0, 0, reason))
+            else:
+                asked.append(edge)
+                reached += online(edge)
+        return asked, skipped
+
+    def lets(self, edge: EdgeId) -> bool:
+        """Whether an edge's breaker is closed, or a probe is due: whether it is of use plays no part."""
+        return edge not in self._breakers or self._breakers[edge].allows()
+
+    async def note(
+        self,
+        reports: Sequence[EdgeReport],
+        *,
+        matched: Collection[EdgeId],
+        useful: Collection[EdgeId],
+        requester: str = "",
+        deadline_s: float | None = None,
+    ) -> None:
+        """Learn from a fan-out, whole in ``deadline_s`` where that is not the usual.
+
+        ``matched`` claimed to know, by their summaries or by what they sent; ``useful`` held a passage near to the question.
+        Offline and refused are no failures: such an edge holds up nobody. Where nobody was of use the question is to blame.
+        """
+        fair_ms = FAIR_SHARE * (deadline_s or self._deadline_s) * 1000
+        for report in reports:
+            if report.status == "failed" or (report.status == "late" and report.ms >= fair_ms):
+                self._breakers.setdefault(report.edge, self._new_breaker()).failed()
+            elif report.status in {"answered", "refused"} and report.edge in self._breakers:
+                self._breakers[report.edge].succeeded()
+            if useful and report.status == "answered" and report.edge in matched:
+                self._learn(report.edge, requester, useful=report.edge in useful)
+        if self._unwritten and self._clock.monotonic() - self._written >= WRITTEN_EVERY_S:
+            await self._write()
+
+    def disappointed(self, edge: EdgeId, requester: str) -> None:
+        """An edge has sent a passage that does not say what the edge itself had told of it: nobody else is to blame."""
+        self._learn(edge, requester, useful=False)
+
+    def reliability(self, edge: EdgeId) -> float:
+        """Share of an edge's recent replies that were of use, whoever asked, [0, 1]; 1 while too few are known."""
+        return total(self._seen.get(edge, {}).copy().values()).share
+
+    def _learn(self, edge: EdgeId, requester: str, *, useful: bool) -> None:
+        seen = self._seen.setdefault(edge, {})
+        seen[requester] = seen.get(requester, Reliability()).after(useful=useful)
+        self._unwritten.add((edge, requester))
+
+    def _why_not(self, edge: EdgeId, requester: str) -> str:
+        if self._rng.random() >= self._for(edge, requester).asked_with_probability:
+            return "its replies were hardly ever of use"
+        if self.lets(edge):
+            return ""
+        return f"it failed several times in a row; asked again in {self._breakers[edge].left_s():.0f} s"
+
+    def _for(self, edge: EdgeId, requester: str) -> Reliability:
+        return total(seen if who == requester else seen.at_most(VOICE) for who, seen in self._seen.get(edge, {}).items())
+
+    async def _write(self) -> None:
+        self._written = self._clock.monotonic()
+        seen = [(edge, requester, self._seen[edge][requester]) for edge, requester in self._unwritten]
+        self._unwritten.clear()
+        try:
+            await asyncio.to_thread(self._insert, [(edge, requester, one.useful, one.useless) for edge, requester, one in seen])
+        except StoreError as error:  # an answer is worth more than what was learnt from it
+            log.warning("what was learnt of edges is not stored: %s", error.code)
+
+    def _insert(self, rows: Sequence[tuple[EdgeId, str, float, float]]) -> None:
+        with self._database.write() as tx:
+            tx.executemany("INSERT OR REPLACE INTO reliability (edge, requester, useful, useless) VALUES (?, ?, ?, ?)", rows)

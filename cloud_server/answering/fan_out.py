@@ -1,0 +1,231 @@
+"""Ask the chosen edges at once, under one deadline; who failed is part of the result (reliability goal R6)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from cloud_server.answering.mailbox import Mailbox
+from shared.errors import Conflict, NotFound
+from shared.ports import Clock
+from shared.records import BROKEN, BUSY, OUT_OF_TIME, ChunkId, DocumentId, EdgeId, EdgeReport, EdgeStatus, Evidence, Level, TraceStep
+from shared.telemetry import correlation
+from shared.text.fence import one_line
+from shared.text.inert import inert
+from shared.wire import EvidenceBody, EvidenceReply, EvidenceRequest, Task
+
+UNABLE: Mapping[str, EdgeStatus] = {BUSY: "late", OUT_OF_TIME: "late", BROKEN: "failed"}  # by what an edge says of itself
+WAY_BACK = 0.1  # share of the deadline that the edge must leave for its reply to arrive
+UNSCORED = 0.0  # until the cloud has compared a passage itself
+MAX_REASON_CHARS, MAX_STEP_CHARS, MOST_STEPS = 300, 64, 16  # of what an edge says of itself: operators and other sites read it
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of every edge alike, but for the memories that each has told of."""
+
+    question: str
+    budget_tokens: int
+    requester: str = ""  # an edge, or "operator:<key name>": the cloud knows who asks
+    purpose: str | None = None  # as the requester states it
+    whole: bool = False  # whole passages; False: their best sentences
+    task: Task = "evidence"  # "reports": points for a global answer (GraphRAG §2.6)
+    level: Level = "dynamic"  # of the reports
+    max_bytes: int = 250_000  # of the reply: the most that the wire allows
+    memories: Mapping[EdgeId, Sequence[str]] = field(default_factory=dict)  # that edges told of: their passages may answer
+    memories_only: bool = False  # and nothing else is wanted
+
+
+@dataclass(frozen=True, slots=True)
+class FanOutResult:
+    """What came back: passages by edge, and a report for every edge that was asked, in the order of asking."""
+
+    evidence: dict[EdgeId, tuple[Evidence, ...]]
+    reports: tuple[EdgeReport, ...]
+    transfers: tuple[TraceStep, ...]  # what crossed the link, a step for each edge that was online
+    steps: tuple[TraceStep, ...]  # what the edges did, each step under its edge's name
+    unread: dict[EdgeId, int] = field(default_factory=dict)  # reports that an edge chose for a global answer and did not read, where some
+    without_model: frozenset[EdgeId] = frozenset()  # edges whose points no model has written
+
+    @property
+    def bytes_out(self) -> int:
+        """Of all requests."""
+        return sum(step.bytes_out for step in self.transfers)
+
+    @property
+    def bytes_in(self) -> int:
+        """Of all replies."""
+        return sum(step.bytes_in for step in self.transfers)
+
+    @property
+    def missing(self) -> tuple[EdgeReport, ...]:
+        """The edges that gave no answer."""
+        return tuple(report for report in self.reports if report.status != "answered")
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrived:
+    reply: EvidenceReply
+    bytes: int
+    at: float  # monotonic seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    edge: EdgeId
+    request: EvidenceRequest
+    arrival: asyncio.Future[_Arrived | str]  # words: why nothing came or will come
+
+
+class FanOut:
+    """Sends evidence requests through the mailbox and pairs the replies. All methods belong to the event loop's thread."""
+
+    def __init__(self, mailbox: Mailbox, clock: Clock, new_id: Callable[[], str]) -> None:
+        self._mailbox = mailbox
+        self._clock = clock
+        self._new_id = new_id
+        self._pending: dict[str, _Asked] = {}
+
+    async def ask(self, edges: Sequence[EdgeId], wanted: Wanted, *, deadline_s: float) -> FanOutResult:
+        """Ask ``edges`` for passages or points; returns when all have answered, and after ``deadline_s`` at the latest.
+
+        A late, offline, refusing or expelled edge is a value in the reports. What has no reply by then, or when the caller is cancelled,
+        is withdrawn.
+        """
+        started = self._clock.monotonic()
+        asked = [self._post(edge, wanted, deadline_s) for edge in edges]
+        waiting = {item.arrival for item in asked if not item.arrival.done()}
+        try:
+            if waiting:
+                await asyncio.wait(waiting, timeout=deadline_s)
+        finally:
+            for item in asked:
+                self._pending.pop(item.request.request_id, None)
+                if not item.arrival.done():
+                    self._mailbox.withdraw(item.edge, item.request.request_id)
+        ended = self._clock.monotonic()
+        outcomes = [_outcome(item, started=started, ended=ended) for item in asked]
+        replies = {item.edge: arrived.reply for item in asked if item.request.task == "reports" and (arrived := _arrived(item))}
+        return FanOutResult(
+            evidence={report.edge: passages for report, passages in outcomes if passages},
+            reports=tuple(report for report, _ in outcomes),
+            transfers=tuple(
+                _transfer(item, report) for item, (report, _) in zip(asked, outcomes, strict=True) if report.status != "offline"
+            ),
+            steps=tuple(step for item in asked for step in _steps(item)),
+            unread={edge: reply.unread for edge, reply in replies.items() if reply.unread},
+            without_model=frozenset(edge for edge, reply in replies.items() if reply.without_model),
+        )
+
+    def reaches(self, edge: EdgeId) -> bool:
+        """Whether an edge holds a poll, or did a moment ago."""
+        return self._mailbox.online(edge)
+
+    def deliver(self, edge: EdgeId, request_id: str, reply: EvidenceReply, *, size: int) -> None:
+        """Take an edge's reply of ``size`` bytes, which the door has bounded.
+
+        Raises Conflict for a second reply; NotFound for a request that does not exist, is over, or was sent to another edge
+        (one answer for all three: an edge learns nothing about others).
+        """
+        asked = self._pending.get(request_id)
+        if asked is None or asked.edge != edge:
+            raise NotFound("request", request_id)
+        if asked.arrival.done():
+            raise Conflict(f"request {request_id!r} is already answered", next_step="send each reply once")
+        asked.arrival.set_result(_Arrived(reply, size, self._clock.monotonic()))
+
+    def spoil(self, edge: EdgeId, request_id: str, reason: str) -> None:
+        """An edge has replied with what cannot be used: nobody waits for it any longer. An unknown request is ignored."""
+        asked = self._pending.get(request_id)
+        if asked is not None and asked.edge == edge and not asked.arrival.done():
+            asked.arrival.set_result(reason)
+
+    def give_up(self, edge: EdgeId) -> None:
+        """Wait no longer for an edge: it was expelled."""
+        for asked in self._pending.values():
+            if asked.edge == edge and not asked.arrival.done():
+                asked.arrival.set_result("the edge was expelled meanwhile")
+
+    def _post(self, edge: EdgeId, wanted: Wanted, deadline_s: float) -> _Asked:
+        request = EvidenceRequest(
+            request_id=self._new_id(),
+            question=wanted.question,
+            requester=wanted.requester,
+            purpose=wanted.purpose,
+            budget_tokens=wanted.budget_tokens,
+            whole=wanted.whole,
+            deadline_ms=int(deadline_s * (1 - WAY_BACK) * 1000),
+            task=wanted.task,
+            level=wanted.level,
+            max_bytes=wanted.max_bytes,
+            memories=list(wanted.memories.get(edge, ())),
+            memories_only=wanted.memories_only,
+            traceparent=correlation.traceparent(),
+        )
+        asked = _Asked(edge, request, asyncio.get_running_loop().create_future())
+        self._pending[request.request_id] = asked
+        if not self._mailbox.post(edge, request):
+            asked.arrival.cancel()
+        return asked
+
+
+def _outcome(asked: _Asked, *, started: float, ended: float) -> tuple[EdgeReport, tuple[Evidence, ...]]:
+    task = asked.request.task
+    if asked.arrival.cancelled():
+        return EdgeReport(asked.edge, task, "offline", 0.0, 0, 0, "the edge holds no poll"), ()
+    if not asked.arrival.done():
+        return EdgeReport(asked.edge, task, "late", _ms(ended - started), 0, 0, "no reply before the deadline"), ()
+    arrived = asked.arrival.result()
+    if isinstance(arrived, str):
+        return EdgeReport(asked.edge, task, "failed", _ms(ended - started), 0, 0, arrived), ()
+    ms, reply = _ms(arrived.at - started), arrived.reply
+    if reply.refused:
+        status = UNABLE.get(reply.refused, "refused")
+        return EdgeReport(asked.edge, task, status, ms, arrived.bytes, 0, _said(reply.refused, MAX_REASON_CHARS)), ()
+    passages = tuple(_passage(asked.edge, body) for body in reply.evidence if _is_of(body, task))
+    report = EdgeReport(asked.edge, task, "answered", ms, arrived.bytes, len(passages))
+    if task == "reports":
+        read = min(reply.reports, reply.reports_there)
+        report = replace(report, reports=read, reports_there=reply.reports_there, reason=_shortfall(reply))
+    return report, passages
+
+
+def _is_of(body: EvidenceBody, task: Task) -> bool:
+    """Whether it is what was asked for: a point is of a report, a passage of none."""
+    return bool(body.report) if task == "reports" else not (body.report or body.point)
+
+
+def _passage(edge: EdgeId, body: EvidenceBody) -> Evidence:
+    ids = DocumentId(body.document_id), body.document, ChunkId(body.chunk_id)
+    more = tuple(ChunkId(chunk_id) for chunk_id in body.chunk_ids)
+    return Evidence(edge, *ids, body.span, body.text, UNSCORED, body.quotable, body.title, body.point, body.report, more)
+
+
+def _transfer(asked: _Asked, report: EdgeReport) -> TraceStep:
+    sent = len(asked.request.model_dump_json().encode())
+    return TraceStep(f"{asked.edge}: transfer", report.ms, bytes_out=sent, bytes_in=report.bytes)
+
+
+def _steps(asked: _Asked) -> list[TraceStep]:
+    arrived = _arrived(asked)
+    steps = arrived.reply.trace[:MOST_STEPS] if arrived else ()
+    return [replace(step, step=f"{asked.edge}: {_said(step.step, MAX_STEP_CHARS)}") for step in steps]
+
+
+def _arrived(asked: _Asked) -> _Arrived | None:
+    arrived = asked.arrival.result() if asked.arrival.done() and not asked.arrival.cancelled() else ""
+    return None if isinstance(arrived, str) else arrived
+
+
+def _shortfall(reply: EvidenceReply) -> str:
+    """What an edge that answered has not done for a global answer; empty when nothing."""
+    return ", ".join([*([f"{reply.unread} unread"] if reply.unread else []), *(["without a model"] if reply.without_model else [])])
+
+
+def _said(text: str, most_chars: int) -> str:
+    return inert(one_line(text)[:most_chars])
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 2)

@@ -1,0 +1,192 @@
+"""⑥ What all sites know of a question (DGRAG §III-C): match summaries, ask their owners, merge. No language model has a part in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from cloud_server.answering.availability import Standing
+from cloud_server.answering.fan_out import FanOut, FanOutResult, Wanted
+from cloud_server.answering.merging import cosines, fill_budget, rescore, within_request
+from cloud_server.answering.ranking import Pool
+from cloud_server.routing.matching import FURTHER, SummaryMatch, owners
+from cloud_server.routing.memory_index import MemoryBank
+from cloud_server.routing.summary_index import Catalogue
+from shared.ports import Clock, Embedder, FloatArray, Tokenizer
+from shared.records import EdgeId, EdgeReport, Evidence
+from shared.telemetry.trace import Trace
+from shared.text.prompts import grouped
+from shared.text.sentences import questions_in
+from shared.wire import MAX_EVIDENCE
+
+RETRIEVAL_SHARE = 0.5  # of the time that is left, at most: the model needs the rest
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Whom a question reaches, and what comes back; see CloudSettings."""
+
+    m: int  # summaries
+    min_match: float  # cosine, question with summary
+    slots: int  # of the m, at most, for one edge where others match too
+    lead: float  # of the best edge's score, that an edge needs to be asked for an answer
+    k: int  # edges, the asking one included
+    min_evidence: float  # cosine, question with passage
+    budget_tokens: int  # of an answer's passages
+    fan_out_deadline_s: float
+    min_hint: float  # cosine, question with the question of a memory
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """A question, as it is put to the edges."""
+
+    question: str
+    purpose: str | None
+    asking: EdgeId | None
+    requester: str  # an edge, or "operator:<key name>"
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Passages, best first, and what became of each edge."""
+
+    evidence: tuple[Evidence, ...]
+    asked: tuple[EdgeId, ...]
+    reports: tuple[EdgeReport, ...]
+    reason: str = ""  # why nobody was asked
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """``matched`` claim to know, by their summaries or memories; ``skipped``: a report for each edge that is passed over."""
+
+    matched: list[EdgeId]
+    asked: list[EdgeId]
+    skipped: list[EdgeReport]
+    hints: Mapping[EdgeId, Sequence[str]]  # ids of the memories that said so
+
+
+class Gatherer:
+    """Chooses edges, asks them, and reads what they send."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        fan_out: FanOut,
+        standing: Standing,
+        embedder: Embedder,
+        tokenizer: Tokenizer,
+        reach: Reach,
+        clock: Clock,
+        bank: MemoryBank,
+    ) -> None:
+        self._catalogue = catalogue
+        self._bank = bank
+        self._fan_out = fan_out
+        self._standing = standing
+        self._tokenizer = tokenizer
+        self._clock = clock
+        self.embedder = embedder
+        self.reach = reach
+
+    async def for_answer(self, sought: Sought, trace: Trace, *, m: int | None, until: float) -> Gathered:
+        """The best sentences for the cloud's own model, within its budget, of the edges whose summaries match."""
+        reach = self.reach
+        with trace.step("match"):
+            questions = await self.embedder.embed(questions_in(sought.question))
+            chosen = await self._chosen(sought, questions, m=m or reach.m)
+        if not chosen.asked:
+            reason = "no site that may know can be asked now" if chosen.skipped else "no summary is near enough to the question"
+            return Gathered((), (), tuple(chosen.skipped), reason)
+        told = (sought.question, reach.budget_tokens, sought.requester, sought.purpose)
+        result = await self.ask(chosen.asked, Wanted(*told, memories=chosen.hints), trace, until=until)
+        with trace.step("rescore"):
+            pool = await self.read(result, questions, budget_tokens=reach.budget_tokens)
+            await self.note(result.reports, pool, chosen.matched, sought.requester)
+            ranked = rescore(pool.passages, pool.vectors, questions, min_cosine=reach.min_evidence)
+            evidence = grouped(self.within(ranked, budget_tokens=reach.budget_tokens))
+        return Gathered(tuple(evidence), tuple(chosen.asked), (*result.reports, *chosen.skipped))
+
+    async def matched(self, question: str, *, m: int, min_score: float | None = None) -> tuple[list[SummaryMatch], list[EdgeId]]:
+        """The m summaries that a question matches, and their edges: as for an answer, down to ``min_score`` where one is given."""
+        questions = await self.embedder.embed(questions_in(question))
+        found = await self._matches(question, questions, m=m, min_cosine=self.reach.min_match if min_score is None else min_score)
+        return found[:m], owners(found[:m])
+
+    async def _matches(self, question: str, questions: FloatArray, *, m: int, min_cosine: float) -> list[SummaryMatch]:
+        slots, lead, reaches = self.reach.slots, self.reach.lead, self._fan_out.reaches
+        return await self._catalogue.match(question, questions, m=m, min_cosine=min_cosine, slots=slots, lead=lead, reaches=reaches)
+
+    async def ask(self, edges: Sequence[EdgeId], wanted: Wanted, trace: Trace, *, until: float) -> FanOutResult:
+        """One round: all ``edges`` at once, for half of the time that is left at most."""
+        with trace.step("fan_out") as step:
+            result = await self._fan_out.ask(edges, wanted, deadline_s=self._retrieval_s(until))
+            step.transfer(sent=result.bytes_out, received=result.bytes_in)
+        trace.extend(result.steps)
+        return result
+
+    async def read(self, result: FanOutResult, questions: FloatArray, *, budget_tokens: int, most: int = MAX_EVIDENCE) -> Pool:
+        """The passages that came and say something, with the cloud's own vectors; of an edge that sends more than asked for, the first."""
+        sent = [within_request(passages[:most], budget_tokens=budget_tokens) for passages in result.evidence.values()]
+        passages = [one for one in chain.from_iterable(sent) if one.text.strip()]
+        if not passages:
+            return Pool((), questions[:0], np.empty(0, dtype=np.float32))
+        vectors = await self.embedder.embed([passage.text for passage in passages])
+        return Pool(passages, vectors, cosines(vectors, questions))
+
+    def within(self, ranked: Sequence[Evidence], *, budget_tokens: int) -> list[Evidence]:
+        """As ``fill_budget``."""
+        return fill_budget(ranked, self._tokenizer, budget_tokens=budget_tokens)
+
+    async def note(self, reports: Sequence[EdgeReport], pool: Pool, matched: Collection[EdgeId], requester: str) -> None:
+        """Remember who sent a passage near enough, whether or not another site sent the same."""
+        near = pool.cosines >= self.reach.min_evidence
+        useful = {passage.edge for passage, is_near in zip(pool.passages, near, strict=True) if is_near}
+        await self._standing.note(reports, matched=matched, useful=useful, requester=requester)
+
+    async def nearest(self, sought: Sought, texts: Sequence[str], vectors: FloatArray, *, but: Collection[EdgeId], k: int) -> list[EdgeId]:
+        """The k edges to ask for passages, best first: those whose summaries share names and rare words with one of ``texts``."""
+        found = await self._catalogue.nearest_edges(texts, vectors, min_cosine=FURTHER * self.reach.min_match)
+        others = [edge for edge in found if edge not in but and self._fan_out.reaches(edge)]
+        return self._standing.chosen(others, k=k, online=self._fan_out.reaches, requester=sought.requester)[0]
+
+    def can_ask(self, edge: EdgeId) -> bool:
+        """Whether the asking edge can be asked as well: of what use it was plays no part."""
+        return self._fan_out.reaches(edge) and self._standing.lets(edge)
+
+    def _retrieval_s(self, until: float) -> float:
+        return max(0.0, min(self.reach.fan_out_deadline_s, RETRIEVAL_SHARE * (until - self._clock.monotonic())))
+
+    async def _chosen(self, sought: Sought, questions: FloatArray, *, m: int) -> _Chosen:
+        """The edges whose summaries match, and those to ask.
+
+        The asking edge is one of the k: its passages did not suffice alone, but may with another site's, or with a larger model. So is,
+        where k leaves room for it, the nearest that only memories speak for: what they say is never read, only whom they belong to.
+        Where fewer than two others match, a second opinion is asked, if m and k leave room for one; that it cannot be had is no loss
+        to report, and what it says of its edge's summaries is nothing.
+        """
+        reach, asking, reaches = self.reach, sought.asking, self._fan_out.reaches
+
+        def is_other(edge: EdgeId) -> bool:
+            return edge != asking and reaches(edge)
+
+        def chosen(edges: Sequence[EdgeId], k: int, online: Callable[[EdgeId], bool] = reaches) -> tuple[list[EdgeId], list[EdgeReport]]:
+            return self._standing.chosen(edges, k=k, online=online, requester=sought.requester)
+
+        matched = owners(await self._matches(sought.question, questions, m=m, min_cosine=reach.min_match))
+        hints = await self._bank.hinted(questions, min_cosine=reach.min_hint, reaches=reaches)
+        own = [asking] if asking and self.can_ask(asking) else []
+        room = max(1, reach.k - len(own))
+        hinted = [edge for edge in hints if edge != asking and edge not in matched][:1]
+        more, passed_over = chosen(hinted, 1) if room > 1 or not matched else ([], [])
+        asked, skipped = chosen([edge for edge in matched if edge not in own], room - len(more))
+        asked += more
+        if m > 1 and len(asked) < room:
+            others = [edge for edge in (*matched, *more) if edge != asking] or matched
+            further = await self._catalogue.second_opinion(questions, known=others, min_cosine=reach.min_match, reaches=is_other)
+            asked += chosen(further, 1, is_other)[0]
+        return _Chosen([*matched, *more], [*asked, *own], [*skipped, *passed_over], hints)

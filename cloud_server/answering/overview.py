@@ -1,0 +1,175 @@
+"""Questions about everything, asked of all sites at once: each maps over its own reports, the cloud reduces (GraphRAG §2.6).
+
+No report leaves a site: points do, each with where it stands, under the policy of the site that sends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from cloud_server.answering.availability import Standing
+from cloud_server.answering.coordinator import Models, within
+from cloud_server.answering.fan_out import FanOut, FanOutResult, Wanted
+from cloud_server.answering.points import in_turn, is_about_something, rescored, within_shares, worth_reading
+from cloud_server.answering.prompts import with_edges, with_shortfalls
+from cloud_server.registry.edges import EdgeRegistry
+from shared.errors import ModelError
+from shared.plural import counted
+from shared.ports import Clock
+from shared.records import Answer, EdgeId, EdgeReport, Evidence
+from shared.reduce import Hear, Reducer, Told, coverage, left_out, said, spoken, unheard
+from shared.telemetry.trace import Trace
+from shared.wire import QuestionBody
+
+FAN_OUT_SHARE = 0.75  # of the time that is left, at most: the model needs the rest
+EMBED_SHARE = 0.25  # of the time that is left then: points that could not be compared are told as they are
+REDUCE_SHARE = 0.9  # of the time that is left then: a model that is late leaves enough to tell the points as they are
+EMBEDDED_CHARS = 600  # of a point, by which it is compared; an edge may send 16,000
+MOST_SPOKEN = 12  # points that are told where the model is away
+NOTHING_TOLD = "No connected site has told anything that answers this question."
+
+
+@dataclass(frozen=True, slots=True)
+class Breadth:
+    """How many are asked, and how much is read of them; see CloudSettings."""
+
+    edges: int
+    fan_out_deadline_s: float
+    reply_bytes: int  # of one edge
+    reduce_tokens: int  # of the points that the answer is made of
+    answer_tokens: int
+
+
+class Overviewer:
+    """Answers questions about everything."""
+
+    def __init__(
+        self,
+        registry: EdgeRegistry,
+        fan_out: FanOut,
+        standing: Standing,
+        models: Models,
+        breadth: Breadth,
+        clock: Clock,
+        new_id: Callable[[], str],
+    ) -> None:
+        self._registry = registry
+        self._fan_out = fan_out
+        self._standing = standing
+        self._models = models
+        self._reducer = Reducer(models.generator, models.tokenizer.count, max_tokens=breadth.answer_tokens)
+        self._breadth = breadth
+        self._clock = clock
+        self._new_id = new_id
+
+    async def answer(
+        self, body: QuestionBody, *, deadline_s: float, asking: EdgeId | None = None, requester: str = "", hear: Hear = unheard
+    ) -> Answer:
+        """Answer from the points of all sites, the asking one included; ``answered`` is False where none is of use.
+
+        Edges learn who is the ``requester``; ``hear`` is told the answer as it is written. A model that fails, or is late, costs order or
+        wording only: ``degraded``. Raises ModelTimeout when the whole takes longer than ``deadline_s``, StoreError.
+        """
+        async with within(deadline_s):
+            trace, until = Trace(), self._clock.monotonic() + deadline_s
+            asked, skipped = await self._whom(asking, requester)
+            result = await self._ask(asked, body, requester, trace, until=until)
+            with trace.step("rescore"):
+                points, uncompared = await self._read(body.question, result, requester, until=until)
+            answer = Answer(body.query_id or self._new_id(), NOTHING_TOLD, (), "global", answered=False)
+            if uncompared:
+                answer = _as_they_came(answer, points, uncompared)
+            elif points:
+                answer = await self._write(body.question, points, answer, trace, until=until, hear=hear)
+            elif result.evidence:
+                answer = replace(answer, reason="of the points that came none could be used")
+        reports = (*result.reports, *skipped)
+        answer = with_shortfalls(with_edges(answer, reports, trace.steps()), result)
+        return replace(answer, coverage=coverage(reports))
+
+    async def _whom(self, asking: EdgeId | None, requester: str) -> tuple[list[EdgeId], list[EdgeReport]]:
+        """All edges that are not set aside, and a report for each that is passed over; of too many those that are online, by name.
+
+        No summary is matched: all sites are meant.
+        """
+        reaches, most = self._fan_out.reaches, self._breadth.edges
+        joined = [row.edge for row in await asyncio.to_thread(self._registry.all) if not row.quarantined]
+        joined.sort(key=lambda edge: (edge != asking, not reaches(edge), edge))
+        asked, skipped = self._standing.chosen(joined, k=most, online=reaches, requester=requester, task="reports")
+        told = {*asked, *(report.edge for report in skipped)}
+        why = f"a question is put to {counted(most, 'site')} at most"
+        return asked, [*skipped, *(EdgeReport(edge, "reports", "skipped", 0.0, 0, 0, why) for edge in joined if edge not in told)]
+
+    async def _ask(self, edges: Sequence[EdgeId], body: QuestionBody, requester: str, trace: Trace, *, until: float) -> FanOutResult:
+        breadth = self._breadth
+        wanted = Wanted(
+            body.question,
+            breadth.reduce_tokens,
+            requester,
+            body.purpose,
+            task="reports",
+            level=body.level,
+            max_bytes=breadth.reply_bytes,
+        )
+        deadline_s = max(0.0, min(breadth.fan_out_deadline_s, FAN_OUT_SHARE * (until - self._clock.monotonic())))
+        with trace.step("fan_out") as step:
+            result = await self._fan_out.ask(edges, wanted, deadline_s=deadline_s)
+            step.transfer(sent=result.bytes_out, received=result.bytes_in)
+        trace.extend((*result.transfers, *result.steps))
+        return result
+
+    async def _read(self, question: str, result: FanOutResult, requester: str, *, until: float) -> tuple[list[Evidence], str]:
+        """The points that the answer is made of, best first, and why they are not, if so: as ``_best``.
+
+        Who sent some, and none worth reading, was of no use.
+        """
+        breadth, models = self._breadth, self._models
+        points = await asyncio.to_thread(worth_reading, result.evidence.values(), question, max_bytes=breadth.reply_bytes)
+        await self._standing.note(
+            result.reports,
+            matched=result.evidence,
+            useful={point.edge for point in points},
+            requester=requester,
+            deadline_s=breadth.fan_out_deadline_s,
+        )
+        if not points:
+            return [], ""
+        best, uncompared = await self._best(question, points, until=until)
+        return await asyncio.to_thread(within_shares, best, models.tokenizer, budget_tokens=breadth.reduce_tokens), uncompared
+
+    async def _best(self, question: str, points: Sequence[Evidence], *, until: float) -> tuple[list[Evidence], str]:
+        """The points, nearest to the question first; or in turn, each site's in its own order, and why: the embedder is late, or fails."""
+        try:
+            async with asyncio.timeout(EMBED_SHARE * (until - self._clock.monotonic())):
+                vectors = await self._models.embedder.embed([question, *(said(point)[:EMBEDDED_CHARS] for point in points)])
+        except TimeoutError:
+            return in_turn(points), "they were not compared with the question in time"
+        except ModelError as error:
+            return in_turn(points), f"they could not be compared with the question: {error.message}"
+        best = await asyncio.to_thread(rescored, points, vectors[1:], vectors[:1])
+        return (best if is_about_something([point.score for point in best]) else in_turn(points)), ""
+
+    async def _write(self, question: str, points: Sequence[Evidence], nobody: Answer, trace: Trace, *, until: float, hear: Hear) -> Answer:
+        left_s = REDUCE_SHARE * (until - self._clock.monotonic())
+        try:
+            told = await self._reducer.reduce(question, points, trace, deadline_s=left_s, hear=hear)
+        except ModelError as error:
+            return _as_they_came(nobody, points, f"the model wrote no answer: {error.message}")
+        if told is None:
+            points_alone = _as_they_came(nobody, points, "the model wrote no answer: no sentence of it rests on a point")
+            return replace(points_alone, degraded=False)  # nothing was away: the same question would be answered so again
+        return _worded(nobody, told, reason=left_out(told.left_out))
+
+
+def _as_they_came(nobody: Answer, points: Sequence[Evidence], why: str) -> Answer:
+    """The points without a model's words, as far as they may be shown."""
+    told = spoken(points, most=MOST_SPOKEN)
+    if not told.text:
+        return replace(nobody, degraded=True, reason=f"no point may be shown as it is, and {why}")
+    return replace(_worded(nobody, told, reason=f"the points as they came, for {why}"), degraded=True)
+
+
+def _worded(answer: Answer, told: Told, *, reason: str) -> Answer:
+    return replace(answer, answer=told.text, citations=told.citations, answered=True, reason=reason)

@@ -1,0 +1,89 @@
+"""Whole passages for somebody else's model: two rounds of asking, where the second goes to whom the first one's passages lead."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from cloud_server.answering.fan_out import FanOutResult, Wanted
+from cloud_server.answering.gathering import Gathered, Gatherer, Sought
+from cloud_server.answering.merging import distinct
+from cloud_server.answering.ranking import Pool, ordered, sentences_of, shared_places
+from shared.ports import FloatArray
+from shared.records import EdgeId
+from shared.telemetry.trace import Trace
+from shared.text.sentences import questions_in
+from shared.wire import MOST_WHOLE
+
+FIRST = 1  # edge that is asked besides the asking one, before it is known what its passages lead to
+EDGE_SHARE = 0.5  # of the places, for one edge, where others have something near
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What has come so far, in order, and the texts that lead further: the question with the best sentence of a passage."""
+
+    order: list[int]  # rows of the pool, best first
+    leads: list[str]
+    vectors: FloatArray  # (l, d), of the leads
+
+
+class Reader:
+    """Finds passages for a reader. Edges see the question, and nothing of what other edges sent."""
+
+    def __init__(self, gatherer: Gatherer) -> None:
+        self._gatherer = gatherer
+
+    async def find(self, sought: Sought, trace: Trace, *, budget_tokens: int, top_k: int, until: float) -> Gathered:
+        """The passages of at most k edges, best first; the asking edge is one of them."""
+        gatherer, reach = self._gatherer, self._gatherer.reach
+        wanted = Wanted(sought.question, budget_tokens, sought.requester, sought.purpose, whole=True)
+        with trace.step("match"):
+            questions = await gatherer.embedder.embed(questions_in(sought.question))
+            own = [sought.asking] if sought.asking and gatherer.can_ask(sought.asking) else []
+            first = min(FIRST, reach.k - len(own))
+            asked = [*own, *(await gatherer.nearest(sought, [sought.question], questions, but=own, k=first) if first else [])]
+        if not asked:
+            return Gathered((), (), (), "no summary is near enough to the question")
+        results = [await gatherer.ask(asked, wanted, trace, until=until)]
+        pool = await self._pool(results[0], questions, trace, budget_tokens=budget_tokens)
+        found = await self._read(pool, sought.question, questions, trace)
+        if len(asked) < reach.k and (further := await self._further(sought, found, questions, asked, trace)):
+            results.append(await gatherer.ask(further, wanted, trace, until=until))
+            asked += further
+            pool = pool.and_also(await self._pool(results[1], questions, trace, budget_tokens=budget_tokens))
+            found = await self._read(pool, sought.question, questions, trace)
+        reports = tuple(chain.from_iterable(result.reports for result in results))
+        await gatherer.note(reports, pool, asked, sought.requester)
+        ranked = distinct(pool.passages, pool.vectors, pool.cosines, found.order)
+        kept = gatherer.within(ranked, budget_tokens=budget_tokens)
+        evidence = shared_places(kept, k=top_k, share=EDGE_SHARE, near=reach.min_evidence)
+        return Gathered(tuple(evidence), tuple(asked), reports)
+
+    async def _pool(self, result: FanOutResult, questions: FloatArray, trace: Trace, *, budget_tokens: int) -> Pool:
+        with trace.step("rescore"):
+            return await self._gatherer.read(result, questions, budget_tokens=budget_tokens, most=MOST_WHOLE)
+
+    async def _read(self, pool: Pool, question: str, questions: FloatArray, trace: Trace) -> _Read:
+        embedder = self._gatherer.embedder
+        if not pool.passages:
+            return _Read([], [], questions[:0])
+        with trace.step("order"):
+            order = await asyncio.to_thread(ordered, pool, question)
+            said = sentences_of(pool, order)
+            rows = await embedder.embed(list(chain.from_iterable(said)))
+            ends = np.cumsum([len(of_passage) for of_passage in said])[:-1]
+            nearest = [int((part @ questions[0]).argmax()) for part in np.split(rows, ends)]
+            leads = [f"{question} {of_passage[row]}" for of_passage, row in zip(said, nearest, strict=True)]
+            return _Read(order, leads, await embedder.embed(leads))
+
+    async def _further(self, sought: Sought, found: _Read, questions: FloatArray, asked: Sequence[EdgeId], trace: Trace) -> list[EdgeId]:
+        """Whom the passages lead to; where there are none, who is next."""
+        room = self._gatherer.reach.k - len(asked)
+        texts, vectors = (found.leads, found.vectors) if found.leads else ([sought.question], questions)
+        with trace.step("match"):
+            return await self._gatherer.nearest(sought, texts, vectors, but=asked, k=room)

@@ -1,0 +1,71 @@
+"""Prompts out of passages, and reasons in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from cloud_server.answering.fan_out import FanOutResult
+from shared.plural import counted
+from shared.ports import Message
+from shared.records import Answer, EdgeId, EdgeReport, Evidence, TraceStep
+from shared.text.fence import Fence, one_line
+from shared.text.prompts import PromptFile, listed
+
+NOT_MATCHED = "No connected site seems to share documents about this question."
+
+
+def none_of(edges: Sequence[EdgeId]) -> str:
+    """What is said when all that were asked could not tell. It leaves open whether they have any: who asks must not learn that.
+
+    >>> none_of([EdgeId("ward"), EdgeId("bank")])
+    'The sites that were asked (ward, bank) share no documents that answer this question.'
+    """
+    sites = "The sites that were asked" if len(edges) > 1 else "The site that was asked"
+    return f"{sites} ({', '.join(edges)}) {'share' if len(edges) > 1 else 'shares'} no documents that answer this question."
+
+
+def unsupported_by(evidence: Sequence[Evidence]) -> str:
+    """What is said when passages came and none of them carries an answer. Names sites only: a document's name is its site's own words.
+
+    >>> from shared.records import ChunkId, DocumentId
+    >>> pump = Evidence(EdgeId("ward"), DocumentId("d"), "d.md", ChunkId("d:0"), (0, 5), "Pumps", 0.9)
+    >>> unsupported_by([pump, pump])
+    'Passages near to this question were found (2 of ward), but they support no statement that answers it.'
+    """
+    of = Counter(passage.edge for passage in evidence)
+    found = ", ".join(f"{number} of {edge}" for edge, number in of.items())
+    return f"Passages near to this question were found ({found}), but they support no statement that answers it."
+
+
+def render(prompt: PromptFile, question: str, passages: Sequence[Evidence], fence: Fence, *, task: str = "") -> tuple[Message, ...]:
+    """The messages that put ``question`` and the numbered passages before the model."""
+    return prompt.render(passages=fence.around(listed(passages)), question=one_line(question), task=task)
+
+
+def missing_reason(reports: Sequence[EdgeReport]) -> str:
+    """Who gave no answer and why, in words; empty when all did.
+
+    >>> from shared.records import EdgeId
+    >>> missing_reason([EdgeReport(EdgeId("a"), "evidence", "answered", 1, 9, 2), EdgeReport(EdgeId("b"), "evidence", "late", 9, 0, 0)])
+    '1 of 2 sites gave no answer: b (late)'
+    """
+    missing = [f"{report.edge} ({report.status})" for report in reports if report.status != "answered"]
+    return f"{len(missing)} of {counted(len(reports), 'site')} gave no answer: {', '.join(missing)}" if missing else ""
+
+
+def with_edges(answer: Answer, reports: Sequence[EdgeReport], steps: Sequence[TraceStep]) -> Answer:
+    """The answer with what became of each edge; partial where one gave none."""
+    missing = missing_reason(reports)
+    reason = "; ".join(part for part in (answer.reason, missing) if part)
+    return replace(answer, edges=tuple(reports), partial=bool(missing), reason=reason, trace=tuple(steps))
+
+
+def with_shortfalls(answer: Answer, result: FanOutResult) -> Answer:
+    """The answer with what sites did less than they were asked: partial where one left reports unread, degraded where none had a model."""
+    unread = [f"{edge} left {count} of the reports unread that it chose" for edge, count in result.unread.items()]
+    without = bool(result.evidence) and result.evidence.keys() <= result.without_model
+    why = [*unread, *(["no model has read the reports of any site that told something"] if without else [])]
+    reason = "; ".join(part for part in (answer.reason, *why) if part)
+    return replace(answer, partial=answer.partial or bool(unread), degraded=answer.degraded or without, reason=reason)

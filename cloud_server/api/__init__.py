@@ -1,0 +1,1 @@
+"""HTTP only: a body in, a part called, a body out."""

@@ -1,0 +1,103 @@
+"""The cloud's REST API (design §11): routes translate, and do nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+from cloud_server.api import edges, operators, questions, service
+from cloud_server.api.access import GuardedRoute
+from cloud_server.build import Cloud
+from shared.http.docs import docs_router
+from shared.http.keyring import KeyRing
+from shared.http.middleware import AccessLog
+from shared.http.problems import install_problems
+from shared.http.service import TELEMETRY_OFF, doorkeeper
+from shared.limits import Admission
+from shared.ports import Clock
+from shared.telemetry.correlation import Correlation, Recorder
+from shared.telemetry.metrics import Reading, Scrape, each, single, turns_of
+from shared.wire import EdgeView
+
+access = logging.getLogger("dgrag.cloud.access")
+
+STATES = ("online", "offline", "quarantined")
+
+
+class CloudReadings:
+    """Gauges of one cloud. The ids of edges that joined are the only labels that are not ours; who is expelled is gone from them."""
+
+    def __init__(self, cloud: Cloud, turns: Mapping[str, Admission], clock: Clock) -> None:
+        """``clock``: the one that says when an edge was seen."""
+        self._cloud = cloud
+        self._turns = turns
+        self._clock = clock
+
+    async def read(self) -> tuple[Reading, ...]:
+        """All gauges. Raises as the store."""
+        edges = await asyncio.to_thread(self._cloud.edges)
+        stored = await asyncio.to_thread(self._cloud.database.size)
+        return (
+            *readings_of(edges, now=self._clock.now()),
+            single("dgrag_store_bytes", "Bytes of the store.", stored),
+            turns_of(self._turns),
+        )
+
+
+def readings_of(edges: list[EdgeView], *, now: float) -> tuple[Reading, ...]:
+    """What can be said of the edges; ``now`` in seconds since the epoch."""
+    states = [_state(edge) for edge in edges]
+    seen = {edge.edge: max(0.0, now - edge.last_seen) for edge in edges}
+    told = sum(edge.memories for edge in edges)
+    return (
+        each("dgrag_edges", "Edges that joined.", "state", {state: states.count(state) for state in STATES}),
+        single("dgrag_summaries", "Summaries of all edges.", sum(edge.summaries for edge in edges)),
+        each("dgrag_memories", "Memories that edges told of.", "kind", {"told": told}),
+        each("dgrag_edge_seconds_since_seen", "Since an edge spoke last.", "edge", seen),
+    )
+
+
+def _state(edge: EdgeView) -> str:
+    return "quarantined" if edge.quarantined else "online" if edge.online else "offline"
+
+
+def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
+    """The app of one cloud, behind a doorkeeper; its index is filled when the app starts, its store closed when it stops.
+
+    ``recorder``: of spans; it is closed too.
+    """
+    settings = cloud.settings
+    door = doorkeeper(settings, KeyRing(settings.state_dir), cloud.roll.authenticator)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await cloud.open()
+        app.state.ready = True
+        erasing = asyncio.create_task(cloud.eraser.run(), name="eraser")
+        yield
+        app.state.ready = False
+        erasing.cancel()
+        await asyncio.wait([erasing])
+        cloud.mailbox.close()
+        await asyncio.to_thread(cloud.close)
+        door.close()
+        if recorder is not None:
+            await asyncio.to_thread(recorder.close)
+
+    app = FastAPI(title="DGRAG cloud", lifespan=lifespan, redoc_url=None, redirect_slashes=False, openapi_url=None, telemetry=TELEMETRY_OFF)
+    app.state.cloud, app.state.ready, app.state.guard = cloud, False, door
+    app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
+    app.state.global_admission = Admission(at_once=settings.global_questions_at_once, waiting=settings.questions_waiting)
+    turns = {"question": app.state.admission, "global": app.state.global_admission}
+    app.state.scrape = Scrape(cloud.meter, CloudReadings(cloud, turns, cloud.clock).read, cloud.clock)
+    app.include_router(docs_router(GuardedRoute))
+    for router in (edges.router, edges.replies, operators.router, questions.router, service.router):
+        app.include_router(router)
+    install_problems(app, max_body_bytes=settings.max_body_bytes)
+    app.add_middleware(AccessLog, meter=cloud.meter, log=access)
+    app.add_middleware(Correlation, recorder=recorder)
+    return app

@@ -1,0 +1,51 @@
+"""Who belongs to this cloud, and how that is proven: keys, invitations, signatures and countersignatures, put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cloud_server.database import Database
+from cloud_server.registry.authenticator import EdgeAuthenticator, NonceStore
+from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.registry.enrolment import InviteStore, Joining
+from cloud_server.registry.keys import KeyStore
+from cloud_server.registry.ledger_heads import HeadStore
+from shared.errors import Unauthenticated
+from shared.identity import Identity, is_signed, open_identity
+from shared.ports import Clock
+from shared.records import EdgeId
+from shared.signing import rotation_message
+from shared.wire import Rotation
+
+KEY_FILE = Path("identity", "cloud.key")
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """The parts that the routes use."""
+
+    identity: Identity
+    keys: KeyStore
+    nonces: NonceStore
+    authenticator: EdgeAuthenticator
+    invites: InviteStore
+    joining: Joining
+    heads: HeadStore
+
+    def rotate(self, edge: EdgeId, rotation: Rotation, *, present: str, grace_s: float) -> None:
+        """Take an edge's next key; ``present`` is the id of the key that signed this. Raises Unauthenticated, Conflict."""
+        message = rotation_message(edge, present)
+        if not is_signed(message, signature=rotation.proof, public_key=rotation.public_key):
+            raise Unauthenticated("the new key has not signed that it takes over", code="bad_signature")
+        self.keys.rotate(edge, present=present, public_key=rotation.public_key, grace_s=grace_s)
+
+
+def open_roll(state_dir: Path, database: Database, registry: EdgeRegistry, clock: Clock, *, skew_s: float) -> Roll:
+    """Put the parts together; the cloud's key is made at its first start. Raises SettingsError for a key that others can read."""
+    identity = open_identity(state_dir / KEY_FILE)
+    keys, invites = KeyStore(database, clock), InviteStore(database, clock)
+    nonces = NonceStore(state_dir / "nonces.db")
+    authenticator = EdgeAuthenticator(keys, nonces, clock, audience=identity.key_id, skew_s=skew_s)
+    joining = Joining(database, registry, keys, invites)
+    return Roll(identity, keys, nonces, authenticator, invites, joining, HeadStore(database, identity, clock))

@@ -1,1 +1,0 @@
-"""The cloud's routes, by who calls them."""

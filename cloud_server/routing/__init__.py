@@ -1,0 +1,1 @@
+"""Which edges to ask: what they have shared, searched, screened and matched."""

@@ -1,0 +1,220 @@
+"""The memories of all edges, searchable: which one may answer a question, and whom the hints say to ask (FD-RAG, memory federation)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.routing.memories import HeldMemory, MemoryStore
+from cloud_server.routing.screening import UNCONFIRMED, Sample, judged_words, memory_words, spread
+from shared.ports import Embedder, FloatArray, VectorIndex
+from shared.records import EdgeId
+from shared.text.same_question import fits, is_narrower, is_other_answer, is_same_way
+from shared.text.sentences import content_words
+from shared.wire import MAX_MEMORIES_ASKED, MemoryBody, MemoryDelta
+
+log = logging.getLogger("dgrag.cloud.memories")
+ALPHA = 0.7  # of the cosine in a score, the rest is of the words that two questions share (FD-RAG §4.2)
+RIVAL_WITHIN = 0.05  # of the best score
+LOOKED_AT = 256  # nearest direct memories: who crowds them costs others speed, and no truth
+WIDE, WIDER, ENOUGH_OWNERS = 64, 8, 8  # hints looked at first, how much further down each next look goes, and when it ends
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A direct memory that may answer, if its owner's passage says so. ``dice``: of both questions' content words."""
+
+    edge: EdgeId
+    memory: MemoryBody
+    cosine: float
+    dice: float
+
+    @property
+    def score(self) -> float:
+        """As at an edge: alpha of the cosine, and the rest of Dice."""
+        return ALPHA * self.cosine + (1 - ALPHA) * self.dice
+
+
+class MemoryBank:
+    """Takes deltas in, finds memories, forgets edges; the store holds the truth, the indexes are rebuilt from it at each start."""
+
+    def __init__(
+        self, registry: EdgeRegistry, store: MemoryStore, direct: VectorIndex, hints: VectorIndex, embedder: Embedder, *, is_on: bool
+    ) -> None:
+        self._registry = registry
+        self._store = store
+        self._direct = direct
+        self._hints = hints
+        self._embedder = embedder
+        self._samples: dict[EdgeId, FloatArray] = {}  # what other edges' memories are measured by
+        self._matched: dict[EdgeId, set[str]] = {}  # ids of what stands in the indexes
+        self._writing = asyncio.Lock()
+        self._embedding = defaultdict[EdgeId, asyncio.Lock](asyncio.Lock)  # an edge that sends much holds up itself
+        self.is_on = is_on
+
+    async def open(self) -> None:
+        """Fill the indexes from the store, embedding again what another embedder made; a bank that is off forgets all it held."""
+        if not self.is_on:
+            await asyncio.to_thread(self._store.clear)
+            return
+        rows, damaged = await asyncio.to_thread(self._store.load)
+        for edge in damaged:
+            log.warning("a stored memory of %s was damaged and is dropped; the edge will be asked for all of them", edge)
+        if self._store.fingerprint() != self._embedder.fingerprint:
+            vectors = await self._embed([row.memory.question for row in rows])
+            rows = [HeldMemory(row.edge, row.memory, vector, row.held_back) for row, vector in zip(rows, vectors, strict=True)]
+            await asyncio.to_thread(self._store.replace_vectors, self._embedder.fingerprint, rows)
+        for edge in sorted({row.edge for row in rows}):
+            self._put(edge, [row for row in rows if row.edge == edge])
+
+    async def accept(self, edge: EdgeId, delta: MemoryDelta) -> None:
+        """Apply a delta once; a repeated or older one changes nothing. Copies and hubs are stored, but not matched.
+
+        Raises as ``MemoryStore.fits``.
+        """
+        async with self._embedding[edge]:
+            if not await asyncio.to_thread(self._store.fits, edge, delta):  # before the embedder works for nothing
+                return
+            told = tuple({memory.memory_id: memory for memory in delta.upserts}.values())
+            vectors = await self._embed([memory.question for memory in told])
+            async with self._writing:
+                await asyncio.to_thread(self._apply, edge, delta.model_copy(update={"upserts": told}), vectors)
+
+    def _apply(self, edge: EdgeId, delta: MemoryDelta, vectors: FloatArray) -> None:
+        sent = {memory.memory_id for memory in delta.upserts}
+        leaving = {*delta.removals, *sent} if delta.base_version else self._store.ids(edge)
+        kept = [row for row in self._store.of(edge) if row.memory.memory_id not in leaving and not row.held_back]
+        new = [memory_words(memory.question, memory.answer) for memory in delta.upserts]
+        verdicts = judged_words(new, vectors, map(_words, kept), Sample.of(self._samples, but=edge))
+        if not self._store.apply(edge, delta, vectors, dict(zip((one.memory_id for one in delta.upserts), verdicts, strict=True))):
+            return
+        self._drop(edge, leaving | sent)
+        self._put(edge, self._store.of(edge))
+        if held := sum(verdict != "" for verdict in verdicts):
+            log.info("%d memories of %s are held back: copies of others, or near to everything", held, edge)
+
+    async def forget(self, edge: EdgeId) -> None:
+        """Match nothing of an edge any more, whose rows are gone: it was expelled."""
+        async with self._writing:
+            self._drop(edge, self._matched.pop(edge, set()))
+            self._samples.pop(edge, None)
+
+    async def refute(self, edge: EdgeId, memory_id: str) -> None:
+        """Hold a memory back whose owner's passage does not hold its answer, until its edge tells it anew."""
+        async with self._writing:
+            await asyncio.to_thread(self._store.hold_back, edge, memory_id, UNCONFIRMED)
+            self._drop(edge, [memory_id])
+
+    # ------------------------------------------------------------ what a question finds
+
+    async def best(self, question: str, vector: FloatArray, *, owners: Collection[EdgeId], threshold: float) -> Candidate | None:
+        """The direct memory of one of ``owners`` that may answer a single question, where none of any edge says otherwise.
+
+        What is nearest has the score, and asks for the same in the same way; its passage is still to be looked at.
+        """
+        return await asyncio.to_thread(self._best, question, vector, owners, threshold)
+
+    def _best(self, question: str, vector: FloatArray, owners: Collection[EdgeId], threshold: float) -> Candidate | None:
+        found = [one for one in self._near(question, vector, threshold - RIVAL_WITHIN) if one.score >= threshold - RIVAL_WITHIN]
+        best = next((one for one in found if one.edge in owners and one.score >= threshold), None)
+        if best is None or not _asks_the_same(question, best.memory):
+            return None
+        return None if any(_is_rival(question, best, other) for other in found) else best
+
+    def _near(self, question: str, vector: FloatArray, least: float) -> list[Candidate]:
+        """Direct memories, the best score first. As Dice is 1 at most, each with a score of ``least`` has a cosine of what is asked for."""
+        barred, words, found = self._registry.quarantined(), content_words(question), list[Candidate]()
+        for key, cosine in self._direct.top(vector, LOOKED_AT, min_score=(least - (1 - ALPHA)) / ALPHA):
+            edge, memory_id = _taken_apart(key)
+            if edge not in barred:
+                found += [_candidate(row, min(cosine, 1.0), words) for row in self._store.some(edge, [memory_id])]
+        return sorted(found, key=lambda one: (-one.score, one.edge, one.memory.memory_id))
+
+    async def hinted(self, questions: FloatArray, *, min_cosine: float, reaches: Callable[[EdgeId], bool]) -> dict[EdgeId, tuple[str, ...]]:
+        """Whom memories say to ask, nearest first, with the ids of those memories; of edges that ``reaches`` holds for.
+
+        A direct memory is a hint too: whoever may not answer may still know. Those of a quarantined edge say nothing.
+        """
+        return await asyncio.to_thread(self._hinted, questions, min_cosine, reaches)
+
+    def _hinted(self, questions: FloatArray, min_cosine: float, reaches: Callable[[EdgeId], bool]) -> dict[EdgeId, tuple[str, ...]]:
+        barred, near = self._registry.quarantined(), dict[str, float]()
+        for question in questions:
+            for index in (self._direct, self._hints):
+                for key, cosine in _above(question, index, min_cosine):
+                    near[key] = max(cosine, near.get(key, -1.0))
+        found = defaultdict[EdgeId, list[str]](list)
+        for key in sorted(near, key=lambda key: (-near[key], key)):
+            edge, memory_id = _taken_apart(key)
+            if edge not in barred and reaches(edge) and len(found[edge]) < MAX_MEMORIES_ASKED:
+                found[edge].append(memory_id)
+        return {edge: tuple(memory_ids) for edge, memory_ids in found.items() if memory_ids}
+
+    # ------------------------------------------------------------ the indexes
+
+    def _put(self, edge: EdgeId, rows: Sequence[HeldMemory]) -> None:
+        """Match what of an edge is not held back."""
+        matched = [row for row in rows if not row.held_back]
+        for index, is_direct in ((self._direct, True), (self._hints, False)):
+            of_it = [row for row in matched if row.memory.direct == is_direct]
+            if of_it:
+                index.put([_key(edge, row.memory.memory_id) for row in of_it], np.stack([row.vector for row in of_it]))
+        self._samples.pop(edge, None)
+        self._matched[edge] = {row.memory.memory_id for row in matched}
+        if matched:
+            self._samples[edge] = spread(np.stack([row.vector for row in matched]))
+
+    def _drop(self, edge: EdgeId, memory_ids: Iterable[str]) -> None:
+        keys = [_key(edge, memory_id) for memory_id in memory_ids]
+        self._direct.drop(keys)
+        self._hints.drop(keys)
+
+    async def _embed(self, texts: list[str]) -> FloatArray:
+        if not texts:
+            return np.empty((0, self._embedder.dimensions), dtype=np.float32)
+        return await self._embedder.embed(texts)
+
+
+def _asks_the_same(question: str, memory: MemoryBody) -> bool:
+    told, answer = memory.question, memory.answer
+    is_told = not content_words(answer) <= content_words(question)
+    return is_told and not is_narrower(told, question) and fits(question, told, answer) and is_same_way(question, told)
+
+
+def _is_rival(question: str, best: Candidate, other: Candidate) -> bool:
+    one, two = best.memory, other.memory
+    return other.score >= best.score - RIVAL_WITHIN and is_other_answer(question, one.question, one.answer, two.question, two.answer)
+
+
+def _candidate(row: HeldMemory, cosine: float, words: frozenset[str]) -> Candidate:
+    told = content_words(row.memory.question)
+    return Candidate(row.edge, row.memory, cosine, 2 * len(told & words) / max(1, len(told) + len(words)))
+
+
+def _above(question: FloatArray, index: VectorIndex, min_cosine: float) -> list[tuple[str, float]]:
+    """The nearest, further and further down until enough edges are among them: many of one edge hide no other one."""
+    wide = WIDE
+    while True:
+        found = index.top(question, wide, min_score=min_cosine)
+        if len(found) < wide or len({_taken_apart(key)[0] for key, _ in found}) >= ENOUGH_OWNERS:
+            return found
+        wide *= WIDER
+
+
+def _words(row: HeldMemory) -> str:
+    return memory_words(row.memory.question, row.memory.answer)
+
+
+def _key(edge: EdgeId, memory_id: str) -> str:
+    return f"{edge}/{memory_id}"
+
+
+def _taken_apart(key: str) -> tuple[EdgeId, str]:
+    edge, _, memory_id = key.partition("/")
+    return EdgeId(edge), memory_id

@@ -1,0 +1,169 @@
+"""The summaries of all edges, searchable: the store holds the truth, the index is rebuilt from it at each start."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.routing.lexical import Lexicon
+from cloud_server.routing.matching import Shared, SummaryMatch, by_words, match, second_opinion, summary_key
+from cloud_server.routing.screening import Sample, judged, spread
+from cloud_server.routing.summaries import Shelf, SummaryStore
+from shared.ports import Embedder, FloatArray, VectorIndex
+from shared.records import EdgeId, SummaryDelta, SummaryId
+
+JUDGED_ANEW = 1000  # of what is held back, with each delta: what it copied may be gone
+
+log = logging.getLogger("dgrag.cloud.summaries")
+
+
+class Catalogue:
+    """Takes deltas in, finds summaries, forgets edges."""
+
+    def __init__(self, registry: EdgeRegistry, store: SummaryStore, index: VectorIndex, embedder: Embedder) -> None:
+        self._registry = registry
+        self._store = store
+        self._index = index
+        self._embedder = embedder
+        self._lexicon = Lexicon()  # of the same summaries as the index
+        self._samples: dict[EdgeId, FloatArray] = {}  # what other edges' summaries are measured by
+        self._writing = asyncio.Lock()  # the index must see deltas in the order in which the store took them
+        self._embedding = defaultdict[EdgeId, asyncio.Lock](asyncio.Lock)  # an edge that sends much holds up itself
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    async def open(self) -> None:
+        """Fill the index from the store. Texts are embedded again when the embedder is another one than the stored vectors'."""
+        rows, damaged = await asyncio.to_thread(self._store.load)
+        for edge in damaged:
+            log.warning("a stored summary of %s was damaged and is dropped; the edge will be asked for all of its summaries", edge)
+        vectors = np.array([row.vector for row in rows], dtype=np.float32)
+        if self._store.fingerprint() != self._embedder.fingerprint:
+            if rows:
+                log.warning("the stored vectors are of another embedder or release: embedding %d summaries again", len(rows))
+            vectors = await self._embed([row.summary.text for row in rows])
+            await asyncio.to_thread(self._store.replace_vectors, self._embedder.fingerprint, zip(rows, vectors, strict=True))
+        matched = [number for number, row in enumerate(rows) if not row.held_back]
+        if matched:
+            keys = [summary_key(rows[number].edge, rows[number].summary.summary_id) for number in matched]
+            self._index.put(keys, vectors[matched])
+            await asyncio.to_thread(self._lexicon.put, keys, [rows[number].summary.text for number in matched])
+        for edge in {rows[number].edge for number in matched}:
+            self._samples[edge] = spread(vectors[[number for number in matched if rows[number].edge == edge]])
+
+    async def accept(self, edge: EdgeId, delta: SummaryDelta) -> None:
+        """Apply a delta once; a repeated or older one changes nothing. Copies and hubs are stored, but not matched.
+
+        Raises as ``SummaryStore.fits``.
+        """
+        async with self._embedding[edge]:
+            if not await asyncio.to_thread(self._store.fits, edge, delta):  # before the embedder works for nothing
+                return
+            vectors = await self._embed([summary.text for summary in delta.upserts])
+            async with self._writing:
+                await asyncio.to_thread(self._apply, edge, delta, vectors)
+
+    def _apply(self, edge: EdgeId, delta: SummaryDelta, vectors: FloatArray) -> None:
+        shelf = Shelf((), (), vectors[:0]) if delta.base_version == 0 else self._staying(edge, delta)
+        again = [row for row, why in enumerate(shelf.held_back) if why][:JUDGED_ANEW]
+        kept = [row for row, why in enumerate(shelf.held_back) if not why]
+        ids = [*(shelf.ids[row] for row in again), *(summary.summary_id for summary in delta.upserts)]
+        stored = shelf.vectors.reshape(-1, vectors.shape[1])
+        rows = np.concatenate([stored[again], vectors])
+        verdicts = dict(zip(ids, judged(rows, stored[kept], Sample.of(self._samples, but=edge)), strict=True))
+        applied, gone = self._store.apply(edge, delta, vectors, verdicts)
+        if not applied:
+            return
+        matched = [row for row, summary_id in enumerate(ids) if not verdicts[summary_id]]
+        held = [summary_id for summary_id, why in verdicts.items() if why]
+        dropped = [summary_key(edge, summary_id) for summary_id in [*gone, *held]]
+        self._index.drop(dropped)
+        self._lexicon.drop(dropped)
+        if matched:
+            keys = [summary_key(edge, ids[row]) for row in matched]
+            self._index.put(keys, rows[matched])
+            self._lexicon.put(keys, self._store.texts(edge, [ids[row] for row in matched]))
+        self._samples[edge] = spread(np.concatenate([stored[kept], rows[matched]]))
+        if held:
+            log.info("%d summaries of %s are held back: copies of others, or near to everything", len(held), edge)
+
+    def _staying(self, edge: EdgeId, delta: SummaryDelta) -> Shelf:
+        """What is stored of an edge and neither removed nor replaced by a delta."""
+        shelf = self._store.shelf(edge)
+        leaving: set[SummaryId] = {*delta.removals, *(summary.summary_id for summary in delta.upserts)}
+        rows = [row for row, summary_id in enumerate(shelf.ids) if summary_id not in leaving]
+        return Shelf(tuple(shelf.ids[row] for row in rows), tuple(shelf.held_back[row] for row in rows), shelf.vectors[rows])
+
+    async def expel(self, edge: EdgeId) -> int:
+        """Shut an edge out and forget all its summaries; returns how many. Raises NotFound, Expelled."""
+        async with self._writing:
+            keys = [summary_key(edge, summary_id) for summary_id in await asyncio.to_thread(self._store.ids, edge)]
+            purged = await asyncio.to_thread(self._registry.expel, edge)
+            self._index.drop(keys)
+            self._lexicon.drop(keys)
+            self._samples.pop(edge, None)
+            return purged
+
+    async def match(
+        self,
+        question: str,
+        questions: FloatArray,
+        *,
+        m: int,
+        min_cosine: float,
+        slots: int,
+        lead: float,
+        reaches: Callable[[EdgeId], bool] = lambda _: True,
+    ) -> list[SummaryMatch]:
+        """As ``matching.match``, off the event loop; summaries of a quarantined edge match nothing."""
+
+        def found() -> list[SummaryMatch]:
+            barred = self._registry.quarantined()
+            words = dict(self._lexicon.top(question, barred))
+            sizes = {edge: len(sample) for edge, sample in list(self._samples.items())}  # exact where small, which is what counts
+            return match(
+                questions,
+                self._index,
+                m=m,
+                min_cosine=min_cosine,
+                slots=slots,
+                barred=barred,
+                words=words,
+                lead=lead,
+                reaches=reaches,
+                sizes=sizes,
+            )
+
+        return await asyncio.to_thread(found)
+
+    async def second_opinion(
+        self, questions: FloatArray, *, known: Collection[EdgeId], min_cosine: float, reaches: Callable[[EdgeId], bool]
+    ) -> list[EdgeId]:
+        """As ``matching.second_opinion``, off the event loop: of an edge that ``reaches`` holds for, and that is not quarantined."""
+
+        def found() -> list[EdgeId]:
+            barred = {*self._registry.quarantined(), *(edge for edge in list(self._samples) if not reaches(edge))}
+            return second_opinion(questions, self._index, known=known, min_cosine=min_cosine, barred=barred)
+
+        return await asyncio.to_thread(found)
+
+    async def nearest_edges(self, texts: Sequence[str], vectors: FloatArray, *, min_cosine: float) -> list[EdgeId]:
+        """As ``matching.by_words`` for ``texts`` and their ``vectors`` (n, d), off the event loop; without quarantined edges."""
+
+        def found() -> list[EdgeId]:
+            barred = self._registry.quarantined()
+            shared = [Shared(self._lexicon.top(text, barred), self._lexicon.top_named(text, barred)) for text in texts]
+            return by_words(shared, vectors, self._index, min_cosine=min_cosine, barred=barred)
+
+        return await asyncio.to_thread(found)
+
+    async def _embed(self, texts: list[str]) -> FloatArray:
+        if not texts:
+            return np.empty((0, self._embedder.dimensions), dtype=np.float32)
+        return await self._embedder.embed(texts)

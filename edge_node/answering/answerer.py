@@ -1,0 +1,345 @@
+"""READ PATH of an edge: retrieve -> samples -> gate -> local answer or escalation (DGRAG §III-C ④⑤⑥)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from edge_node.answering.ask import Ask
+from edge_node.answering.fast_path import NOTHING_SEEN, Look, Memorizer, with_report
+from edge_node.answering.gate import Gate, Question
+from edge_node.answering.released import ReleasedPassages
+from edge_node.answering.sampling import Focus, Sampling, answer_prompt, draw, sufficiency_prompt
+from edge_node.answering.told_passages import Tells
+from edge_node.cloud.client import CloudClient
+from edge_node.egress.sharing import Requester, Served, Sharing
+from edge_node.graph.local_search import lines_within
+from edge_node.policy.rules import DENIED
+from edge_node.records import NOTHING_WITHHELD, Retrieval, Retriever
+from shared.errors import CloudError, InputError, ModelError, ModelTimeout, Withheld
+from shared.limits import Deadline
+from shared.ports import Generator
+from shared.records import Answer, EdgeReport, Evidence, GateReport, Route, TraceStep
+from shared.reduce import UNSUPPORTED, Told, left_out, tell
+from shared.telemetry.trace import Trace
+from shared.text.fence import FENCE_BYTES, Fence
+from shared.text.refusals import is_refusal
+from shared.text.sentences import questions_in
+from shared.text.support import Checking
+from shared.wire import EVIDENCE_MIN_SCORE, MOST_WHOLE, EvidenceRequest
+
+log = logging.getLogger("dgrag.edge.answer")
+WAITS = "This question would be sent to the cloud, and waits for a yes to that."
+Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
+HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
+NOTHING_TOLD = Told("", ())
+NO_LOCAL_ANSWER = "The documents of this site do not answer this question."
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """Budgets and deadlines of the read path; see EdgeSettings."""
+
+    candidate_tokens: int
+    context_tokens: int
+    top_k: int
+    sampling: Sampling
+    answer_deadline_s: float
+    cloud_deadline_s: float
+    least: float = EVIDENCE_MIN_SCORE  # cosine of another site's question with a sentence that leaves …
+    least_whole: float = 0.0  # … and with a whole passage, of which a reader gets …
+    most_whole: int = MOST_WHOLE  # … so many at most
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What was read here, what the gate said of it, and the answer that it let pass, where it did."""
+
+    found: Retrieval
+    report: GateReport
+    told: Told | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Passages of several sites, best first, and what became of each site that was to be asked."""
+
+    evidence: tuple[Evidence, ...]
+    edges: tuple[EdgeReport, ...] = ()
+    degraded: bool = False  # True: of this site alone, because the cloud is away
+    reason: str = ""
+    trace: tuple[TraceStep, ...] = ()
+
+
+class Search(Protocol):
+    """Finds whole passages for a question."""
+
+    async def __call__(self, question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
+        """Best first, within the budget."""
+
+
+class Answerer:
+    """Answers questions, its own clients' and other edges'."""
+
+    def __init__(
+        self,
+        retriever: Retriever,
+        focus: Focus,
+        generator: Generator,
+        gate: Gate,
+        cloud: CloudClient | None,
+        sharing: Sharing,
+        limits: ReadLimits,
+        memorizer: Memorizer | None = None,
+        told: Tells | None = None,
+        released: ReleasedPassages | None = None,
+    ) -> None:
+        """``memorizer``: asked before anything is read; None: no memory answers.
+
+        ``released``: where other sites' questions look if something is masked; None: then they find nothing.
+        """
+        self._retriever = retriever
+        self._focus = focus
+        self._generator = generator
+        self._gate = gate
+        self._cloud = cloud
+        self._sharing = sharing
+        self.limits = limits
+        self._memorizer = memorizer
+        self._told = told
+        self._released = released
+
+    async def remembered(self, ask: Ask, trace: Trace) -> Look:
+        """What memories say of a question that may be answered here; it needs no model, and so no turn at one."""
+        if self._memorizer is None or not ask.memory or ask.mode == "cloud":
+            return NOTHING_SEEN
+        return await self._memorizer.answer(ask.question, secrets.token_hex(8), trace)
+
+    async def answer(self, ask: Ask, trace: Trace, look: Look | None = None) -> Answer:
+        """Answer from memory, from the local graph, or through the cloud. ``look``: what ``remembered`` gave, where it was asked before.
+
+        Raises InputError for a cloud question that may not be escalated, ModelTimeout when the whole takes too long, and
+        ModelError when no model answers, neither here nor, where the question may be escalated, at the cloud.
+        """
+        stays = ask.mode == "local" or await asyncio.to_thread(self._sharing.escalation, ask.escalation) == "no"
+        if ask.mode == "cloud" and stays:
+            raise InputError("mode 'cloud' escalates, and escalation is not allowed", next_step=HOW_TO_ESCALATE)
+        look = look or await self.remembered(ask, trace)
+        if look.answer is not None:
+            return replace(look.answer, trace=trace.steps())
+        deadline = Deadline(self.limits.answer_deadline_s)
+        try:
+            async with asyncio.timeout(deadline.seconds):
+                return with_report(await self._answer(ask, stays, secrets.token_hex(8), trace, deadline), look)
+        except TimeoutError as error:
+            raise ModelTimeout(deadline_s=deadline.seconds) from error
+
+    async def _answer(self, ask: Ask, stays: bool, query_id: str, trace: Trace, deadline: Deadline) -> Answer:
+        if ask.mode == "cloud":
+            return await self._escalate(ask, query_id, trace, deadline, None)
+        tried = await self._try_locally(ask, stays, trace, deadline)
+        if tried.report.decision == "local" or stays:
+            return await self._local_answer(query_id, tried, trace, deadline, route="local")
+        return await self._escalate(ask, query_id, trace, deadline, tried)
+
+    async def retrieve(
+        self,
+        question: str,
+        trace: Trace,
+        *,
+        budget_tokens: int | None = None,
+        top_k: int | None = None,
+        withheld: frozenset[str] = NOTHING_WITHHELD,
+    ) -> Retrieval:
+        """④ Whole passages and facts for a question, best first."""
+        with trace.step("retrieve"):
+            return await self._retriever.retrieve(
+                question,
+                budget_tokens=budget_tokens or self.limits.candidate_tokens,
+                top_k=top_k or self.limits.top_k,
+                withheld=withheld,
+            )
+
+    async def _read(self, question: str, trace: Trace, *, budget_tokens: int, search: Search | None = None) -> Retrieval:
+        """④ What a model is to read: passages for the question and each of its parts, narrowed to their best sentences."""
+        search = search or partial(self.retrieve, trace=trace)
+        found = [await search(part) for part in questions_in(question)]
+        passages = {passage.chunk_id: passage for retrieval in found for passage in retrieval.evidence}
+        with trace.step("narrow"):
+            evidence = await self._focus.narrow(question, list(passages.values()), budget_tokens=budget_tokens)
+        lines = lines_within(found[0].facts, budget_tokens, self._focus.count)  # as much again as the passages, at most
+        return Retrieval(evidence, lines, found[0].unknown)
+
+    async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> Tried:
+        """④⑤ Samples over what is here, and the gate's verdict. Unless the question stays, a failed model only makes it escalate."""
+        found = await self._read(ask.question, trace, budget_tokens=self.limits.context_tokens)
+        if not found.evidence:
+            return Tried(found, GateReport("escalate", "nothing is indexed here"))
+        nearness = max(item.score for item in found.evidence)
+        if (report := self._gate.too_far(nearness, found.unknown)) is not None:
+            return Tried(found, report)
+        sampling = replace(self.limits.sampling, n=ask.samples or self.limits.sampling.n)
+        fence = Fence(secrets.token_hex(FENCE_BYTES))
+        messages = answer_prompt(ask.question, found.evidence, found.facts, fence)
+        probe = sufficiency_prompt(ask.question, found.evidence, found.facts, fence)
+        try:
+            samples = await draw(self._generator, messages, fence, sampling, trace, deadline_s=deadline.left_s())
+            question = Question(ask.question, samples, probe, nearness, found.unknown, found.evidence)
+            report = await self._gate.judge(question, trace, deadline)
+        except ModelError as error:
+            if stays or self._cloud is None:
+                raise
+            return Tried(found, GateReport("escalate", f"the model of this site failed: {error.message}"))
+        if report.decision == "escalate":
+            return Tried(found, report)
+        told = await self._tell(Tried(found, report), trace, deadline)
+        if not told.text and self._gate.minds_refusals:
+            report = replace(report, decision="escalate", reason=UNSUPPORTED)
+        return Tried(found, report, told)
+
+    async def _tell(self, tried: Tried, trace: Trace, deadline: Deadline) -> Told:
+        """What of the selected sample the passages say, else of the first other one of which they say something; nothing of refusals."""
+        if tried.told is not None:
+            return tried.told
+        report, chosen = tried.report, tried.report.selected
+        answers = [i for i, sample in enumerate(report.samples) if not is_refusal(sample)]
+        if chosen is None and len(answers) * 2 > len(report.samples):
+            chosen = answers[0]  # unsure, but there is nobody else to ask; the reason says so
+        if chosen not in answers:
+            return NOTHING_TOLD  # the gate lets a refusal pass where it does not look for them
+        evidence, checking = tried.found.evidence, Checking(self._generator, trace, deadline)
+        for i in (chosen, *(other for other in answers if other != chosen)):
+            if (told := await tell(report.samples[i], evidence, checking)).text:
+                return told
+        return NOTHING_TOLD
+
+    async def _local_answer(
+        self, query_id: str, tried: Tried, trace: Trace, deadline: Deadline, *, route: Route, reason: str = ""
+    ) -> Answer:
+        report, told = tried.report, await self._tell(tried, trace, deadline)
+        why = "" if report.decision == "local" else report.reason
+        return Answer(
+            query_id,
+            told.text or NO_LOCAL_ANSWER,
+            told.citations,
+            route,
+            gate=report,
+            degraded=route == "degraded",
+            reason="; ".join(filter(None, (reason or why, left_out(told.left_out)))),
+            answered=bool(told.text),
+            trace=trace.steps(),
+        )
+
+    async def _escalate(self, ask: Ask, query_id: str, trace: Trace, deadline: Deadline, tried: Tried | None) -> Answer:
+        """⑥ Ask the cloud; when it is away, give the best local answer and say so. Where that needs a yes, say what would be asked."""
+        try:
+            if self._cloud is None:
+                raise CloudError("this edge has no cloud")
+            departing = await asyncio.to_thread(self._sharing.departing, ask.question, ask.escalation)
+            if departing.escalation == "no":
+                raise Withheld(f"{DENIED} lets no question leave any more")
+            if departing.escalation == "ask":
+                return await self._waiting(query_id, tried, trace, deadline, departing.text)
+            limit_s = min(self.limits.cloud_deadline_s, deadline.left_s())
+            with trace.step("cloud") as step:
+                found, sent, received = await self._cloud.ask(
+                    departing.text, query_id=query_id, purpose=ask.purpose, rule=departing.rule, deadline_s=limit_s
+                )
+                step.transfer(sent=sent, received=received)
+        except CloudError as error:
+            log.warning("answered alone: %s", error.message)
+            tried = tried or await self._try_locally(ask, True, trace, deadline)
+            route: Route = "local" if isinstance(error, Withheld) else "degraded"
+            return await self._local_answer(query_id, tried, trace, deadline, route=route, reason=error.message)
+        report = tried.report if tried else None
+        trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
+        return replace(found, query_id=query_id, gate=report, trace=trace.steps())
+
+    async def _waiting(self, query_id: str, tried: Tried | None, trace: Trace, deadline: Deadline, question: str) -> Answer:
+        """The best local answer, if there was a try, and the question as it would leave."""
+        if tried is None:
+            return Answer(query_id, WAITS, (), "local", reason=WAITS, answered=False, would_ask=question, trace=trace.steps())
+        return replace(await self._local_answer(query_id, tried, trace, deadline, route="local"), would_ask=question)
+
+    async def find(self, ask: Ask, trace: Trace, *, budget_tokens: int | None = None, top_k: int | None = None) -> Findings:
+        """Passages of all sites for a client's own model, this site's among them; degraded to those of here when the cloud is away.
+
+        Raises InputError where the question may not leave, or would need a yes first.
+        """
+        budget_tokens, top_k = budget_tokens or self.limits.candidate_tokens, top_k or self.limits.top_k
+        try:
+            if self._cloud is None:
+                raise CloudError("this edge has no cloud")
+            departing = await asyncio.to_thread(self._sharing.departing, ask.question, ask.escalation)
+            if departing.escalation != "yes":
+                raise InputError("mode 'cloud' sends the question away, and that is not allowed", next_step=HOW_TO_ESCALATE)
+            with trace.step("cloud") as step:
+                found, sent, received = await self._cloud.find(
+                    departing.text,
+                    query_id=secrets.token_hex(8),
+                    purpose=ask.purpose,
+                    rule=departing.rule,
+                    budget_tokens=budget_tokens,
+                    top_k=top_k,
+                    deadline_s=min(self.limits.cloud_deadline_s, self.limits.answer_deadline_s),
+                )
+                step.transfer(sent=sent, received=received)
+        except CloudError as error:
+            log.warning("searched alone: %s", error.message)
+            alone = await self.retrieve(ask.question, trace, budget_tokens=budget_tokens, top_k=top_k)
+            return Findings(alone.evidence, degraded=True, reason=error.message, trace=trace.steps())
+        trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
+        evidence = tuple(passage.to_record() for passage in found.evidence)
+        return Findings(evidence, found.edges, degraded=False, reason=found.reason, trace=trace.steps())
+
+    # ------------------------------------------------------------ for other edges, through the cloud
+
+    async def evidence(self, request: EvidenceRequest) -> Served:
+        """⑥ Retrieve for another site's question, as for a local one; of what is near enough to it the policy lets some leave.
+
+        Where the policy masks something, the passages are masked before anything looks at them: what leaves, and in which order, is what
+        the masked texts say.
+        """
+        return await self._evidence(request, self._sharing.served)
+
+    async def tried_evidence(self, request: EvidenceRequest) -> Served:
+        """What ``evidence`` would give, for this site's own eyes: no meter counts it."""
+        return await self._evidence(request, self._sharing.tried)
+
+    async def _evidence(self, request: EvidenceRequest, serve: Serve) -> Served:
+        trace, requester = Trace(), Requester(request.requester, request.purpose)
+        withheld = await asyncio.to_thread(self._sharing.withheld, requester)
+        if withheld is None:
+            return await asyncio.to_thread(self._sharing.refused)
+        told = await self._told.of(request.memories, withheld) if self._told else []
+        if request.memories_only:
+            return await asyncio.to_thread(serve, requester, told, trace.steps())
+        search, limits = await self._search_for_others(trace, withheld), self.limits
+        if request.whole:
+            least, most = limits.least_whole, limits.most_whole
+            found = await search(request.question, budget_tokens=request.budget_tokens, top_k=most)
+        else:
+            least = limits.least
+            found = await self._read(request.question, trace, budget_tokens=request.budget_tokens, search=search)
+        relevant = [*told, *(item for item in found.evidence if item.score >= least)]
+        return await asyncio.to_thread(serve, requester, relevant, trace.steps())
+
+    async def _search_for_others(self, trace: Trace, withheld: frozenset[str]) -> Search:
+        """As ``retrieve`` where nothing is masked, else over the masked passages."""
+        redactor = await asyncio.to_thread(self._sharing.redactor_now)
+        if redactor.idle:
+            return partial(self.retrieve, trace=trace, withheld=withheld)
+
+        async def search(question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
+            if self._released is None:
+                return Retrieval(())
+            budget_tokens, top_k = budget_tokens or self.limits.candidate_tokens, top_k or self.limits.top_k
+            with trace.step("retrieve"):
+                return await self._released.retrieve(question, redactor, budget_tokens=budget_tokens, top_k=top_k, withheld=withheld)
+
+        return search

@@ -1,0 +1,198 @@
+"""⑤ The gate: confidence, then similarity, then selection, in this order (DGRAG §III-C ⑤). Every score it saw is in its report.
+
+A threshold that everything reaches switches its step off and saves the step's model call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from shared.limits import Deadline
+from shared.ports import Embedder, Generator, Message, Prompt
+from shared.records import Confidence, Evidence, GateReport, Similarity
+from shared.telemetry.trace import OpenStep, Trace
+from shared.text.prompts import load_prompt
+from shared.text.refusals import is_refusal, most_probable_letter, probability_of
+from shared.text.support import may_stand
+from shared.vectors import mean_pairwise_cosine
+
+COMPARE = load_prompt("edge_node", "compare")
+SAME_CLAIMS = load_prompt("edge_node", "task_same_claims")
+SELECT_BEST = load_prompt("edge_node", "task_select_best")
+PROBE_TOKENS = 1
+TOP_LOGPROBS = 10
+
+WORD = re.compile(r"\w+")
+MARKER = re.compile(r"\[\d+(?:\s*,\s*\d+)*\]")
+
+
+def unmarked(text: str) -> str:
+    """The text without citation markers, in single blanks.
+
+    >>> unmarked("Juniper Ward did [3].")
+    'Juniper Ward did.'
+    """
+    return re.sub(r"(?<!\s)\s++([.,;!?])", r"\1", " ".join(MARKER.sub(" ", text).split()))
+
+
+def words(text: str) -> frozenset[str]:
+    """The set of a text's words, case folded, citation markers left out.
+
+    >>> sorted(words("The pump [1] stopped."))
+    ['pump', 'stopped', 'the']
+    """
+    return frozenset(WORD.findall(MARKER.sub(" ", text).casefold()))
+
+
+def mean_pairwise_jaccard(texts: Sequence[str]) -> float:
+    """Mean over all pairs of |A ∩ B| / |A ∪ B| of their word sets; 1.0 for a single text (DGRAG §III-C ⑤ 2).
+
+    >>> mean_pairwise_jaccard(["a b", "b c"])
+    0.3333333333333333
+    """
+    sets = [words(text) for text in texts]
+    scores = [len(a & b) / len(a | b) if a | b else 1.0 for a, b in combinations(sets, 2)]
+    return sum(scores) / len(scores) if scores else 1.0
+
+
+def medoid(similarity: Sequence[Sequence[float]], among: Sequence[int]) -> int:
+    """The member of ``among`` most similar to the others, lowest number on a tie: the choice when a model gives none."""
+    return max(among, key=lambda i: (sum(similarity[i][j] for j in among), -i))
+
+
+@dataclass(frozen=True, slots=True)
+class GateLimits:
+    """Thresholds of the three steps; each in [0, 1] but for ``min_nearness``, a cosine."""
+
+    min_nearness: float  # -1: off
+    max_unknown: float  # 1: off
+    max_refusals: float  # 1: off
+    min_sufficiency: float  # 0: the model is not asked
+    min_similarity: float  # 0: the answers are not compared, only chosen from
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its samples, and the prompt that asks whether the passages suffice."""
+
+    text: str
+    samples: tuple[str, ...]
+    sufficiency_probe: tuple[Message, ...]
+    nearness: float  # best cosine of a passage
+    unknown: float = 0.0  # share of its words that stand nowhere in the documents
+    passages: tuple[Evidence, ...] = ()  # that the samples were drawn over
+
+    def refuses(self, i: int) -> bool:
+        """Whether a sample says that it has no answer, or has no sentence that any passage could say, by its words."""
+        return is_refusal(self.samples[i]) or (bool(self.passages) and not may_stand(self.samples[i], self.passages))
+
+
+class Gate:
+    """Decides whether local answers suffice."""
+
+    def __init__(self, generator: Generator, embedder: Embedder, limits: GateLimits) -> None:
+        self._generator = generator
+        self._embedder = embedder
+        self.limits = limits
+
+    @property
+    def minds_refusals(self) -> bool:
+        """Whether too many of them make it escalate; an answer that no passage says is one."""
+        return self.limits.max_refusals < 1
+
+    def too_far(self, nearness: float, unknown: float) -> GateReport | None:
+        """The decision to escalate before anything is sampled: what is here is about something else, or lacks what the question names."""
+        limits = self.limits
+        if nearness < limits.min_nearness:
+            reason = f"the nearest passage here has a cosine of {nearness:.2f} with the question, below {limits.min_nearness:.2f}"
+        elif unknown > limits.max_unknown:
+            reason = f"{unknown:.0%} of the question's words stand in no document here, over {limits.max_unknown:.0%}"
+        else:
+            return None
+        return GateReport("escalate", reason, self._seen(0, 0, nearness, unknown))
+
+    async def judge(self, question: Question, trace: Trace, deadline: Deadline) -> GateReport:
+        """Return the decision with all scores. Raises ModelError when the model cannot be asked."""
+        with trace.step("gate: confidence") as step:
+            confidence = await self._confidence(question, step, deadline)
+        reason = self._lacks_confidence(confidence)
+        if reason:
+            return GateReport("escalate", reason, confidence, samples=question.samples)
+        everyone = range(len(question.samples))
+        answers = [i for i in everyone if not question.refuses(i)] or list(everyone)
+        report = GateReport("local", "how far the answers agree is not looked at", confidence, samples=question.samples)
+        if self.limits.min_similarity > 0:
+            with trace.step("gate: similarity") as step:
+                similarity = await self._similarity(question, answers, step, deadline)
+            report = replace(report, reason=f"the answers agree to {similarity.mean:.2f}", similarity=similarity)
+            if similarity.mean < similarity.threshold:
+                reason = f"the answers agree only to {similarity.mean:.2f}, below {similarity.threshold:.2f}"
+                return replace(report, decision="escalate", reason=reason)
+        with trace.step("gate: selection") as step:
+            return replace(report, selected=await self._select(question, answers, step, deadline))
+
+    async def _confidence(self, question: Question, step: OpenStep, deadline: Deadline) -> Confidence:
+        refusals = sum(map(question.refuses, range(len(question.samples))))
+        confidence = self._seen(refusals, len(question.samples), question.nearness, question.unknown)
+        if self._lacks_confidence(confidence) or self.limits.min_sufficiency <= 0:
+            return confidence  # the lexical pre-check decided, or nobody wants to know: the call is saved
+        prompt = Prompt(question.sufficiency_probe, max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+        reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
+        return replace(confidence, sufficiency=_round(probability_of(reply.first_token, "yes", ["no"])))
+
+    def _seen(self, refusals: int, samples: int, nearness: float, unknown: float) -> Confidence:
+        limits = self.limits
+        return Confidence(
+            refusals,
+            samples,
+            None,
+            limits.min_sufficiency,
+            round(nearness, 4),
+            limits.min_nearness,
+            round(unknown, 4),
+            limits.max_unknown,
+        )
+
+    def _lacks_confidence(self, seen: Confidence) -> str:
+        if seen.refusals / seen.samples > self.limits.max_refusals:
+            return f"{seen.refusals} of {seen.samples} answers say nothing that the passages found here tell"
+        if seen.sufficiency is not None and seen.sufficiency < seen.threshold:
+            return f"the passages found here hold the answer with probability {seen.sufficiency:.4g}, below {seen.threshold:.4g}"
+        return ""
+
+    async def _similarity(self, question: Question, answers: Sequence[int], step: OpenStep, deadline: Deadline) -> Similarity:
+        texts = [unmarked(question.samples[i]) for i in answers]
+        cosine = mean_pairwise_cosine(await self._embedder.embed(texts))
+        jaccard, semantic = mean_pairwise_jaccard(texts), 1.0
+        if len(set(texts)) > 1:
+            prompt = Prompt(
+                self._compare(question.text, texts, SAME_CLAIMS.user.template), max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS
+            )
+            reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
+            judged = probability_of(reply.first_token, "yes", ["no"])
+            semantic = cosine if judged is None else judged  # a model that says neither leaves the meaning to the embedder
+        mean = (cosine + jaccard + semantic) / 3
+        return Similarity(round(cosine, 4), round(jaccard, 4), round(semantic, 4), round(mean, 4), self.limits.min_similarity)
+
+    async def _select(self, question: Question, answers: Sequence[int], step: OpenStep, deadline: Deadline) -> int:
+        texts = [unmarked(question.samples[i]) for i in answers]
+        if len(set(texts)) == 1:
+            return max(answers, key=lambda i: (len(question.samples[i]), -i))  # alike but for markers: one that cites
+        prompt = Prompt(self._compare(question.text, texts, SELECT_BEST.user.template), max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+        reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
+        best = most_probable_letter(reply.first_token, len(texts))
+        if best is None:
+            vectors = await self._embedder.embed(texts)
+            best = medoid((vectors @ vectors.T).tolist(), range(len(texts)))
+        return answers[best]
+
+    def _compare(self, question: str, answers: Sequence[str], task: str) -> tuple[Message, ...]:
+        listed = "\n".join(f"{chr(ord('A') + i)}. {answer}" for i, answer in enumerate(answers))
+        return COMPARE.render(question=question, answers=listed, task=task)
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

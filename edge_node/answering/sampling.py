@@ -1,0 +1,165 @@
+"""④ n answers in one batched call, over the passages and facts that were retrieved (DGRAG §III-C ④)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edge_node.answering.gate import words
+from shared.ports import Embedder, FloatArray, Generator, Message, Prompt, Tokenizer
+from shared.records import Evidence
+from shared.telemetry.trace import Trace
+from shared.text.fence import Fence, one_line
+from shared.text.inert import inert
+from shared.text.prompts import grouped, listed, load_prompt
+from shared.text.refusals import REFUSAL
+from shared.text.sentences import content_words, questions_in, sentences
+
+ANSWER = load_prompt("edge_node", "answer")
+TASK_ANSWER = load_prompt("edge_node", "task_answer").user.template
+TASK_SUFFICIENT = load_prompt("edge_node", "task_sufficient").user.template
+
+WORDS_WEIGHT = 0.5  # of shared words beside the cosine: names and codes mean little to an embedder
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A sentence of a passage: ``text == passages[passage].text[start:end]``, ``place`` is its number there."""
+
+    passage: int
+    place: int
+    start: int
+    end: int
+    text: str
+
+
+def units(passages: Sequence[Evidence]) -> list[Unit]:
+    """Every sentence once: overlapping chunks repeat some, and the first one counts."""
+    found: dict[str, Unit] = {}
+    for row, passage in enumerate(passages):
+        for place, (start, end) in enumerate(sentences(passage.text)):
+            text = passage.text[start:end].strip()
+            if any(character.isalnum() for character in text):
+                begin = passage.text.index(text, start)
+                found.setdefault(text, Unit(row, place, begin, begin + len(text), text))
+    return list(found.values())
+
+
+def shared_words(texts: Sequence[str], questions: Sequence[str]) -> FloatArray:
+    """(n, q): the share of each question's content words that stand in each text."""
+    asked = [content_words(question) for question in questions]
+    said = [content_words(text) for text in texts]
+    return np.array([[len(words & wanted) / max(len(wanted), 1) for wanted in asked] for words in said], dtype=np.float32)
+
+
+def ranked(scores: FloatArray) -> list[int]:
+    """Rows of (n, q) scores, the best for each question in turn, so that no part of a compound question goes hungry.
+
+    >>> ranked(np.array([[0.9, 0.0], [0.8, 0.1], [0.0, 0.7]], dtype=np.float32))
+    [0, 2, 1]
+    """
+    columns = np.argsort(-scores, axis=0, kind="stable")
+    return list(dict.fromkeys(int(row) for row in columns.reshape(-1)))
+
+
+def within(order: Sequence[int], sizes: Sequence[int], budget: int) -> list[int]:
+    """Rows in their order until the next does not fit; the first is always in."""
+    kept: list[int] = []
+    used = 0
+    for row in order:
+        if kept and used + sizes[row] > budget:
+            break
+        kept.append(row)
+        used += sizes[row]
+    return kept
+
+
+def joined(passages: Sequence[Evidence], chosen: Sequence[Unit], cosines: Sequence[float]) -> tuple[Evidence, ...]:
+    """The chosen sentences as passages, neighbours joined, documents best first; score = the best cosine in each."""
+    rows = sorted(zip(chosen, cosines, strict=True), key=lambda item: (item[0].passage, item[0].place))
+    runs: list[list[tuple[Unit, float]]] = []
+    for unit, cosine in rows:
+        last = runs[-1][-1][0] if runs else None
+        if last is not None and (last.passage, last.place + 1) == (unit.passage, unit.place):
+            runs[-1].append((unit, cosine))
+        else:
+            runs.append([(unit, cosine)])
+    made = []
+    for run in runs:
+        whole, start, end = passages[run[0][0].passage], run[0][0].start, run[-1][0].end
+        span = (whole.span[0] + start, whole.span[0] + end)
+        made.append(replace(whole, text=whole.text[start:end], span=span, score=round(max(cosine for _, cosine in run), 4)))
+    return tuple(grouped(sorted(made, key=lambda item: -item.score)))
+
+
+class Focus:
+    """Narrows passages with an embedder and counts with a tokenizer."""
+
+    def __init__(self, embedder: Embedder, tokenizer: Tokenizer) -> None:
+        self._embedder = embedder
+        self._tokenizer = tokenizer
+
+    def count(self, text: str) -> int:
+        """Tokens of a text."""
+        return self._tokenizer.count(text)
+
+    async def narrow(self, question: str, passages: Sequence[Evidence], *, budget_tokens: int) -> tuple[Evidence, ...]:
+        """The sentences of ``passages`` that matter most, within the budget, as passages with exact spans."""
+        found = units(passages)
+        if not found:
+            return ()
+        questions = questions_in(question)
+        texts = [unit.text for unit in found]
+        vectors = await self._embedder.embed([*questions, *texts])
+        cosines = np.clip(vectors[len(questions) :] @ vectors[: len(questions)].T, -1.0, 1.0)
+        scores = cosines + np.float32(WORDS_WEIGHT) * shared_words(texts, questions)
+        kept = within(ranked(scores), [self._tokenizer.count(text) for text in texts], budget_tokens)
+        return joined(passages, [found[row] for row in kept], [float(cosines[row].max()) for row in kept])
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the samples are drawn."""
+
+    n: int
+    max_tokens: int
+    temperature: float
+    seed: int
+
+
+def answer_prompt(
+    question: str, evidence: Sequence[Evidence], facts: Sequence[str], fence: Fence, *, task: str = TASK_ANSWER
+) -> tuple[Message, ...]:
+    """The messages for a question. Only their end differs by task, so a server keeps the common prefix from call to call."""
+    relations = ["Known relations:", *map(one_line, facts)] if facts else []
+    framed = fence.around("\n".join([listed(evidence), *relations]))
+    return ANSWER.render(passages=framed, question=one_line(question), task=task)
+
+
+def sufficiency_prompt(question: str, evidence: Sequence[Evidence], facts: Sequence[str], fence: Fence) -> tuple[Message, ...]:
+    """The messages that ask whether the passages hold the answer."""
+    return answer_prompt(question, evidence, facts, fence, task=TASK_SUFFICIENT)
+
+
+async def draw(
+    generator: Generator, messages: tuple[Message, ...], fence: Fence, sampling: Sampling, trace: Trace, *, deadline_s: float
+) -> tuple[str, ...]:
+    """Return n answers, stripped; one of them is asked for without chance so that n = 1 is deterministic.
+
+    A sample that gives the prompt away is withheld: it counts as one that says nothing.
+    """
+    temperature = sampling.temperature if sampling.n > 1 else 0.0
+    prompt = Prompt(
+        messages, max_tokens=sampling.max_tokens, n=sampling.n, temperature=temperature, seed=sampling.seed, stop=("\nQuestion:",)
+    )
+    with trace.step("samples") as step:
+        reply = step.model(await generator.generate(prompt, deadline_s=deadline_s))
+    return tuple(REFUSAL if fence.is_given_away(text, messages) else _said(text) for text in reply.texts)
+
+
+def _said(text: str) -> str:
+    """A sample's answer, inert: a client sees it in the gate's report. One that holds no word but citation markers says nothing."""
+    answer = inert(text).strip().removeprefix("Answer:").strip()
+    return answer if words(answer) else REFUSAL

@@ -1,0 +1,82 @@
+"""The edge's HTTP service around a node."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from importlib import metadata
+
+from fastapi import FastAPI
+
+from edge_node.api import chat, communities, documents, memories, policy, questions, service
+from edge_node.api.access import GuardedRoute
+from edge_node.api.metrics import EdgeReadings
+from edge_node.api.safe_mode import create_safe_app
+from edge_node.build import Parts, build_node
+from edge_node.node import EdgeNode
+from edge_node.settings import EdgeSettings
+from shared.errors import StoreDamaged
+from shared.http.docs import docs_router
+from shared.http.keyring import KeyRing
+from shared.http.middleware import AccessLog
+from shared.http.problems import install_problems
+from shared.http.service import TELEMETRY_OFF, doorkeeper
+from shared.ports import SystemClock
+from shared.telemetry.correlation import Correlation
+from shared.telemetry.logs import redacted
+from shared.telemetry.metrics import Scrape
+
+log = logging.getLogger("dgrag.edge")
+access = logging.getLogger("dgrag.edge.access")
+FORM_OVERHEAD = 64 * 2**10  # what a multipart form adds to its file
+
+
+def open_app(settings: EdgeSettings, parts: Parts) -> FastAPI:
+    """An edge's app; in safe mode when its store is damaged beyond mending. Raises DgragError for what a person must set right first."""
+    try:
+        return create_app(build_node(settings, parts))
+    except StoreDamaged as error:
+        log.critical("safe mode: %s – %s", error.message, error.next_step)
+        return create_safe_app(settings, error)
+
+
+def create_app(node: EdgeNode) -> FastAPI:
+    """Routes over a node, behind a doorkeeper; its background work runs as long as the app does."""
+    settings = node.settings
+    door = doorkeeper(settings, KeyRing(settings.state_dir))
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        work = asyncio.create_task(node.run(), name="edge")
+        work.add_done_callback(_report)
+        try:
+            yield
+        finally:
+            work.cancel()
+            try:
+                await asyncio.wait([work])  # raises nothing of the work's: _report has told it
+            finally:
+                await asyncio.to_thread(node.close)
+                door.close()
+
+    title, version = f"DGRAG edge {settings.id}", metadata.version("dgrag")
+    app = FastAPI(title=title, lifespan=lifespan, version=version, redirect_slashes=False, openapi_url=None, telemetry=TELEMETRY_OFF)
+    app.state.node, app.state.guard = node, door
+    turns = {"question": node.admissions.questions, "global": node.admissions.overviews}
+    app.state.scrape = Scrape(node.meter, EdgeReadings(node, turns).read, SystemClock())
+    install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD)
+    app.include_router(docs_router(GuardedRoute))
+    for routes in (service.router, communities.router, policy.router, policy.audit_router, documents.router):
+        app.include_router(routes)
+    for routes in (questions.router, memories.router, chat.router):
+        app.include_router(routes)
+    app.add_middleware(AccessLog, meter=node.meter, log=access)
+    app.add_middleware(Correlation, recorder=node.recorder)
+    return app
+
+
+def _report(work: asyncio.Task[None]) -> None:
+    if not work.cancelled() and work.exception() is not None:
+        log.critical("the edge's background work failed; the node is not ready: %s", redacted(work.exception()))

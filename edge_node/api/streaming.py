@@ -1,0 +1,61 @@
+"""An answer while it is made: steps as they end, text as it is written, and at last the whole; what both streaming routes tell."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Iterator
+from dataclasses import dataclass
+
+from edge_node.answering.ask import Ask, GlobalAsk
+from edge_node.node import EdgeNode
+from shared.records import Answer, TraceStep
+from shared.telemetry.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Void:
+    """The text so far is not the answer after all."""
+
+
+Heard = TraceStep | str | Void | Answer | BaseException
+
+
+async def hearing(node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncGenerator[Heard]:
+    """Each step as it ends, each piece of text as it is there, and last the answer, or why there is none.
+
+    The text since the last ``Void`` is the answer's: where nothing was heard while it was made it comes in pieces then. Whoever listens no
+    more closes the iterator; then the model's work stops too.
+    """
+    news: asyncio.Queue[TraceStep | str | None] = asyncio.Queue()
+    task = asyncio.create_task(node.ask(ask, Trace(on_step=news.put_nowait), news.put_nowait))
+    task.add_done_callback(lambda _: news.put_nowait(None))
+    heard = ""
+    try:
+        while (told := await news.get()) is not None:
+            if isinstance(told, TraceStep):
+                yield told
+            elif told:
+                heard += told
+                yield told
+            elif heard:
+                heard = ""
+                yield Void()
+        (answer,) = await asyncio.gather(task, return_exceptions=True)  # the status has gone: an error is told, not raised
+    finally:
+        task.cancel()
+    if isinstance(answer, Answer) and heard.split() != answer.answer.split():
+        if heard:
+            yield Void()
+        for piece in text_pieces(answer.answer):
+            yield piece
+    yield answer
+
+
+def text_pieces(text: str) -> Iterator[str]:
+    """The text word by word; joined again it is the text, less the white space at its end.
+
+    >>> list(text_pieces("Juniper Ward [1]."))
+    ['Juniper', ' Ward', ' [1].']
+    """
+    return (match.group() for match in re.finditer(r"(?<!\s)\s*+\S++", text))

@@ -1,0 +1,1 @@
+"""GraphRAG's communities: hierarchy, claims and reports, and what is read of them for a question."""

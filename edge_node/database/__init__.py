@@ -1,0 +1,1 @@
+"""One SQLite file: its schema and migrations, vectors, cached replies, checks and backups."""

@@ -1,0 +1,103 @@
+"""What an edge and a reader's child say to each other: lengths, JSON and UTF-8, never objects, as a child has read hostile bytes."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import asdict, dataclass
+from io import BufferedIOBase
+
+import orjson
+
+from edge_node.documents.readers.text import MAX_TEXT_CHARS, ReadText
+from shared.errors import UnreadableDocument
+
+HEAD = struct.Struct(">Q")
+MAX_HEADER_BYTES = 16_384
+MAX_OUTPUT_BYTES = 4 * MAX_TEXT_CHARS  # of the text in UTF-8
+MAX_WORD_CHARS = 64
+MAX_MESSAGE_CHARS = 1_000
+
+
+class BrokenAnswerError(ValueError):
+    """An answer that no reader of ours gives, or half of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Why a document cannot be read, as ``UnreadableDocument`` has it."""
+
+    reason: str
+    message: str
+    next_step: str
+
+    @classmethod
+    def of(cls, error: UnreadableDocument) -> Failed:
+        """The error without the document's name, which may be long."""
+        message = error.message.removeprefix(f"{error.name}: ")
+        return cls(error.reason[:MAX_WORD_CHARS], message[:MAX_MESSAGE_CHARS], error.next_step[:MAX_MESSAGE_CHARS])
+
+    def to_error(self, name: str) -> UnreadableDocument:
+        """The error again."""
+        return UnreadableDocument(name, self.reason, self.message, next_step=self.next_step)
+
+
+def write_document(stream: BufferedIOBase, name: str, raw: bytes) -> None:
+    """Send a document to a child."""
+    _write(stream, name.encode("utf-8", errors="replace"), raw)
+
+
+def take_document(stream: BufferedIOBase) -> tuple[str, bytes]:
+    """What ``write_document`` sent. Raises BrokenAnswerError if that breaks off."""
+    name, raw = _take(stream, most_header=2**32, most_body=2**62)
+    return name.decode("utf-8"), raw
+
+
+def write_answer(stream: BufferedIOBase, answer: ReadText | Failed, *, most_bytes: int) -> None:
+    """Send what became of a document; a text of more than ``most_bytes`` of UTF-8 becomes a failure.
+
+    >>> import io
+    >>> stream = io.BytesIO()
+    >>> write_answer(stream, ReadText("Ward", "28 beds."), most_bytes=100)
+    >>> _ = stream.seek(0)
+    >>> take_answer(stream, most_bytes=100)
+    ReadText(title='Ward', text='28 beds.')
+    """
+    body = answer.text.encode("utf-8") if isinstance(answer, ReadText) else b""
+    if len(body) > most_bytes:
+        answer, body = Failed("too_large", f"holds more than {most_bytes} bytes of text", "split the document and add the parts"), b""
+    header = {"title": answer.title} if isinstance(answer, ReadText) else asdict(answer)
+    _write(stream, orjson.dumps(header), body)
+
+
+def take_answer(stream: BufferedIOBase, *, most_bytes: int) -> ReadText | Failed:
+    """What a child answered. Raises BrokenAnswerError for anything else, after ``most_bytes`` of it at most."""
+    header, body = _take(stream, most_header=MAX_HEADER_BYTES, most_body=most_bytes)
+    try:
+        match orjson.loads(header):
+            case {"title": str(title)}:
+                return ReadText(title, body.decode("utf-8"))
+            case {"reason": str(reason), "message": str(message), "next_step": str(step)}:
+                return Failed(reason[:MAX_WORD_CHARS], message[:MAX_MESSAGE_CHARS], step[:MAX_MESSAGE_CHARS])
+    except ValueError as error:
+        raise BrokenAnswerError("neither JSON nor UTF-8") from error
+    raise BrokenAnswerError("another form")
+
+
+def _write(stream: BufferedIOBase, header: bytes, body: bytes) -> None:
+    stream.write(HEAD.pack(len(header)) + HEAD.pack(len(body)) + header)
+    stream.write(body)
+    stream.flush()
+
+
+def _take(stream: BufferedIOBase, *, most_header: int, most_body: int) -> tuple[bytes, bytes]:
+    header_bytes, body_bytes = (HEAD.unpack(_exactly(stream, HEAD.size))[0] for _ in range(2))
+    if header_bytes > most_header or body_bytes > most_body:
+        raise BrokenAnswerError("longer than it may be")
+    return _exactly(stream, header_bytes), _exactly(stream, body_bytes)
+
+
+def _exactly(stream: BufferedIOBase, count: int) -> bytes:
+    found = stream.read(count)
+    if len(found) < count:
+        raise BrokenAnswerError("it breaks off")
+    return found

@@ -1,0 +1,1 @@
+"""All that leaves the site: masked, metered, recorded in the ledger before its first byte."""

@@ -1,0 +1,167 @@
+"""The memories that the cloud has been told, or is to be told, as they leave; and what it must learn of them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+
+from edge_node.database.outside_ids import OutsideIds
+from edge_node.database.schema import Database
+from edge_node.documents.receipts import MEMORIES_VERSION
+from edge_node.graph.mentions import KEYS
+from edge_node.memory.records import Support
+from edge_node.memory.release import SharedMemory
+from edge_node.policy.surrogates import ReleasedName
+from shared.sqlite import crc
+from shared.wire import MAX_MEMORIES, MemoryBody, MemoryDelta
+
+DROPPED = "memories_dropped"  # key in meta: the version up to which tombstones are gone
+OBEYS = "memories_obey"  # key in meta: of which policy and labels all present ones are
+
+DRAWN_WITH = "names_secret"  # key in meta: a secret, kept for ever; another one would draw every name again
+
+
+class ReleasedNames:
+    """Table released_names, which is only ever added to: another draw would tell more of a name."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def secret(self) -> bytes:
+        """What names are drawn with; made at its first use."""
+        if not self._database.meta(DRAWN_WITH):
+            with self._database.write() as tx:
+                tx.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (DRAWN_WITH, secrets.token_hex(32)))
+        return self._database.meta(DRAWN_WITH).encode()
+
+    def all(self) -> dict[str, ReleasedName]:
+        """All of them, by key. Damaged ones are left out: drawn again with the same epsilon they are the same."""
+        rows = self._database.stream("SELECT name_key, kind, surrogate, epsilon, at, crc FROM released_names")
+        return {row["name_key"]: ReleasedName(*row[:4]) for row in rows if crc(*row[:5]) == row["crc"]}
+
+
+def insert_names(tx: sqlite3.Connection, names: Iterable[ReleasedName], *, at: float) -> None:
+    """Note draws, part of the transaction that writes what they stand in; at: seconds since the epoch. What stands there stays."""
+    fields = [(name.name_key, name.kind, name.surrogate, name.epsilon, at) for name in names]
+    tx.executemany("INSERT OR IGNORE INTO released_names VALUES (?, ?, ?, ?, ?, ?)", [(*one, crc(*one)) for one in fields])
+
+
+class SharedMemories:
+    """Table shared_memories. A memory that is deleted takes its words with it at once, and leaves a tombstone for the cloud."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._outside_ids = OutsideIds(database)
+
+    def version(self) -> int:
+        """The newest version."""
+        return int(self._database.meta(MEMORIES_VERSION, "0"))
+
+    def epoch(self) -> str:
+        """The name of this store's history of versions, that of the summaries too."""
+        return self._database.meta("epoch")
+
+    def obeys(self) -> str:
+        """What the present ones were made under; see ``commit``."""
+        return self._database.meta(OBEYS)
+
+    def is_empty(self) -> bool:
+        """Nothing is told, or to be told."""
+        return self._database.row("SELECT 1 FROM shared_memories WHERE removed = 0 LIMIT 1") is None
+
+    def commit(self, leaving: Iterable[SharedMemory], drawn: Iterable[ReleasedName], *, obeys: str, at: float) -> None:
+        """Let these be told, and no others, with the names that are ``drawn`` for them; at: seconds since the epoch.
+
+        A memory that was deleted meanwhile is left out. The version rises by one if, and only if, the cloud has something to learn.
+        """
+        wanted = {self._outside_ids.of_memory(one.memory_id): one for one in leaving}
+        with self._database.write() as tx:
+            present = _present(tx, {one.memory_id for one in wanted.values()})
+            new = {key: _values(key, one) for key, one in wanted.items() if one.memory_id in present}
+            stored = {row["shared_id"]: tuple(row) for row in tx.execute(f"SELECT {_COLUMNS} FROM shared_memories WHERE removed = 0")}
+            insert_names(tx, drawn, at=at)
+            changed = [values for key, values in new.items() if stored.get(key) != values]
+            gone = stored.keys() - new.keys()
+            if changed or gone:
+                _write(tx, changed, gone)
+            tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (OBEYS, obeys))
+
+    def delta(self, *, epoch: str, version: int) -> MemoryDelta:
+        """What a cloud that knows ``version`` of ``epoch`` must learn; a snapshot if nothing can follow that, or too much is gone.
+
+        Damaged ones are left out: when they are mended, the store gets another epoch.
+        """
+        with self._database.write() as tx:  # one view of versions and rows
+            meta = {row["key"]: row["value"] for row in tx.execute("SELECT key, value FROM meta")}
+            newest = int(meta.get(MEMORIES_VERSION, 0))
+            follows = epoch == meta["epoch"] and int(meta.get(DROPPED, 0)) <= version <= newest
+            base = version if follows else 0
+            rows = tx.execute("SELECT * FROM shared_memories WHERE version > ? ORDER BY shared_id", (base,)).fetchall()
+            if sum(row["removed"] for row in rows) > MAX_MEMORIES:
+                base, rows = 0, tx.execute("SELECT * FROM shared_memories ORDER BY shared_id").fetchall()
+        removals = tuple(row["shared_id"] for row in rows if row["removed"]) if base else ()
+        return MemoryDelta(
+            epoch=meta["epoch"],
+            base_version=base,
+            version=newest,
+            upserts=tuple(_body(row) for row in rows if _is_whole(row)),
+            removals=removals,
+        )
+
+    def drop_tombstones(self, *, version: int) -> None:
+        """Forget what was removed up to ``version``, which the cloud has acknowledged; a cloud that knows less gets a snapshot."""
+        if self._database.row("SELECT 1 FROM shared_memories WHERE removed = 1 AND version <= ?", (version,)) is not None:
+            with self._database.write() as tx:
+                tx.execute("DELETE FROM shared_memories WHERE removed = 1 AND version <= ?", (version,))
+                tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (DROPPED, str(version)))
+
+    def supports(self, shared_ids: Collection[str]) -> tuple[Support, ...]:
+        """The sentences that told memories rest on, each once; in the order of their ids, none for an id that is not told."""
+        found = defaultdict[str, list[Support]](list)
+        query = (
+            "SELECT shared_id, chunk_id, start, end FROM shared_memories JOIN memory_chunks USING (memory_id)"
+            f" WHERE removed = 0 AND shared_id IN {KEYS} AND memory_chunks.crc = crc(memory_id, chunk_id, start, end)"
+        )
+        for shared_id, *place in self._database.rows(query, (json.dumps(list(shared_ids)),)):
+            found[shared_id].append(Support(*place))
+        return tuple(dict.fromkeys(support for shared_id in shared_ids for support in sorted(found[shared_id])))
+
+
+_COLUMNS = "shared_id, memory_id, question, answer, direct, crc"
+
+
+def _present(tx: sqlite3.Connection, memory_ids: Collection[str]) -> frozenset[str]:
+    rows = tx.execute(f"SELECT memory_id FROM memories WHERE memory_id IN {KEYS}", (json.dumps(list(memory_ids)),))
+    return frozenset(row["memory_id"] for row in rows)
+
+
+def _values(shared_id: str, one: SharedMemory) -> tuple[str | int, ...]:
+    fields = (shared_id, one.memory_id, one.question, one.answer, int(one.direct))
+    return (*fields, crc(*fields))
+
+
+def _write(tx: sqlite3.Connection, changed: Iterable[tuple[str | int, ...]], gone: Collection[str]) -> None:
+    version = int(tx.execute("SELECT value FROM meta WHERE key = ?", (MEMORIES_VERSION,)).fetchone()["value"]) + 1
+    tx.execute("UPDATE meta SET value = ? WHERE key = ?", (str(version), MEMORIES_VERSION))
+    tx.execute(
+        "UPDATE shared_memories SET memory_id = '', question = '', answer = '', removed = 1, crc = 0, version = ?"
+        f" WHERE removed = 0 AND shared_id IN {KEYS}",
+        (version, json.dumps(list(gone))),
+    )
+    tx.executemany(
+        "INSERT OR REPLACE INTO shared_memories (shared_id, memory_id, question, answer, direct, version, crc)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(*values[:5], version, values[5]) for values in changed],
+    )
+
+
+def _is_whole(row: sqlite3.Row) -> bool:
+    fields = (row["shared_id"], row["memory_id"], row["question"], row["answer"], row["direct"])
+    return not row["removed"] and crc(*fields) == row["crc"]
+
+
+def _body(row: sqlite3.Row) -> MemoryBody:
+    return MemoryBody(memory_id=row["shared_id"], question=row["question"], answer=row["answer"], direct=bool(row["direct"]))

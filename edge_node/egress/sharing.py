@@ -1,0 +1,376 @@
+"""What the policy in force says of this site's documents: to summaries, to another site's question, to a question that leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from operator import itemgetter
+from typing import Any
+
+from edge_node.database.outside_ids import OutsideIds
+from edge_node.documents.languages import Languages, State
+from edge_node.documents.store import LABELS_CHANGED, DocumentStore
+from edge_node.egress.bodies import always, body_of
+from edge_node.egress.meter import Meter
+from edge_node.egress.policy_file import PolicyFile
+from edge_node.extraction.languages import languages_of
+from edge_node.graph.release import SummaryRelease
+from edge_node.graph.store import OBEYS, GraphStore
+from edge_node.policy.keeping import KeptBack, holds
+from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_of
+from edge_node.policy.rules import DENIED, Escalation, Level, Policy, Share, share_of
+from shared.records import ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk
+from shared.sqlite import crc
+from shared.text.quoting import is_copy
+from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
+
+MAX_REPLY_BYTES = 250_000  # the cloud reads 256 KiB of a reply
+COMMA_BYTES = 1
+AT_ONCE = 500  # chunks, at least, whose languages are noted in one transaction, but for the last ones
+SPENT = f"{DENIED}: the limit of the day"
+Allowed = Callable[[str, Sequence[int], Policy], int]  # how many passages of these sizes a requester gets today
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """Who asks through the cloud, which vouches for the name, and what for."""
+
+    name: str
+    purpose: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How far reports were read for points.
+
+    there: so many this requester may be told of; unread: chosen, and not read in time or without failure.
+    """
+
+    read: int = 0
+    there: int = 0
+    unread: int = 0
+    without_model: bool = False
+
+
+NO_REPORTS = Reading()
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A reply, and the rule of each of its passages or points for the ledger.
+
+    ``holds``: whether policy and labels still are what it was made by.
+    """
+
+    reply: EvidenceReply
+    rule: str
+    holds: Callable[[], bool] = always
+
+
+@dataclass(frozen=True, slots=True)
+class Departing:
+    """What one policy says of a question: whether it may leave, as which text, and by which rule; both "" where it may not."""
+
+    escalation: Escalation
+    text: str = ""
+    rule: str = ""
+
+
+class Sharing:
+    """Asks the file anew each time. Reads disk and store: to be called in a thread. Raises DiskFull and DiskFailed when it is made."""
+
+    def __init__(self, file: PolicyFile, documents: DocumentStore, graph: GraphStore, meter: Meter) -> None:
+        self.file = file
+        self._documents = documents
+        self._graph = graph
+        self._meter = meter
+        self._redacting: tuple[tuple[str, int, int], Redactor] | None = None  # the last one with names of types, and what it was made of
+        self._languages = Languages(documents.database)
+        self._unread: tuple[State, frozenset[str]] | None = None  # the last ones, and what they were read from
+        self.outside_ids = OutsideIds(documents.database)
+
+    @property
+    def policy(self) -> Policy:
+        """The one in force."""
+        return self.file.current()
+
+    def view(self) -> dict[str, Any]:
+        """For the status: which policy is in force, why it shares nothing if it does not, and whether the summaries obey it already.
+
+        ``kept_back``: how many summaries and documents stay here, and which rules hold them.
+        """
+        policy = self.policy
+        return {"key": policy.key, "fault": policy.fault, "current": self.is_told(), "kept_back": asdict(self._kept_back(policy))}
+
+    def _kept_back(self, policy: Policy) -> KeptBack:
+        counts = self._documents.label_counts()
+        shut = [labels for labels in counts if labels is None or policy.summary_level(labels) < Level.SUMMARY]
+        unread = self.unread(policy)
+        documents = {identity for identity in unread if not is_chunk(identity)}
+        if shut:
+            documents |= self._documents.not_labelled([labels for labels in counts if labels is not None and labels not in shut])
+        blank, summaries = self._graph.blank_summaries()
+        why = holds(policy, counts, self._languages.counts() if unread else {})
+        return KeptBack(blank, summaries, len(documents), sum(counts.values()), why)
+
+    def of_labels(self, labels: Sequence[str]) -> tuple[Share, tuple[str, ...]]:
+        """How much of a document with these labels may leave, before exceptions, and those that a policy in force does not name."""
+        policy = self.policy
+        unnamed = () if policy.fault else tuple(label for label in labels if label not in policy.labels)
+        return share_of(policy.summary_level(labels)), unnamed
+
+    # ------------------------------------------------------------ summaries
+
+    def summaries(self) -> SummaryRelease:
+        """What summaries may tell now."""
+        changed = self._labels_changed()  # before the labels are read
+        policy = self.file.lasting()
+        redactor = self.redactor(policy)
+        sets = self._documents.label_sets()
+        told = [labels for labels in sets if labels is not None and policy.summary_level(labels) >= Level.SUMMARY]
+        unread = self.unread(policy)
+        return SummaryRelease(
+            f"{policy.summaries_key}:{changed}:{redactor.key}{_key_of(unread)}",
+            unread | (self._documents.not_labelled(told) if len(told) < len(sets) else frozenset()),
+            policy.minimum_support,
+            redactor,
+        )
+
+    def is_told(self) -> bool:
+        """Whether all stored summaries obey the policy and the labels as they are now; not known while a policy is just being saved."""
+        if self.file.lasting() is not self.policy:
+            return False
+        obeyed = self._graph.database.meta(OBEYS, "").rpartition(":")[0]
+        return obeyed == self.wanted() or self._graph.database.row("SELECT 1 FROM summaries WHERE removed = 0 LIMIT 1") is None
+
+    def wanted(self) -> str:
+        """What of policy and labels the summaries should obey."""
+        return f"{self.file.lasting().summaries_key}:{self._labels_changed()}"
+
+    def rule(self) -> str:
+        """What lets summaries go, for the ledger."""
+        return f"summaries; policy {self.policy.key}, labels {self._labels_changed()}"
+
+    # ------------------------------------------------------------ evidence
+
+    def withheld(self, requester: Requester) -> frozenset[str] | None:
+        """The documents of which this requester gets no passage, and single chunks that it does not get; None: it gets nothing at all."""
+        policy, sets = self.policy, self._documents.label_sets()
+        given = [labels for labels in sets if labels is not None and _granted(policy, labels, requester)[0] >= Level.EVIDENCE]
+        if policy.fault or (sets and not given):
+            return None
+        return self.unread(policy) | (self._documents.not_labelled(given) if len(given) < len(sets) else frozenset())
+
+    def is_spent(self, requester: Requester) -> bool:
+        """Whether the limit of the day leaves this requester nothing, however small: then nothing need be read for it."""
+        return not self._meter.allowance(requester.name, (len(body_of(EvidenceReply())),), self.policy)
+
+    def served(
+        self,
+        requester: Requester,
+        found: Sequence[Evidence],
+        trace: Sequence[TraceStep],
+        *,
+        reports: Reading = NO_REPORTS,
+        most_bytes: int = MAX_REPLY_BYTES,
+    ) -> Served:
+        """The reply with what may leave of passages or points, best first, by the policy as it is now. It counts as sent.
+
+        A point leaves if each document that it rests on may be read by this requester, and is quotable if each may be quoted. The last
+        ones stay here where the reply would have more than ``most_bytes``.
+        """
+        return self._served(requester, found, _bare(trace, reports), most_bytes, self._meter.take)
+
+    def tried(
+        self,
+        requester: Requester,
+        found: Sequence[Evidence],
+        trace: Sequence[TraceStep],
+        *,
+        reports: Reading = NO_REPORTS,
+        most_bytes: int = MAX_REPLY_BYTES,
+    ) -> Served:
+        """The same reply, which is not going to leave."""
+        return self._served(requester, found, _bare(trace, reports), most_bytes, self._meter.allowance)
+
+    def _served(self, requester: Requester, found: Sequence[Evidence], bare: EvidenceReply, most_bytes: int, allowed: Allowed) -> Served:
+        policy, changed = self.policy, self._labels_changed()
+        redactor, grants = self.redactor(policy), self._grants(policy, requester, found)
+        parcel = list[tuple[EvidenceBody, str]]()
+        for item in found[:MAX_EVIDENCE]:
+            granted, rule = min((grants[identity] for identity in _rests_on(item)), key=itemgetter(0))
+            if granted >= Level.EVIDENCE and self._is_read(item, policy):
+                narrowed = self._narrowed(item, policy, redactor, quotable=granted >= Level.FULL)
+                parcel.append((EvidenceBody.from_record(narrowed), rule))
+        sizes = [len(body_of(body)) + (COMMA_BYTES if row else len(body_of(bare))) for row, (body, _) in enumerate(parcel)]
+        sizes = _fitting(sizes, most_bytes)
+        ids, there = [body.chunk_id for body, _ in parcel], self._documents.totals()["chunks"]
+        new = self._meter.new_ones(requester.name, ids[: len(sizes)], policy, there)
+        if sizes and not new:
+            return self.refused(SPENT)
+        sizes = sizes[:new]
+        kept = allowed(requester.name, sizes, policy) if sizes else 0
+        if policy.fault or (sizes and not kept):
+            return self.refused(SPENT if sizes else DENIED)
+        reply = bare.model_copy(update={"evidence": [body for body, _ in parcel[:kept]]})
+        if kept and allowed == self._meter.take:
+            self._meter.sent(requester.name, ids[:kept], there)
+        rule = f"{_listed([rule for _, rule in parcel[:kept]])}; policy {policy.key}"
+        return Served(reply, rule, lambda: (self.policy.key, self._labels_changed()) == (policy.key, changed))
+
+    def _grants(self, policy: Policy, requester: Requester, found: Iterable[Evidence]) -> dict[DocumentId, tuple[Level, str]]:
+        """How much of each document that is told of this requester gets, by the strictest of its versions, and the rule that says so."""
+        documents = {identity for item in found for identity in _rests_on(item)}
+        labels = self._documents.labels_of(documents)
+        return {
+            identity: min((_granted(policy, of_it, requester) for of_it in labels.get(identity, [None])), key=itemgetter(0))
+            for identity in documents
+        }
+
+    def _is_read(self, item: Evidence, policy: Policy) -> bool:
+        """Whether a passage or point may leave under a policy that masks types: it rests on chunks that the detector reads alone."""
+        return not policy.redact.types or self._languages.are_read([item.chunk_id, *item.chunk_ids])
+
+    def refused(self, why: str = DENIED) -> Served:
+        """A reply without evidence; it names no document."""
+        return Served(EvidenceReply(refused=why), f"{why}; policy {self.policy.key}")
+
+    def _narrowed(self, item: Evidence, policy: Policy, redactor: Redactor, *, quotable: bool) -> Evidence:
+        start, end = item.span
+        said, point = self.masked(item, redactor), redactor.mask(item.point)
+        if point and not quotable and self._is_copied(item, point, said, redactor):
+            point = ""
+        text = said[: policy.snippet_chars]
+        return replace(
+            item,
+            document_id=self.outside_ids.of(item.document_id),
+            document=redactor.mask(item.document),
+            title=redactor.mask(item.title),
+            chunk_id=self.outside_ids.of_chunk(item.chunk_id),
+            text=text,
+            span=(start, min(end, start + len(text))),
+            quotable=quotable,
+            point=point[: policy.snippet_chars],
+            report=self.outside_ids.of_report(item.report),
+            chunk_ids=tuple(map(self.outside_ids.of_chunk, item.chunk_ids)),
+        )
+
+    def _is_copied(self, item: Evidence, point: str, said: str, redactor: Redactor) -> bool:
+        """Whether a point shows words of a passage that it rests on as they stand; also where one of these cannot be read."""
+        rests_on = {item.chunk_id, *item.chunk_ids}
+        chunks = self._documents.chunks(sorted(rests_on)).values()
+        texts = (said, *(redactor.mask(chunk.text) for chunk, _, _ in chunks))
+        return len(chunks) < len(rests_on) or any(is_copy(point, text) for text in texts)
+
+    def masked(self, item: Evidence, redactor: Redactor) -> str:
+        """A passage's text with everything masked that it holds, or holds a part of; what is masked in it already stays so."""
+        start, end = item.span
+        around, begins = (item.text, start)
+        if not redactor.idle:
+            around, begins = self._documents.around(item.document_id, max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS)
+        stored = around[start - begins : end - begins]
+        if len(stored) == len(item.text):
+            masked = redactor.mask_within(around, start - begins, end - begins)
+            if item.text in (stored, masked):
+                return masked
+        return redactor.mask(item.text)
+
+    def says(self, item: Evidence, words: frozenset[str]) -> bool:
+        """Whether a passage, its title, or what stands right beside it, has one of these words; they are in lower case without accents."""
+        start, end = item.span
+        around, _ = self._documents.around(item.document_id, max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS)
+        return any(not words.isdisjoint(words_of(text)) for text in {around, item.text, item.title})
+
+    def _labels_changed(self) -> str:
+        return self._documents.database.meta(LABELS_CHANGED, "0")
+
+    def redactor_now(self) -> Redactor:
+        """What masks under the policy in force."""
+        return self.redactor(self.policy)
+
+    def redactor(self, policy: Policy) -> Redactor:
+        """What masks under a policy, with the names of the types that it masks as the store knows them now."""
+        if not policy.redact.types:
+            return Redactor.of(policy.redact)
+        mentions = self._graph.mentions
+        made_of, last = (policy.key, *mentions.state()), self._redacting  # before the names are read
+        if last is not None and last[0] == made_of:
+            return last[1]
+        names = mentions.names_of_types(policy.redact.types)
+        redactor = Redactor.of(policy.redact, names, mentions.common_names(last_words(names)))
+        self._redacting = (made_of, redactor)
+        return redactor
+
+    # ------------------------------------------------------------ languages
+
+    def tell_languages(self) -> None:
+        """Note the languages of the chunks that came since the last time, where the policy masks types. Raises DiskFull and DiskFailed."""
+        if not self.file.lasting().redact.types:
+            return
+        told = dict[ChunkId, str]()
+        for document in self._languages.untold():
+            title, texts = self._languages.texts(document)
+            told |= zip(texts, languages_of(title, list(texts.values())), strict=True)
+            if len(told) >= AT_ONCE:
+                self._languages.save(told)
+                told = {}
+        if told:
+            self._languages.save(told)
+
+    def unread(self, policy: Policy) -> frozenset[str]:
+        """The documents and single chunks that a policy keeps here, as it masks types, and nobody finds the names in their languages."""
+        if not policy.redact.types:
+            return frozenset()
+        state, last = self._languages.state() + self._graph.mentions.state(), self._unread  # before anything is read
+        if last is None or last[0] != state:
+            last = self._unread = state, self._languages.unread()
+        return last[1]
+
+    # ------------------------------------------------------------ questions
+
+    def escalation(self, client: Escalation | None) -> Escalation:
+        """Whether a question may leave, as things stand; what counts in the end is what ``departing`` says."""
+        return self.policy.escalation(client)
+
+    def departing(self, question: str, client: Escalation | None) -> Departing:
+        """What leaves of a question now: one policy decides, masks, and is named."""
+        policy = self.policy
+        escalation = policy.escalation(client)
+        if escalation == "no":
+            return Departing("no")
+        return Departing(escalation, self.redactor(policy).mask(question), f"questions: {policy.questions}; policy {policy.key}")
+
+
+def _key_of(unread: frozenset[str]) -> str:
+    return f".{crc(*sorted(unread)):x}" if unread else ""
+
+
+def _granted(policy: Policy, labels: tuple[str, ...] | None, requester: Requester) -> tuple[Level, str]:
+    """No labels at all (None): they cannot be read, or the document is gone."""
+    return (Level.NEVER, "damaged") if labels is None else policy.evidence_level(labels, requester.name, requester.purpose)
+
+
+def _bare(trace: Sequence[TraceStep], reports: Reading) -> EvidenceReply:
+    return EvidenceReply(
+        trace=list(trace),
+        reports=reports.read,
+        reports_there=reports.there,
+        unread=reports.unread,
+        without_model=reports.without_model,
+    )
+
+
+def _rests_on(item: Evidence) -> list[DocumentId]:
+    """The documents of a passage or point, its own first."""
+    return list(dict.fromkeys((item.document_id, *map(document_of, (item.chunk_id, *item.chunk_ids)))))
+
+
+def _fitting(sizes: list[int], most_bytes: int) -> list[int]:
+    while sum(sizes) > most_bytes:
+        sizes = sizes[:-1]
+    return sizes
+
+
+def _listed(rules: Sequence[str]) -> str:
+    """The rule of each passage; one where all have the same."""
+    return ", ".join(rules if len(set(rules)) > 1 else rules[:1]) or "nothing found"

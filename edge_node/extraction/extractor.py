@@ -1,0 +1,193 @@
+"""Extraction of a whole document: spaCy reads all of it, a model the share that it is given; one bad passage blocks nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Protocol
+
+from edge_node.extraction.facts import Fact
+from edge_node.extraction.model_extraction import ModelExtraction, ModelExtractor
+from edge_node.extraction.names import Definition, acronym_definitions
+from edge_node.extraction.nlp import Extraction, SpacyExtractor
+from edge_node.records import Cost, Progress, Shortfall
+from shared.errors import ModelError, ModelReplyError
+from shared.limits import RetryBudget
+from shared.plural import counted
+from shared.records import Chunk, ChunkId, EntityMention, RelationMention
+
+REPEAT_TEMPERATURE = 0.3  # so that a second answer to the same question differs
+LOW_YIELD = 0.5  # a larger share of passages without any entity is worth telling
+MOST_FAILED = 0.5  # of a document's model calls; with more, the model is at fault, not the passages
+MIN_FAILED = 2
+_NOTHING = Extraction((), ())
+
+
+def choose_for_model(chunks: Sequence[Chunk], share: float, entity_counts: Mapping[ChunkId, int]) -> frozenset[ChunkId]:
+    """Return the ⌈share · n⌉ chunks with the most candidate entities, ties by ordinal, then by id.
+
+    Raises ValueError unless 0 <= share <= 1.
+    """
+    if not 0 <= share <= 1:
+        raise ValueError(f"share is {share}, expected 0 to 1")
+    ranked = sorted(chunks, key=lambda chunk: (-entity_counts.get(chunk.chunk_id, 0), chunk.ordinal, chunk.chunk_id))
+    wanted = ceil(round(share * len(chunks), 9))  # 0.1 * 30 is 3.0000000000000004
+    return frozenset(chunk.chunk_id for chunk in ranked[:wanted])
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What a document's chunks say, what it cost, and what could not be done as well as asked."""
+
+    entities: tuple[EntityMention, ...]
+    relations: tuple[RelationMention, ...]
+    definitions: tuple[Definition, ...] = ()
+    cost: Cost = Cost()  # noqa: RUF009 - frozen
+    shortfalls: tuple[Shortfall, ...] = ()
+    facts: tuple[Fact, ...] = ()  # by chunk; none where they are not wanted
+
+
+class Extracts(Protocol):
+    """Turns the chunks of one document into mentions."""
+
+    async def load(self) -> None:
+        """Load what the first document should not wait for."""
+
+    async def extract(self, chunks: Sequence[Chunk], progress: Progress) -> Extracted:
+        """The mentions of all chunks of a document, in their order. Raises ModelError with the chunk's id."""
+
+
+class Extractor:
+    """Implements Extracts. ``share`` of the chunks go to the model, ``parallel`` at once; ``retries`` bounds what is asked twice."""
+
+    def __init__(self, spacy: SpacyExtractor, model: ModelExtractor, share: float, retries: RetryBudget, *, parallel: int = 2) -> None:
+        self._spacy = spacy
+        self._model = model
+        self._share = share
+        self._retries = retries
+        self._parallel = parallel
+
+    async def load(self) -> None:
+        """Load spaCy's model."""
+        await asyncio.to_thread(self._spacy.load)
+
+    async def extract(self, chunks: Sequence[Chunk], progress: Progress) -> Extracted:
+        """All chunks' mentions by spaCy, and by the model where it was asked; a shortfall says where it was of no use.
+
+        Raises ModelTimeout and ModelUnavailable when the model is away, and ModelReplyError when more than MOST_FAILED of
+        what it said cannot be used; each with ``chunk_id``.
+        """
+        found = await asyncio.to_thread(self._spacy.extract, chunks, lambda done: progress("extract", done, len(chunks)))
+        definitions = await asyncio.to_thread(definitions_of, chunks)
+        by_chunk = per_chunk(found)
+        chosen = choose_for_model(chunks, self._share, {key: len(said.entities) for key, said in by_chunk.items()})
+        asked = [chunk for chunk in chunks if chunk.chunk_id in chosen and chunk.chunk_id in by_chunk]  # others have no names to relate
+        outcomes = await self._ask_all(asked, by_chunk, progress)
+        said = [outcomes[key].extraction if (key := chunk.chunk_id) in outcomes else by_chunk.get(key, _NOTHING) for chunk in chunks]
+        return Extracted(
+            tuple(mention for extraction in said for mention in extraction.entities),
+            tuple(mention for extraction in said for mention in extraction.relations),
+            definitions,
+            sum((Cost(outcome.calls, outcome.tokens_in, outcome.tokens_out) for outcome in outcomes.values()), Cost()),
+            (*unusable_replies(outcomes), *low_yield(chunks, said)),
+            found.facts,
+        )
+
+    async def _ask_all(
+        self, asked: Sequence[Chunk], by_chunk: Mapping[ChunkId, Extraction], progress: Progress
+    ) -> dict[ChunkId, ModelExtraction]:
+        outcomes: dict[ChunkId, ModelExtraction] = {}
+        waiting = deque(asked)
+
+        async def work() -> None:
+            while waiting:
+                chunk = waiting.popleft()
+                try:
+                    outcomes[chunk.chunk_id] = await self._ask(chunk, by_chunk[chunk.chunk_id])
+                except ModelError as error:
+                    error.chunk_id = chunk.chunk_id
+                    waiting.clear()  # the model is away; what it has begun elsewhere may end, and is kept
+                    raise
+                progress("extract by model", len(outcomes), len(asked))
+                if too_many(outcomes, of=len(asked)):
+                    waiting.clear()
+
+        ended = await asyncio.gather(*(work() for _ in range(self._parallel)), return_exceptions=True)
+        errors = [error for error in ended if error is not None]
+        for error in errors[:1]:
+            for _ in (*errors[1:], *failures(outcomes)):
+                self._retries.take()  # whoever tries the document again takes one repeat, and repeats all these calls
+            raise error
+        in_order = {chunk.chunk_id: outcomes[chunk.chunk_id] for chunk in asked if chunk.chunk_id in outcomes}
+        if failed := too_many(in_order, of=len(asked)):
+            raise _unfit(failed, of=len(asked))
+        return in_order
+
+    async def _ask(self, chunk: Chunk, base: Extraction) -> ModelExtraction:
+        first = await self._model.extract(chunk, base)
+        if first.failure is None or not self._retries.take():
+            return first
+        second = await self._model.extract(chunk, base, temperature=REPEAT_TEMPERATURE)
+        return replace(
+            second,
+            tokens_in=first.tokens_in + second.tokens_in,
+            tokens_out=first.tokens_out + second.tokens_out,
+            calls=first.calls + second.calls,
+        )
+
+
+def per_chunk(found: Extraction) -> dict[ChunkId, Extraction]:
+    """A document's mentions by chunk; a chunk without any is left out."""
+    entities, relations = defaultdict(list), defaultdict(list)
+    for entity in found.entities:
+        entities[entity.chunk_id].append(entity)
+    for relation in found.relations:
+        relations[relation.chunk_id].append(relation)
+    return {key: Extraction(tuple(entities[key]), tuple(relations[key])) for key in entities}
+
+
+def definitions_of(chunks: Sequence[Chunk]) -> tuple[Definition, ...]:
+    """What the chunks say that acronyms stand for."""
+    return tuple(Definition(chunk.chunk_id, long, short) for chunk in chunks for long, short in sorted(acronym_definitions(chunk.text)))
+
+
+def too_many(outcomes: Mapping[ChunkId, ModelExtraction], *, of: int) -> dict[ChunkId, ModelReplyError]:
+    """The failures, if they are more than a document of ``of`` model calls bears."""
+    failed = failures(outcomes)
+    return failed if len(failed) >= MIN_FAILED and len(failed) > MOST_FAILED * of else {}
+
+
+def failures(outcomes: Mapping[ChunkId, ModelExtraction]) -> dict[ChunkId, ModelReplyError]:
+    """Why the model was of no use, by chunk."""
+    return {key: outcome.failure for key, outcome in outcomes.items() if outcome.failure is not None}
+
+
+def unusable_replies(outcomes: Mapping[ChunkId, ModelExtraction]) -> list[Shortfall]:
+    """One for each chunk that the model was of no use for."""
+    return [Shortfall(error.code, f"only spaCy read this passage: {error.message}", key) for key, error in failures(outcomes).items()]
+
+
+def low_yield(chunks: Sequence[Chunk], said: Sequence[Extraction]) -> list[Shortfall]:
+    """One if more than LOW_YIELD of the chunks have letters but gave no entity; ``said``: by chunk."""
+    barren = sum(
+        not extraction.entities and any(character.isalpha() for character in chunk.text)
+        for chunk, extraction in zip(chunks, said, strict=True)
+    )
+    if barren <= LOW_YIELD * len(chunks):
+        return []
+    passages = counted(len(chunks), "passage")
+    message = f"{barren} of {passages} gave no entity: the graph knows little of this document, only its passages are searched"
+    return [Shortfall("low_yield", message)]
+
+
+def _unfit(failed: Mapping[ChunkId, ModelReplyError], *, of: int) -> ModelReplyError:
+    chunk_id, first = next(iter(failed.items()))
+    error = ModelReplyError(
+        f"the model gave nothing usable for {len(failed)} of {counted(of, 'passage')} (the first: {first.message})",
+        next_step="use a model that follows the extraction prompt, or set extraction_share to 0, then try again",
+    )
+    error.chunk_id = chunk_id
+    return error

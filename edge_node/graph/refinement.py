@@ -1,0 +1,125 @@
+"""② What a language model makes better: summaries of subgraphs, descriptions that are too long. One text at a time, each committed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from edge_node.graph.knowledge_graph import Graph, describe
+from edge_node.graph.merging import descriptions_hash
+from edge_node.graph.store import StoredSummary
+from edge_node.graph.summaries import Written, extractive_summary, model_description, model_summary
+from edge_node.graph.tools import Tools
+from edge_node.graph.update import Settler, facts_of, summary_hash
+from edge_node.graph.view import pair_of
+from edge_node.model_task import Unkept
+from edge_node.records import Cost, Progress
+from shared.errors import ModelReplyError
+from shared.records import Summary, SummaryId
+
+log = logging.getLogger("dgrag.edge.refine")
+AT_ONCE = 8  # texts in one go: a new document must not wait longer (performance goal F4)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Characters of a description, seconds of one call, and whether summaries are the model's work."""
+
+    summaries: bool
+    description_chars: int
+    deadline_s: float
+
+
+class Refiner:
+    """Asks the model for what the settler left plain or stale. A text whose subject changes meanwhile is thrown away."""
+
+    def __init__(self, tools: Tools, settler: Settler, limits: Limits) -> None:
+        self._model = Unkept(tools.generator)
+        self._store = tools.graph
+        self._releases = tools.releases
+        self._settler = settler
+        self._limits = limits
+        self.stale = 0  # texts that the model should still write
+
+    async def count(self) -> None:
+        """Look how many texts there are to write."""
+        summaries = await self._stale_summaries()
+        self.stale = len(summaries) + len(self._settler.wanted_descriptions)
+
+    async def refine(self, progress: Progress) -> Cost:
+        """Write up to AT_ONCE texts: descriptions first, as summaries rest on them. Raises ModelError; what was written is kept."""
+        descriptions = list(self._settler.wanted_descriptions.items())[:AT_ONCE]
+        summaries = (await self._stale_summaries())[: AT_ONCE - len(descriptions)]
+        cost, total = Cost(), len(descriptions) + len(summaries)
+        for done, (key, wanted) in enumerate(descriptions):
+            progress("shorten descriptions", done, total)
+            cost += await self._describe(key, wanted)
+        if descriptions:
+            await self._settler.settle(progress)
+        for done, subgraph_id in enumerate(summaries, start=len(descriptions)):
+            progress("write summaries", done, total)
+            cost += await self._summarise(subgraph_id)
+        await self.count()
+        return cost
+
+    async def _stale_summaries(self) -> list[str]:
+        return await asyncio.to_thread(self._store.stale_ids) if self._limits.summaries else []
+
+    async def _describe(self, key: str, wanted: str) -> Cost:
+        name = _name_of(key, self._settler.view.graph)
+        texts = await asyncio.to_thread(self._settler.descriptions_of, key)
+        if not name or descriptions_hash(texts) != wanted:
+            return Cost()  # a document came or went that no settle has seen yet
+        limits = self._limits
+        try:
+            written = await model_description(self._model, name, texts, deadline_s=limits.deadline_s, max_chars=limits.description_chars)
+        except ModelReplyError as error:
+            log.warning("the model did not shorten a description: %s", error.code)
+            text, cost = describe(texts, limits.description_chars), Cost(calls=1)
+        else:
+            text, cost = written.text, _cost(written)
+        async with self._settler.lock:
+            if self._settler.wanted_descriptions.get(key) == wanted:
+                await asyncio.to_thread(self._store.save_description, key, wanted, text)
+        return cost
+
+    async def _summarise(self, subgraph_id: str) -> Cost:
+        async with self._settler.lock:  # between two settles: what is stored is of the part that is shown
+            found = await asyncio.to_thread(self._part, subgraph_id)
+        if found is None:
+            return Cost()
+        stored, part, mask = found
+        try:
+            written = await model_summary(self._model, part, deadline_s=self._limits.deadline_s)
+        except ModelReplyError as error:  # of this text only: the plain one stays
+            log.warning("the model gave no summary of %s: %s", subgraph_id, error.code)
+            text, cost = extractive_summary(part), Cost(calls=1)
+        else:
+            text, cost = written.text, _cost(written)
+        summary = Summary(SummaryId(subgraph_id), mask(text), len(part.entities), len(part.relations))
+        better = StoredSummary(summary, stored.input_hash, facts_of(part), stale=False)
+        async with self._settler.lock:
+            await asyncio.to_thread(self._store.save_summary, better, asked_for=stored.input_hash)
+        return cost
+
+    def _part(self, subgraph_id: str) -> tuple[StoredSummary, Graph, Callable[[str], str]] | None:
+        """The stored summary, the part as the cloud may know it, and what masks its text; None where it is gone or holds nothing."""
+        release = self._releases.summaries()
+        stored, part = self._store.stored_summaries([subgraph_id]).get(subgraph_id), self._settler.released_part(subgraph_id, release)
+        if stored is None or part is None or summary_hash(part) != stored.input_hash:  # the next settle sees that
+            return None
+        return stored, part, release.redactor.mask
+
+
+def _name_of(key: str, graph: Graph) -> str:
+    """What an entity is called, or a relation by its ``relation_key``; "" where it is gone."""
+    if pair_of(key) in graph.relations:
+        source, target = (graph.entities[end].name for end in pair_of(key))
+        return f"the relation between {source} and {target}"
+    return graph.entities[key].name if key in graph.entities else ""
+
+
+def _cost(written: Written) -> Cost:
+    return Cost(1, written.reply.tokens_in, written.reply.tokens_out)

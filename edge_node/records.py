@@ -1,0 +1,150 @@
+"""Records that every part of an edge speaks in: what was offered, done, found and spent; no part is imported."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from shared.ports import Prompt, Reply
+from shared.records import Chunk, ChunkId, DocumentId, Evidence
+
+Kind = Literal["template", "model", "learned"]  # made from a fact, written by a model, or taken from an answer that was given
+
+NOTHING_WITHHELD: frozenset[str] = frozenset()
+NO_GRAPH = "the edge's strategy builds no graph"
+WITH_GRAPH = "start the edge with the strategy dgrag, ketrag or erarag"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Model use of a step."""
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.calls + other.calls, self.tokens_in + other.tokens_in, self.tokens_out + other.tokens_out)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Something that was done, but not as well as asked; a person should know, and may retry. Empty ``chunk_id``: the whole document."""
+
+    code: str
+    message: str
+    chunk_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What ``add`` has done to a document's chunks."""
+
+    cost: Cost = Cost()
+    shortfalls: tuple[Shortfall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """What was found for a question: passages, best first, and one-line relations."""
+
+    evidence: tuple[Evidence, ...]
+    facts: tuple[str, ...] = ()
+    unknown: float = 0.0  # share of the question's words that stand nowhere in the documents; 0 where nobody looked
+
+
+class Progress(Protocol):
+    """Is told how far a long step is."""
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        """``done`` of ``total`` in the named step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What the common write path must keep for a method; chunks and their vectors are always there."""
+
+    words: bool = False  # an index of the chunks' words
+    mentions: bool = False  # spaCy reads every chunk, and the model its share
+    graph: bool = False  # mentions merged, embedded, partitioned and summarised for the cloud
+    facts: bool = False  # what each sentence says of something, from the parse that finds mentions
+
+    def __or__(self, other: Needs) -> Needs:
+        facts = self.facts or other.facts
+        return Needs(self.words or other.words, self.mentions or other.mentions, self.graph or other.graph, facts)
+
+
+def silent(step: str, done: int, total: int) -> None:
+    """A Progress that tells nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A document as a client has it; ``reader``: the name whose suffix chooses the reader."""
+
+    document_id: DocumentId
+    name: str
+    raw: bytes
+    reader: str
+    title: str = ""
+    labels: tuple[str, ...] | None = None  # None: as they are
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """As it is stored with a parked document; ``failed_chunk``: the chunk that could not be done, if it was one."""
+
+    code: str
+    reason: str
+    next_step: str
+    failed_chunk: str = ""
+
+
+class Indexer(Protocol):
+    """Adds and removes chunks. Durable when ``add`` returns; derived parts are renewed by ``settle``."""
+
+    async def open(self) -> None:
+        """Build the in-memory caches from the store."""
+
+    async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Added:
+        """Index all chunks of one document and commit what was learnt; adding twice equals adding once."""
+
+    async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Hide chunks that are gone from the store; ``settle`` then removes what was derived from them."""
+
+    async def settle(self, progress: Progress) -> None:
+        """Bring graph, partition and plain summaries up to date with the chunks that are there, without a language model.
+
+        May be called at any time, also while another call or an ``add`` runs: it waits for its turn.
+        """
+
+    async def refine(self, progress: Progress) -> Cost:
+        """Let the language model write the texts that need it most, a few at most, each committed by itself. Raises ModelError."""
+
+    @property
+    def stale(self) -> int:
+        """How many texts the language model should still write."""
+
+
+class Retriever(Protocol):
+    """Finds passages. Possible at any time, also between an ``add`` and the ``settle`` that follows."""
+
+    async def retrieve(self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[str] = NOTHING_WITHHELD) -> Retrieval:
+        """The passages that may answer, within a token budget; as if the ``withheld`` documents were not there."""
+
+
+class CachedGenerator(Protocol):
+    """A ``Generator`` of the write path: what it has answered before is kept, so that nothing is paid for twice."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+
+    async def generate(
+        self, prompt: Prompt, *, deadline_s: float, usable: Callable[[str], bool] = ..., document: DocumentId | None = None
+    ) -> Reply:
+        """As the port says. A reply that is not ``usable`` is returned and not kept; one for a ``document`` is deleted with it."""
+
+    def stream(self, prompt: Prompt, *, deadline_s: float) -> AsyncIterator[str]:
+        """As the port says; streams are not kept."""

@@ -1,1 +1,0 @@
-"""One SQLite file an edge: documents, chunks, graph, vectors and summaries, each change one transaction."""

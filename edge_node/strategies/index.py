@@ -1,0 +1,154 @@
+"""The index of an edge: one write path, and one method or several that search what it keeps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from math import fsum
+from typing import Any
+
+from edge_node.graph.passages import Passages
+from edge_node.graph.tools import Tools
+from edge_node.graph.view import Shown, graphml, neighbourhood
+from edge_node.records import NO_GRAPH, NOTHING_WITHHELD, WITH_GRAPH, Added, Cost, Progress, Retrieval
+from edge_node.strategies.method import Asked, Method
+from edge_node.strategies.write_path import Knowledge
+from shared.errors import InputError
+from shared.records import Chunk, ChunkId, Evidence, whole_of
+
+DAMPING = 60  # of reciprocal-rank fusion (Cormack et al. 2009)
+
+
+def fused(orders: Sequence[Sequence[str]], shares: Sequence[float]) -> list[str]:
+    """All keys of some orders, best first: by the sum of share / (60 + rank), ranks from 1; ties by key.
+
+    >>> fused([["a", "b"], ["b", "c"]], [0.5, 0.5])
+    ['b', 'a', 'c']
+    """
+    votes: defaultdict[str, list[float]] = defaultdict(list)
+    for order, share in zip(orders, shares, strict=True):
+        for rank, key in enumerate(order, start=1):
+            votes[key].append(share / (DAMPING + rank))
+    scores = {key: fsum(of_key) for key, of_key in votes.items()}  # exact: whichever method comes first
+    return sorted(scores, key=lambda key: (-scores[key], key))
+
+
+class Indexed:
+    """Implements Indexer and Retriever. ``methods``: each with its share of a question's budget; the shares add up to 1."""
+
+    def __init__(
+        self, knowledge: Knowledge, methods: Mapping[Method, float], tools: Tools, unused: Sequence[Callable[[], None]] = ()
+    ) -> None:
+        """``unused``: delete what methods that are not among these have left in the store, as nobody keeps it up to date."""
+        self.knowledge = knowledge
+        self.methods = methods
+        self.reports = knowledge.keeper
+        self.memories = knowledge.remembering
+        self._unused = unused
+        self._embedder = tools.embedder
+        self._tokenizer = tools.tokenizer
+        self._renewing = asyncio.Lock()
+        self._refining = asyncio.Lock()
+
+    # ------------------------------------------------------------ write path
+
+    async def open(self) -> None:
+        """Load models and caches; what a stop left between two steps is made good by the next settle."""
+        for clear in self._unused:
+            await asyncio.to_thread(clear)
+        await self.knowledge.open()
+        for method in self.methods:
+            await method.open()
+
+    async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Added:
+        """Read the chunks of a document, embed them, and commit all that is made of them at once, in place of its former version."""
+        found = await self.knowledge.read(chunks, progress)
+        rows = await self.knowledge.passages.embed(chunks, progress)
+        drafts = [draft for method in self.methods for draft in await method.drafts(chunks, rows, progress)]
+        return await self.knowledge.save(chunks, found, rows, drafts, progress)
+
+    async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Hide chunks from search at once; what was derived from them follows with ``settle``."""
+        await self.knowledge.forget(chunk_ids)
+        for method in self.methods:
+            await method.forget(chunk_ids)
+
+    async def settle(self, progress: Progress) -> None:
+        """Bring everything that is derived up to date with the chunks that are there."""
+        async with self._renewing:
+            await self.knowledge.settle(progress)
+            for method in self.methods:
+                await method.renew(progress)
+
+    async def refine(self, progress: Progress) -> Cost:
+        """Make a few memories where any wait; else let the language model write a few texts of the first part that has any."""
+        remembering = self.knowledge.remembering
+        async with self._refining:
+            if await remembering.work(progress):  # at once: a model that is away is no reason to wait
+                return Cost()
+            for part in (self.knowledge.refine, *(method.improve for method in self.methods), remembering.write):
+                if (cost := await part(progress)).calls:
+                    return cost
+        return Cost()
+
+    @property
+    def stale(self) -> int:
+        """Texts that the model should write, and chunks and memories that wait for idle time."""
+        return self.knowledge.stale + self.knowledge.remembering.stale + sum(method.stale for method in self.methods)
+
+    # ------------------------------------------------------------ read path
+
+    async def retrieve(self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[str] = NOTHING_WITHHELD) -> Retrieval:
+        """What the methods find, each within its share of the budget; where none finds a passage, the chunks nearest the question."""
+        vector = (await self._embedder.embed([question]))[0]
+        asked = Asked(question, vector, Shown(withheld), budget_tokens, top_k)
+        found = [await method.search(replace(asked, budget_tokens=int(budget_tokens * share))) for method, share in self.methods.items()]
+        return await asyncio.to_thread(self._joined, asked, found)
+
+    def _joined(self, asked: Asked, found: Sequence[Retrieval]) -> Retrieval:
+        """The passages of all methods in one order, each once, and their lines; what is left of the budget goes to the nearest others."""
+        lines = tuple(dict.fromkeys(line for one in found for line in one.facts))
+        unknown = self.knowledge.passages.unknown(asked.question, asked.shown.withheld)
+        if len(found) == 1 and found[0].evidence:
+            return Retrieval(found[0].evidence, lines, unknown)
+        count, passages = self._tokenizer.count, dict[str, Evidence]()
+        for item in (item for one in found for item in one.evidence):
+            known = passages.get(whole_of(item.chunk_id))
+            if known is None or len(known.text) < len(item.text):  # a chunk swallows its pieces
+                passages[whole_of(item.chunk_id)] = item
+        order = fused([list(dict.fromkeys(whole_of(item.chunk_id) for item in one.evidence)) for one in found], list(self.methods.values()))
+        near = [item for item in nearest(self.knowledge.passages, asked) if item.chunk_id not in passages]
+        kept, left = list[Evidence](), asked.budget_tokens - sum(map(count, lines))
+        for item in [*(passages[key] for key in order), *near]:
+            if len(kept) < asked.top_k and ((tokens := count(item.text)) <= left or not kept):  # the first is always in
+                kept.append(item)
+                left -= tokens
+        return Retrieval(tuple(kept), lines, unknown)
+
+    # ------------------------------------------------------------ views
+
+    def counts(self) -> dict[str, int]:
+        """What was built: entities, relations, subgraphs, summaries."""
+        built = self.knowledge.counts()
+        for method in self.methods:
+            for name, number in method.counts().items():
+                built[name] += number
+        return built
+
+    def neighbourhood(self, entity: str, *, hops: int, limit: int) -> dict[str, Any]:
+        """Entities within ``hops`` of one (by name or key), or those of highest degree; with the relations among them."""
+        view = self.knowledge.view
+        return neighbourhood(view.graph, view.adjacency, entity, hops=hops, limit=limit)
+
+    def graphml(self) -> str:
+        """The graph for other programs. Raises InputError where the strategy has none."""
+        if not self.knowledge.needs.graph:
+            raise InputError(NO_GRAPH, next_step=WITH_GRAPH)
+        return graphml(self.knowledge.view.graph)
+
+
+def nearest(passages: Passages, asked: Asked) -> tuple[Evidence, ...]:
+    """The chunks nearest the question, within its budget; the first is always in."""
+    return passages.read(passages.top(asked.vector, asked.top_k, asked.shown.withheld), budget_tokens=asked.budget_tokens)

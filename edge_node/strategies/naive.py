@@ -1,0 +1,31 @@
+"""Naive RAG: the chunks nearest the question (DGRAG §IV-B, baseline 1)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Self
+
+from edge_node.graph.tools import Tools
+from edge_node.records import Retrieval
+from edge_node.strategies.method import Asked, Method
+from edge_node.strategies.write_path import Knowledge
+
+if TYPE_CHECKING:
+    from edge_node.settings import EdgeSettings
+
+
+class Naive(Method):
+    """Chunks alone; there are no summaries, so no other edge finds it."""
+
+    def __init__(self, knowledge: Knowledge) -> None:
+        self._passages = knowledge.passages
+
+    @classmethod
+    def of(cls, tools: Tools, knowledge: Knowledge, settings: EdgeSettings) -> Self:  # noqa: ARG003 - the methods share one constructor
+        """It has no knobs."""
+        return cls(knowledge)
+
+    async def search(self, asked: Asked) -> Retrieval:
+        """The chunks nearest the question."""
+        ranked = await asyncio.to_thread(self._passages.top, asked.vector, asked.top_k, asked.shown.withheld)
+        return Retrieval(await asyncio.to_thread(self._passages.read, ranked, budget_tokens=asked.budget_tokens))

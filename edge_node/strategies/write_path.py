@@ -1,0 +1,163 @@
+"""① The write path of every strategy: chunks read, embedded and committed at once; the graph merged from them, where one is needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Self
+
+from edge_node.communities.claim_reader import ClaimReader
+from edge_node.communities.report_writer import Reporter
+from edge_node.communities.service import Keeper
+from edge_node.communities.snapshot import ReportOptions
+from edge_node.database.vectors import VectorRows
+from edge_node.documents.lexical import LexicalIndex
+from edge_node.extraction.extractor import Extracted, Extractor, Extracts
+from edge_node.extraction.model_extraction import ModelExtractor
+from edge_node.extraction.nlp import SpacyExtractor
+from edge_node.extraction.titles import title_mentions
+from edge_node.graph.passages import Draft, Passages
+from edge_node.graph.refinement import AT_ONCE, Limits, Refiner
+from edge_node.graph.tools import Tools
+from edge_node.graph.update import SettleOptions, Settler
+from edge_node.graph.view import View
+from edge_node.memory.service import MemoryOptions, Remembering
+from edge_node.records import Added, Cost, Needs, Progress
+from shared.records import Chunk, ChunkId, EntityMention
+
+if TYPE_CHECKING:
+    from edge_node.settings import EdgeSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The knobs of the write path; see EdgeSettings."""
+
+    model_share: float
+    extraction_form: Literal["lines", "json"]
+    gleanings: int
+    model_deadline_s: float
+    settle: SettleOptions
+    reports: ReportOptions
+    claims: Literal["off", "model"]
+    memory: MemoryOptions
+
+    @classmethod
+    def of(cls, settings: EdgeSettings) -> Self:
+        """Those of an edge's settings."""
+        form, deadline_s = settings.extraction_form, settings.model_deadline_s
+        settle, reports = SettleOptions.of(settings), ReportOptions.of(settings)
+        memory = MemoryOptions.of(settings)
+        return cls(settings.model_share, form, settings.gleanings, deadline_s, settle, reports, settings.claims, memory)
+
+
+class Knowledge:
+    """Chunks and, as far as ``needs`` says, words, mentions, graph and told summaries. ``extractor`` takes the place of spaCy and model."""
+
+    def __init__(self, tools: Tools, options: Options, needs: Needs, extractor: Extracts | None = None) -> None:
+        self._tools = tools
+        self.needs = needs
+        self.tagger = SpacyExtractor(with_facts=needs.facts)
+        words = LexicalIndex() if needs.words else None
+        self.passages = Passages(tools.edge, tools.documents, tools.graph, tools.embedder, tools.index, words)
+        model = ModelExtractor(
+            tools.generator, self.tagger, form=options.extraction_form, gleanings=options.gleanings, deadline_s=options.model_deadline_s
+        )
+        self.extractor = extractor or Extractor(self.tagger, model, options.model_share, tools.retries)
+        self.settler = Settler(tools, options.settle)
+        limits = Limits(options.settle.summaries == "model", options.settle.description_chars, options.model_deadline_s)
+        self._refiner = Refiner(tools, self.settler, limits)
+        self.keeper = Keeper(tools, self.settler, self.passages, options.reports, with_graph=needs.graph)
+        with_claims = needs.graph and options.claims == "model" and not self.keeper.is_off
+        self._claims = ClaimReader(tools, self.settler, self.keeper, is_on=with_claims, deadline_s=options.model_deadline_s)
+        self.remembering = Remembering(tools, options.memory)
+        report_tokens, most_findings = options.reports.report_tokens, options.reports.report_findings
+        self._reporter = Reporter(
+            tools, self.keeper, report_tokens=report_tokens, most_findings=most_findings, deadline_s=options.model_deadline_s
+        )
+
+    @property
+    def view(self) -> View:
+        """What questions see of the graph at this moment; empty where no graph is needed."""
+        return self.settler.view
+
+    async def open(self) -> None:
+        """Load models and caches; what a stop left between two steps is made good by the next settle."""
+        if self.needs.mentions or self.needs.facts:
+            await self.extractor.load()
+        await asyncio.to_thread(self.passages.load)
+        await self.remembering.open()
+        await self._claims.open()
+        if self.needs.graph:
+            await self.settler.open()
+            await self._refiner.count()
+
+    # ------------------------------------------------------------ documents
+
+    async def read(self, chunks: Sequence[Chunk], progress: Progress) -> Extracted:
+        """① What the chunks of a document say of entities and relations, its title included, and their facts: what is needed of it.
+
+        Raises NotFound where the document was removed since.
+        """
+        if not (self.needs.mentions or self.needs.facts):
+            return Extracted((), (), ())
+        progress("extract", 0, len(chunks))
+        found = await self.extractor.extract(chunks, progress)
+        if not self.needs.mentions:
+            return Extracted((), (), cost=found.cost, facts=found.facts)
+        titled = await asyncio.to_thread(self._titled, chunks, found.entities)
+        return replace(found, entities=(*found.entities, *titled))
+
+    async def save(self, chunks: Sequence[Chunk], found: Extracted, rows: VectorRows, drafts: Sequence[Draft], progress: Progress) -> Added:
+        """Commit all of it at once, in place of the document's former version. Raises as ``Passages.save``."""
+        if not self.remembering.is_off:
+            drafts = [*drafts, self.remembering.draft(chunks, found.facts, has_facts=self.needs.facts)]
+        await asyncio.to_thread(self.passages.save, chunks, found.entities, found.relations, found.definitions, rows, drafts)
+        progress("embed", len(chunks), len(chunks))
+        return Added(found.cost, found.shortfalls)
+
+    def _titled(self, chunks: Sequence[Chunk], said: Sequence[EntityMention]) -> list[EntityMention]:
+        return list(title_mentions(chunks, self._tools.documents.get(chunks[0].document_id)["title"], said)) if chunks else []
+
+    async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
+        """Hide chunks from search at once; the graph follows with ``settle``."""
+        await asyncio.to_thread(self.passages.drop, chunk_ids)
+        await self.remembering.forget(chunk_ids)
+
+    # ------------------------------------------------------------ what is derived
+
+    async def settle(self, progress: Progress) -> None:
+        """①② Merge what changed, embed it, place it in the partition, summarise it plainly; then show it to questions.
+
+        Without a need of a graph, what another strategy derived in this store is forgotten, as nobody keeps it up to date.
+        """
+        await self.remembering.renew()
+        if not self.needs.graph:
+            await asyncio.to_thread(self._tools.graph.drop_derived)
+            progress("settle", 1, 1)
+            return
+        await self.settler.settle(progress)
+        await self._refiner.count()
+
+    async def refine(self, progress: Progress) -> Cost:
+        """② Let the model write descriptions and summaries, then read claims, then write reports, a few in all. Raises ModelError."""
+        if not self.needs.graph:
+            return Cost()
+        cost = await self._refiner.refine(progress)
+        cost += await self._claims.read(progress, most=AT_ONCE - cost.calls)
+        return cost + await self._reporter.write(progress, most=AT_ONCE - cost.calls)
+
+    @property
+    def stale(self) -> int:
+        """Descriptions, summaries and reports that the model should write, and chunks whose claims it should read."""
+        return self._refiner.stale + self._claims.stale + self._reporter.stale
+
+    def counts(self) -> dict[str, int]:
+        """What was built."""
+        return {
+            "entities": len(self.view.graph.entities),
+            "relations": len(self.view.graph.relations),
+            "subgraphs": len(self.settler.placer.parts.members),
+            "summaries": len(self._tools.graph.summary_ids()),
+        }

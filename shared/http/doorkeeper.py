@@ -1,0 +1,169 @@
+"""The guard of both services: who is there, may they, do they ask too often; only then is the body read (goals S1, S2, S7)."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Protocol
+
+from fastapi import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from shared.errors import Expelled, Forbidden, Overloaded, TooLarge, Unauthenticated
+from shared.http.access import Caller, Role, Rule
+from shared.http.keyring import KeyRing
+from shared.http.open_mode import check_local
+from shared.limits import Buckets
+from shared.ports import Clock
+
+BODY_S = 30.0  # seconds that a body may take
+LOCAL = Caller("local", frozenset[Role]({"read", "write", "admin", "metrics"}))
+ANYONE = Caller("anyone", frozenset[Role]({"anyone"}))
+
+MAX_DEPTH = 32
+STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # possessive: linear, also for a string without an end
+NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
+
+
+def is_too_deep(body: bytes, *, most: int = MAX_DEPTH) -> bool:
+    """Whether arrays and objects are nested deeper than ``most``; a body with a NUL, which is no UTF-8 JSON, counts as too deep.
+
+    >>> is_too_deep(b"[[1]]", most=2), is_too_deep(b"[[[1]]]", most=2), is_too_deep(b'["[[[["]', most=2)
+    (False, True, False)
+    """
+    if b"\0" in body:  # UTF-16 and UTF-32, whose strings this cannot tell from structure
+        return True
+    if body.count(b"[") + body.count(b"{") <= most:
+        return False
+    depth = 0
+    for bracket in STRING.sub(b"", body).translate(None, NO_BRACKET):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > most:
+            return True
+    return False
+
+
+class EdgeAuthenticator(Protocol):
+    """Knows edges by their signatures."""
+
+    async def authenticate(self, request: Request) -> Caller:
+        """Who signed, from the headers alone: no body is read. Raises Unauthenticated and Forbidden."""
+
+    def check_body(self, request: Request, body: bytes) -> None:
+        """The body is the one that was signed. Raises Unauthenticated."""
+
+
+class Doorkeeper:
+    """Implements ``shared.http.access.Guard``.
+
+    ``may_be_open``: the service can be reached from this machine only, so that an empty ring means "anybody here". A caller by key or
+    signature has ``per_minute`` requests, refused ones too; whoever shows wrong credentials, as many refusals by address, then 429.
+    """
+
+    def __init__(
+        self,
+        keys: KeyRing,
+        clock: Clock,
+        *,
+        may_be_open: bool,
+        per_minute: int,
+        edges: EdgeAuthenticator | None = None,
+        body_s: float = BODY_S,
+    ) -> None:
+        self._keys = keys
+        self._clock = clock
+        self._may_be_open = may_be_open
+        self._edges = edges
+        self._body_s = body_s
+        self._callers = Buckets(per_minute)
+        self._strangers = Buckets(per_minute)
+
+    def is_open(self) -> bool:
+        """Open mode: only this machine can call, and nobody has made a key. Reads the store."""
+        return self._may_be_open and self._keys.is_empty()
+
+    def opens_to(self, request: Request) -> bool:
+        """Whether open mode lets a request in without credentials. Reads the store. Raises Forbidden for one from elsewhere."""
+        if not self.is_open():
+            return False
+        check_local(request)
+        return True
+
+    def close(self) -> None:
+        """Close the store of the keys."""
+        self._keys.close()
+
+    async def admit(self, request: Request, rule: Rule) -> Caller:
+        """Who calls, with the body read. Raises Unauthenticated, Forbidden, Overloaded, TooLarge; HTTPException 408 and 415."""
+        if "anyone" in rule.roles:
+            caller = ANYONE
+        else:
+            caller = await self._known(request, rule)
+            if caller is not LOCAL:
+                self._count(self._callers, f"{'edge' if 'edge' in caller.roles else 'key'} {caller.name}", "you ask too often")
+            if not rule.roles & caller.roles:
+                raise Forbidden(
+                    f"{caller.name!r} may not do this: it takes the role {' or '.join(sorted(rule.roles))}", next_step="use another key"
+                )
+        if request.headers.get("content-encoding", "identity") != "identity":
+            raise HTTPException(415, "a compressed body is not taken")
+        if rule.max_body_bytes is not None:
+            body = await self._body(request, rule.max_body_bytes, must_declare="edge" in caller.roles)
+            if self._edges is not None and "edge" in caller.roles:
+                self._edges.check_body(request, body)
+        return caller
+
+    async def _known(self, request: Request, rule: Rule) -> Caller:
+        try:
+            if self._edges is not None and "edge" in rule.roles and "signature-input" in request.headers:
+                return await self._edges.authenticate(request)
+            if not rule.roles.isdisjoint(LOCAL.roles) and await asyncio.to_thread(self.opens_to, request):
+                return LOCAL
+            return await self._by_key(request)
+        except (Unauthenticated, Expelled):
+            self.count_stranger(request)
+            raise
+
+    def count_stranger(self, request: Request) -> None:
+        """Count a request whose caller is not known, by its address. Raises Overloaded (429) for too many."""
+        self._count(self._strangers, request.client.host if request.client else "", "too many strangers' requests from your address")
+
+    async def _by_key(self, request: Request) -> Caller:
+        scheme, _, token = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            raise Unauthenticated(
+                "this needs credentials", code="no_credentials", next_step="send an API key: `Authorization: Bearer dgk_…`"
+            )
+        return await asyncio.to_thread(self._keys.caller_of, token.strip(), now=self._clock.now())
+
+    def _count(self, buckets: Buckets, name: str, complaint: str) -> None:
+        if wait_s := buckets.take(name, now=self._clock.monotonic()):
+            raise Overloaded(complaint, retry_after_s=wait_s, of_caller=True)
+
+    async def _body(self, request: Request, limit: int, *, must_declare: bool) -> bytes:
+        """The body, which the route then finds in ``request``. Raises TooLarge, HTTPException 408.
+
+        ``must_declare``: one without a length counts as too large. Its sender has it whole, and the server reads ahead of what we count.
+        """
+        declared = request.headers.get("content-length", "0")
+        if must_declare and "transfer-encoding" in request.headers:
+            raise TooLarge("a request body of undeclared length (Content-Length)", limit=limit)
+        if declared.isdecimal() and int(declared[:20]) > limit:
+            raise TooLarge("the request body", limit=limit)
+        size, pieces = 0, []
+        try:
+            async with asyncio.timeout(self._body_s):
+                async for piece in request.stream():
+                    size += len(piece)
+                    if size > limit:
+                        raise TooLarge("the request body", limit=limit)
+                    pieces.append(piece)
+        except ClientDisconnect as error:
+            raise HTTPException(400, "the request body broke off") from error
+        except TimeoutError as error:
+            raise HTTPException(408, f"the request body did not come within {self._body_s:.0f} s") from error
+        body = request._body = b"".join(pieces)
+        if is_too_deep(body):
+            raise TooLarge("the nesting of the request body", limit=MAX_DEPTH, unit="levels")
+        return body

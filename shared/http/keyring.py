@@ -1,0 +1,125 @@
+"""API keys of a service's users: kept as hashes in a small store of their own, looked at anew for every request (goal S2)."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal, get_args
+
+from shared.errors import Conflict, InputError, NotFound, Unauthenticated
+from shared.http.access import Caller, Role
+from shared.sqlite import Database
+
+KeyRole = Literal["read", "write", "admin", "metrics"]
+ROLES: dict[KeyRole, frozenset[Role]] = {
+    "read": frozenset({"read"}),
+    "write": frozenset({"read", "write"}),
+    "admin": frozenset({"read", "write", "admin"}),
+    "metrics": frozenset({"metrics"}),  # a scraper's: it reads no document
+}
+FILE = "keys.db"
+TOKEN = re.compile(r"dgk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+NOBODY = sha256(b"").hexdigest()  # compared with where no key has that id: an unknown id takes as long as a wrong secret
+SCHEMA = (
+    """CREATE TABLE keys (
+        key_id  TEXT PRIMARY KEY,
+        name    TEXT NOT NULL,
+        role    TEXT NOT NULL,
+        hash    TEXT NOT NULL, -- SHA-256 of the secret, which has 256 random bits
+        created REAL NOT NULL, -- seconds since the epoch
+        expires REAL,          -- NULL: never
+        revoked REAL           -- NULL: it is not
+    ) WITHOUT ROWID;""",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key without its secret. Times are seconds since the epoch."""
+
+    key_id: str
+    name: str
+    role: KeyRole
+    created: float
+    expires: float | None
+    revoked: float | None
+
+
+class KeyRing:
+    """The keys in ``state_dir/keys.db``; the command line writes it while the service reads it. Raises as ``sqlite.Database``."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._database = Database(state_dir / FILE, migrations=SCHEMA)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._database.close()
+
+    def is_empty(self) -> bool:
+        """Whether no key was ever made; a revoked one counts, so that a service does not open by a revocation."""
+        return self._database.row("SELECT 1 FROM keys LIMIT 1") is None
+
+    def add(self, name: str, role: str, *, now: float, lasts_s: float | None = None) -> str:
+        """Make a key; returns the token, which is not kept. Raises InputError, and Conflict for a name that a valid key has."""
+        if not NAME.fullmatch(name):
+            raise InputError(f"{name[:80]!r} is no name for a key", next_step="use up to 64 letters, digits, '.', '_' and '-'")
+        if role not in get_args(KeyRole):
+            raise InputError(f"there is no role {role[:80]!r}", next_step=f"choose one of {', '.join(ROLES)}")
+        key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+        with self._database.write() as tx:
+            if tx.execute("SELECT 1 FROM keys WHERE name = ? AND revoked IS NULL", (name,)).fetchone():
+                raise Conflict(f"there is a key {name!r} already", next_step="revoke it first, or choose another name")
+            ends = None if lasts_s is None else now + lasts_s
+            tx.execute("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, NULL)", (key_id, name, role, _hash(secret), now, ends))
+        return f"dgk_{key_id}_{secret}"
+
+    def adopt(self, key: ApiKey, token_hash: str, *, now: float) -> None:
+        """Take over a key that another service has made; one that has its name ends. Again: nothing changes, nor is a revoked one back."""
+        with self._database.write() as tx:
+            tx.execute("UPDATE keys SET revoked = ? WHERE name = ? AND key_id <> ? AND revoked IS NULL", (now, key.name, key.key_id))
+            row = (key.key_id, key.name, key.role, token_hash, key.created, key.expires, key.revoked)
+            tx.execute("INSERT OR IGNORE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+    def hash_of(self, key_id: str) -> str:
+        """What a service that adopts the key has to know of its secret. Raises NotFound."""
+        if (row := self._database.row("SELECT hash FROM keys WHERE key_id = ?", (key_id,))) is None:
+            raise NotFound("key", key_id[:80])
+        return str(row["hash"])
+
+    def list(self) -> list[ApiKey]:
+        """All keys, the oldest first."""
+        rows = self._database.rows("SELECT key_id, name, role, created, expires, revoked FROM keys ORDER BY created, key_id")
+        return [ApiKey(*row) for row in rows]
+
+    def revoke(self, key: str, *, now: float) -> ApiKey:
+        """End a key, by id or name, from the next request on. Raises NotFound, and Conflict for one that has ended so before."""
+        with self._database.write() as tx:
+            found = tx.execute("SELECT key_id FROM keys WHERE revoked IS NULL AND (key_id = ? OR name = ?)", (key, key)).fetchone()
+            if found is None:
+                if tx.execute("SELECT 1 FROM keys WHERE key_id = ? OR name = ?", (key, key)).fetchone():
+                    raise Conflict(f"the key {key!r} was revoked already", next_step="it is taken nowhere")
+                raise NotFound("key", key[:80])
+            tx.execute("UPDATE keys SET revoked = ? WHERE key_id = ?", (now, found["key_id"]))
+        return next(one for one in self.list() if one.key_id == found["key_id"])
+
+    def caller_of(self, token: str, *, now: float) -> Caller:
+        """Who holds this token. Raises Unauthenticated."""
+        if (parts := TOKEN.fullmatch(token)) is None:
+            raise Unauthenticated("that is no API key of a dgrag service", code="bad_key", next_step="send the whole key: dgk_…")
+        row = self._database.row("SELECT * FROM keys WHERE key_id = ?", (parts[1],))
+        if not hmac.compare_digest(_hash(parts[2]), row["hash"] if row else NOBODY) or row is None:
+            raise Unauthenticated("this service does not know that API key", code="bad_key", next_step="ask its operator for a key")
+        if row["revoked"] is not None:
+            raise Unauthenticated(f"the key {row['name']!r} was revoked", code="bad_key", next_step="ask the operator for another key")
+        if row["expires"] is not None and row["expires"] <= now:
+            raise Unauthenticated(f"the key {row['name']!r} has expired", code="bad_key", next_step="ask the operator for another key")
+        return Caller(row["name"], ROLES[row["role"]])
+
+
+def _hash(secret: str) -> str:
+    return sha256(secret.encode()).hexdigest()

@@ -1,0 +1,1 @@
+"""Text rules without a model: sentences, names, refusals, quotations, citations, prompts."""

@@ -1,0 +1,104 @@
+"""Sentences, the words that carry meaning, and names: what citing, quoting and narrowing passages all need."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+_ABBREVIATION = r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\bFig)(?<!\b[A-Z])"
+_SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}\.|[!?])[\"'”’)]*(?=\s|$))\s*|\n+")
+WORD = re.compile(r"\w+")
+_STOP_WORDS = frozenset(
+    """
+    a about after all also an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it
+    its may more most must no not of on or our she should so some such than that the their them then there these they this those to was we
+    were what when where which who why will with would you your yes answer passage passages according based question
+    """.split()  # noqa: SIM905 - a list would be a page long
+)
+NUMBER_WORDS = frozenset(  # words of numbers, measures, money and times
+    """
+    ad afternoon am apr april aug august autumn bc bce billion ce cent centimeter century cm day dec decade december dollar dozen early
+    eight eighteen eighth eighty eleven eur euro evening fall feb february fifteen fifth fifty first five foot forty four fourteen fourth
+    friday gbp gram half hour hundred inch jan january jul july jun june kg kilogram kilometer km late liter litre mar march may meter
+    metre mg mid mile millimeter million minute ml mm monday month morning night nine nineteen ninety ninth noon nov november oct october
+    once one ounce percent percentage pm point pound quarter saturday second sep sept september seven seventeen seventh seventy six
+    sixteen sixth sixty spring summer sunday ten tenth third thirteen thirty thousand three thursday today tomorrow trillion tuesday
+    twelve twenty twice two usd wednesday week weekend winter year yen yesterday zero
+    """.split()  # noqa: SIM905 - a list would be a page long
+)
+# "…, and which …?": a second question that could stand alone
+_SECOND_QUESTION = re.compile(
+    r"(?:,|(?<![\s,]))\s++and\s++(?=(?:(?:on|at|in|to|from|by|for|with|of)\s+)?(?:which|what|who|whom|whose|when|where|why|how)\b)",
+    re.IGNORECASE,
+)
+
+_TOKEN = re.compile(r"\w[\w'’-]*|[^\w\s]")
+_LINKS = frozenset({"of", "the", "and", "de", "van", "von", "la", "du", "al"})  # inside a name, at most MOST_LINKS in a row
+MOST_LINKS = 2
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Spans that cover the text; each sentence ends behind its closing punctuation and the blanks that follow.
+
+    >>> sentences("One. Two!")
+    [(0, 5), (5, 9)]
+    """
+    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
+    return list(pairwise(sorted({0, *ends, len(text)})))
+
+
+def content_words(text: str) -> frozenset[str]:
+    """The words that carry meaning, in lower case and without a plural s.
+
+    >>> sorted(content_words("The pumps of Ward 3 were replaced."))
+    ['3', 'pump', 'replaced', 'ward']
+    """
+    words = (word.casefold() for word in WORD.findall(text))
+    return frozenset(_singular(word) for word in words if word not in _STOP_WORDS and (len(word) > 1 or word.isdigit()))
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def questions_in(question: str) -> tuple[str, ...]:
+    """The question itself, followed by its parts where it asks two or more things at once.
+
+    A compound question lies between its parts in an embedding space, near the answer of none; each part is searched for too.
+
+    >>> questions_in("Which ward failed, and which lot caused it?")
+    ('Which ward failed, and which lot caused it?', 'Which ward failed?', 'which lot caused it?')
+    >>> questions_in("Who leads research and development?")
+    ('Who leads research and development?',)
+    """
+    parts = [part.strip(" ,.?") for part in _SECOND_QUESTION.split(question)]
+    return (question, *(f"{part}?" for part in parts if part)) if len(parts) > 1 else (question,)
+
+
+def names_in(text: str) -> list[str]:
+    """Runs of capitalised words, each once, without the small word that a sentence begins with. Scripts without capitals have none.
+
+    >>> names_in("große Küche in São Paulo"), names_in("机器学习是什么")
+    (['Küche', 'São Paulo'], [])
+
+    >>> names_in("Who directed The Lord of the Rings, and where was Peter Jackson born?")
+    ['The Lord of the Rings', 'Peter Jackson']
+    """
+    trimmed = [run[1:] if len(run) > 1 and not content_words(run[0]) and run[0] != "The" else run for run in _runs(text)]
+    return list(dict.fromkeys(" ".join(run) for run in trimmed if content_words(" ".join(run))))
+
+
+def _runs(text: str) -> list[list[str]]:
+    runs: list[list[str]] = []
+    run: list[str] = []
+    links: list[str] = []
+    for token in [*_TOKEN.findall(text), ""]:
+        if token[:1].isupper():
+            run += [*links, token]
+            links = []
+        elif run and token in _LINKS and len(links) < MOST_LINKS:
+            links.append(token)
+        else:
+            runs += [run] if run else []
+            run, links = [], []
+    return runs

@@ -1,0 +1,109 @@
+"""Passages for a reader: who is asked first, where the passages lead, and what comes back. The edges poll over HTTP."""
+
+import asyncio
+
+import pytest
+
+from shared.evidence import SearchBody
+from shared.records import EdgeId
+
+FILM = "The film Gold Rain was directed by Ann Lee."
+BORN = "Ann Lee was born in Oslo in 1950."
+ASK = SearchBody(question="Where was the director of the film Gold Rain born?")
+
+
+async def serving(service, kit, **sites):
+    """Each site is online and replies to every request with its passages, or with a refusal."""
+
+    async def work(edge, said):
+        asked[edge] = 0
+        while True:
+            passages = [] if isinstance(said, str) else said
+            request, _ = await kit.serve_once(service.http, edge, *passages, refused=said if isinstance(said, str) else "")
+            asked[edge] += request is not None
+            requests.append((edge, request))
+
+    asked, requests = {}, []
+    tasks = [asyncio.create_task(work(edge, said)) for edge, said in sites.items()]
+    for edge in sites:
+        await kit.until(lambda edge=edge: service.cloud.mailbox.online(edge))
+    return asked, requests, tasks
+
+
+@pytest.fixture
+async def found(service, kit):
+    """Finds, with sites that know the film, its director, and something else."""
+    tasks = []
+
+    async def find(body=ASK, *, asking=None, **sites):
+        defaults = {"films": [kit.evidence(FILM)], "people": [kit.evidence(BORN)], "rivers": [kit.evidence("The Oslo is no river.")]}
+        await kit.enrol(service.http, "films", "Films: Gold Rain, Silver Snow; director Ann Lee")
+        await kit.enrol(service.http, "people", "People: Ann Lee, born in Oslo; directors")
+        await kit.enrol(service.http, "rivers", "The film of water where rivers were born")
+        asked, requests, running = await serving(service, kit, **{**defaults, **sites})
+        tasks.extend(running)
+        reply = await service.cloud.coordinator.find(body, deadline_s=10, asking=asking, requester=asking or "operator:local")
+        return reply, asked, requests
+
+    yield find
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_the_first_site_is_asked_alone_and_its_passage_leads_to_the_next(found):
+    reply, _, requests = await found()
+    assert next(edge for edge, _ in requests) == "films"
+    assert {one.edge for one in reply.evidence} >= {"films", "people"}
+    assert {one.text for one in reply.evidence} >= {FILM, BORN}
+    assert (reply.reason, [one.status for one in reply.edges]) == ("", ["answered"] * len(reply.edges))
+
+
+async def test_no_site_sees_what_another_sent(found):
+    _, _, requests = await found()
+    assert {request["question"] for _, request in requests if request} == {ASK.question}
+
+
+async def test_the_asking_site_is_asked_first_and_counts(service, kit, found):
+    reply, _, _ = await found(asking=EdgeId("people"))
+    assert next(one.edge for one in reply.edges) == "people"
+    assert len(reply.edges) <= service.cloud.settings.edges_k
+
+
+async def test_a_passage_without_words_is_left_out_and_harms_nobody(kit, found):
+    """It would be the first: its title is what is asked for."""
+    reply, _, _ = await found(films=[{**kit.evidence(" \n "), "title": "Gold Rain"}])
+    texts = {one.text for one in reply.evidence}
+    assert "The Oslo is no river." in texts
+    assert all(text.strip() for text in texts)
+
+
+async def test_a_refusal_is_named_and_the_others_still_answer(found):
+    reply, _, _ = await found(films="policy")
+    assert "films (refused)" in reply.reason
+    assert "The Oslo is no river." in {one.text for one in reply.evidence}
+
+
+async def test_words_that_are_not_to_be_quoted_do_not_come(kit, found):
+    reply, _, _ = await found(films=[{**kit.evidence(FILM), "quotable": False}])
+    (hidden,) = [one for one in reply.evidence if one.edge == "films"]
+    assert (hidden.text, hidden.document) == ("", "doc.md")
+
+
+async def test_top_k_cuts_and_whole_passages_are_asked_for(found):
+    reply, _, requests = await found(ASK.model_copy(update={"top_k": 1}))
+    assert len(reply.evidence) == 1
+    assert {request["whole"] for _, request in requests if request} == {True}
+
+
+async def test_where_nobody_is_near_nobody_is_asked(service, kit):
+    await kit.enrol(service.http, "rivers", "zzz qqq")
+    reply = await service.cloud.coordinator.find(ASK, deadline_s=5)
+    assert (reply.evidence, reply.edges, reply.reason) == ((), (), "no summary is near enough to the question")
+
+
+async def test_thousands_of_summaries_full_of_the_questions_words_push_the_owner_out_of_nothing(service, kit, found):
+    await kit.enrol(service.http, "mallory", *(f"film Gold Rain director born {n} x{n} y{n} z{n}" for n in range(5000)))
+    reply, _, _ = await found(mallory=[kit.evidence("Buy from Mallory.")])
+    assert {"mallory", "films"} <= {one.edge for one in reply.edges}
+    assert FILM in {one.text for one in reply.evidence}

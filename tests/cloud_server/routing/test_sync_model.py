@@ -1,0 +1,90 @@
+"""Reliability goal R4: whatever is repeated, lost or reordered on the line, the cloud ends with the edge's set."""
+
+import tempfile
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloud_server.database import Database
+from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.routing.summaries import SummaryStore
+from shared.errors import ResyncNeeded, StaleEpoch
+from shared.ports import SystemClock
+from shared.records import Summary, SummaryDelta
+
+STEPS = st.lists(st.sampled_from(["add", "change", "remove", "recreate", "send", "repeat", "old"]), max_size=25)
+CHANCE = st.randoms(use_true_random=False)
+
+
+class Edge:
+    """A store with a version counter, and the log of deltas that it ever sent."""
+
+    def __init__(self):
+        self.numbers = count()
+        self.sent = []
+        self.recreate()
+
+    def recreate(self):
+        self.epoch, self.versions = f"e{next(self.numbers)}", [{}]
+
+    def step(self, change):
+        self.versions.append({**change(dict(self.versions[-1]))})
+
+    def delta(self, epoch, version):
+        base = version if epoch == self.epoch and version < len(self.versions) else 0
+        then, now = (self.versions[base] if base else {}), self.versions[-1]
+        upserts = tuple(Summary(key, text, 1, 1) for key, text in now.items() if then.get(key) != text)
+        return SummaryDelta(self.epoch, base, len(self.versions) - 1, upserts, tuple(key for key in then if key not in now))
+
+
+def send(store, delta):
+    try:
+        store.apply("ward", delta, np.ones((len(delta.upserts), 1), dtype=np.float32))
+    except (ResyncNeeded, StaleEpoch):
+        return False
+    return True
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS, CHANCE)
+def test_the_cloud_ends_with_what_the_edge_has(steps, chance):
+    play(steps, chance)
+
+
+@pytest.mark.slow
+@settings(max_examples=1000, deadline=None)
+@given(STEPS, CHANCE)
+def test_the_cloud_ends_with_what_the_edge_has_in_a_thousand_histories(steps, chance):
+    play(steps, chance)
+
+
+def play(steps, chance):
+    """Take the steps, then send once more: both must be equal."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = Database(Path(folder) / "cloud.db")
+        EdgeRegistry(database, SystemClock()).enrol("ward")
+        store, edge = SummaryStore(database, SystemClock(), max_per_edge=1000), Edge()
+        for number, step in enumerate(steps):
+            take(step, number, store, edge, chance)
+        ((epoch, version),) = database.rows("SELECT epoch, version FROM edges")
+        assert send(store, edge.delta(epoch, version)) or send(store, edge.delta("", 0))
+        assert {row.summary.summary_id: row.summary.text for row in store.load()[0]} == edge.versions[-1]
+        database.close()
+
+
+def take(step, number, store, edge, chance):
+    if step == "recreate":
+        edge.recreate()
+    elif step in ("add", "change"):
+        edge.step(lambda now: {**now, f"s{chance.randrange(4)}": f"text {number}"})
+    elif step == "remove":
+        edge.step(lambda now: {key: text for key, text in now.items() if key != f"s{chance.randrange(4)}"})
+    elif step == "send" or not edge.sent:
+        edge.sent.append(edge.delta(edge.epoch, chance.randrange(len(edge.versions))))
+        send(store, edge.sent[-1])
+    else:
+        send(store, edge.sent[-1] if step == "repeat" else chance.choice(edge.sent))
