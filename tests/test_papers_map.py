@@ -1,4 +1,4 @@
-"""docs/papers.md points at code that exists."""
+"""docs/papers.md and docs/architecture.md point at code that exists."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAPERS = ROOT / "docs" / "papers.md"
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+MOST_STOPS = 20
 TARGET = re.compile(r"`([\w/]+\.py):([\w.]+)`")
 
 
@@ -55,6 +57,15 @@ def test_every_row_of_the_papers_map_points_at_code_that_exists():
     text = PAPERS.read_text(encoding="utf-8")
     assert rows(text)
     assert broken(text) == []
+
+
+def test_every_stop_of_a_question_and_of_a_document_exists_and_there_are_few():
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    stories = [part for part in text.split("\n## ") if part.startswith(("A question", "A document", "Terms"))]
+    for story in stories:
+        table = "\n".join(line for line in story.splitlines() if not line.startswith(("| stop", "| term")))
+        assert broken(table) == []
+    assert [1 < story.count("\n| ") - 1 <= MOST_STOPS for story in stories] == [True] * 3
 
 
 @pytest.mark.parametrize(
