@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +12,19 @@ import pytest
 
 from deploy.cli.main import run
 from deploy.cluster import launch, local, services
+from deploy.cluster.names import Ports
 from deploy.cluster.processes import spawn
 from deploy.cluster.services import Service
 
+WINDOW = 12_000 + 1_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])  # tests beside each other look for ports in places of their own
 FAKE = str(Path(__file__).with_name("fake_service.py"))
+
+
+class OwnPorts(Ports):
+    """Ports from this worker's window on: two clusters that start at once cannot take the same."""
+
+    def take(self, wished: int) -> int:
+        return super().take(WINDOW)
 
 
 class Dgrag:
@@ -52,6 +62,7 @@ def dgrag(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     monkeypatch.setattr(launch, "fetch_generator", lambda name, settings, progress: Path("weights.gguf"))
     for name in ("model_service", "cloud_service", "edge_service"):
         monkeypatch.setattr(launch, name, faked(getattr(services, name)))
+    monkeypatch.setattr(launch, "Ports", OwnPorts)
     monkeypatch.setenv("COLUMNS", "200")
     keepers = []
     monkeypatch.setattr(local, "spawn", lambda *given, **named: keepers.append(spawn(*given, **named)) or keepers[-1])

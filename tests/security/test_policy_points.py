@@ -47,12 +47,13 @@ def overview_of(site):
     model = site.bench.model
     return Overview(
         site.bench.tools,
-        site.strategy,
+        site.sharing,
+        site.strategy.reports,
         Mapper(model, "ward", max_tokens=400, at_once=2, min_score=0.0),
         Reducer(model, WordTokenizer().count, max_tokens=200),
         None,
         LIMITS,
-        ReleasedPassages(site.bench.tools),
+        ReleasedPassages(site.bench.tools, site.sharing),
     )
 
 

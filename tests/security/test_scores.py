@@ -81,8 +81,8 @@ class Clinic:
     def answerer(self, released=None):
         tools = self.bench.tools
         limits = ReadLimits(1600, 300, 20, Sampling(1, 8, 0.0, 7), 9.0, 9.0, least=0.1, least_whole=-1.0)
-        released, focus = released or ReleasedPassages(tools), Focus(tools.embedder, WordTokenizer())
-        return Answerer(self.bench.strategy, focus, None, None, None, tools.sharing, limits, released=released)
+        released, focus = released or ReleasedPassages(tools, tools.releases), Focus(tools.embedder, WordTokenizer())
+        return Answerer(self.bench.strategy, focus, None, None, None, tools.releases, limits, released=released)
 
     async def sent(self, answerer, question, *, whole):
         """The texts that leave, in their order."""
@@ -92,7 +92,7 @@ class Clinic:
     async def scored(self, question):
         """The texts that left before version 6, each with its score."""
         found = (await self.bench.strategy.retrieve(question, budget_tokens=9_000, top_k=20)).evidence
-        sharing = self.bench.tools.sharing
+        sharing = self.bench.tools.releases
         return {sharing.masked(one, sharing.redactor_now()): one.score for one in found}
 
 

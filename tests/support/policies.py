@@ -61,7 +61,7 @@ class Site:
         self.strategy = strategy
         limits = ReadLimits(1600, 300, 20, Sampling(1, 8, 0.0, 7), 9.0, 9.0, least=-1.0, least_whole=-1.0)
         embedder = HashEmbedder()
-        self.sharing = bench.tools.sharing
+        self.sharing = bench.tools.releases
         self.sent = []  # the bodies that the client has put on the wire
         self.ledger = Ledger(bench.database, SystemClock())
         http = httpx.AsyncClient(transport=httpx.MockTransport(self._cloud), base_url="http://127.0.0.1:9")
@@ -74,7 +74,7 @@ class Site:
             self.client,
             self.sharing,
             limits,
-            released=ReleasedPassages(bench.tools),
+            released=ReleasedPassages(bench.tools, self.sharing),
         )
 
     def _cloud(self, request):

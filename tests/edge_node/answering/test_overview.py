@@ -44,11 +44,11 @@ def report(name, *findings):
 REPORTS = (report("r1", (PUMP, "d:0")), report("r2", (LOANS, "d:1")), report("r3", (PLANT, "e:0")))
 
 
-class Strategy:
+class Reports:
     def __init__(self, reports=REPORTS, there=40):
         self.chosen, self.asked = Chosen(reports, there), []
 
-    async def reports(self, asked):
+    async def choose(self, asked):
         self.asked.append(asked)
         return self.chosen
 
@@ -142,12 +142,13 @@ def model(*, zero="nothing", reduce=None, fails=None):
     return ScriptedGenerator(said, first_token)
 
 
-def overview(generator=None, *, strategy=None, cloud=None, sharing=None, context_tokens=200):
+def overview(generator=None, *, reports=None, cloud=None, sharing=None, context_tokens=200):
     generator, count = generator or model(), WordTokenizer().count
-    tools = Tools("ward", Documents(), None, HashEmbedder(256), None, sharing or Sharing(), WordTokenizer())
+    sharing = sharing or Sharing()
+    tools = Tools("ward", Documents(), None, HashEmbedder(256), None, sharing, WordTokenizer())
     mapper, reducer = Mapper(generator, "ward", max_tokens=50, at_once=2, min_score=0.0), Reducer(generator, count, max_tokens=90)
     limits = OverviewLimits("dynamic", 3000, 0.5, -1.0, context_tokens, 4000, 6, 9.0, 7)
-    return Overview(tools, strategy or Strategy(), mapper, reducer, cloud, limits, Released())
+    return Overview(tools, sharing, reports or Reports(), mapper, reducer, cloud, limits, Released())
 
 
 async def test_every_sentence_of_an_answer_names_a_report_and_the_documents_own_words():
@@ -172,14 +173,14 @@ async def test_the_sentences_are_heard_as_they_are_written():
 
 @pytest.mark.parametrize("level", ["dynamic", 0, 3])
 async def test_the_level_that_was_asked_for_is_read(level):
-    strategy = Strategy()
-    await overview(strategy=strategy).answer(GlobalAsk("What happened?", level), Trace(), Deadline(9.0))
-    assert [(asked.level, asked.read_tokens, asked.floor, asked.withheld) for asked in strategy.asked] == [(level, 3000, 0.5, frozenset())]
+    reports = Reports()
+    await overview(reports=reports).answer(GlobalAsk("What happened?", level), Trace(), Deadline(9.0))
+    assert [(asked.level, asked.read_tokens, asked.floor, asked.withheld) for asked in reports.asked] == [(level, 3000, 0.5, frozenset())]
 
 
 async def test_packs_that_do_not_help_are_left_out_and_one_point_needs_no_second_call():
     generator = model(zero="Loans")
-    answer = await overview(generator, strategy=Strategy(REPORTS[:2]), context_tokens=1).answer(
+    answer = await overview(generator, reports=Reports(REPORTS[:2]), context_tokens=1).answer(
         GlobalAsk("What happened?"), Trace(), Deadline(9.0)
     )
     assert answer.answer == "The pump P-204 of Juniper Ward failed in May [1]."
@@ -193,7 +194,7 @@ async def test_where_nothing_helps_the_question_is_not_answered():
 
 
 async def test_an_edge_without_reports_says_that_it_has_none():
-    answer = await overview(strategy=Strategy((), 0)).answer(GlobalAsk("What happened?"), Trace(), Deadline(9.0))
+    answer = await overview(reports=Reports((), 0)).answer(GlobalAsk("What happened?"), Trace(), Deadline(9.0))
     assert (answer.answered, answer.coverage) == (False, "this site alone: 0 of 0 reports")
 
 
@@ -265,10 +266,10 @@ async def test_where_no_site_has_an_answer_the_documents_that_must_stay_here_are
 
 
 async def test_where_nothing_is_withheld_the_site_reads_its_own_reports_once():
-    strategy = Strategy()
-    site = overview(cloud=Cloud(answered=False), strategy=strategy, sharing=Sharing(withheld=[frozenset()]))
+    reports = Reports()
+    site = overview(cloud=Cloud(answered=False), reports=reports, sharing=Sharing(withheld=[frozenset()]))
     answer = await site.answer(GlobalAsk("What happened?"), Trace(), Deadline(9.0))
-    assert (answer.answered, answer.coverage, strategy.asked) == (False, "2 of 2 sites answered", [])
+    assert (answer.answered, answer.coverage, reports.asked) == (False, "2 of 2 sites answered", [])
 
 
 async def test_where_what_must_stay_does_not_help_either_the_clouds_word_stands():
@@ -307,22 +308,22 @@ async def test_what_a_cloud_told_that_dies_in_the_middle_is_void_before_the_site
 
 @pytest.mark.parametrize(("escalation", "level", "would_ask"), [("no", None, ""), ("ask", None, "What of █?"), ("yes", "text", "")])
 async def test_what_must_stay_is_answered_here_from_all_documents(escalation, level, would_ask):
-    cloud, strategy = Cloud(), Strategy()
-    answer = await overview(cloud=cloud, strategy=strategy).answer(GlobalAsk("What of Juniper?", level, escalation), Trace(), Deadline(9.0))
+    cloud, reports = Cloud(), Reports()
+    answer = await overview(cloud=cloud, reports=reports).answer(GlobalAsk("What of Juniper?", level, escalation), Trace(), Deadline(9.0))
     assert cloud.asked == []
     assert (answer.would_ask, answer.degraded, answer.answered) == (would_ask, False, True)
-    assert strategy.asked[0].withheld == frozenset()
+    assert reports.asked[0].withheld == frozenset()
 
 
 async def test_an_edge_without_reports_to_read_says_so():
-    class Without(Strategy):
-        async def reports(self, asked):
+    class Without(Reports):
+        async def choose(self, asked):
             raise Conflict("the edge's strategy builds no graph")
 
     with pytest.raises(Conflict):
-        await overview(strategy=Without()).answer(GlobalAsk("What happened?"), Trace(), Deadline(9.0))
+        await overview(reports=Without()).answer(GlobalAsk("What happened?"), Trace(), Deadline(9.0))
     sharing = Sharing()
-    served = await overview(strategy=Without(), sharing=sharing).points(request())
+    served = await overview(reports=Without(), sharing=sharing).points(request())
     assert (served.reply.refused, sharing.sent) == ("it makes no reports", [])
 
 
@@ -335,11 +336,11 @@ async def test_where_little_is_left_of_the_deadline_the_cloud_gets_no_more():
 async def test_without_a_model_reports_whose_findings_were_not_compared_count_as_not_read(monkeypatch):
     monkeypatch.setattr(overview_module, "MAX_COMPARED", 3)
     doubles = tuple(report(f"r{n}", (PUMP, "d:0"), (LOANS, "d:1")) for n in range(3))
-    away, strategy, sharing = model(fails=("*", ModelUnavailable("no model"))), Strategy(doubles), Sharing()
-    answer = await overview(away, strategy=strategy).answer(GlobalAsk("What happened?"), Trace(), Deadline(9.0))
+    away, reports, sharing = model(fails=("*", ModelUnavailable("no model"))), Reports(doubles), Sharing()
+    answer = await overview(away, reports=reports).answer(GlobalAsk("What happened?"), Trace(), Deadline(9.0))
     assert (answer.coverage, answer.partial) == ("this site alone: 1 of 40 reports", True)
     assert answer.reason == "no model; 2 of 3 reports were not read in time or without failure"
-    await overview(away, strategy=strategy, sharing=sharing).points(request())
+    await overview(away, reports=reports, sharing=sharing).points(request())
     assert sharing.sent[0][3] == Reading(1, 40, 2, without_model=True)
 
 
@@ -352,13 +353,13 @@ def request(**fields):
 
 
 async def test_another_site_gets_points_of_what_it_may_read_and_nothing_is_joined():
-    sharing, strategy, generator = Sharing(withheld=({"e"}, {"e"})), Strategy(REPORTS[:2], 30), model()
-    served = await overview(generator, sharing=sharing, strategy=strategy, context_tokens=1).points(request(level=1))
-    ((requester, points, trace, reports, most_bytes),) = sharing.sent
+    sharing, reports, generator = Sharing(withheld=({"e"}, {"e"})), Reports(REPORTS[:2], 30), model()
+    served = await overview(generator, sharing=sharing, reports=reports, context_tokens=1).points(request(level=1))
+    ((requester, points, trace, reading, most_bytes),) = sharing.sent
     assert served.rule == "rule"
-    assert (requester, reports, most_bytes) == (Requester("bank", None), Reading(2, 30), 5000)
+    assert (requester, reading, most_bytes) == (Requester("bank", None), Reading(2, 30), 5000)
     assert {point.report for point in points} == {"r1", "r2"}
-    assert (strategy.asked[0].level, strategy.asked[0].withheld) == (1, {"e"})
+    assert (reports.asked[0].level, reports.asked[0].withheld) == (1, {"e"})
     assert [(step.step, step.calls) for step in trace] == [("choose", 0), ("map", 4)]
     assert [step.ms > 0 for step in trace] == [False, True]  # how long it took to choose tells of the caches, and so of other guests
     assert not any(prompt.messages[-1].content.startswith("Points:") for prompt in generator.prompts)
@@ -389,9 +390,9 @@ async def test_a_requester_that_may_not_read_gets_nothing_not_even_what_was_read
 
 
 async def test_for_a_requester_whose_day_is_spent_nothing_is_read():
-    sharing, strategy, generator = Sharing(spent=True), Strategy(), model()
-    served = await overview(generator, sharing=sharing, strategy=strategy).points(request())
-    assert (served.reply.refused, strategy.asked, generator.prompts, sharing.sent) == (SPENT, [], [], [])
+    sharing, reports, generator = Sharing(spent=True), Reports(), model()
+    served = await overview(generator, sharing=sharing, reports=reports).points(request())
+    assert (served.reply.refused, reports.asked, generator.prompts, sharing.sent) == (SPENT, [], [], [])
 
 
 async def test_reports_that_failed_are_told_to_another_site_as_unread():
@@ -426,10 +427,10 @@ async def test_without_a_model_another_site_gets_no_more_than_an_answer_tells():
 @pytest.mark.parametrize(("nearness", "told"), [(-1.0, ["nearest", "first", "second"]), (1.01, ["first", "second", "nearest"])])
 async def test_without_a_model_and_with_nothing_near_each_report_tells_its_first_finding_before_any_its_second(nearness, told):
     texts = {"first": LOANS, "nearest": PUMP, "second": PLANT}
-    strategy = Strategy((report("r1", (LOANS, "d:1"), (PUMP, "d:0")), report("r2", (PLANT, "e:0"))))
-    made = overview(model(fails=("*", ModelUnavailable("no model"))), strategy=strategy)
+    reports = Reports((report("r1", (LOANS, "d:1"), (PUMP, "d:0")), report("r2", (PLANT, "e:0"))))
+    made = overview(model(fails=("*", ModelUnavailable("no model"))), reports=reports)
     made.limits = replace(made.limits, nearness=nearness)
     answer = await made.answer(GlobalAsk("Which pump P-204 of Juniper Ward failed?", None, "no"), Trace(), Deadline(9.0))
     said = [next(name for name, text in texts.items() if text[:9] in line) for line in answer.answer.splitlines()]
     assert said == told
-    assert strategy.asked[0].nearness == nearness
+    assert reports.asked[0].nearness == nearness

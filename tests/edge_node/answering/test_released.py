@@ -34,10 +34,10 @@ async def test_after_any_changes_of_names_the_masked_passages_are_those_of_a_fre
         for row in range(40):
             text = f"Report {row}: {rng.choice(SAYINGS)} and {rng.choice(SAYINGS)} in room {row}."
             await bench.add(f"{row}.md", ("room",), text=text, title=rng.choice(SAYINGS))
-        released = ReleasedPassages(bench.tools)
+        released = ReleasedPassages(bench.tools, bench.tools.releases)
         for _ in range(6):
             redactor = Redactor.of(Redact(types=["person"]), rng.sample(NAMES, rng.randrange(len(NAMES))), rng.sample(["lee", "ward"], 1))
-            fresh = ReleasedPassages(bench.tools)
+            fresh = ReleasedPassages(bench.tools, bench.tools.releases)
             await released.renew(redactor)
             await fresh.renew(redactor)
             assert released._known == fresh._known
@@ -49,7 +49,7 @@ async def test_a_new_name_has_only_the_passages_masked_anew_that_say_a_word_of_i
     async with Bench.opened(tmp_path) as bench:
         for row in range(30):
             await bench.add(f"{row}.md", ("room",), text=f"Room {row} was cleaned by {'Ann Lee' if row < 3 else 'the staff'}.")
-        released = ReleasedPassages(bench.tools)
+        released = ReleasedPassages(bench.tools, bench.tools.releases)
         await released.renew(Redactor.of(Redact(types=["person"]), ["Jo Gray"]))
         asked = noted(monkeypatch)
         await released.renew(Redactor.of(Redact(types=["person"]), ["Jo Gray", "Ann Lee"]))
