@@ -16,15 +16,15 @@ from deploy.cluster.names import Ports
 from deploy.cluster.processes import spawn
 from deploy.cluster.services import Service
 
-WINDOW = 12_000 + 1_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])  # tests beside each other look for ports in places of their own
+WINDOW = 1_000 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])  # tests beside each other look for ports in places of their own
 FAKE = str(Path(__file__).with_name("fake_service.py"))
 
 
 class OwnPorts(Ports):
-    """Ports from this worker's window on: two clusters that start at once cannot take the same."""
+    """Each wished port moved into this worker's window: two clusters that start at once cannot take the same."""
 
     def take(self, wished: int) -> int:
-        return super().take(WINDOW)
+        return super().take(wished + WINDOW)
 
 
 class Dgrag:

@@ -16,6 +16,7 @@ from deploy.cluster import launch
 from deploy.cluster.processes import is_paused
 from deploy.cluster.services import Service
 from deploy.cluster.state import StateDir
+from tests.deploy.conftest import OwnPorts
 from tests.support.waiting import eventually
 
 
@@ -125,10 +126,10 @@ def test_up_refuses_before_anything_starts(dgrag: Dgrag, arguments: list[str], s
 
 def test_an_edge_gets_its_documents_before_the_model_server_is_ready(dgrag: Dgrag, folder: Path, monkeypatch: pytest.MonkeyPatch):
     """The model server here becomes ready only when the edge has its first document."""
-    made = launch.model_service
+    made, port = launch.model_service, OwnPorts().take(24_150)
 
     def patient(*given: Any, **named: Any) -> Service:
-        return replace(made(*given, **named), ready_url="http://127.0.0.1:24150/v1/documents/d0")
+        return replace(made(*given, **named), ready_url=f"http://127.0.0.1:{port}/v1/documents/d0")
 
     monkeypatch.setattr(launch, "model_service", patient)
     monkeypatch.setattr("deploy.cluster.lifecycle.READY_DEADLINE_S", 10.0)
