@@ -25,7 +25,7 @@ from benchmarks.growth_models import Counting, Nothing, Remembering
 from benchmarks.instant_edge import add, indexed_of, running
 from benchmarks.machine import code, machine
 from benchmarks.metrics.retrieval import recall_at
-from edge_node.build import Parts, build_node
+from edge_node.build import Adapters, build_node
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.erarag.segments import Bounds
@@ -74,9 +74,9 @@ class Growing:
 
     def __init__(self, folder: Path, models: Counting, embedder: Remembering, tokenizer: Tokenizer, tree: Mapping[str, Any]) -> None:
         settings = EdgeSettings(state_dir=folder, strategy="erarag", summaries="model", **tree)
-        self.node: EdgeNode = build_node(settings, Parts(models, embedder, tokenizer, None))
+        self.node: EdgeNode = build_node(settings, Adapters(models, embedder, tokenizer, None))
         self._models, self._embedder = models, embedder
-        indexed_of(self.node).knowledge.extractor = Nothing()  # only the tree is measured
+        indexed_of(self.node).write_path.extractor = Nothing()  # only the tree is measured
 
     def _nodes(self) -> set[str]:
         return {row["node_id"] for row in self.node.documents.database.rows("SELECT node_id FROM tree_nodes")}

@@ -21,12 +21,12 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.ten_edges import Amount, Federation, federation_of
-from cloud_server.answering.availability import Standing
+from cloud_server.answering.availability import Availability
 from cloud_server.answering.merging import fill_budget, rescore
 from cloud_server.database import Database
-from cloud_server.routing.lexical import Lexicon
+from cloud_server.routing.lexical import LexicalIndex
 from cloud_server.routing.matching import match, owners, second_opinion, summary_key
-from cloud_server.routing.screening import Sample, judged, spread
+from cloud_server.routing.screening import SummarySample, judged, spread
 from cloud_server.settings import CloudSettings
 from shared.index import open_index
 from shared.models.build import build_embedder, build_tokenizer
@@ -116,16 +116,16 @@ class Cloud:
         self._thresholds = thresholds
         self._controlled = controlled
         self._index: VectorIndex = open_index("numpy", embedder.dimensions)
-        self._lexicon = Lexicon()
+        self._lexicon = LexicalIndex()
         self._samples: dict[EdgeId, FloatArray] = {}
         self._database = Database(folder / "cloud.db")
-        self._standing = Standing(self._database, SystemClock(), breaker_failures=5, breaker_s=30.0, deadline_s=20.0, rng=Random(7))
+        self._standing = Availability(self._database, SystemClock(), breaker_failures=5, breaker_s=30.0, deadline_s=20.0, rng=Random(7))
 
     async def take(self, edge: EdgeId, summaries: Sequence[str]) -> float:
         """Take an edge's summaries in; returns the share that is held back."""
         vectors = await self._embedder.embed(summaries)
-        verdicts = judged(vectors, vectors[:0], Sample.of(self._samples, but=edge)) if self._controlled else [""] * len(vectors)
-        matched = [row for row, why in enumerate(verdicts) if not why]
+        feedback = judged(vectors, vectors[:0], SummarySample.of(self._samples, but=edge)) if self._controlled else [""] * len(vectors)
+        matched = [row for row, why in enumerate(feedback) if not why]
         keys = [summary_key(edge, SummaryId(str(row))) for row in matched]
         self._index.put(keys, vectors[matched])
         self._lexicon.put(keys, [summaries[row] for row in matched])

@@ -9,22 +9,22 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.stand_ins import InstantEmbedder, InstantExtractor, InstantGenerator, InstantKeywords, Models
-from edge_node.build import Parts, build_node
+from edge_node.build import Adapters, build_node
 from edge_node.documents.store import document_id
 from edge_node.node import EdgeNode
 from edge_node.records import Offered
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.dgrag.strategy import DGRAG
-from edge_node.strategies.index import Indexed
+from edge_node.strategies.index import Index
 from shared.models.build import build_tokenizer
 from shared.models.settings import ModelSettings
 
 CHUNK_TOKENS, CHUNK_OVERLAP = 1200, 100  # as the other systems that are measured
 
 
-def indexed_of(node: EdgeNode) -> Indexed:
+def indexed_of(node: EdgeNode) -> Index:
     """The strategy, by its own type."""
-    assert isinstance(node.strategy, Indexed)
+    assert isinstance(node.strategy, Index)
     return node.strategy
 
 
@@ -33,10 +33,12 @@ async def instant_edge(folder: Path, models: Models, **settings: Any) -> AsyncIt
     """A running edge in ``folder``, ready when it is yielded. ``settings``: of EdgeSettings, on top of the defaults."""
     chosen: dict[str, Any] = {"chunk_tokens": CHUNK_TOKENS, "chunk_overlap": CHUNK_OVERLAP, "state_dir": folder} | settings
     node = build_node(
-        EdgeSettings(**chosen), Parts(InstantGenerator(models), InstantEmbedder(models), build_tokenizer(ModelSettings()), None)
+        EdgeSettings(**chosen), Adapters(InstantGenerator(models), InstantEmbedder(models), build_tokenizer(ModelSettings()), None)
     )
     strategy = indexed_of(node)
-    strategy.knowledge.extractor = InstantExtractor(models)  # the composition root has no place for these two: only benchmarks replace them
+    strategy.write_path.extractor = InstantExtractor(
+        models
+    )  # the composition root has no place for these two: only benchmarks replace them
     for method in strategy.methods:
         if isinstance(method, DGRAG):
             method.keywords = InstantKeywords(models)

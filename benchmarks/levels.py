@@ -27,7 +27,7 @@ from benchmarks.full_size import Size, sizes
 from benchmarks.instant_edge import indexed_of, running, settled
 from benchmarks.machine import code, machine
 from benchmarks.stand_ins import InstantGenerator, Models
-from edge_node.build import Parts, build_node
+from edge_node.build import Adapters, build_node
 from edge_node.communities.cover import Count
 from edge_node.communities.elements import elements_of
 from edge_node.communities.hierarchy import LEVELS, fresh_uppers
@@ -107,7 +107,7 @@ async def measured(folder: Path, tokenizer: Tokenizer, embedder: Embedder) -> di
     documents = texts(folder)
     with tempfile.TemporaryDirectory(prefix="dgrag-levels-") as state:
         chosen = EdgeSettings(state_dir=Path(state))
-        node = build_node(chosen, Parts(InstantGenerator(Models()), embedder, tokenizer, None))
+        node = build_node(chosen, Adapters(InstantGenerator(Models()), embedder, tokenizer, None))
         async with running(node):
             seconds = await indexed(node, documents)
             console.print(f"{folder.name}: {len(documents)} documents in {seconds} s")
@@ -136,7 +136,7 @@ async def _levels(node: EdgeNode, name: str, count: Count, source_tokens: int) -
     strategy = indexed_of(node)
     levels = [await strategy.reports.communities(level, limit=ALL) for level in range(LEVELS)]
     communities = {one.community.community_id: one.community for found in levels for one in found}
-    view = strategy.knowledge.view
+    view = strategy.write_path.view
     degrees = {key: len(view.adjacency.get(key, ())) for key in view.graph.entities}
     elements = {}
     for key, community in communities.items():
@@ -197,8 +197,8 @@ def _roots(found: Sequence[Headline], reports: Mapping[str, Report]) -> list[dic
 
 def _ties(node: EdgeNode, settings: EdgeSettings) -> list[dict[str, Any]]:
     """C0 and C1 by what a shared passage counts beside a relation: how many, how large the largest, how many of one part."""
-    knowledge = indexed_of(node).knowledge
-    parts, view, rows = knowledge.settler.placer.parts.members, knowledge.view, list[dict[str, Any]]()
+    write_path = indexed_of(node).write_path
+    parts, view, rows = write_path.updater.placer.parts.members, write_path.view, list[dict[str, Any]]()
     home = {key: part for part, keys in parts.items() for key in keys}
     for tie in TIES:
         weights = quotient(home, view.graph.relations, view.told, tie=tie)

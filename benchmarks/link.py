@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from deploy.lab.topology import Shape, words_of
+from deploy.lab.topology import LinkShape, words_of
 
 
 class LinkConfig(BaseModel):
@@ -25,4 +25,4 @@ class LinkConfig(BaseModel):
         >>> LinkConfig(mbit=5, loss=0.01).words()
         'rate=5mbit delay=15ms loss=1% queue=100ms'
         """
-        return words_of(Shape(self.mbit, self.delay_ms, self.loss))
+        return words_of(LinkShape(self.mbit, self.delay_ms, self.loss))

@@ -22,8 +22,8 @@ from benchmarks.cluster import drop_settings_of_the_shell
 from benchmarks.machine import code, machine
 from benchmarks.recall import A_DOCUMENT, drawn, spread
 from benchmarks.stand_ins import DIMENSIONS
-from edge_node.answering.fast_path import Memorizer
-from edge_node.build import Parts, build_node
+from edge_node.answering.fast_path import FastPath
+from edge_node.build import Adapters, build_node
 from edge_node.database.vectors import VectorRows
 from edge_node.graph.store import GraphStore
 from edge_node.memory.records import Memory, Support, memory_of
@@ -62,16 +62,16 @@ def filled(node: EdgeNode, memories: Sequence[Memory], vectors: FloatArray) -> l
     return placed
 
 
-async def timed(memorizer: Memorizer, questions: Sequence[str]) -> dict[str, Any]:
+async def timed(fast_path: FastPath, questions: Sequence[str]) -> dict[str, Any]:
     """Wall and CPU milliseconds of each look, how many were answered, and how many gave up for want of time."""
-    wall, cpu, answered, seen = list[float](), list[float](), 0, memorizer.looked
+    wall, cpu, answered, seen = list[float](), list[float](), 0, fast_path.looked
     for place, question in enumerate(questions):
         began, used = time.perf_counter(), time.process_time()
-        look = await memorizer.answer(question, str(place), Trace())
+        look = await fast_path.answer(question, str(place), Trace())
         wall.append((time.perf_counter() - began) * 1000)
         cpu.append((time.process_time() - used) * 1000)
         answered += look.answer is not None
-    late = len(questions) - (memorizer.looked - seen)
+    late = len(questions) - (fast_path.looked - seen)
     return {"wall": spread(wall), "cpu": spread(cpu), "answered": round(answered / len(questions), 3), "late": late}
 
 
@@ -92,7 +92,7 @@ async def measured(n: int, asked: int, folder: Path, embedder: Embedder) -> dict
     known = rng.choice(n, asked, replace=False)
     vectors[known] = await embedder.embed([memories[row].question for row in known])  # the others are nobody's question
     chosen = EdgeSettings(state_dir=folder, strategy="naive")
-    node = build_node(chosen, Parts(ScriptedGenerator(str), embedder, build_tokenizer(ModelSettings()), None))
+    node = build_node(chosen, Adapters(ScriptedGenerator(str), embedder, build_tokenizer(ModelSettings()), None))
     try:
         placed = await asyncio.to_thread(filled, node, memories, vectors)
         began = time.perf_counter()
@@ -100,15 +100,15 @@ async def measured(n: int, asked: int, folder: Path, embedder: Embedder) -> dict
         opened = time.perf_counter() - began
         own = [placed[row].question for row in known]
         strange = [f"{question.rpartition(' ')[0]} unheard{place}?" for place, question in enumerate(own)]
-        await timed(node.memorizer, own[:10])  # a first embedding loads what later ones use
+        await timed(node.fast_path, own[:10])  # a first embedding loads what later ones use
         return {
             "memories": n,
             "questions": asked,
             "goal_ms": GOAL_MS,
             "open_s": round(opened, 2),
             "embedding": await embedding(embedder, strange),
-            "remembered": await timed(node.memorizer, own),
-            "not_remembered": await timed(node.memorizer, strange),
+            "remembered": await timed(node.fast_path, own),
+            "not_remembered": await timed(node.fast_path, strange),
         }
     finally:
         await asyncio.to_thread(node.close)

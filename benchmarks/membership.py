@@ -22,7 +22,7 @@ import typer
 from benchmarks.instant_edge import add, settled
 from benchmarks.stand_ins import InstantGenerator, Models
 from benchmarks.support_price import contexts
-from edge_node.build import Parts, build_node
+from edge_node.build import Adapters, build_node
 from edge_node.egress.policy_file import NAME
 from edge_node.settings import EdgeSettings
 from shared.models.build import build_embedder, build_tokenizer
@@ -83,7 +83,7 @@ async def measured(file: Path, folder: Path, embedder: Embedder) -> list[dict[st
     known, others = cut[::2], cut[1::2]
     node = build_node(
         EdgeSettings(id=file.stem, state_dir=folder),
-        Parts(InstantGenerator(Models()), embedder, build_tokenizer(ModelSettings()), None),
+        Adapters(InstantGenerator(Models()), embedder, build_tokenizer(ModelSettings()), None),
     )
     work = asyncio.create_task(node.run())
     rows = []

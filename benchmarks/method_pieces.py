@@ -23,7 +23,7 @@ from benchmarks.stand_ins import DIMENSIONS
 from edge_node.graph.local_search import Context
 from edge_node.strategies.erarag.segments import Bounds, draw_hyperplanes, hash_codes, positions_of
 from edge_node.strategies.erarag.tree import EMPTY, Item, changed
-from edge_node.strategies.ketrag.bipartite import Bipartite, ChunkTerms, Piece
+from edge_node.strategies.ketrag.bipartite import Bipartite, ChunkTerms, SubChunk
 from edge_node.strategies.ketrag.core import core, pagerank
 from edge_node.strategies.ketrag.knn import Neighbours, Node
 from edge_node.strategies.ketrag.search import by_score, extended, neighbourhood
@@ -90,7 +90,7 @@ def ketrag(n: int, rng: np.random.Generator) -> dict[str, Any]:
     """The keyword graph and the KNN graph of n chunks; one more, one less; one question."""
     chunks = drawn(n + MORE, rng)
     terms = [
-        ChunkTerms(one.chunk_id, [Piece(one.chunk_id, TOKENS, set().union(*one.terms))], one.terms, to_ints(one.sentences))
+        ChunkTerms(one.chunk_id, [SubChunk(one.chunk_id, TOKENS, set().union(*one.terms))], one.terms, to_ints(one.sentences))
         for one in chunks
     ]
     nodes = [Node(one.chunk_id, set().union(*one.terms), to_ints(one.vector)) for one in chunks]

@@ -19,7 +19,7 @@ from edge_node.extraction.extractor import per_chunk
 from edge_node.extraction.model_extraction import names_for_prompt, relation_prompt
 from edge_node.extraction.nlp import SpacyExtractor
 from edge_node.graph.partition import Home, partition
-from edge_node.graph.repair import Parts, repair
+from edge_node.graph.repair import Partition, repair
 from edge_node.graph.store import GraphStore
 from shared.models.build import build_tokenizer
 from shared.models.settings import ModelSettings
@@ -69,7 +69,7 @@ def partitioning(edges: int) -> dict[str, Any]:
     names, weights = communities(edges)
     homes: dict[str, Home] = {name: (f"c{i // 5}", f"d{i // 50}") for i, name in enumerate(names)}
     found, cpu, _ = timed(lambda: partition(names, weights, homes, max_entities=MAX_ENTITIES), 3)
-    parts = Parts.of({part.subgraph_id: part.entities for part in found})
+    parts = Partition.of({part.subgraph_id: part.entities for part in found})
     adjacency: dict[str, dict[str, float]] = {}
     for (a, b), weight in weights.items():
         adjacency.setdefault(a, {})[b] = weight

@@ -28,7 +28,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.instant_edge import add, running
 from benchmarks.machine import code
 from benchmarks.metrics.bootstrap import wilson
-from edge_node.build import Parts, build_node
+from edge_node.build import Adapters, build_node
 from edge_node.egress.memory_sharing import MemorySharing
 from edge_node.egress.policy_file import NAME
 from edge_node.memory.records import Memory
@@ -129,7 +129,9 @@ async def shared_items(folder: Path, documents: Sequence[tuple[str, str]], epsil
     """What an edge that remembers these documents, (name, text), shares."""
     (folder / NAME).write_text(POLICY.format(epsilon=epsilon), encoding="utf-8")
     models = ModelSettings()
-    node = build_node(EdgeSettings(state_dir=folder), Parts(ScriptedGenerator(str), build_embedder(models), build_tokenizer(models), None))
+    node = build_node(
+        EdgeSettings(state_dir=folder), Adapters(ScriptedGenerator(str), build_embedder(models), build_tokenizer(models), None)
+    )
     async with running(node):
         await add(node, documents)
         await node.worker.news.until(lambda: node.strategy.stale == 0)

@@ -67,11 +67,11 @@ async def judged(row: Mapping[str, Any], texts: Mapping[str, str], embedder: Emb
     return [(bool(numbers), await is_said(sentence, [cited[n] for n in numbers if n in cited], embedder)) for sentence, numbers in said]
 
 
-def shares(rows: Sequence[Mapping[str, Any]], verdicts: Sequence[Sequence[tuple[bool, bool]]]) -> dict[str, Any]:
+def shares(rows: Sequence[Mapping[str, Any]], feedback: Sequence[Sequence[tuple[bool, bool]]]) -> dict[str, Any]:
     """The figures of one scenario, each share with Wilson's interval; sentences of one answer count as one draw."""
     answered = [row for row in rows if row["answered"]]
-    of = [row["question_id"] for row, one in zip(rows, verdicts, strict=True) for _ in one]
-    flat = [verdict for one in verdicts for verdict in one]
+    of = [row["question_id"] for row, one in zip(rows, feedback, strict=True) for _ in one]
+    flat = [verdict for one in feedback for verdict in one]
     seconds = sorted(row["seconds"] for row in rows)
     return {
         "questions": len(rows),
@@ -101,8 +101,8 @@ async def measured(rows: Sequence[Mapping[str, Any]], texts: Mapping[str, str]) 
     for scenario in ("within", "out"):
         asked = [row for row in rows if row["scenario"] == scenario]
         right = [row for row in asked if not row["error"]]
-        verdicts = [await judged(row, texts, embedder) for row in right]
-        found[scenario] = {"failed": len(asked) - len(right), **(shares(right, verdicts) if right else {})}
+        feedback = [await judged(row, texts, embedder) for row in right]
+        found[scenario] = {"failed": len(asked) - len(right), **(shares(right, feedback) if right else {})}
     return found
 
 

@@ -20,7 +20,7 @@ from benchmarks.datasets.ultradomain import UltraDomain
 from benchmarks.instant_edge import add, settled
 from benchmarks.stand_ins import InstantGenerator, Models
 from cloud_server.routing.matching import match, summary_key
-from edge_node.build import Parts, build_node
+from edge_node.build import Adapters, build_node
 from edge_node.egress.policy_file import NAME
 from edge_node.settings import EdgeSettings
 from shared.index import open_index
@@ -43,7 +43,7 @@ def contexts(file: Path) -> list[tuple[str, str]]:
 
 async def told(file: Path, folder: Path, embedder: Embedder) -> dict[int, list[Summary]]:
     """The summaries of a file's documents at each support."""
-    parts = Parts(InstantGenerator(Models()), embedder, build_tokenizer(ModelSettings()), None)
+    parts = Adapters(InstantGenerator(Models()), embedder, build_tokenizer(ModelSettings()), None)
     node = build_node(EdgeSettings(id=file.stem, state_dir=folder), parts)
     work = asyncio.create_task(node.run())
     found = {}

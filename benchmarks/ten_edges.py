@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edge_node.build import Parts, build_node
+from edge_node.build import Adapters, build_node
 from edge_node.documents.store import document_id
 from edge_node.node import EdgeNode
 from edge_node.records import Offered
@@ -89,7 +89,7 @@ async def _indexed(
     federation = Federation({}, {}, questions)
     for edge, chapters in parts.items():
         settings = EdgeSettings(id=edge, state_dir=state / edge)
-        node = build_node(settings, Parts(ScriptedGenerator(lambda _: ""), embedder, tokenizer, None))
+        node = build_node(settings, Adapters(ScriptedGenerator(lambda _: ""), embedder, tokenizer, None))
         work = asyncio.create_task(node.run())
         try:
             await _add(node, chapters)

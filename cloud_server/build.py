@@ -6,20 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import uuid4
 
-from cloud_server.answering.availability import Standing
-from cloud_server.answering.coordinator import Coordinator, Limits, Models
+from cloud_server.answering.availability import Availability
+from cloud_server.answering.coordinator import AnswerLimits, Coordinator, Models
 from cloud_server.answering.fan_out import FanOut
-from cloud_server.answering.gathering import Gatherer, Reach
+from cloud_server.answering.gathering import CollectorLimits, EvidenceCollector
 from cloud_server.answering.mailbox import Mailbox
-from cloud_server.answering.overview import Breadth, Overviewer
-from cloud_server.answering.stored_answers import Rememberer, Trust
+from cloud_server.answering.overview import GlobalCoordinator, GlobalLimits
+from cloud_server.answering.stored_answers import StoredAnswers, Trust
 from cloud_server.database import Database, Eraser
+from cloud_server.registry.credentials import Credentials, open_credentials
 from cloud_server.registry.edges import EdgeRegistry
-from cloud_server.registry.registry import Roll, open_roll
 from cloud_server.routing.memories import MemoryStore
-from cloud_server.routing.memory_index import MemoryBank
+from cloud_server.routing.memory_index import MemoryIndex
 from cloud_server.routing.summaries import SummaryStore
-from cloud_server.routing.summary_index import Catalogue
+from cloud_server.routing.summary_index import SummaryIndex
 from cloud_server.settings import CloudSettings
 from shared.index import open_index
 from shared.ports import Clock, SystemClock
@@ -37,28 +37,28 @@ class Cloud:
     database: Database
     registry: EdgeRegistry
     summaries: SummaryStore
-    catalogue: Catalogue
+    summary_index: SummaryIndex
     memories: MemoryStore
-    bank: MemoryBank
+    bank: MemoryIndex
     mailbox: Mailbox
     fan_out: FanOut
-    standing: Standing
-    gatherer: Gatherer
+    availability: Availability
+    collector: EvidenceCollector
     coordinator: Coordinator
-    overviewer: Overviewer
+    overviewer: GlobalCoordinator
     eraser: Eraser
-    roll: Roll
+    credentials: Credentials
     clock: Clock
     meter: Meter
 
     async def open(self) -> None:
         """Fill the indexes from the store. Raises StoreError, ModelError."""
-        await self.catalogue.open()
+        await self.summary_index.open()
         await self.bank.open()
 
     async def expel(self, edge: EdgeId) -> int:
         """Shut an edge out: purge its row, summaries, memories, poll, and what is asked of it now. Raises NotFound, Expelled."""
-        purged = await self.catalogue.expel(edge)
+        purged = await self.summary_index.expel(edge)
         await self.bank.forget(edge)
         self.eraser.note()
         self.mailbox.forget(edge)
@@ -67,12 +67,12 @@ class Cloud:
 
     def close(self) -> None:
         """Close the stores."""
-        self.roll.nonces.close()
+        self.credentials.nonces.close()
         self.database.close()
 
     def edges(self) -> list[EdgeView]:
         """All edges, by name; reads the store, so it belongs off the event loop."""
-        counts, heads, memories = self.summaries.counts(), self.roll.heads.sequence_numbers(), self.memories.counts()
+        counts, heads, memories = self.summaries.counts(), self.credentials.heads.sequence_numbers(), self.memories.counts()
         return [
             EdgeView(
                 edge=row.edge,
@@ -85,7 +85,7 @@ class Cloud:
                 memories=memories.get(row.edge, 0),
                 held_back=counts.get(row.edge, (0, 0))[1],
                 withheld=row.withheld,
-                reliability=round(self.standing.reliability(row.edge), 3),
+                reliability=round(self.availability.reliability(row.edge), 3),
                 ledger=heads.get(row.edge, 0),
             )
             for row in self.registry.all()
@@ -104,45 +104,45 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     eraser = Eraser(database, every_s=settings.erase_every_s)
     registry = EdgeRegistry(database, clock)
     store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)
-    catalogue = Catalogue(registry, store, open_index(settings.index, models.embedder.dimensions), models.embedder)
+    summary_index = SummaryIndex(registry, store, open_index(settings.index, models.embedder.dimensions), models.embedder)
     memories = MemoryStore(database, clock, max_per_edge=settings.max_memories_per_edge, on_removed=eraser.note)
     direct, hints = (open_index(settings.index, models.embedder.dimensions) for _ in range(2))
-    bank = MemoryBank(registry, memories, direct, hints, models.embedder, is_on=settings.memory_bank)
+    bank = MemoryIndex(registry, memories, direct, hints, models.embedder, is_on=settings.memory_bank)
     mailbox = Mailbox(clock)
     fan_out = FanOut(mailbox, clock, new_id)
-    standing = Standing(
+    availability = Availability(
         database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s, deadline_s=settings.deadline_s
     )
-    gatherer = Gatherer(catalogue, fan_out, standing, models.embedder, models.tokenizer, reach_of(settings), clock, bank)
-    rememberer = Rememberer(bank, gatherer, standing, trust_of(settings), clock)
-    coordinator = Coordinator(gatherer, rememberer, models, limits_of(settings), clock, new_id)
-    overviewer = Overviewer(registry, fan_out, standing, models, breadth_of(settings), clock, new_id)
-    roll = open_roll(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
+    collector = EvidenceCollector(summary_index, fan_out, availability, models.embedder, models.tokenizer, reach_of(settings), clock, bank)
+    rememberer = StoredAnswers(bank, collector, availability, trust_of(settings), clock)
+    coordinator = Coordinator(collector, rememberer, models, limits_of(settings), clock, new_id)
+    overviewer = GlobalCoordinator(registry, fan_out, availability, models, breadth_of(settings), clock, new_id)
+    credentials = open_credentials(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
     return Cloud(
         settings=settings,
         models=models,
         database=database,
         registry=registry,
         summaries=store,
-        catalogue=catalogue,
+        summary_index=summary_index,
         memories=memories,
         bank=bank,
         mailbox=mailbox,
         fan_out=fan_out,
-        standing=standing,
-        gatherer=gatherer,
+        availability=availability,
+        collector=collector,
         coordinator=coordinator,
         overviewer=overviewer,
         eraser=eraser,
-        roll=roll,
+        credentials=credentials,
         clock=clock,
         meter=Meter("cloud"),
     )
 
 
-def reach_of(settings: CloudSettings) -> Reach:
+def reach_of(settings: CloudSettings) -> CollectorLimits:
     """The part of the settings that says whom a question reaches."""
-    return Reach(
+    return CollectorLimits(
         m=settings.match_m,
         min_match=settings.match_threshold,
         slots=settings.slots_per_edge,
@@ -160,18 +160,18 @@ def trust_of(settings: CloudSettings) -> Trust:
     return Trust(frozenset(map(EdgeId, settings.memory_trusted)), settings.memory_threshold)
 
 
-def limits_of(settings: CloudSettings) -> Limits:
+def limits_of(settings: CloudSettings) -> AnswerLimits:
     """The coordinator's part of the settings."""
-    return Limits(
+    return AnswerLimits(
         max_answer_tokens=settings.max_answer_tokens,
         min_sufficiency=settings.min_sufficiency if settings.verify else None,
         min_doubt=settings.min_doubt,
     )
 
 
-def breadth_of(settings: CloudSettings) -> Breadth:
+def breadth_of(settings: CloudSettings) -> GlobalLimits:
     """The part of the settings that bounds a question about everything."""
-    return Breadth(
+    return GlobalLimits(
         edges=settings.global_edges,
         fan_out_deadline_s=settings.global_deadline_s,
         reply_bytes=settings.global_reply_bytes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from edge_node.api.app import open_app
-from edge_node.build import Parts
+from edge_node.build import Adapters
 from edge_node.cloud.client import cloud_http
 from edge_node.cloud.membership import Membership
 from edge_node.database.commits import only_user
@@ -33,7 +33,7 @@ def serve() -> None:
     recorder = recorder_of(settings.otlp_url, service="dgrag-edge", instance=settings.id, setting="DGRAG_EDGE_OTLP_URL")
     with only_user(settings.state_dir):
         reads = ReaderPool(ReaderLimits(settings.reader_seconds, settings.reader_memory_bytes), at_once=settings.workers + 1)
-        parts = Parts(generator, build_embedder(models), build_tokenizer(models), cloud, reads, retries=retries, recorder=recorder)
+        parts = Adapters(generator, build_embedder(models), build_tokenizer(models), cloud, reads, retries=retries, recorder=recorder)
         Server(open_app(settings, parts), settings, name=f"edge {settings.id} ({settings.strategy_said})").run()
 
 

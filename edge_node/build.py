@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 import httpx
 
 from edge_node.answering.answerer import Answerer, ReadLimits
-from edge_node.answering.fast_path import Memorizer
-from edge_node.answering.feedback import Verdicts
+from edge_node.answering.fast_path import FastPath
+from edge_node.answering.feedback import FeedbackDesk
 from edge_node.answering.gate import Gate, GateLimits
 from edge_node.answering.mapping import Mapper
-from edge_node.answering.overview import Overview, OverviewLimits
+from edge_node.answering.overview import GlobalAnswerer, GlobalLimits
 from edge_node.answering.released import ReleasedPassages
-from edge_node.answering.sampling import Focus, Sampling
+from edge_node.answering.sampling import Sampling, SentenceSelector
 from edge_node.answering.told_passages import ToldPassages
 from edge_node.cloud.client import CloudClient
-from edge_node.cloud.link import CloudLink
+from edge_node.cloud.link import CloudConnection
 from edge_node.cloud.membership import Membership, rejoin
-from edge_node.cloud.sync import LinkState, MemorySync, Sync
-from edge_node.database.replies import RememberingGenerator
+from edge_node.cloud.sync import LinkState, MemoryReplicator, SummaryReplicator
+from edge_node.database.replies import ReplyCache
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.jobs import JobQueue
 from edge_node.documents.readers.pool import Reads, ReadsHere
@@ -29,16 +29,16 @@ from edge_node.documents.worker import Background, Pace, Worker
 from edge_node.egress.ledger import Ledger
 from edge_node.egress.memory_outbox import SharedMemories
 from edge_node.egress.memory_sharing import MemorySharing
-from edge_node.egress.meter import Meter
+from edge_node.egress.meter import EgressMeter
 from edge_node.egress.policy_file import NAME, PolicyFile
 from edge_node.egress.sharing import Sharing
 from edge_node.graph.store import GraphStore
 from edge_node.graph.tools import Tools
 from edge_node.maintenance import check_fingerprint, open_store
-from edge_node.memory.guards import Limits
+from edge_node.memory.guards import GuardLimits
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
-from edge_node.strategies.index import Indexed
+from edge_node.strategies.index import Index
 from edge_node.strategies.opening import open_strategy
 from shared.limits import Breaker, RetryBudget
 from shared.models.embedders import CheckedEmbedder
@@ -49,7 +49,7 @@ from shared.telemetry.correlation import Recorder
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Adapters:
     """The outside world of an edge."""
 
     generator: Generator
@@ -62,7 +62,7 @@ class Parts:
     recorder: Recorder | None = None  # None: no spans
 
 
-def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
+def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     """Put an edge together.
 
     Raises StoreDamaged as ``open_store``, StoreError when its store was made with another embedding model, SettingsError as ``Membership``.
@@ -76,11 +76,11 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
         raise
     edge = EdgeId(settings.id)
     documents, graph = DocumentStore(database, parts.clock), GraphStore(database)
-    remembering, ledger = RememberingGenerator(parts.generator, database, parts.clock), Ledger(database, parts.clock)
+    replies, ledger = ReplyCache(parts.generator, database, parts.clock), Ledger(database, parts.clock)
     policy = PolicyFile(settings.policy_file or settings.state_dir / NAME, database, parts.clock)
     policy.open(named=settings.policy_file is not None)
-    sharing = Sharing(policy, documents, graph, Meter(ledger, parts.clock))
-    tools = Tools(edge, documents, graph, embedder, remembering, sharing, parts.tokenizer, settings.index, parts.retries)
+    sharing = Sharing(policy, documents, graph, EgressMeter(ledger, parts.clock))
+    tools = Tools(edge, documents, graph, embedder, replies, sharing, parts.tokenizer, settings.index, parts.retries)
     strategy = open_strategy(tools, settings)
     breaker = Breaker(settings.breaker_failures, settings.breaker_s, parts.clock)
     membership = Membership(settings.state_dir, parts.clock)
@@ -89,9 +89,9 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
         membership.identity()  # a key that others can read is found now
         parts.cloud.auth = membership
         client = CloudClient(parts.cloud, edge, ledger, breaker, patience_s=settings.cloud_patience_s)
-    memorizer = _memorizer(settings, tools, strategy)
+    fast_path = _memorizer(settings, tools, strategy)
     released = ReleasedPassages(tools, sharing)
-    answerer = _answerer(settings, parts, tools, sharing, strategy, memorizer, client, released)
+    answerer = _answerer(settings, parts, tools, sharing, strategy, fast_path, client, released)
     overview = _overview(settings, parts, tools, sharing, strategy, client, released)
     link = _link(client, membership, tools, sharing, ledger, answerer, overview, parts.recorder) if client else None
 
@@ -103,45 +103,45 @@ def build_node(settings: EdgeSettings, parts: Parts) -> EdgeNode:
     cutter = Cutter(parts.reads, parts.tokenizer, settings.chunk_tokens, settings.chunk_overlap)
     queue, receipts, background = JobQueue(database, parts.clock), ReceiptStore(database), Background()
     worker = Worker(queue, receipts, strategy, cutter, _pace(settings), background, retries=parts.retries, on_settled=tell_cloud)
-    verdicts = Verdicts(edge, strategy.memories, embedder, documents, settings.memory_learn)
-    write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, memorizer, verdicts, overview)
+    feedback = FeedbackDesk(edge, strategy.memories, embedder, documents, settings.memory_learn)
+    write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, fast_path, feedback, overview)
     return EdgeNode(settings, *write, *read, link, background, ledger, sharing, breaker, recorder=parts.recorder)
 
 
 def _answerer(
     settings: EdgeSettings,
-    parts: Parts,
+    parts: Adapters,
     tools: Tools,
     sharing: Sharing,
-    strategy: Indexed,
-    memorizer: Memorizer,
+    strategy: Index,
+    fast_path: FastPath,
     client: CloudClient | None,
     released: ReleasedPassages,
 ) -> Answerer:
-    gate, focus = Gate(parts.generator, tools.embedder, _gate_limits(settings)), Focus(tools.embedder, parts.tokenizer)
+    gate, selector = Gate(parts.generator, tools.embedder, _gate_limits(settings)), SentenceSelector(tools.embedder, parts.tokenizer)
     told = ToldPassages(tools.edge, SharedMemories(tools.graph.database), tools.documents)
-    return Answerer(strategy, focus, parts.generator, gate, client, sharing, _read_limits(settings), memorizer, told, released)
+    return Answerer(strategy, selector, parts.generator, gate, client, sharing, _read_limits(settings), fast_path, told, released)
 
 
-def _memorizer(settings: EdgeSettings, tools: Tools, strategy: Indexed) -> Memorizer:
-    limits = Limits(settings.memory_threshold, settings.memory_cover)
+def _memorizer(settings: EdgeSettings, tools: Tools, strategy: Index) -> FastPath:
+    limits = GuardLimits(settings.memory_threshold, settings.memory_cover)
     fast = "off" if settings.memory == "off" else settings.memory_fast
-    return Memorizer(tools.edge, strategy.memories, tools.embedder, tools.documents, fast, limits, k=settings.memory_k)
+    return FastPath(tools.edge, strategy.memories, tools.embedder, tools.documents, fast, limits, k=settings.memory_k)
 
 
 def _overview(
     settings: EdgeSettings,
-    parts: Parts,
+    parts: Adapters,
     tools: Tools,
     sharing: Sharing,
-    strategy: Indexed,
+    strategy: Index,
     client: CloudClient | None,
     released: ReleasedPassages,
-) -> Overview:
+) -> GlobalAnswerer:
     tokens, at_once, min_score = settings.partial_tokens, settings.global_at_once, settings.global_min_score
     mapper = Mapper(parts.generator, tools.edge, max_tokens=tokens, at_once=at_once, min_score=min_score)
     reducer = Reducer(parts.generator, parts.tokenizer.count, max_tokens=settings.global_answer_tokens)
-    limits = OverviewLimits(
+    limits = GlobalLimits(
         level=settings.global_level,
         read_tokens=settings.global_read_tokens,
         floor=settings.global_floor,
@@ -152,7 +152,7 @@ def _overview(
         deadline_s=settings.global_deadline_s,
         seed=settings.seed,
     )
-    return Overview(tools, sharing, strategy.reports, mapper, reducer, client, limits, released)
+    return GlobalAnswerer(tools, sharing, strategy.reports, mapper, reducer, client, limits, released)
 
 
 def _link(
@@ -162,14 +162,14 @@ def _link(
     sharing: Sharing,
     ledger: Ledger,
     answerer: Answerer,
-    overview: Overview,
+    overview: GlobalAnswerer,
     recorder: Recorder | None,
-) -> CloudLink:
+) -> CloudConnection:
     state, memories = LinkState(), MemorySharing.of(sharing, tools.documents, tools.graph)
-    sync = Sync(client, tools.graph, ledger, sharing, state, membership.cloud_key)
-    told = MemorySync(client, memories, tools.graph.database, state)
+    sync = SummaryReplicator(client, tools.graph, ledger, sharing, state, membership.cloud_key)
+    told = MemoryReplicator(client, memories, tools.graph.database, state)
     serve, points = answerer.evidence, overview.points
-    return CloudLink(client, sync, serve, lambda: rejoin(client, membership), state, points=points, memories=told, recorder=recorder)
+    return CloudConnection(client, sync, serve, lambda: rejoin(client, membership), state, points=points, memories=told, recorder=recorder)
 
 
 def _pace(settings: EdgeSettings) -> Pace:

@@ -9,7 +9,7 @@ from shared.ports import Prompt, Reply
 from shared.text.fence import Fence
 
 
-class Unkept:
+class UncachedGenerator:
     """A Generator whose replies count but are not kept: each is committed as what it was written for, or not at all."""
 
     def __init__(self, generator: CachedGenerator) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 
 from edge_node.answering.answerer import Answerer
 from edge_node.answering.ask import Admissions, Ask, GlobalAsk
-from edge_node.answering.fast_path import Memorizer
-from edge_node.answering.feedback import Verdicts
-from edge_node.answering.overview import Overview
-from edge_node.cloud.link import CloudLink
+from edge_node.answering.fast_path import FastPath
+from edge_node.answering.feedback import FeedbackDesk
+from edge_node.answering.overview import GlobalAnswerer
+from edge_node.cloud.link import CloudConnection
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Estimate, Unreadable, estimate
 from edge_node.documents.jobs import JobQueue
@@ -27,11 +27,11 @@ from edge_node.egress.sharing import Sharing
 from edge_node.graph.store import GraphStore
 from edge_node.records import Offered
 from edge_node.settings import EdgeSettings
-from edge_node.strategies.index import Indexed
+from edge_node.strategies.index import Index
 from shared.errors import DgragError, InputError, ModelTimeout, NotFound, StoreDamaged, TooLarge
 from shared.limits import Admission, Breaker, Deadline
 from shared.records import Answer, DocumentId
-from shared.reduce import Hear, unheard
+from shared.reduce import OnText, ignore_text
 from shared.telemetry.correlation import Recorder
 from shared.telemetry.logs import redacted
 from shared.telemetry.metrics import Meter
@@ -65,14 +65,14 @@ class EdgeNode:
     queue: JobQueue
     receipts: ReceiptStore
     graph: GraphStore
-    strategy: Indexed
+    strategy: Index
     cutter: Cutter
     worker: Worker
     answerer: Answerer
-    memorizer: Memorizer
-    verdicts: Verdicts
-    overview: Overview
-    link: CloudLink | None
+    fast_path: FastPath
+    feedback: FeedbackDesk
+    overview: GlobalAnswerer
+    link: CloudConnection | None
     background: Background
     ledger: Ledger
     sharing: Sharing
@@ -156,31 +156,31 @@ class EdgeNode:
         self.worker.wake()
         return accepted
 
-    async def ask(self, ask: Ask | GlobalAsk, trace: Trace, hear: Hear = unheard) -> Answer:
+    async def ask(self, ask: Ask | GlobalAsk, trace: Trace, on_text: OnText = ignore_text) -> Answer:
         """The answer, when its turn has come; one from memory needs none. It can be judged by its id then.
 
-        Of one to a question about everything ``hear`` gets the sentences as they are written.
+        Of one to a question about everything ``on_text`` gets the sentences as they are written.
 
-        Raises Overloaded, ModelTimeout (the wait counts) and as ``Answerer.answer`` and ``Overview.answer``. The meter counts either.
+        Raises Overloaded, ModelTimeout (the wait counts) and as ``Answerer.answer`` and ``GlobalAnswerer.answer``. The meter counts either.
         """
         with self.meter.counting_failures():
-            since = self.verdicts.arrivals
+            since = self.feedback.arrivals
             deadline = Deadline(self.overview.limits.deadline_s if isinstance(ask, GlobalAsk) else self.answerer.limits.answer_deadline_s)
             try:
                 async with asyncio.timeout(deadline.seconds):
-                    answer = await self._answer(ask, trace, deadline, hear)
+                    answer = await self._answer(ask, trace, deadline, on_text)
             except TimeoutError as error:
                 raise ModelTimeout(deadline_s=deadline.seconds) from error
             seconds = deadline.seconds - deadline.left_s()
-            await self.verdicts.given(ask.question, answer, since=since)
+            await self.feedback.given(ask.question, answer, since=since)
         self.meter.answered(answer, seconds)
         return answer
 
-    async def _answer(self, ask: Ask | GlobalAsk, trace: Trace, deadline: Deadline, hear: Hear) -> Answer:
+    async def _answer(self, ask: Ask | GlobalAsk, trace: Trace, deadline: Deadline, on_text: OnText) -> Answer:
         turns = self.admissions.of(ask)
         if isinstance(ask, GlobalAsk):
             async with turns.turn():
-                return await self.overview.answer(ask, trace, deadline, hear)
+                return await self.overview.answer(ask, trace, deadline, on_text)
         look = await self.answerer.remembered(ask, trace)
         async with turns.turn() if look.answer is None else contextlib.nullcontext():
             return await self.answerer.answer(ask, trace, look)
@@ -278,7 +278,7 @@ class EdgeNode:
 
     async def memory_status(self) -> dict[str, Any]:
         """Memories by kind, with which score each kind answers, and how many of the questions since the start they answered."""
-        chosen, asked = self.settings, {"looked": self.memorizer.looked, "answered": self.memorizer.answered}
+        chosen, asked = self.settings, {"looked": self.fast_path.looked, "answered": self.fast_path.answered}
         switches = {"fast": chosen.memory_fast, "learn": chosen.memory_learn, "thresholds": chosen.memory_threshold}
         return await self.strategy.memories.counts() | asked | switches
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from pydantic import ValidationError
 
-from edge_node.build import Parts, build_node
+from edge_node.build import Adapters, build_node
 from edge_node.egress.bodies import reply_body
 from edge_node.egress.dry_run import Shown, acknowledged, copied, held, next_memories, next_sync
 from edge_node.egress.memory_sharing import MemorySharing
@@ -55,7 +55,7 @@ async def shown_evidence(
 
 
 @asynccontextmanager
-async def trial(settings: EdgeSettings, parts: Parts) -> AsyncIterator[EdgeNode]:
+async def trial(settings: EdgeSettings, parts: Adapters) -> AsyncIterator[EdgeNode]:
     """An edge on a copy of the store of ``settings``, settled under its policy, without any line. Raises as ``back_up``, ``build_node``."""
     policy = settings.state_dir / NAME
     with copied(settings.state_dir) as folder:

@@ -25,7 +25,7 @@ REDUCE = load_prompt("shared", "reduce")
 _MARKERS = re.compile(r"(?:\s*(?:\[[^\[\]]{0,40}\]|\([^()]{0,40}\)))*\s*")
 MOST_PROBES = 16  # of a global answer: as many sentences as the model is asked for, twice over
 _ENDED = re.compile(r"[.!?…\])\"'”’]\s*$")  # behind a stop or a marker
-Hear = Callable[[str], None]  # is told the next sentences of an answer; "" says that what was heard so far, if anything was, is void
+OnText = Callable[[str], None]  # is told the next sentences of an answer; "" says that what was heard so far, if anything was, is void
 
 MIN_WORDS = 3  # content words of a sentence that is missed when it is left out; shorter ones are headings and numbers of lists
 SPEAKING = content_words(  # words that speak about what was read, and say nothing of it: "The main themes across the documents include …"
@@ -40,7 +40,7 @@ _CLOSING = (".", "!", "?", ":", ";", "…")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReducedAnswer:
     """An answer made of points. ``left_out``: sentences that no point supports."""
 
     text: str
@@ -130,14 +130,14 @@ class Teller:
             return False
         return await self._checking.holds(bare, [self._points[row] for row in self._citer.rows_of(sentence)], aside=SPEAKING)
 
-    def told(self) -> Told:
+    def told(self) -> ReducedAnswer:
         """The answer so far."""
         rows = zip(self._citer.citations(), self._citer.rows, strict=True)
         citations = tuple(_resolved(citation, self._points[row]) for citation, row in rows)
-        return Told(self._text.strip(), citations, self._left_out)
+        return ReducedAnswer(self._text.strip(), citations, self._left_out)
 
 
-async def tell(answer: str, evidence: Sequence[Evidence], checking: Checking) -> Told:
+async def tell(answer: str, evidence: Sequence[Evidence], checking: Checking) -> ReducedAnswer:
     """A whole answer with the sentences that passages support, each with its citation; empty where none is."""
     teller = Teller(evidence, checking)
     await teller.add(answer)
@@ -155,7 +155,7 @@ def left_out(sentences: int) -> str:
     return said if sentences else ""
 
 
-def spoken(points: Sequence[Evidence], *, most: int) -> Told:
+def spoken(points: Sequence[Evidence], *, most: int) -> ReducedAnswer:
     """The answer without a model: the first points that may be shown, a line each, each sentence with its point's marker.
 
     Of a long point come the sentences that fit into ``MAX_QUOTE_CHARS``, or as much of the first.
@@ -172,7 +172,7 @@ def spoken(points: Sequence[Evidence], *, most: int) -> Told:
             n, point.edge, point.document_id, one_line(inert(point.document)), point.chunk_id, point.span, _quote(point), point.score
         )
         citations.append(_resolved(blank, point))
-    return Told("\n".join(lines), tuple(citations))
+    return ReducedAnswer("\n".join(lines), tuple(citations))
 
 
 def coverage(reports: Sequence[EdgeReport]) -> str:
@@ -238,7 +238,7 @@ def _quote(point: Evidence) -> str:
     return inert(one_line(point.text))[:MAX_QUOTE_CHARS] if point.quotable else ""
 
 
-def unheard(text: str) -> None:
+def ignore_text(text: str) -> None:
     """Nobody listens: the answer is wanted as a whole."""
 
 
@@ -251,22 +251,24 @@ class Reducer:
         self._max_tokens = max_tokens
 
     async def reduce(
-        self, question: str, points: Sequence[Evidence], trace: Trace, *, deadline_s: float, hear: Hear = unheard
-    ) -> Told | None:
+        self, question: str, points: Sequence[Evidence], trace: Trace, *, deadline_s: float, on_text: OnText = ignore_text
+    ) -> ReducedAnswer | None:
         """The answer; None where no sentence of it rests on a point, and where the model gives its instructions away.
 
-        Then ``hear`` is told that what was heard is void, and where the call fails. Raises ModelError.
+        Then ``on_text`` is told that what was heard is void, and where the call fails. Raises ModelError.
         """
         teller, is_whole = Teller(points, Checking(self._generator, trace, Deadline(deadline_s), MOST_PROBES)), False
         try:
-            is_whole = await self._write(question, points, teller, trace, deadline_s, hear)
+            is_whole = await self._write(question, points, teller, trace, deadline_s, on_text)
         finally:
             if not is_whole:
-                hear("")
+                on_text("")
         told = teller.told()
         return told if is_whole and told.text else None
 
-    async def _write(self, question: str, points: Sequence[Evidence], teller: Teller, trace: Trace, deadline_s: float, hear: Hear) -> bool:
+    async def _write(
+        self, question: str, points: Sequence[Evidence], teller: Teller, trace: Trace, deadline_s: float, on_text: OnText
+    ) -> bool:
         """Whether it could be written to its end."""
         fence = Fence(secrets.token_hex(FENCE_BYTES))
         messages = REDUCE.render(points=fence.around(listed(listable(points))), question=one_line(question))
@@ -279,7 +281,7 @@ class Reducer:
                         if fence.is_given_away(text, messages):
                             return False
                         if shown := await teller.add(part):
-                            hear(shown)
+                            on_text(shown)
             finally:
                 step.model(Reply((text,), self._tokens(messages), self._count(text)))
         return True

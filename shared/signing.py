@@ -40,7 +40,7 @@ SIGNATURE = re.compile(rf"{LABEL}=:[A-Za-z0-9+/]{{85}}[AQgw]==:")  # 64 bytes; a
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class SignedRequest:
     """A request as its signature sees it; ``url`` is absolute and encoded, with the path and the query as they were sent."""
 
     method: str
@@ -92,7 +92,7 @@ class Signature(httpx.Auth):
         yield request
 
 
-def message_of(method: str, target: str, headers: list[tuple[str, str]]) -> Message:
+def message_of(method: str, target: str, headers: list[tuple[str, str]]) -> SignedRequest:
     """The message of a received request: ``target`` as it came (path and query), headers with lower-case names.
 
     Raises Unauthenticated when a header that counts is missing or comes twice.
@@ -107,10 +107,10 @@ def message_of(method: str, target: str, headers: list[tuple[str, str]]) -> Mess
         raise Unauthenticated("the request is not signed", code="no_credentials", next_step="an edge joins with `dgrag edge join`")
     if missing := [name for name in SINGLE if name not in kept]:
         raise _bad(f"the header {missing[0]} is missing")
-    return Message(method, f"http://cloud{target}", kept)
+    return SignedRequest(method, f"http://cloud{target}", kept)
 
 
-def claims_of(message: Message) -> Claims:
+def claims_of(message: SignedRequest) -> Claims:
     """What the message says of its signature. Raises Unauthenticated for a form other than ours, or one that leaves something uncovered."""
     found = INPUT.fullmatch(message.headers["signature-input"])
     if found is None or SIGNATURE.fullmatch(message.headers["signature"]) is None:
@@ -136,7 +136,7 @@ def check_time(created: int, *, now: float, skew_s: float) -> None:
         )
 
 
-def verify(message: Message, *, public_key: str) -> None:
+def verify(message: SignedRequest, *, public_key: str) -> None:
     """Check the signature with a public key in base64. Raises Unauthenticated."""
     try:
         resolver = MappingKeyResolver(public_keys={key_id(public_key): public_key_of(public_key)}, private_keys={})

@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks.instant_edge import CHUNK_OVERLAP, CHUNK_TOKENS, add, indexed_of, running
 from benchmarks.peers.wire import Wire
 from benchmarks.stand_ins import DIMENSIONS, Said, chunk_entities, chunk_relations
-from edge_node.build import Parts, build_node
-from edge_node.database.replies import RememberingGenerator
+from edge_node.build import Adapters, build_node
+from edge_node.database.replies import ReplyCache
 from edge_node.extraction.extractor import Extractor
 from edge_node.extraction.model_extraction import ModelExtractor
 from edge_node.extraction.nlp import Extraction, SpacyExtractor
@@ -47,11 +47,11 @@ class Adapter:
         """As the protocol says."""
         chosen = BY_MODEL if self._by_model else {}
         settings = EdgeSettings(state_dir=folder, chunk_tokens=CHUNK_TOKENS, chunk_overlap=CHUNK_OVERLAP, keywords="model", **chosen)
-        parts = Parts(WireGenerator(self._wire), WireEmbedder(self._wire), build_tokenizer(ModelSettings()), None)
+        parts = Adapters(WireGenerator(self._wire), WireEmbedder(self._wire), build_tokenizer(ModelSettings()), None)
         self._node = build_node(settings, parts)
         strategy, tagger = indexed_of(self._node), self._tagger()
-        model = ModelExtractor(RememberingGenerator(parts.generator, self._node.documents.database, parts.clock), tagger)
-        strategy.knowledge.extractor = Extractor(tagger, model, settings.extraction_share, parts.retries)  # only benchmarks replace it
+        model = ModelExtractor(ReplyCache(parts.generator, self._node.documents.database, parts.clock), tagger)
+        strategy.write_path.extractor = Extractor(tagger, model, settings.extraction_share, parts.retries)  # only benchmarks replace it
         await self._open.enter_async_context(running(self._node))
 
     async def add(self, documents: Sequence[tuple[str, str]]) -> None:

@@ -81,7 +81,7 @@ def total(records: Iterable[Reliability]) -> Reliability:
     return Reliability(sum((one.useful for one in records), 0.0), sum((one.useless for one in records), 0.0))
 
 
-class Standing:
+class Availability:
     """Remembers how edges behaved. All methods belong to the event loop's thread; ``reliability``, which only looks, to any.
 
     Whether an edge was of use is remembered for each requester: what one saw decides for its own questions, and is one voice

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from cloud_server.answering.gathering import Gatherer, Sought
+from cloud_server.answering.gathering import EdgeQuery, EvidenceCollector
 from cloud_server.answering.passages import Reader
 from cloud_server.answering.prompts import NOT_MATCHED, missing_reason, none_of, render, unsupported_by, with_edges
-from cloud_server.answering.stored_answers import Rememberer
+from cloud_server.answering.stored_answers import StoredAnswers
 from shared.errors import ModelTimeout
 from shared.evidence import Found, FoundPassage, SearchBody
 from shared.limits import Deadline
@@ -31,7 +31,7 @@ TOP_LOGPROBS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class AnswerLimits:
     """What the model may write, and when it is not asked to."""
 
     max_answer_tokens: int
@@ -52,11 +52,17 @@ class Coordinator:
     """Answers escalated questions."""
 
     def __init__(
-        self, gatherer: Gatherer, rememberer: Rememberer, models: Models, limits: Limits, clock: Clock, new_id: Callable[[], str]
+        self,
+        collector: EvidenceCollector,
+        rememberer: StoredAnswers,
+        models: Models,
+        limits: AnswerLimits,
+        clock: Clock,
+        new_id: Callable[[], str],
     ) -> None:
-        self._gatherer = gatherer
+        self._gatherer = collector
         self._rememberer = rememberer
-        self._reader = Reader(gatherer)
+        self._reader = Reader(collector)
         self._models = models
         self._limits = limits
         self._clock = clock
@@ -73,7 +79,7 @@ class Coordinator:
 
     async def find(self, body: SearchBody, *, deadline_s: float, asking: EdgeId | None = None, requester: str = "") -> Found:
         """The passages of all sites that may know, for the asker's own model. Raises ModelTimeout as ``answer``."""
-        trace, sought = Trace(), Sought(body.question, body.purpose, asking, requester)
+        trace, sought = Trace(), EdgeQuery(body.question, body.purpose, asking, requester)
         async with within(deadline_s):
             until = self._clock.monotonic() + deadline_s
             found = await self._reader.find(sought, trace, budget_tokens=body.budget_tokens, top_k=body.top_k, until=until)
@@ -82,7 +88,7 @@ class Coordinator:
         return Found(evidence=evidence, edges=found.reports, reason=reason, trace=trace.steps())
 
     async def _answer(self, body: QuestionBody, asking: EdgeId | None, requester: str, *, until: float) -> Answer:
-        trace, sought = Trace(), Sought(body.question, body.purpose, asking, requester)
+        trace, sought = Trace(), EdgeQuery(body.question, body.purpose, asking, requester)
         query_id = body.query_id or self._new_id()
         if (remembered := await self._rememberer.answer(sought, query_id, trace, until=until)) is not None:
             return remembered

@@ -22,7 +22,7 @@ MAX_REASON_CHARS, MAX_STEP_CHARS, MOST_STEPS = 300, 64, 16  # of what an edge sa
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FanOutRequest:
     """What is asked of every edge alike, but for the memories that each has told of."""
 
     question: str
@@ -87,7 +87,7 @@ class FanOut:
         self._new_id = new_id
         self._pending: dict[str, _Asked] = {}
 
-    async def ask(self, edges: Sequence[EdgeId], wanted: Wanted, *, deadline_s: float) -> FanOutResult:
+    async def ask(self, edges: Sequence[EdgeId], wanted: FanOutRequest, *, deadline_s: float) -> FanOutResult:
         """Ask ``edges`` for passages or points; returns when all have answered, and after ``deadline_s`` at the latest.
 
         A late, offline, refusing or expelled edge is a value in the reports. What has no reply by then, or when the caller is cancelled,
@@ -147,7 +147,7 @@ class FanOut:
             if asked.edge == edge and not asked.arrival.done():
                 asked.arrival.set_result("the edge was expelled meanwhile")
 
-    def _post(self, edge: EdgeId, wanted: Wanted, deadline_s: float) -> _Asked:
+    def _post(self, edge: EdgeId, wanted: FanOutRequest, deadline_s: float) -> _Asked:
         request = EvidenceRequest(
             request_id=self._new_id(),
             question=wanted.question,

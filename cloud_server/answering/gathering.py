@@ -8,13 +8,13 @@ from itertools import chain
 
 import numpy as np
 
-from cloud_server.answering.availability import Standing
-from cloud_server.answering.fan_out import FanOut, FanOutResult, Wanted
+from cloud_server.answering.availability import Availability
+from cloud_server.answering.fan_out import FanOut, FanOutRequest, FanOutResult
 from cloud_server.answering.merging import cosines, fill_budget, rescore, within_request
 from cloud_server.answering.ranking import Pool
 from cloud_server.routing.matching import FURTHER, SummaryMatch, owners
-from cloud_server.routing.memory_index import MemoryBank
-from cloud_server.routing.summary_index import Catalogue
+from cloud_server.routing.memory_index import MemoryIndex
+from cloud_server.routing.summary_index import SummaryIndex
 from shared.ports import Clock, Embedder, FloatArray, Tokenizer
 from shared.records import EdgeId, EdgeReport, Evidence
 from shared.telemetry.trace import Trace
@@ -26,7 +26,7 @@ RETRIEVAL_SHARE = 0.5  # of the time that is left, at most: the model needs the 
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class CollectorLimits:
     """Whom a question reaches, and what comes back; see CloudSettings."""
 
     m: int  # summaries
@@ -41,7 +41,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class EdgeQuery:
     """A question, as it is put to the edges."""
 
     question: str
@@ -51,7 +51,7 @@ class Sought:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class CollectedEvidence:
     """Passages, best first, and what became of each edge."""
 
     evidence: tuple[Evidence, ...]
@@ -70,30 +70,30 @@ class _Chosen:
     hints: Mapping[EdgeId, Sequence[str]]  # ids of the memories that said so
 
 
-class Gatherer:
+class EvidenceCollector:
     """Chooses edges, asks them, and reads what they send."""
 
     def __init__(
         self,
-        catalogue: Catalogue,
+        summary_index: SummaryIndex,
         fan_out: FanOut,
-        standing: Standing,
+        availability: Availability,
         embedder: Embedder,
         tokenizer: Tokenizer,
-        reach: Reach,
+        reach: CollectorLimits,
         clock: Clock,
-        bank: MemoryBank,
+        bank: MemoryIndex,
     ) -> None:
-        self._catalogue = catalogue
+        self._catalogue = summary_index
         self._bank = bank
         self._fan_out = fan_out
-        self._standing = standing
+        self._standing = availability
         self._tokenizer = tokenizer
         self._clock = clock
         self.embedder = embedder
         self.reach = reach
 
-    async def for_answer(self, sought: Sought, trace: Trace, *, m: int | None, until: float) -> Gathered:
+    async def for_answer(self, sought: EdgeQuery, trace: Trace, *, m: int | None, until: float) -> CollectedEvidence:
         """The best sentences for the cloud's own model, within its budget, of the edges whose summaries match."""
         reach = self.reach
         with trace.step("match"):
@@ -101,15 +101,15 @@ class Gatherer:
             chosen = await self._chosen(sought, questions, m=m or reach.m)
         if not chosen.asked:
             reason = "no site that may know can be asked now" if chosen.skipped else "no summary is near enough to the question"
-            return Gathered((), (), tuple(chosen.skipped), reason)
+            return CollectedEvidence((), (), tuple(chosen.skipped), reason)
         told = (sought.question, reach.budget_tokens, sought.requester, sought.purpose)
-        result = await self.ask(chosen.asked, Wanted(*told, memories=chosen.hints), trace, until=until)
+        result = await self.ask(chosen.asked, FanOutRequest(*told, memories=chosen.hints), trace, until=until)
         with trace.step("rescore"):
             pool = await self.read(result, questions, budget_tokens=reach.budget_tokens)
             await self.note(result.reports, pool, chosen.matched, sought.requester)
             ranked = rescore(pool.passages, pool.vectors, questions, min_cosine=reach.min_evidence)
             evidence = grouped(self.within(ranked, budget_tokens=reach.budget_tokens))
-        return Gathered(tuple(evidence), tuple(chosen.asked), (*result.reports, *chosen.skipped))
+        return CollectedEvidence(tuple(evidence), tuple(chosen.asked), (*result.reports, *chosen.skipped))
 
     async def matched(self, question: str, *, m: int, min_score: float | None = None) -> tuple[list[SummaryMatch], list[EdgeId]]:
         """The m summaries that a question matches, and their edges: as for an answer, down to ``min_score`` where one is given."""
@@ -121,7 +121,7 @@ class Gatherer:
         slots, lead, reaches = self.reach.slots, self.reach.lead, self._fan_out.reaches
         return await self._catalogue.match(question, questions, m=m, min_cosine=min_cosine, slots=slots, lead=lead, reaches=reaches)
 
-    async def ask(self, edges: Sequence[EdgeId], wanted: Wanted, trace: Trace, *, until: float) -> FanOutResult:
+    async def ask(self, edges: Sequence[EdgeId], wanted: FanOutRequest, trace: Trace, *, until: float) -> FanOutResult:
         """One round: all ``edges`` at once, for half of the time that is left at most."""
         with trace.step("fan_out") as step:
             result = await self._fan_out.ask(edges, wanted, deadline_s=self._retrieval_s(until))
@@ -148,7 +148,9 @@ class Gatherer:
         useful = {passage.edge for passage, is_near in zip(pool.passages, near, strict=True) if is_near}
         await self._standing.note(reports, matched=matched, useful=useful, requester=requester)
 
-    async def nearest(self, sought: Sought, texts: Sequence[str], vectors: FloatArray, *, but: Collection[EdgeId], k: int) -> list[EdgeId]:
+    async def nearest(
+        self, sought: EdgeQuery, texts: Sequence[str], vectors: FloatArray, *, but: Collection[EdgeId], k: int
+    ) -> list[EdgeId]:
         """The k edges to ask for passages, best first: those whose summaries share names and rare words with one of ``texts``."""
         found = await self._catalogue.nearest_edges(texts, vectors, min_cosine=FURTHER * self.reach.min_match)
         others = [edge for edge in found if edge not in but and self._fan_out.reaches(edge)]
@@ -161,7 +163,7 @@ class Gatherer:
     def _retrieval_s(self, until: float) -> float:
         return max(0.0, min(self.reach.fan_out_deadline_s, RETRIEVAL_SHARE * (until - self._clock.monotonic())))
 
-    async def _chosen(self, sought: Sought, questions: FloatArray, *, m: int) -> _Chosen:
+    async def _chosen(self, sought: EdgeQuery, questions: FloatArray, *, m: int) -> _Chosen:
         """The edges whose summaries match, and those to ask.
 
         The asking edge is one of the k: its passages did not suffice alone, but may with another site's, or with a larger model. So is,

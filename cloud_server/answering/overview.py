@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from cloud_server.answering.availability import Standing
+from cloud_server.answering.availability import Availability
 from cloud_server.answering.coordinator import Models, within
-from cloud_server.answering.fan_out import FanOut, FanOutResult, Wanted
+from cloud_server.answering.fan_out import FanOut, FanOutRequest, FanOutResult
 from cloud_server.answering.points import in_turn, is_about_something, rescored, within_shares, worth_reading
 from cloud_server.answering.prompts import with_edges, with_shortfalls
 from cloud_server.registry.edges import EdgeRegistry
@@ -19,7 +19,7 @@ from shared.errors import ModelError
 from shared.plural import counted
 from shared.ports import Clock
 from shared.records import Answer, EdgeId, EdgeReport, Evidence
-from shared.reduce import Hear, Reducer, Told, coverage, left_out, said, spoken, unheard
+from shared.reduce import OnText, ReducedAnswer, Reducer, coverage, ignore_text, left_out, said, spoken
 from shared.telemetry.trace import Trace
 from shared.wire import QuestionBody
 
@@ -32,7 +32,7 @@ NOTHING_TOLD = "No connected site has told anything that answers this question."
 
 
 @dataclass(frozen=True, slots=True)
-class Breadth:
+class GlobalLimits:
     """How many are asked, and how much is read of them; see CloudSettings."""
 
     edges: int
@@ -42,22 +42,22 @@ class Breadth:
     answer_tokens: int
 
 
-class Overviewer:
+class GlobalCoordinator:
     """Answers questions about everything."""
 
     def __init__(
         self,
         registry: EdgeRegistry,
         fan_out: FanOut,
-        standing: Standing,
+        availability: Availability,
         models: Models,
-        breadth: Breadth,
+        breadth: GlobalLimits,
         clock: Clock,
         new_id: Callable[[], str],
     ) -> None:
         self._registry = registry
         self._fan_out = fan_out
-        self._standing = standing
+        self._standing = availability
         self._models = models
         self._reducer = Reducer(models.generator, models.tokenizer.count, max_tokens=breadth.answer_tokens)
         self._breadth = breadth
@@ -65,12 +65,12 @@ class Overviewer:
         self._new_id = new_id
 
     async def answer(
-        self, body: QuestionBody, *, deadline_s: float, asking: EdgeId | None = None, requester: str = "", hear: Hear = unheard
+        self, body: QuestionBody, *, deadline_s: float, asking: EdgeId | None = None, requester: str = "", on_text: OnText = ignore_text
     ) -> Answer:
         """Answer from the points of all sites, the asking one included; ``answered`` is False where none is of use.
 
-        Edges learn who is the ``requester``; ``hear`` is told the answer as it is written. A model that fails, or is late, costs order or
-        wording only: ``degraded``. Raises ModelTimeout when the whole takes longer than ``deadline_s``, StoreError.
+        Edges learn who is the ``requester``; ``on_text`` is told the answer as it is written. A model that fails, or is late, costs order
+        or wording only: ``degraded``. Raises ModelTimeout when the whole takes longer than ``deadline_s``, StoreError.
         """
         async with within(deadline_s):
             trace, until = Trace(), self._clock.monotonic() + deadline_s
@@ -82,7 +82,7 @@ class Overviewer:
             if uncompared:
                 answer = _as_they_came(answer, points, uncompared)
             elif points:
-                answer = await self._write(body.question, points, answer, trace, until=until, hear=hear)
+                answer = await self._write(body.question, points, answer, trace, until=until, on_text=on_text)
             elif result.evidence:
                 answer = replace(answer, reason="of the points that came none could be used")
         reports = (*result.reports, *skipped)
@@ -104,7 +104,7 @@ class Overviewer:
 
     async def _ask(self, edges: Sequence[EdgeId], body: QuestionBody, requester: str, trace: Trace, *, until: float) -> FanOutResult:
         breadth = self._breadth
-        wanted = Wanted(
+        wanted = FanOutRequest(
             body.question,
             breadth.reduce_tokens,
             requester,
@@ -151,10 +151,12 @@ class Overviewer:
         best = await asyncio.to_thread(rescored, points, vectors[1:], vectors[:1])
         return (best if is_about_something([point.score for point in best]) else in_turn(points)), ""
 
-    async def _write(self, question: str, points: Sequence[Evidence], nobody: Answer, trace: Trace, *, until: float, hear: Hear) -> Answer:
+    async def _write(
+        self, question: str, points: Sequence[Evidence], nobody: Answer, trace: Trace, *, until: float, on_text: OnText
+    ) -> Answer:
         left_s = REDUCE_SHARE * (until - self._clock.monotonic())
         try:
-            told = await self._reducer.reduce(question, points, trace, deadline_s=left_s, hear=hear)
+            told = await self._reducer.reduce(question, points, trace, deadline_s=left_s, on_text=on_text)
         except ModelError as error:
             return _as_they_came(nobody, points, f"the model wrote no answer: {error.message}")
         if told is None:
@@ -171,5 +173,5 @@ def _as_they_came(nobody: Answer, points: Sequence[Evidence], why: str) -> Answe
     return replace(_worded(nobody, told, reason=f"the points as they came, for {why}"), degraded=True)
 
 
-def _worded(answer: Answer, told: Told, *, reason: str) -> Answer:
+def _worded(answer: Answer, told: ReducedAnswer, *, reason: str) -> Answer:
     return replace(answer, answer=told.text, citations=told.citations, answered=True, reason=reason)

@@ -9,8 +9,8 @@ from itertools import chain
 
 import numpy as np
 
-from cloud_server.answering.fan_out import FanOutResult, Wanted
-from cloud_server.answering.gathering import Gathered, Gatherer, Sought
+from cloud_server.answering.fan_out import FanOutRequest, FanOutResult
+from cloud_server.answering.gathering import CollectedEvidence, EdgeQuery, EvidenceCollector
 from cloud_server.answering.merging import distinct
 from cloud_server.answering.ranking import Pool, ordered, sentences_of, shared_places
 from shared.ports import FloatArray
@@ -35,34 +35,34 @@ class _Read:
 class Reader:
     """Finds passages for a reader. Edges see the question, and nothing of what other edges sent."""
 
-    def __init__(self, gatherer: Gatherer) -> None:
-        self._gatherer = gatherer
+    def __init__(self, collector: EvidenceCollector) -> None:
+        self._gatherer = collector
 
-    async def find(self, sought: Sought, trace: Trace, *, budget_tokens: int, top_k: int, until: float) -> Gathered:
+    async def find(self, sought: EdgeQuery, trace: Trace, *, budget_tokens: int, top_k: int, until: float) -> CollectedEvidence:
         """The passages of at most k edges, best first; the asking edge is one of them."""
-        gatherer, reach = self._gatherer, self._gatherer.reach
-        wanted = Wanted(sought.question, budget_tokens, sought.requester, sought.purpose, whole=True)
+        collector, reach = self._gatherer, self._gatherer.reach
+        wanted = FanOutRequest(sought.question, budget_tokens, sought.requester, sought.purpose, whole=True)
         with trace.step("match"):
-            questions = await gatherer.embedder.embed(questions_in(sought.question))
-            own = [sought.asking] if sought.asking and gatherer.can_ask(sought.asking) else []
+            questions = await collector.embedder.embed(questions_in(sought.question))
+            own = [sought.asking] if sought.asking and collector.can_ask(sought.asking) else []
             first = min(FIRST, reach.k - len(own))
-            asked = [*own, *(await gatherer.nearest(sought, [sought.question], questions, but=own, k=first) if first else [])]
+            asked = [*own, *(await collector.nearest(sought, [sought.question], questions, but=own, k=first) if first else [])]
         if not asked:
-            return Gathered((), (), (), "no summary is near enough to the question")
-        results = [await gatherer.ask(asked, wanted, trace, until=until)]
+            return CollectedEvidence((), (), (), "no summary is near enough to the question")
+        results = [await collector.ask(asked, wanted, trace, until=until)]
         pool = await self._pool(results[0], questions, trace, budget_tokens=budget_tokens)
         found = await self._read(pool, sought.question, questions, trace)
         if len(asked) < reach.k and (further := await self._further(sought, found, questions, asked, trace)):
-            results.append(await gatherer.ask(further, wanted, trace, until=until))
+            results.append(await collector.ask(further, wanted, trace, until=until))
             asked += further
             pool = pool.and_also(await self._pool(results[1], questions, trace, budget_tokens=budget_tokens))
             found = await self._read(pool, sought.question, questions, trace)
         reports = tuple(chain.from_iterable(result.reports for result in results))
-        await gatherer.note(reports, pool, asked, sought.requester)
+        await collector.note(reports, pool, asked, sought.requester)
         ranked = distinct(pool.passages, pool.vectors, pool.cosines, found.order)
-        kept = gatherer.within(ranked, budget_tokens=budget_tokens)
+        kept = collector.within(ranked, budget_tokens=budget_tokens)
         evidence = shared_places(kept, k=top_k, share=EDGE_SHARE, near=reach.min_evidence)
-        return Gathered(tuple(evidence), tuple(asked), reports)
+        return CollectedEvidence(tuple(evidence), tuple(asked), reports)
 
     async def _pool(self, result: FanOutResult, questions: FloatArray, trace: Trace, *, budget_tokens: int) -> Pool:
         with trace.step("rescore"):
@@ -81,7 +81,7 @@ class Reader:
             leads = [f"{question} {of_passage[row]}" for of_passage, row in zip(said, nearest, strict=True)]
             return _Read(order, leads, await embedder.embed(leads))
 
-    async def _further(self, sought: Sought, found: _Read, questions: FloatArray, asked: Sequence[EdgeId], trace: Trace) -> list[EdgeId]:
+    async def _further(self, sought: EdgeQuery, found: _Read, questions: FloatArray, asked: Sequence[EdgeId], trace: Trace) -> list[EdgeId]:
         """Whom the passages lead to; where there are none, who is next."""
         room = self._gatherer.reach.k - len(asked)
         texts, vectors = (found.leads, found.vectors) if found.leads else ([sought.question], questions)

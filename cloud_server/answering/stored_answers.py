@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cloud_server.answering.availability import Standing
-from cloud_server.answering.fan_out import FanOutResult, Wanted
-from cloud_server.answering.gathering import Gatherer, Sought
+from cloud_server.answering.availability import Availability
+from cloud_server.answering.fan_out import FanOutRequest, FanOutResult
+from cloud_server.answering.gathering import EdgeQuery, EvidenceCollector
 from cloud_server.answering.prompts import with_edges
-from cloud_server.routing.memory_index import Candidate, MemoryBank
+from cloud_server.routing.memory_index import MemoryCandidate, MemoryIndex
 from shared.ports import Clock
 from shared.records import Answer, EdgeId, Evidence, MemoryReport
 from shared.telemetry.trace import Trace
@@ -48,7 +48,7 @@ def confirming(question: str, told: str, answer: str, passages: Sequence[Evidenc
     return None
 
 
-def given(best: Candidate, passage: Evidence, query_id: str, *, threshold: float) -> Answer | None:
+def given(best: MemoryCandidate, passage: Evidence, query_id: str, *, threshold: float) -> Answer | None:
     """The stored answer with its citation; None: it is a refusal, or cannot be cited."""
     text, citations = cite(one_line(inert(best.memory.answer)), [passage])
     if not citations or is_refusal(text):
@@ -78,17 +78,17 @@ class Trust:
     threshold: float
 
 
-class Rememberer:
+class StoredAnswers:
     """Looks whether a question has been answered by a site that is trusted, and asks that site whether it still says so."""
 
-    def __init__(self, bank: MemoryBank, gatherer: Gatherer, standing: Standing, trust: Trust, clock: Clock) -> None:
+    def __init__(self, bank: MemoryIndex, collector: EvidenceCollector, availability: Availability, trust: Trust, clock: Clock) -> None:
         self._bank = bank
-        self._gatherer = gatherer
-        self._standing = standing
+        self._gatherer = collector
+        self._standing = availability
         self._trust = trust
         self._clock = clock
 
-    async def answer(self, sought: Sought, query_id: str, trace: Trace, *, until: float) -> Answer | None:
+    async def answer(self, sought: EdgeQuery, query_id: str, trace: Trace, *, until: float) -> Answer | None:
         """The stored answer with the owner's citation; None: the usual way, also where the owner is away, refuses or is late."""
         owners = [edge for edge in sorted(self._trust.edges) if self._gatherer.can_ask(edge)]
         if not owners or not is_single(sought.question):
@@ -111,10 +111,10 @@ class Rememberer:
             self._standing.disappointed(best.edge, sought.requester)
         return None
 
-    async def _ask(self, best: Candidate, sought: Sought, trace: Trace, *, until: float) -> FanOutResult:
+    async def _ask(self, best: MemoryCandidate, sought: EdgeQuery, trace: Trace, *, until: float) -> FanOutResult:
         """The owner, for the passage of that memory alone."""
         memories = {best.edge: [best.memory.memory_id]}
         asked = (sought.question, BUDGET_TOKENS, sought.requester, sought.purpose)
-        wanted = Wanted(*asked, memories=memories, memories_only=True)
+        wanted = FanOutRequest(*asked, memories=memories, memories_only=True)
         soon = min(until, self._clock.monotonic() + 2 * ROUND_S)  # one round takes half of the time that is left at most
         return await self._gatherer.ask([best.edge], wanted, trace, until=soon)

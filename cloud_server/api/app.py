@@ -20,7 +20,7 @@ from shared.http.service import TELEMETRY_OFF, doorkeeper
 from shared.limits import Admission
 from shared.ports import Clock
 from shared.telemetry.correlation import Correlation, Recorder
-from shared.telemetry.metrics import Reading, Scrape, each, single, turns_of
+from shared.telemetry.metrics import MetricReading, Scrape, each, single, turns_of
 from shared.wire import EdgeView
 
 access = logging.getLogger("dgrag.cloud.access")
@@ -37,7 +37,7 @@ class CloudReadings:
         self._turns = turns
         self._clock = clock
 
-    async def read(self) -> tuple[Reading, ...]:
+    async def read(self) -> tuple[MetricReading, ...]:
         """All gauges. Raises as the store."""
         edges = await asyncio.to_thread(self._cloud.edges)
         stored = await asyncio.to_thread(self._cloud.database.size)
@@ -48,7 +48,7 @@ class CloudReadings:
         )
 
 
-def readings_of(edges: list[EdgeView], *, now: float) -> tuple[Reading, ...]:
+def readings_of(edges: list[EdgeView], *, now: float) -> tuple[MetricReading, ...]:
     """What can be said of the edges; ``now`` in seconds since the epoch."""
     states = [_state(edge) for edge in edges]
     seen = {edge.edge: max(0.0, now - edge.last_seen) for edge in edges}
@@ -71,7 +71,7 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     ``recorder``: of spans; it is closed too.
     """
     settings = cloud.settings
-    door = doorkeeper(settings, KeyRing(settings.state_dir), cloud.roll.authenticator)
+    door = doorkeeper(settings, KeyRing(settings.state_dir), cloud.credentials.authenticator)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -56,14 +56,14 @@ async def join(body: Enrolment, cloud: CloudDep, door: DoorDep, request: Request
     door.count_stranger(request)
     edge = EdgeId(body.edge)
     if body.invitation:
-        await asyncio.to_thread(cloud.roll.joining.check, edge, body.public_key, body.invitation)
+        await asyncio.to_thread(cloud.credentials.joining.check, edge, body.public_key, body.invitation)
     elif not await asyncio.to_thread(door.opens_to, request):
         raise no_invitation()
-    await cloud.roll.authenticator.check_joining(request, public_key=body.public_key)
+    await cloud.credentials.authenticator.check_joining(request, public_key=body.public_key)
     if body.invitation:
-        row = await asyncio.to_thread(cloud.roll.joining.with_invitation, edge, body.public_key, body.invitation)
+        row = await asyncio.to_thread(cloud.credentials.joining.with_invitation, edge, body.public_key, body.invitation)
     else:
-        row = await asyncio.to_thread(cloud.roll.joining.in_open_mode, edge, body.public_key)
+        row = await asyncio.to_thread(cloud.credentials.joining.in_open_mode, edge, body.public_key)
     return _enrolled(cloud, row)
 
 
@@ -79,20 +79,20 @@ async def greet(edge: OwnEdge, cloud: CloudDep, wire_version: int = WIRE_UNSAID)
 async def rotate(edge: OwnEdge, body: Rotation, cloud: CloudDep, request: Request) -> Enrolled:
     """Take a further key; the present one ends after a grace."""
     present = claims_of(received(request)).key_id
-    await asyncio.to_thread(cloud.roll.rotate, edge, body, present=present, grace_s=cloud.settings.rotation_grace_s)
+    await asyncio.to_thread(cloud.credentials.rotate, edge, body, present=present, grace_s=cloud.settings.rotation_grace_s)
     return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge))
 
 
 @router.put("/{edge}/ledger")
 async def put_head(edge: OwnEdge, body: Head, cloud: CloudDep) -> Countersigned:
     """Countersign where the edge's egress ledger stands; 409 ``ledger_fork`` when it stood elsewhere before."""
-    return await asyncio.to_thread(cloud.roll.heads.countersign, edge, body)
+    return await asyncio.to_thread(cloud.credentials.heads.countersign, edge, body)
 
 
 @router.get("/{edge}/ledger")
 async def newest_head(edge: OwnEdge, cloud: CloudDep) -> Countersigned:
     """The head that was countersigned last."""
-    return await asyncio.to_thread(cloud.roll.heads.newest, edge)
+    return await asyncio.to_thread(cloud.credentials.heads.newest, edge)
 
 
 @router.get("/{edge}/ledger/heads")
@@ -103,13 +103,13 @@ async def heads(
     after: Annotated[int, Query(ge=0, lt=2**53)] = 0,
 ) -> Heads:
     """All heads that were countersigned, page by page: after record ``after`` of ``epoch``."""
-    return Heads(heads=await asyncio.to_thread(partial(cloud.roll.heads.page, edge, epoch=epoch, after=after)))
+    return Heads(heads=await asyncio.to_thread(partial(cloud.credentials.heads.page, edge, epoch=epoch, after=after)))
 
 
 @router.put("/{edge}/summaries")
 async def put_summaries(edge: OwnEdge, body: DeltaBody, cloud: CloudDep) -> Enrolled:
     """Apply a delta once; 409 ``resync`` asks for a snapshot."""
-    await cloud.catalogue.accept(edge, body.to_record())
+    await cloud.summary_index.accept(edge, body.to_record())
     return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge))
 
 
@@ -154,6 +154,6 @@ def _enrolled(cloud: Cloud, row: EdgeRow) -> Enrolled:
         version=row.version,
         memory_epoch=row.memory_epoch,
         memory_version=row.memory_version,
-        cloud_key=cloud.roll.identity.public_key,
+        cloud_key=cloud.credentials.identity.public_key,
         wire_version=WIRE_VERSION,
     )

@@ -37,7 +37,7 @@ class Quarantine(Wire):
 @router.post("/invites", status_code=201)
 async def invite(body: InviteBody, cloud: CloudDep) -> Invited:
     """Let one edge in, once, within the hour; the token is shown here only. 409 ``edge_known``: it has joined."""
-    made = await asyncio.to_thread(cloud.roll.joining.invite, EdgeId(body.edge), ttl_s=body.ttl_s, replaces=body.replace)
+    made = await asyncio.to_thread(cloud.credentials.joining.invite, EdgeId(body.edge), ttl_s=body.ttl_s, replaces=body.replace)
     return Invited(edge=made.edge, token=made.token, expires=made.expires)
 
 

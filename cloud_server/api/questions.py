@@ -32,7 +32,7 @@ Said = TypeVar("Said", Answer, Found)
 Said_co = TypeVar("Said_co", covariant=True)
 
 
-class Work(Protocol[Said_co]):
+class AnswerFunction(Protocol[Said_co]):
     """What is done for one body."""
 
     def __call__(self, *, deadline_s: float, asking: EdgeId | None, requester: str) -> Awaitable[Said_co]:
@@ -49,10 +49,10 @@ async def ask(
     sentences as they are written, and at last the answer or the problem.
     """
     heard: list[str] = []
-    work: Work[Answer] = partial(cloud.coordinator.answer, body)
+    work: AnswerFunction[Answer] = partial(cloud.coordinator.answer, body)
     limit_s, admission = cloud.settings.answer_deadline_s, request.app.state.admission
     if body.mode == "global":  # takes minutes: it has turns of its own, and leaves the others theirs
-        work = partial(cloud.overviewer.answer, body, hear=heard.append)
+        work = partial(cloud.overviewer.answer, body, on_text=heard.append)
         limit_s, admission = cloud.settings.global_answer_deadline_s, request.app.state.global_admission
     turn = _turn(cloud, admission, caller, work, deadline_ms, limit_s=limit_s, counting=cloud.meter.counting_failures)
     return await _told(request, turn, lambda answer: AskLine(answer=answer), heard)
@@ -69,7 +69,7 @@ async def find(body: SearchBody, cloud: CloudDep, caller: CallerDep, request: Re
 @router.post("/match")
 async def match(body: MatchBody, cloud: CloudDep) -> MatchReply:
     """The m summaries that a question matches, best first, as when it is answered; with ``min_score`` down to another cosine."""
-    found, edges = await cloud.gatherer.matched(body.question, m=body.m, min_score=body.min_score)
+    found, edges = await cloud.collector.matched(body.question, m=body.m, min_score=body.min_score)
     return MatchReply(matches=[Match(edge=one.edge, summary_id=one.summary_id, score=one.score) for one in found], edges=list(edges))
 
 
@@ -94,7 +94,7 @@ def _turn(
     cloud: Cloud,
     admission: Admission,
     caller: Caller,
-    work: Work[Said],
+    work: AnswerFunction[Said],
     deadline_ms: int | None,
     *,
     limit_s: float,

@@ -35,7 +35,7 @@ async def ready(request: Request, response: Response, cloud: CloudDep) -> Ready:
     is_ready = bool(request.app.state.ready)
     response.status_code = 200 if is_ready else 503
     edges = await asyncio.to_thread(cloud.registry.all)
-    return Ready(ready=is_ready, edges=len(edges), summaries=len(cloud.catalogue))
+    return Ready(ready=is_ready, edges=len(edges), summaries=len(cloud.summary_index))
 
 
 @router.get("/metrics", response_class=PlainTextResponse)

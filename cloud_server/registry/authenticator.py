@@ -13,7 +13,7 @@ from shared.errors import Unauthenticated
 from shared.http.access import Caller
 from shared.identity import key_id
 from shared.ports import Clock
-from shared.signing import ANY_CLOUD, Claims, Message, check_digest, check_time, claims_of, message_of, verify
+from shared.signing import ANY_CLOUD, Claims, SignedRequest, check_digest, check_time, claims_of, message_of, verify
 from shared.sqlite import Database
 
 SCHEMA = """
@@ -91,7 +91,7 @@ class EdgeAuthenticator:
         await asyncio.to_thread(self._check_joining, message, public_key)
         self.check_body(request, await request.body())
 
-    def edge_of(self, message: Message) -> str:
+    def edge_of(self, message: SignedRequest) -> str:
         """As ``authenticate``; reads and writes the store, so it belongs off the event loop."""
         claims = claims_of(message)
         key = self._keys.find(claims.key_id)
@@ -99,13 +99,13 @@ class EdgeAuthenticator:
         self._nonces.remember(claims.key_id, claims.nonce, expires=claims.created + self._skew_s, now=self._clock.now())
         return key.edge
 
-    def _check_joining(self, message: Message, public_key: str) -> None:
+    def _check_joining(self, message: SignedRequest, public_key: str) -> None:
         claims = claims_of(message)
         if claims.key_id != key_id(public_key):
             raise Unauthenticated("the request is not signed with the key that it brings", code="bad_signature")
         self._check(message, claims, audience=ANY_CLOUD, public_key=public_key)
 
-    def _check(self, message: Message, claims: Claims, *, audience: str, public_key: str) -> None:
+    def _check(self, message: SignedRequest, claims: Claims, *, audience: str, public_key: str) -> None:
         if claims.audience != audience:
             raise Unauthenticated(
                 "the request is for another cloud", code="wrong_audience", next_step="the cloud has another key now: `dgrag edge join`"
@@ -114,7 +114,7 @@ class EdgeAuthenticator:
         verify(message, public_key=public_key)
 
 
-def received(request: Request) -> Message:
+def received(request: Request) -> SignedRequest:
     """The message as it came over the wire: the path is not decoded. Raises Unauthenticated as ``message_of``."""
     query = request.scope["query_string"].decode("latin-1")
     target = request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else "")

@@ -14,12 +14,12 @@ MOST_WORDS, MOST_NAMES = 64, 16  # of a text that is looked up
 LOOKED_AT, OF_ONE_EDGE = 1000, 50  # summaries: many of one edge push none of the others' out of sight (goal S10)
 
 
-class Lexicon:
+class LexicalIndex:
     """BM25 over summary texts: an FTS5 table in memory, filled from the store at each start, so that no file keeps a second copy.
 
-    >>> lexicon = Lexicon()
-    >>> lexicon.put(["bank/s1", "ward/s1"], ["Loans and gold", "Infusion pumps of Juniper Ward"])
-    >>> [key for key, _ in lexicon.top("Who repairs the pump of Juniper Ward?")]
+    >>> index = LexicalIndex()
+    >>> index.put(["bank/s1", "ward/s1"], ["Loans and gold", "Infusion pumps of Juniper Ward"])
+    >>> [key for key, _ in index.top("Who repairs the pump of Juniper Ward?")]
     ['ward/s1']
     """
 

@@ -109,7 +109,7 @@ def _mean(scores: Sequence[float], least: float, size: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class WordMatches:
     """What summaries share with one text: BM25 by key, best first, of its words, and of each of its names."""
 
     words: Sequence[tuple[str, float]]
@@ -125,7 +125,7 @@ class Shared:
 
 
 def by_words(
-    shared: Sequence[Shared], vectors: FloatArray, index: VectorIndex, *, min_cosine: float, barred: Collection[EdgeId]
+    shared: Sequence[WordMatches], vectors: FloatArray, index: VectorIndex, *, min_cosine: float, barred: Collection[EdgeId]
 ) -> list[EdgeId]:
     """The edges with a summary above the threshold for one of ``vectors`` (n, d), those first that share most with one text.
 

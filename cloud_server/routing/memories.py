@@ -18,7 +18,7 @@ MADE_BY = "memory_embedding"  # key in meta: the embedder of the stored vectors
 
 
 @dataclass(frozen=True, slots=True)
-class HeldMemory:
+class ReplicatedMemory:
     """One memory of an edge, as it is stored."""
 
     edge: EdgeId
@@ -57,8 +57,8 @@ class MemoryStore:
             raise TooLarge(f"what {edge} remembers", limit=self._max_per_edge, unit="memories")
         return True
 
-    def apply(self, edge: EdgeId, delta: MemoryDelta, vectors: FloatArray, verdicts: Mapping[str, str]) -> bool:
-        """Write a delta in one transaction; ``vectors`` are the upserts' (n, d), ``verdicts`` why one is held back. Raises as ``fits``.
+    def apply(self, edge: EdgeId, delta: MemoryDelta, vectors: FloatArray, feedback: Mapping[str, str]) -> bool:
+        """Write a delta in one transaction; ``vectors`` are the upserts' (n, d), ``feedback`` why one is held back. Raises as ``fits``.
 
         False: it is here already. Of several upserts with one id the last counts.
         """
@@ -72,7 +72,7 @@ class MemoryStore:
                 retire(tx, edge, "" if epoch == delta.epoch else epoch, at=self._clock.now())
             tx.executemany("DELETE FROM memories WHERE edge = ? AND memory_id = ?", [(edge, memory_id) for memory_id in sorted(gone)])
             told = zip(delta.upserts, vectors, strict=True)
-            _insert(tx, (HeldMemory(edge, one, vector, verdicts.get(one.memory_id, "")) for one, vector in told))
+            _insert(tx, (ReplicatedMemory(edge, one, vector, feedback.get(one.memory_id, "")) for one, vector in told))
             tx.execute("UPDATE edges SET memory_epoch = ?, memory_version = ? WHERE edge = ?", (delta.epoch, delta.version, edge))
         if known & (gone | {memory.memory_id for memory in delta.upserts}):
             self._on_removed()
@@ -82,11 +82,11 @@ class MemoryStore:
         """Match one no more, until its edge tells it anew; one that is gone is ignored."""
         for held in self.some(edge, [memory_id]):
             with self._database.write() as tx:
-                _insert(tx, [HeldMemory(edge, held.memory, held.vector, why)])
+                _insert(tx, [ReplicatedMemory(edge, held.memory, held.vector, why)])
 
-    def load(self) -> tuple[list[HeldMemory], list[EdgeId]]:
+    def load(self) -> tuple[list[ReplicatedMemory], list[EdgeId]]:
         """All sound rows by edge and id, and the edges that own damaged ones, which are asked for a snapshot, as for summaries."""
-        sound, damaged = list[HeldMemory](), set[tuple[str, str]]()
+        sound, damaged = list[ReplicatedMemory](), set[tuple[str, str]]()
         for row in self._database.rows("SELECT * FROM memories ORDER BY edge, memory_id"):
             if row["crc"] == _checksum(row):
                 sound.append(_held(row))
@@ -103,12 +103,12 @@ class MemoryStore:
         """The ids of an edge's memories."""
         return {str(row[0]) for row in self._database.rows("SELECT memory_id FROM memories WHERE edge = ?", (edge,))}
 
-    def of(self, edge: EdgeId) -> list[HeldMemory]:
+    def of(self, edge: EdgeId) -> list[ReplicatedMemory]:
         """An edge's memories, by id; without damaged ones."""
         rows = self._database.rows("SELECT * FROM memories WHERE edge = ? ORDER BY memory_id", (edge,))
         return [_held(row) for row in rows if row["crc"] == _checksum(row)]
 
-    def some(self, edge: EdgeId, memory_ids: Collection[str]) -> list[HeldMemory]:
+    def some(self, edge: EdgeId, memory_ids: Collection[str]) -> list[ReplicatedMemory]:
         """Those of these memories that are there and whole."""
         query = "SELECT * FROM memories WHERE edge = ? AND memory_id = ?"
         rows = (row for memory_id in memory_ids for row in self._database.rows(query, (edge, memory_id)))
@@ -131,14 +131,14 @@ class MemoryStore:
         rows = self._database.rows("SELECT value FROM meta WHERE key = ?", (MADE_BY,))
         return str(rows[0][0]) if rows else ""
 
-    def replace_vectors(self, fingerprint: str, rows: Iterable[HeldMemory]) -> None:
+    def replace_vectors(self, fingerprint: str, rows: Iterable[ReplicatedMemory]) -> None:
         """Store another embedder's vectors of the same texts, in one transaction."""
         with self._database.write() as tx:
             _insert(tx, rows)
             tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MADE_BY, fingerprint))
 
 
-def _insert(tx: sqlite3.Connection, rows: Iterable[HeldMemory]) -> None:
+def _insert(tx: sqlite3.Connection, rows: Iterable[ReplicatedMemory]) -> None:
     tx.executemany(
         "INSERT OR REPLACE INTO memories (edge, memory_id, question, answer, direct, vector, held_back, crc)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -146,7 +146,7 @@ def _insert(tx: sqlite3.Connection, rows: Iterable[HeldMemory]) -> None:
     )
 
 
-def _values(row: HeldMemory) -> tuple[str | int | bytes, ...]:
+def _values(row: ReplicatedMemory) -> tuple[str | int | bytes, ...]:
     told, blob = row.memory, packed(row.vector)
     said = (row.edge, told.memory_id, told.question, told.answer, int(told.direct))
     return (*said, blob, row.held_back, _crc(*said, row.held_back, vector=blob))
@@ -161,6 +161,6 @@ def _crc(*said: str | int, vector: bytes) -> int:
     return zlib.crc32(vector, zlib.crc32("\0".join(map(str, said)).encode()))
 
 
-def _held(row: sqlite3.Row) -> HeldMemory:
+def _held(row: sqlite3.Row) -> ReplicatedMemory:
     told = MemoryBody(memory_id=row["memory_id"], question=row["question"], answer=row["answer"], direct=bool(row["direct"]))
-    return HeldMemory(EdgeId(row["edge"]), told, unpacked(row["vector"], 1)[0], row["held_back"])
+    return ReplicatedMemory(EdgeId(row["edge"]), told, unpacked(row["vector"], 1)[0], row["held_back"])

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
-from cloud_server.routing.memories import HeldMemory, MemoryStore
-from cloud_server.routing.screening import UNCONFIRMED, Sample, judged_words, memory_words, spread
+from cloud_server.routing.memories import MemoryStore, ReplicatedMemory
+from cloud_server.routing.screening import UNCONFIRMED, SummarySample, judged_words, memory_words, spread
 from shared.ports import Embedder, FloatArray, VectorIndex
 from shared.records import EdgeId
 from shared.text.same_question import fits, is_narrower, is_other_answer, is_same_way
@@ -27,7 +27,7 @@ WIDE, WIDER, ENOUGH_OWNERS = 64, 8, 8  # hints looked at first, how much further
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class MemoryCandidate:
     """A direct memory that may answer, if its owner's passage says so. ``dice``: of both questions' content words."""
 
     edge: EdgeId
@@ -41,7 +41,7 @@ class Candidate:
         return ALPHA * self.cosine + (1 - ALPHA) * self.dice
 
 
-class MemoryBank:
+class MemoryIndex:
     """Takes deltas in, finds memories, forgets edges; the store holds the truth, the indexes are rebuilt from it at each start."""
 
     def __init__(
@@ -68,7 +68,7 @@ class MemoryBank:
             log.warning("a stored memory of %s was damaged and is dropped; the edge will be asked for all of them", edge)
         if self._store.fingerprint() != self._embedder.fingerprint:
             vectors = await self._embed([row.memory.question for row in rows])
-            rows = [HeldMemory(row.edge, row.memory, vector, row.held_back) for row, vector in zip(rows, vectors, strict=True)]
+            rows = [ReplicatedMemory(row.edge, row.memory, vector, row.held_back) for row, vector in zip(rows, vectors, strict=True)]
             await asyncio.to_thread(self._store.replace_vectors, self._embedder.fingerprint, rows)
         for edge in sorted({row.edge for row in rows}):
             self._put(edge, [row for row in rows if row.edge == edge])
@@ -91,12 +91,12 @@ class MemoryBank:
         leaving = {*delta.removals, *sent} if delta.base_version else self._store.ids(edge)
         kept = [row for row in self._store.of(edge) if row.memory.memory_id not in leaving and not row.held_back]
         new = [memory_words(memory.question, memory.answer) for memory in delta.upserts]
-        verdicts = judged_words(new, vectors, map(_words, kept), Sample.of(self._samples, but=edge))
-        if not self._store.apply(edge, delta, vectors, dict(zip((one.memory_id for one in delta.upserts), verdicts, strict=True))):
+        feedback = judged_words(new, vectors, map(_words, kept), SummarySample.of(self._samples, but=edge))
+        if not self._store.apply(edge, delta, vectors, dict(zip((one.memory_id for one in delta.upserts), feedback, strict=True))):
             return
         self._drop(edge, leaving | sent)
         self._put(edge, self._store.of(edge))
-        if held := sum(verdict != "" for verdict in verdicts):
+        if held := sum(verdict != "" for verdict in feedback):
             log.info("%d memories of %s are held back: copies of others, or near to everything", held, edge)
 
     async def forget(self, edge: EdgeId) -> None:
@@ -113,23 +113,23 @@ class MemoryBank:
 
     # ------------------------------------------------------------ what a question finds
 
-    async def best(self, question: str, vector: FloatArray, *, owners: Collection[EdgeId], threshold: float) -> Candidate | None:
+    async def best(self, question: str, vector: FloatArray, *, owners: Collection[EdgeId], threshold: float) -> MemoryCandidate | None:
         """The direct memory of one of ``owners`` that may answer a single question, where none of any edge says otherwise.
 
         What is nearest has the score, and asks for the same in the same way; its passage is still to be looked at.
         """
         return await asyncio.to_thread(self._best, question, vector, owners, threshold)
 
-    def _best(self, question: str, vector: FloatArray, owners: Collection[EdgeId], threshold: float) -> Candidate | None:
+    def _best(self, question: str, vector: FloatArray, owners: Collection[EdgeId], threshold: float) -> MemoryCandidate | None:
         found = [one for one in self._near(question, vector, threshold - RIVAL_WITHIN) if one.score >= threshold - RIVAL_WITHIN]
         best = next((one for one in found if one.edge in owners and one.score >= threshold), None)
         if best is None or not _asks_the_same(question, best.memory):
             return None
         return None if any(_is_rival(question, best, other) for other in found) else best
 
-    def _near(self, question: str, vector: FloatArray, least: float) -> list[Candidate]:
+    def _near(self, question: str, vector: FloatArray, least: float) -> list[MemoryCandidate]:
         """Direct memories, the best score first. As Dice is 1 at most, each with a score of ``least`` has a cosine of what is asked for."""
-        barred, words, found = self._registry.quarantined(), content_words(question), list[Candidate]()
+        barred, words, found = self._registry.quarantined(), content_words(question), list[MemoryCandidate]()
         for key, cosine in self._direct.top(vector, LOOKED_AT, min_score=(least - (1 - ALPHA)) / ALPHA):
             edge, memory_id = _taken_apart(key)
             if edge not in barred:
@@ -158,7 +158,7 @@ class MemoryBank:
 
     # ------------------------------------------------------------ the indexes
 
-    def _put(self, edge: EdgeId, rows: Sequence[HeldMemory]) -> None:
+    def _put(self, edge: EdgeId, rows: Sequence[ReplicatedMemory]) -> None:
         """Match what of an edge is not held back."""
         matched = [row for row in rows if not row.held_back]
         for index, is_direct in ((self._direct, True), (self._hints, False)):
@@ -187,14 +187,14 @@ def _asks_the_same(question: str, memory: MemoryBody) -> bool:
     return is_told and not is_narrower(told, question) and fits(question, told, answer) and is_same_way(question, told)
 
 
-def _is_rival(question: str, best: Candidate, other: Candidate) -> bool:
+def _is_rival(question: str, best: MemoryCandidate, other: MemoryCandidate) -> bool:
     one, two = best.memory, other.memory
     return other.score >= best.score - RIVAL_WITHIN and is_other_answer(question, one.question, one.answer, two.question, two.answer)
 
 
-def _candidate(row: HeldMemory, cosine: float, words: frozenset[str]) -> Candidate:
+def _candidate(row: ReplicatedMemory, cosine: float, words: frozenset[str]) -> MemoryCandidate:
     told = content_words(row.memory.question)
-    return Candidate(row.edge, row.memory, cosine, 2 * len(told & words) / max(1, len(told) + len(words)))
+    return MemoryCandidate(row.edge, row.memory, cosine, 2 * len(told & words) / max(1, len(told) + len(words)))
 
 
 def _above(question: FloatArray, index: VectorIndex, min_cosine: float) -> list[tuple[str, float]]:
@@ -207,7 +207,7 @@ def _above(question: FloatArray, index: VectorIndex, min_cosine: float) -> list[
         wide *= WIDER
 
 
-def _words(row: HeldMemory) -> str:
+def _words(row: ReplicatedMemory) -> str:
     return memory_words(row.memory.question, row.memory.answer)
 
 

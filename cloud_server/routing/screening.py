@@ -30,14 +30,14 @@ UNCONFIRMED = "unconfirmed"  # its owner was asked for its passage, which does n
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SummarySample:
     """Summaries of other edges, a few of each."""
 
     vectors: FloatArray  # (s, d)
     owners: NDArray[np.int64]  # (s,), 0 … edges - 1
 
     @classmethod
-    def of(cls, edges: Mapping[EdgeId, FloatArray], *, but: EdgeId) -> Sample:
+    def of(cls, edges: Mapping[EdgeId, FloatArray], *, but: EdgeId) -> SummarySample:
         """Of all ``edges`` but one."""
         others = [rows for edge, rows in sorted(edges.items()) if edge != but and len(rows)]
         owners = [number for number, rows in enumerate(others) for _ in rows]
@@ -49,7 +49,7 @@ def spread(vectors: FloatArray) -> FloatArray:
     return vectors[np.unique(np.linspace(0, len(vectors) - 1, min(len(vectors), SAMPLE_OF_EDGE)).astype(np.int64))]
 
 
-def judged(new: FloatArray, kept: FloatArray, sample: Sample) -> list[str]:
+def judged(new: FloatArray, kept: FloatArray, sample: SummarySample) -> list[str]:
     """For each row of ``new`` (n, d) why it is held back, "" when it is not. ``kept`` (k, d): the edge's others, that are matched."""
     hub = hubs(new, sample)
     copies = near_duplicates(new, kept)
@@ -76,7 +76,7 @@ def near_duplicates(new: FloatArray, kept: FloatArray) -> BoolArray:
     return held
 
 
-def hubs(new: FloatArray, sample: Sample) -> BoolArray:
+def hubs(new: FloatArray, sample: SummarySample) -> BoolArray:
     """Which rows of ``new`` (n, d) are among the NEAREST of at least HUB_SHARE of the summaries of most edges.
 
     Two sites of one field are near each other, and edges that lie together could frame another: a minority decides nothing.
@@ -125,7 +125,7 @@ def memory_words(question: str, answer: str) -> str:
     return "\n".join(" ".join(WORD.findall(text.casefold())) for text in (question, answer))
 
 
-def judged_words(new: Sequence[str], vectors: FloatArray, kept: Iterable[str], sample: Sample) -> list[str]:
+def judged_words(new: Sequence[str], vectors: FloatArray, kept: Iterable[str], sample: SummarySample) -> list[str]:
     """For each of ``new``, words with their rows of ``vectors`` (n, d), why it is held back, "" when it is not.
 
     kept: words of the edge's others, that are matched.
@@ -134,9 +134,9 @@ def judged_words(new: Sequence[str], vectors: FloatArray, kept: Iterable[str], s
     >>> judged_words(["a", "b", "a"], np.eye(3, dtype=np.float32), ["b"], Sample.of({}, but="ward"))
     ['', 'near_duplicate', 'near_duplicate']
     """
-    seen, verdicts = set(kept), list[str]()
+    seen, feedback = set(kept), list[str]()
     for words, is_hub in zip(new, hubs(vectors, sample).tolist(), strict=True):
-        verdicts.append(HUB if is_hub else NEAR_DUPLICATE if words in seen else "")
-        if not verdicts[-1]:
+        feedback.append(HUB if is_hub else NEAR_DUPLICATE if words in seen else "")
+        if not feedback[-1]:
             seen.add(words)
-    return verdicts
+    return feedback

@@ -30,7 +30,7 @@ class StoredSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class SummaryReplica:
     """What the store holds of one edge: row i of ``vectors`` (n, d) belongs to ``ids[i]``."""
 
     ids: tuple[SummaryId, ...]
@@ -100,14 +100,14 @@ class SummaryStore:
         return True
 
     def apply(
-        self, edge: EdgeId, delta: SummaryDelta, vectors: FloatArray, verdicts: Mapping[SummaryId, str] | None = None
+        self, edge: EdgeId, delta: SummaryDelta, vectors: FloatArray, feedback: Mapping[SummaryId, str] | None = None
     ) -> tuple[bool, list[SummaryId]]:
         """Write a delta in one transaction; ``vectors`` are the upserts' (n, d). Raises as ``fits``.
 
-        ``verdicts``: why an upsert, or a summary that was here before, is held back from now on; "": it is not.
+        ``feedback``: why an upsert, or a summary that was here before, is held back from now on; "": it is not.
         Returns whether anything was written, and the ids of the summaries that are gone.
         """
-        verdicts = verdicts or {}
+        feedback = feedback or {}
         with self._database.write() as tx:
             if not self.fits(edge, delta):
                 return False, []
@@ -118,9 +118,9 @@ class SummaryStore:
                 (epoch,) = tx.execute("SELECT epoch FROM edges WHERE edge = ?", (edge,)).fetchone()
                 retire(tx, edge, "" if epoch == delta.epoch else epoch, at=self._clock.now())
             tx.executemany("DELETE FROM summaries WHERE edge = ? AND summary_id = ?", [(edge, summary_id) for summary_id in gone])
-            _insert(tx, edge, [(one, vector, verdicts.get(one.summary_id, "")) for one, vector in zip(delta.upserts, vectors, strict=True)])
-            _hold_back(tx, edge, {summary_id: why for summary_id, why in verdicts.items() if summary_id in known - sent})
-            self._note(tx, edge, delta, held_back=sum(verdicts.get(summary_id, "") != "" for summary_id in sent))
+            _insert(tx, edge, [(one, vector, feedback.get(one.summary_id, "")) for one, vector in zip(delta.upserts, vectors, strict=True)])
+            _hold_back(tx, edge, {summary_id: why for summary_id, why in feedback.items() if summary_id in known - sent})
+            self._note(tx, edge, delta, held_back=sum(feedback.get(summary_id, "") != "" for summary_id in sent))
             tx.execute(
                 "UPDATE edges SET epoch = ?, version = ?, withheld = ? WHERE edge = ?", (delta.epoch, delta.version, delta.withheld, edge)
             )
@@ -153,10 +153,10 @@ class SummaryStore:
         """The ids of an edge's summaries."""
         return [SummaryId(row[0]) for row in self._database.rows("SELECT summary_id FROM summaries WHERE edge = ?", (edge,))]
 
-    def shelf(self, edge: EdgeId) -> Shelf:
+    def shelf(self, edge: EdgeId) -> SummaryReplica:
         """An edge's summaries by id, without their texts."""
         rows = self._database.rows("SELECT summary_id, held_back, vector FROM summaries WHERE edge = ? ORDER BY summary_id", (edge,))
-        return Shelf(
+        return SummaryReplica(
             tuple(SummaryId(row["summary_id"]) for row in rows),
             tuple(row["held_back"] for row in rows),
             unpacked(b"".join(row["vector"] for row in rows), len(rows)),
@@ -207,8 +207,8 @@ def _insert(tx: sqlite3.Connection, edge: EdgeId, rows: Iterable[tuple[Summary, 
     )
 
 
-def _hold_back(tx: sqlite3.Connection, edge: EdgeId, verdicts: Mapping[SummaryId, str]) -> None:
-    for summary_id, why in verdicts.items():
+def _hold_back(tx: sqlite3.Connection, edge: EdgeId, feedback: Mapping[SummaryId, str]) -> None:
+    for summary_id, why in feedback.items():
         query = "SELECT text, entities, relations, vector FROM summaries WHERE edge = ? AND summary_id = ?"
         if (row := tx.execute(query, (edge, summary_id)).fetchone()) is not None:
             summary = Summary(summary_id, row["text"], row["entities"], row["relations"])

@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
-from cloud_server.routing.lexical import Lexicon
-from cloud_server.routing.matching import Shared, SummaryMatch, by_words, match, second_opinion, summary_key
-from cloud_server.routing.screening import Sample, judged, spread
-from cloud_server.routing.summaries import Shelf, SummaryStore
+from cloud_server.routing.lexical import LexicalIndex
+from cloud_server.routing.matching import SummaryMatch, WordMatches, by_words, match, second_opinion, summary_key
+from cloud_server.routing.screening import SummarySample, judged, spread
+from cloud_server.routing.summaries import SummaryReplica, SummaryStore
 from shared.ports import Embedder, FloatArray, VectorIndex
 from shared.records import EdgeId, SummaryDelta, SummaryId
 
@@ -22,7 +22,7 @@ JUDGED_ANEW = 1000  # of what is held back, with each delta: what it copied may 
 log = logging.getLogger("dgrag.cloud.summaries")
 
 
-class Catalogue:
+class SummaryIndex:
     """Takes deltas in, finds summaries, forgets edges."""
 
     def __init__(self, registry: EdgeRegistry, store: SummaryStore, index: VectorIndex, embedder: Embedder) -> None:
@@ -30,7 +30,7 @@ class Catalogue:
         self._store = store
         self._index = index
         self._embedder = embedder
-        self._lexicon = Lexicon()  # of the same summaries as the index
+        self._lexicon = LexicalIndex()  # of the same summaries as the index
         self._samples: dict[EdgeId, FloatArray] = {}  # what other edges' summaries are measured by
         self._writing = asyncio.Lock()  # the index must see deltas in the order in which the store took them
         self._embedding = defaultdict[EdgeId, asyncio.Lock](asyncio.Lock)  # an edge that sends much holds up itself
@@ -70,18 +70,18 @@ class Catalogue:
                 await asyncio.to_thread(self._apply, edge, delta, vectors)
 
     def _apply(self, edge: EdgeId, delta: SummaryDelta, vectors: FloatArray) -> None:
-        shelf = Shelf((), (), vectors[:0]) if delta.base_version == 0 else self._staying(edge, delta)
+        shelf = SummaryReplica((), (), vectors[:0]) if delta.base_version == 0 else self._staying(edge, delta)
         again = [row for row, why in enumerate(shelf.held_back) if why][:JUDGED_ANEW]
         kept = [row for row, why in enumerate(shelf.held_back) if not why]
         ids = [*(shelf.ids[row] for row in again), *(summary.summary_id for summary in delta.upserts)]
         stored = shelf.vectors.reshape(-1, vectors.shape[1])
         rows = np.concatenate([stored[again], vectors])
-        verdicts = dict(zip(ids, judged(rows, stored[kept], Sample.of(self._samples, but=edge)), strict=True))
-        applied, gone = self._store.apply(edge, delta, vectors, verdicts)
+        feedback = dict(zip(ids, judged(rows, stored[kept], SummarySample.of(self._samples, but=edge)), strict=True))
+        applied, gone = self._store.apply(edge, delta, vectors, feedback)
         if not applied:
             return
-        matched = [row for row, summary_id in enumerate(ids) if not verdicts[summary_id]]
-        held = [summary_id for summary_id, why in verdicts.items() if why]
+        matched = [row for row, summary_id in enumerate(ids) if not feedback[summary_id]]
+        held = [summary_id for summary_id, why in feedback.items() if why]
         dropped = [summary_key(edge, summary_id) for summary_id in [*gone, *held]]
         self._index.drop(dropped)
         self._lexicon.drop(dropped)
@@ -93,12 +93,12 @@ class Catalogue:
         if held:
             log.info("%d summaries of %s are held back: copies of others, or near to everything", len(held), edge)
 
-    def _staying(self, edge: EdgeId, delta: SummaryDelta) -> Shelf:
+    def _staying(self, edge: EdgeId, delta: SummaryDelta) -> SummaryReplica:
         """What is stored of an edge and neither removed nor replaced by a delta."""
         shelf = self._store.shelf(edge)
         leaving: set[SummaryId] = {*delta.removals, *(summary.summary_id for summary in delta.upserts)}
         rows = [row for row, summary_id in enumerate(shelf.ids) if summary_id not in leaving]
-        return Shelf(tuple(shelf.ids[row] for row in rows), tuple(shelf.held_back[row] for row in rows), shelf.vectors[rows])
+        return SummaryReplica(tuple(shelf.ids[row] for row in rows), tuple(shelf.held_back[row] for row in rows), shelf.vectors[rows])
 
     async def expel(self, edge: EdgeId) -> int:
         """Shut an edge out and forget all its summaries; returns how many. Raises NotFound, Expelled."""
@@ -158,7 +158,7 @@ class Catalogue:
 
         def found() -> list[EdgeId]:
             barred = self._registry.quarantined()
-            shared = [Shared(self._lexicon.top(text, barred), self._lexicon.top_named(text, barred)) for text in texts]
+            shared = [WordMatches(self._lexicon.top(text, barred), self._lexicon.top_named(text, barred)) for text in texts]
             return by_words(shared, vectors, self._index, min_cosine=min_cosine, barred=barred)
 
         return await asyncio.to_thread(found)

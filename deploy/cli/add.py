@@ -19,7 +19,7 @@ from deploy.cli.sending import (
     UPLOAD_TIMEOUT,
     EdgeStatus,
     Refused,
-    Sent,
+    SentDocument,
     SourceFile,
     files_in,
     left_out,
@@ -119,9 +119,9 @@ def add(
     verdict(results)
 
 
-def as_body(results: Sequence[Sent | Refused]) -> dict[str, Any]:
+def as_body(results: Sequence[SentDocument | Refused]) -> dict[str, Any]:
     """What ``dgrag add --json`` prints: the documents that the edge took, and what never became one."""
-    sent = [result for result in results if isinstance(result, Sent)]
+    sent = [result for result in results if isinstance(result, SentDocument)]
     refused = [result for result in results if isinstance(result, Refused)]
     return {
         "documents": [
@@ -133,7 +133,7 @@ def as_body(results: Sequence[Sent | Refused]) -> dict[str, Any]:
     }
 
 
-def verdict(results: Sequence[Sent | Refused]) -> None:
+def verdict(results: Sequence[SentDocument | Refused]) -> None:
     """Raise ClusterError when a document was lost on the way."""
     lost = sum(isinstance(result, Refused) or result.status == "parked" for result in results)
     if lost or not results:

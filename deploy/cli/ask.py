@@ -20,7 +20,7 @@ from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
 from shared.errors import InputError
 from shared.records import Answer
-from shared.reduce import unheard
+from shared.reduce import ignore_text
 
 ANSWER_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # an edge has its own, shorter deadline
 
@@ -164,7 +164,7 @@ def query(
     escalate: Escalate | None = None,
     purpose: str | None = None,
     level: Level | None = None,
-    tell: Callable[[str], None] = unheard,
+    tell: Callable[[str], None] = ignore_text,
     *,
     memory: bool = True,
 ) -> Any:

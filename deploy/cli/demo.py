@@ -50,7 +50,7 @@ ROUTES_OF_A_SITE = ("local", "memory")
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SampleQuestion:
     """One row of ``samples/questions.json``."""
 
     question: str
@@ -61,7 +61,7 @@ class Sample:
     sources: tuple[str, ...] = ()  # "<edge>/<document>"
 
 
-def fault(sample: Sample, answer: Answer) -> str:
+def fault(sample: SampleQuestion, answer: Answer) -> str:
     """What is wrong with the answer, in words; empty when it is as expected."""
     if sample.expect == "nobody":
         return f"was answered ({answer.route}), though no document holds the answer" if answer.answered else ""
@@ -70,7 +70,7 @@ def fault(sample: Sample, answer: Answer) -> str:
     return _wrong_place(sample, answer) or _missing_words(sample, answer)
 
 
-def _wrong_place(sample: Sample, answer: Answer) -> str:
+def _wrong_place(sample: SampleQuestion, answer: Answer) -> str:
     if sample.expect == "local":
         return "" if answer.route in ROUTES_OF_A_SITE else f"was answered by {answer.route}, expected local"
     if answer.route != "cloud":
@@ -80,7 +80,7 @@ def _wrong_place(sample: Sample, answer: Answer) -> str:
     return "" if len(others) >= wanted else f"cites {counted(len(others), 'other site')}, expected {wanted}"
 
 
-def _missing_words(sample: Sample, answer: Answer) -> str:
+def _missing_words(sample: SampleQuestion, answer: Answer) -> str:
     missing = [words for words in sample.must_contain if words.casefold() not in answer.answer.casefold()]
     return f"does not say {', '.join(missing)}" if missing else ""
 
@@ -89,10 +89,10 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedSample:
     """A sample question with its answer; ``fault`` is empty when the answer is as expected."""
 
-    sample: Sample
+    sample: SampleQuestion
     reply: Any  # the answer's JSON as it came
     answer: Answer
     seconds: float
@@ -106,7 +106,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Start four sample sites, ask four questions, show where each answer comes from, and stop."""
-    started, asked, first_answer_s = time.monotonic(), list[Asked](), 0.0
+    started, asked, first_answer_s = time.monotonic(), list[AskedSample](), 0.0
     with (
         _folder(state, keep=keep) as folder,
         supervised(ByProcess(StateDir(folder), detached=keep), detached=keep) as runtime,
@@ -134,7 +134,7 @@ def demo(
     _verdict(asked, model)
 
 
-def _verdict(asked: Sequence[Asked], model: str) -> None:
+def _verdict(asked: Sequence[AskedSample], model: str) -> None:
     """Raise ClusterError where an answer is not as expected; of a model that is known to miss some, only where a service failed too."""
     wrong = [result for result in asked if result.fault]
     if not wrong:
@@ -145,12 +145,12 @@ def _verdict(asked: Sequence[Asked], model: str) -> None:
     err().print(f"{said}\nthe {model} model is known to miss some of them; the services of the demo worked", markup=False, soft_wrap=True)
 
 
-def samples() -> list[Sample]:
+def samples() -> list[SampleQuestion]:
     """The questions of the demo."""
-    return TypeAdapter(list[Sample]).validate_json((SAMPLES / "questions.json").read_bytes())[:QUESTIONS]
+    return TypeAdapter(list[SampleQuestion]).validate_json((SAMPLES / "questions.json").read_bytes())[:QUESTIONS]
 
 
-def as_body(asked: Sequence[Asked], first_answer_s: float, total_s: float) -> dict[str, Any]:
+def as_body(asked: Sequence[AskedSample], first_answer_s: float, total_s: float) -> dict[str, Any]:
     """What ``dgrag demo --json`` prints."""
     rows = [
         {
@@ -168,7 +168,7 @@ def as_body(asked: Sequence[Asked], first_answer_s: float, total_s: float) -> di
     return {"ok": ok, "first_answer_s": round(first_answer_s, 1), "total_s": round(total_s, 1), "questions": rows}
 
 
-def _ask_all(runtime: Runtime, http: httpx.Client, model: str) -> Iterator[Asked]:
+def _ask_all(runtime: Runtime, http: httpx.Client, model: str) -> Iterator[AskedSample]:
     bring_up(runtime, Plan(SITES, model=model), {site: files_in([SAMPLES / site]) for site in SITES}, http)
     urls = {member.name: member.url for member in runtime.state.of("edge")}
     for sample in samples():
@@ -176,34 +176,34 @@ def _ask_all(runtime: Runtime, http: httpx.Client, model: str) -> Iterator[Asked
         with err().status(f"asking {sample.asked_at} …"):
             reply = query(http, urls[sample.asked_at], sample.question, Mode.auto)
         answer = as_answer(reply)
-        yield Asked(sample, reply, answer, time.monotonic() - began, fault(sample, answer))
+        yield AskedSample(sample, reply, answer, time.monotonic() - began, fault(sample, answer))
 
 
-def _show(number: int, result: Asked) -> None:
+def _show(number: int, result: AskedSample) -> None:
     title = Text.assemble("\nExpected: ", (HEADLINES[result.sample.expect], "bold"))
     out().print(title, Panel(Text(f"{number}. {result.sample.asked_at} asks: {result.sample.question}")), render.answer(result.answer))
     out().print(Text(f"✗ {result.fault}", style="bold red") if result.fault else Text("✓ as expected", style="bold green"))
 
 
-def _summary(asked: Sequence[Asked]) -> Table:
+def _summary(asked: Sequence[AskedSample]) -> Table:
     """One line a question; below it the time and the tokens of all."""
     columns = ("#", "question", "asked at", "route", "cites", ">s", ">tokens", "ok")
     total = ("", render.TOTAL, "", "", "", f"{sum(result.seconds for result in asked):.1f}", f"{sum(map(_tokens, asked)):,}", "")
     return render.table(columns, [*(_row(number, result) for number, result in enumerate(asked, 1)), total])
 
 
-def _row(number: int, result: Asked) -> tuple[str, ...]:
+def _row(number: int, result: AskedSample) -> tuple[str, ...]:
     cited = ", ".join(sorted({citation.edge for citation in result.answer.citations}))
     question = shorten(result.sample.question, QUESTION_CHARS, placeholder=" …")
     facts = (f"{result.seconds:.1f}", f"{_tokens(result):,}", "no" if result.fault else "yes")
     return (str(number), question, result.sample.asked_at, result.answer.route, cited, *facts)
 
 
-def _tokens(result: Asked) -> int:
+def _tokens(result: AskedSample) -> int:
     return sum(step.tokens_in + step.tokens_out for step in result.answer.trace)
 
 
-def _said(result: Asked) -> str:
+def _said(result: AskedSample) -> str:
     return f"“{result.sample.question}” {result.fault}"
 
 

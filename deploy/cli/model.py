@@ -13,7 +13,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColum
 
 from shared.errors import FetchError, SettingsError
 from shared.models import serve as server
-from shared.models.catalogue import Model, catalogue, model_named
+from shared.models.catalogue import CatalogueModel, catalogue, model_named
 from shared.models.fetch import Sources, located
 from shared.models.fetch import fetch as fetch_model
 from shared.models.settings import ModelSettings
@@ -108,7 +108,7 @@ class Bar:
         self._progress.update(self._tasks[file], description=f"{step:<8} {file}", completed=done)
 
 
-def _row(model: Model, models_dir: Path) -> dict[str, str | int | bool]:
+def _row(model: CatalogueModel, models_dir: Path) -> dict[str, str | int | bool]:
     try:
         located(model, models_dir)
     except FetchError:

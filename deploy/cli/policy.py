@@ -14,7 +14,7 @@ import typer
 from deploy.cli import policy_text
 from deploy.cli.board import err, out, waiting
 from deploy.cli.rest import Json
-from edge_node.build import Parts
+from edge_node.build import Adapters
 from edge_node.egress.dry_run import Shown, spending
 from edge_node.egress.policy_file import NAME
 from edge_node.extraction.syntax import CONCEPT, TYPES
@@ -126,7 +126,7 @@ async def _tried(settings: EdgeSettings, asked: Callable[[EdgeNode], Awaitable[S
     models, retries = ModelSettings(), RetryBudget()
     async with model_http(models) as http:
         generator = build_generator(models, http, retries)
-        parts = Parts(generator, build_embedder(models), build_tokenizer(models), None, retries=retries)
+        parts = Adapters(generator, build_embedder(models), build_tokenizer(models), None, retries=retries)
         async with trial(settings, parts) as node:
             evidence = [await asked(node)] if asked else []
             return [*await asyncio.to_thread(trial_sync, node), *evidence]

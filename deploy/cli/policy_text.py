@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from deploy.cli.render import heading, plain, table
-from edge_node.egress.dry_run import Shown, Spending
-from edge_node.policy.rules import Daily, Memories, Policy, Redact, Share
+from edge_node.egress.dry_run import HintBudget, Shown
+from edge_node.policy.rules import Daily, MemoryRules, Policy, Redact, Share
 from shared.plural import counted
 from shared.wire import DeltaBody, EvidenceReply, MemoryDelta
 
@@ -53,7 +53,7 @@ def _rest(read: Policy) -> Iterator[tuple[str, str]]:
     yield "all of them a day", _limits(read.daily_all)
 
 
-def _remembered(memories: Memories) -> str:
+def _remembered(memories: MemoryRules) -> str:
     if memories.share == "off":
         return "stay here"
     told = {"hints": "as hints", "answers": "answers where all may quote the documents, else hints"}[memories.share]
@@ -117,7 +117,7 @@ def _memories(delta: MemoryDelta) -> Iterator[RenderableType]:
         yield Text(f"{counted(len(delta.removals), 'memory', 'memories')} withdrawn", style="bold")
 
 
-def spent(found: Spending) -> RenderableType:
+def spent(found: HintBudget) -> RenderableType:
     """What hints tell of names."""
     names = [(plain(one.name) or "(in no document any more)", one.kind, one.surrogate, f"{one.epsilon:g}") for one in found.names]
     hints = [(plain(one.question), plain(one.told), f"{one.epsilon:g}") for one in found.hints]

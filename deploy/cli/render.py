@@ -16,7 +16,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from deploy.cli.sending import EdgeStatus, Refused, Sent
+from deploy.cli.sending import EdgeStatus, Refused, SentDocument
 from shared.plural import counted
 from shared.records import Answer, Citation, EdgeReport, GateReport, MemoryReport, TraceStep
 
@@ -282,9 +282,9 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def upload(results: Sequence[Sent | Refused]) -> RenderableType:
+def upload(results: Sequence[SentDocument | Refused]) -> RenderableType:
     """How many documents ended how, and each that did not become part of the graph, with its reason."""
-    sent = [result for result in results if isinstance(result, Sent)]
+    sent = [result for result in results if isinstance(result, SentDocument)]
     kinds = {
         "indexed": sum(document.status == "indexed" for document in sent),
         "of these known before": sum(document.duplicate for document in sent),
@@ -301,7 +301,7 @@ def upload(results: Sequence[Sent | Refused]) -> RenderableType:
     return Group(summary, *failures(results))
 
 
-def failures(results: Iterable[Sent | Refused]) -> list[RenderableType]:
+def failures(results: Iterable[SentDocument | Refused]) -> list[RenderableType]:
     """A table of the documents that failed; empty when none did."""
     table = _table("document", "what", "reason")
     for result in results:
@@ -312,7 +312,7 @@ def failures(results: Iterable[Sent | Refused]) -> list[RenderableType]:
     return [table] if table.row_count else []
 
 
-def share_now(sent: Sent) -> str:
+def share_now(sent: SentDocument) -> str:
     """How much of a document may leave as it stands: of a parked one, of which nothing is served, nothing. "": the edge has not said.
 
     >>> share_now(Sent("a.md", "d1", share="full")), share_now(Sent("a.md", "d1", share="full", status="parked"))
@@ -321,11 +321,11 @@ def share_now(sent: Sent) -> str:
     return "never" if sent.share and sent.status == "parked" and not sent.served else sent.share
 
 
-def shares(results: Iterable[Sent | Refused]) -> list[Text]:
+def shares(results: Iterable[SentDocument | Refused]) -> list[Text]:
     """For each set of labels how much may leave; a label that the policy does not name is a warning. Of what is parked nothing leaves."""
     told = dict[tuple[tuple[str, ...], bool], Text]()
     for result in results:
-        if isinstance(result, Sent) and result.share:
+        if isinstance(result, SentDocument) and result.share:
             worn = f"labels {', '.join(result.labels)}" if result.labels else "no labels"
             line = f"{worn}: share {result.share}"
             if parked := share_now(result) != result.share:

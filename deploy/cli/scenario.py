@@ -33,7 +33,7 @@ from deploy.lab.network import Linked
 from deploy.lab.no_model import NO_MODEL
 from deploy.lab.play import Played, Player, Stage
 from deploy.lab.scenario import Scenario, read
-from deploy.lab.story import Told, mixed, transfer_rows
+from deploy.lab.story import EventOutcome, mixed, transfer_rows
 from shared.http.open_mode import CALLER
 from shared.plural import counted
 
@@ -81,7 +81,7 @@ async def _played(asked: Scenario, runtime: Runtime, base: Path, *, quiet: bool)
     def inflict(fault: Fault, name: str) -> None:
         runtime.inflict(fault, next(member for member in runtime.state.members if member.name == name))
 
-    def tell(told: Told) -> None:
+    def tell(told: EventOutcome) -> None:
         (err() if quiet else out()).print(told.line(), markup=False, soft_wrap=True)
 
     stage = Stage(runtime.directory.root, members["cloud"].url, edges, inflict)

@@ -87,7 +87,7 @@ def size(files: Sequence[SourceFile]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentDocument:
     """One document that the edge took, with what became of it."""
 
     name: str
@@ -153,7 +153,7 @@ class EdgeStatus:
 
 def send(
     http: httpx.Client, url: str, files: Sequence[SourceFile], labels: Sequence[str] | None, advance: Callable[[int], None]
-) -> Iterator[Sent | Refused]:
+) -> Iterator[SentDocument | Refused]:
     """Post every document, in order; ``advance`` hears of bytes. A refused one does not stop the rest. Labels None: as they are.
 
     Raises httpx.TransportError when the edge is gone, RemoteError when it refuses everything (401, 403).
@@ -168,7 +168,7 @@ def send(
 
 def _send_rows(
     http: httpx.Client, url: str, file: SourceFile, labels: Sequence[str] | None, advance: Callable[[int], None]
-) -> Iterator[Sent | Refused]:
+) -> Iterator[SentDocument | Refused]:
     for row in rows(file, advance):
         if isinstance(row, BadRow):
             yield Refused(f"{file.name}, line {row.line}", "skipped", row.message)
@@ -178,7 +178,7 @@ def _send_rows(
         yield _receipt(row.name, patiently(partial(http.post, f"{url}/v1/documents", json=document, timeout=UPLOAD_TIMEOUT)))
 
 
-def _send_file(http: httpx.Client, url: str, file: SourceFile, labels: Sequence[str] | None) -> Sent | Refused:
+def _send_file(http: httpx.Client, url: str, file: SourceFile, labels: Sequence[str] | None) -> SentDocument | Refused:
     data = None if labels is None else {"labels": ",".join(labels)}
 
     def post() -> httpx.Response:
@@ -204,14 +204,14 @@ def patiently(post: Callable[[], httpx.Response], sleep: Callable[[float], None]
     return post()
 
 
-def _receipt(name: str, response: httpx.Response) -> Sent | Refused:
+def _receipt(name: str, response: httpx.Response) -> SentDocument | Refused:
     try:
         receipt = body(response)
     except RemoteError as problem:
         if problem.status in {401, 403}:
             raise
         return Refused(name, "refused", problem.message)
-    return Sent(
+    return SentDocument(
         name,
         str(receipt["document_id"]),
         bool(receipt.get("duplicate", False)),
@@ -257,12 +257,12 @@ def wait_settled(
     return settled
 
 
-def outcomes(http: httpx.Client, url: str, sent: Iterable[Sent]) -> list[Sent]:
+def outcomes(http: httpx.Client, url: str, sent: Iterable[SentDocument]) -> list[SentDocument]:
     """What became of each document."""
     return [_outcome(http, url, document) for document in sent]
 
 
-def _outcome(http: httpx.Client, url: str, sent: Sent) -> Sent:
+def _outcome(http: httpx.Client, url: str, sent: SentDocument) -> SentDocument:
     try:
         view = body(http.get(f"{url}/v1/documents/{sent.document_id}"))
     except RemoteError as problem:

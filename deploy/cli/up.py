@@ -15,7 +15,7 @@ from deploy.cli import render
 from deploy.cli.board import IndexBoard, SendBars, err, out
 from deploy.cli.model import Bar
 from deploy.cli.rest import DEFAULT_STATE, Json, State, client, enter
-from deploy.cli.sending import EdgeStatus, Refused, Sent, SourceFile, files_in, outcomes, send, size, wait_settled
+from deploy.cli.sending import EdgeStatus, Refused, SentDocument, SourceFile, files_in, outcomes, send, size, wait_settled
 from deploy.cluster.docker import ByDocker
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import Here, Places, Plan
@@ -111,7 +111,7 @@ def _stopped(member: Member) -> dict[str, Any]:
 
 def bring_up(
     runtime: Runtime, plan: Plan, files_by_edge: Mapping[str, Sequence[SourceFile]], http: httpx.Client
-) -> tuple[dict[str, EdgeStatus], list[Sent | Refused]]:
+) -> tuple[dict[str, EdgeStatus], list[SentDocument | Refused]]:
     """Start everything, send each edge its documents as soon as it answers, and wait until all edges are settled.
 
     Returns the edges' statuses, by URL, and what failed.
@@ -120,7 +120,7 @@ def bring_up(
     with Bar(quiet=not console.is_terminal) as fetched:
         services = runtime.start(plan, http, fetched)
     enter(runtime.directory)
-    sent: dict[str, list[Sent | Refused]] = {}
+    sent: dict[str, list[SentDocument | Refused]] = {}
 
     def on_ready(service: Service) -> None:
         if why := safe_mode(http, service.url):
@@ -140,9 +140,9 @@ def bring_up(
     return statuses, [result for result in ended if isinstance(result, Refused) or result.status == "parked"]
 
 
-def settle(http: httpx.Client, url: str, results: Sequence[Sent | Refused]) -> list[Sent | Refused]:
+def settle(http: httpx.Client, url: str, results: Sequence[SentDocument | Refused]) -> list[SentDocument | Refused]:
     """The results with what became of each document that was taken."""
-    sent = [result for result in results if isinstance(result, Sent)]
+    sent = [result for result in results if isinstance(result, SentDocument)]
     return [*outcomes(http, url, sent), *(result for result in results if isinstance(result, Refused))]
 
 
@@ -197,7 +197,7 @@ def _state(runtime: Runtime, member: Member, status: EdgeStatus | None) -> str:
     return "not ready yet" if runtime.is_ready(member) is False else "ready"
 
 
-def _report(runtime: Runtime, statuses: Mapping[str, EdgeStatus], failed: Sequence[Sent | Refused], *, as_json: bool) -> None:
+def _report(runtime: Runtime, statuses: Mapping[str, EdgeStatus], failed: Sequence[SentDocument | Refused], *, as_json: bool) -> None:
     state = runtime.state
     if as_json:
         typer.echo(orjson.dumps(addresses(state)).decode())

@@ -22,12 +22,12 @@ from deploy.cluster.launch import Plan, is_url
 from deploy.cluster.names import Ports
 from deploy.cluster.processes import CODE_ROOT
 from deploy.cluster.runtimes import Fault
-from deploy.cluster.services import HOST, EdgeOptions, Model, Service
+from deploy.cluster.services import HOST, EdgeOptions, ModelEndpoint, Service
 from deploy.cluster.state import ClusterState, Member, StateDir
 from shared.identity import replace_private
 from shared.models.fetch import FetchProgress
 from shared.models.settings import ModelSettings
-from shared.reduce import unheard
+from shared.reduce import ignore_text
 from shared.tls import is_loopback
 
 INSIDE = "http://model:8090/v1"  # of the file's own model server, as containers call it
@@ -156,7 +156,7 @@ def composed(
     *,
     cloud_port: int,
     options: EdgeOptions,
-    model: str | Model,
+    model: str | ModelEndpoint,
     anew: Collection[str] = (),
 ) -> dict[str, Any]:
     """The project's file with the service ``edge-NAME`` for each edge in ``ports`` in place of the one that is scaled.
@@ -211,7 +211,7 @@ def _own(volume: str, name: str) -> str:
 class ByDocker:
     """Implements ``Runtime``. Containers outlive the command that started them, whether that is detached or not."""
 
-    def __init__(self, directory: StateDir, tell: Callable[[str], None] = unheard) -> None:
+    def __init__(self, directory: StateDir, tell: Callable[[str], None] = ignore_text) -> None:
         """``tell``: hears what takes long."""
         self.directory = directory
         self._tell = tell
@@ -325,12 +325,12 @@ class ByDocker:
                 docker("volume", "rm", *left)
 
 
-def served_elsewhere(url: str) -> Model:
+def served_elsewhere(url: str) -> ModelEndpoint:
     """A model server that somebody else runs, under the name that the settings have. Raises ClusterError for one of this machine only."""
     if is_loopback(urlsplit(url).hostname or ""):
         step = "let it listen on the engine's bridge too, and put host.docker.internal in the place of the host"
         raise ClusterError(f"a container does not reach {url}", next_step=step)
-    return Model(url.rstrip("/"), ModelSettings().name)
+    return ModelEndpoint(url.rstrip("/"), ModelSettings().name)
 
 
 def _service(member: Member) -> str:

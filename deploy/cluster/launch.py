@@ -16,13 +16,13 @@ from deploy.cluster.services import (
     EDGE_PORT,
     MODEL_PORT,
     EdgeOptions,
-    Model,
+    ModelEndpoint,
     Service,
     cloud_service,
     edge_service,
     model_service,
 )
-from deploy.cluster.state import Charge, Member
+from deploy.cluster.state import Member, SupervisorPlan
 from shared.models.catalogue import model_named
 from shared.models.fetch import FetchProgress, Sources, fetch
 from shared.models.settings import ModelSettings
@@ -90,7 +90,7 @@ def is_url(model: str) -> bool:
     return model.startswith(("http://", "https://"))
 
 
-def charge_of(plan: Plan, root: Path, http: httpx.Client, *, on_fetch: FetchProgress) -> Charge:
+def charge_of(plan: Plan, root: Path, http: httpx.Client, *, on_fetch: FetchProgress) -> SupervisorPlan:
     """Fetch what is missing, and say what to run: model server, cloud and edges, whose states lie below ``root``.
 
     Raises FetchError, SettingsError, and ClusterError when the model's URL does not answer.
@@ -106,16 +106,16 @@ def charge_of(plan: Plan, root: Path, http: httpx.Client, *, on_fetch: FetchProg
     else:
         weights = fetch_generator(plan.model, settings, on_fetch)
         services.append(model_service(plan.model, str(weights), port=ports.take(plan.model_port)))
-        model = Model(services[0].url, plan.model)
+        model = ModelEndpoint(services[0].url, plan.model)
     services.append(cloud_service(model, str(root / "cloud"), port=take(plan.cloud_port)))
     cloud_url = services[-1].url
     for place, edge in enumerate(plan.edges):
         port = take(plan.edge_port + place)
         services.append(edge_service(edge, model, cloud_url, str(root / "edges" / edge), plan.options, port=port))
-    return Charge(plan.places.arranged(services), others)
+    return SupervisorPlan(plan.places.arranged(services), others)
 
 
-def remote_model(url: str, http: httpx.Client, settings: ModelSettings) -> Model:
+def remote_model(url: str, http: httpx.Client, settings: ModelSettings) -> ModelEndpoint:
     """The model behind a URL: the one that the settings name, else the first that it serves. Raises ClusterError."""
     url = url.rstrip("/")
     key = settings.key()
@@ -126,7 +126,7 @@ def remote_model(url: str, http: httpx.Client, settings: ModelSettings) -> Model
     except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
         raise ClusterError(f"no OpenAI-compatible server answers at {url}", next_step=f"try `curl {url}/models`") from error
     if settings.name in served:
-        return Model(url, settings.name)
+        return ModelEndpoint(url, settings.name)
     if not served:
         raise ClusterError(f"{url} serves no model", next_step="load a model there")
-    return Model(url, served[0])
+    return ModelEndpoint(url, served[0])

@@ -17,7 +17,7 @@ from deploy.cluster.launch import Plan, charge_of
 from deploy.cluster.processes import Mark, birth, signal_group, spawn, stop, tail, wait_gone
 from deploy.cluster.runtimes import Fault
 from deploy.cluster.services import Service
-from deploy.cluster.state import Charge, ClusterState, Member, StateDir
+from deploy.cluster.state import ClusterState, Member, StateDir, SupervisorPlan
 from shared.identity import replace_private
 from shared.models.fetch import FetchProgress
 
@@ -58,7 +58,7 @@ class ByProcess:
             log = self.directory.log(name)
             self._logged[name] = log.stat().st_size if log.exists() else 0
         supervisor = None if self._detached else Mark(os.getpid(), birth(os.getpid()) or "")
-        self.directory.save_charge(Charge(services, others, supervisor))
+        self.directory.save_charge(SupervisorPlan(services, others, supervisor))
         key = {"DGRAG_MODEL_API_KEY": self._key()} if any(service.role == "model" for service in services) else {}
         words = ("-m", "deploy.cluster.supervisor", str(self.directory.root))
         self._keeper = spawn(words, key, self.directory.log(KEEPER), outlive_us=self._detached)

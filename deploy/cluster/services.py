@@ -29,7 +29,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class ModelEndpoint:
     """A chat model as the services see it."""
 
     url: str  # ends in /v1
@@ -59,7 +59,7 @@ def model_service(name: str, weights: str, *, port: int) -> Service:
     return Service("model", name, url, f"{url}/models", command, {"GOMP_SPINCOUNT": "1000"})
 
 
-def cloud_service(model: Model, state_dir: str, *, port: int) -> Service:
+def cloud_service(model: ModelEndpoint, state_dir: str, *, port: int) -> Service:
     """The cloud."""
     url = f"http://{HOST}:{port}"
     own = {"DGRAG_CLOUD_HOST": HOST, "DGRAG_CLOUD_PORT": str(port), "DGRAG_CLOUD_STATE_DIR": state_dir}
@@ -67,7 +67,7 @@ def cloud_service(model: Model, state_dir: str, *, port: int) -> Service:
     return Service("cloud", "cloud", url, f"{url}/ready", ("-m", "cloud_server"), environment, f"{url}/health")
 
 
-def edge_service(edge: str, model: Model, cloud_url: str, state_dir: str, options: EdgeOptions, *, port: int) -> Service:
+def edge_service(edge: str, model: ModelEndpoint, cloud_url: str, state_dir: str, options: EdgeOptions, *, port: int) -> Service:
     """One edge, told where the cloud and the model are."""
     url = f"http://{HOST}:{port}"
     own = {

@@ -70,7 +70,7 @@ class ClusterState:
 
 
 @dataclass(frozen=True, slots=True)
-class Charge:
+class SupervisorPlan:
     """What a keeper is told to keep running: ``plan.json``. It holds no secrets: those stay in the environment.
 
     ``others``: members that are not ours to start. ``supervisor``: as the state has it.
@@ -108,11 +108,11 @@ class StateDir:
         """Replace the file in one step."""
         _write(self.file, asdict(state))
 
-    def charge(self) -> Charge:
+    def charge(self) -> SupervisorPlan:
         """What the keeper shall do. Raises ClusterError for a file that is not ours."""
-        return _read(self.plan_file, Charge)
+        return _read(self.plan_file, SupervisorPlan)
 
-    def save_charge(self, charge: Charge) -> None:
+    def save_charge(self, charge: SupervisorPlan) -> None:
         """Write down what the keeper shall do."""
         _write(self.plan_file, asdict(charge))
 

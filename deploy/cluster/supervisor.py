@@ -26,7 +26,7 @@ from types import FrameType
 from deploy.cluster.errors import how_ended
 from deploy.cluster.processes import Mark, birth, ended, is_paused, rotate, signal_group, spawn, stop
 from deploy.cluster.services import Service
-from deploy.cluster.state import Charge, ClusterState, Member, StateDir
+from deploy.cluster.state import ClusterState, Member, StateDir, SupervisorPlan
 from shared.errors import StoreDamaged, StoreInUse
 
 POLL_S = 0.1
@@ -54,7 +54,7 @@ class Patience:
     misses: int = 3
 
 
-class Pulse:
+class LivenessProbe:
     """Counts the silences of each service. A refused connection is none: who starts, or has ended, is not stuck."""
 
     def __init__(self, urls: Mapping[str, str], patience: Patience) -> None:
@@ -106,7 +106,7 @@ def is_silent(url: str, *, timeout_s: float) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class ServiceRun:
     """One run of a service: when it began, in monotonic seconds, and how many in a row before it were short."""
 
     began: float
@@ -114,14 +114,14 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class RestartWait:
     """Until when to wait before the next run; ``short_before`` is that run's."""
 
     until: float
     short_before: int
 
 
-def next_start(run: Run, *, now: float, exit_code: int) -> Wait | None:
+def next_start(run: ServiceRun, *, now: float, exit_code: int) -> RestartWait | None:
     """When to start again after a run that ended ``now``; None where another start would not help (``hopeless`` says why).
 
     Half a second, doubled with each short run, a minute at most.
@@ -132,10 +132,10 @@ def next_start(run: Run, *, now: float, exit_code: int) -> Wait | None:
     if hopeless(run, now=now, exit_code=exit_code):
         return None
     short = 0 if now - run.began >= LONG_RUN_S else run.short_before
-    return Wait(now + min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** min(short, DOUBLINGS)), short + 1)
+    return RestartWait(now + min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** min(short, DOUBLINGS)), short + 1)
 
 
-def hopeless(run: Run, *, now: float, exit_code: int) -> str:
+def hopeless(run: ServiceRun, *, now: float, exit_code: int) -> str:
     """Why another start would end alike; empty where it may help.
 
     >>> hopeless(Run(0.0), now=1.0, exit_code=6)
@@ -149,11 +149,11 @@ def hopeless(run: Run, *, now: float, exit_code: int) -> str:
 
 
 @dataclass(slots=True)
-class Kept:
+class SupervisedService:
     """A service, its process now, and how it went so far."""
 
     service: Service
-    run: Run
+    run: ServiceRun
     child: subprocess.Popen[bytes] | None = None  # None: it has ended
     mark: Mark | None = None  # of this run, or of the last
     due: float | None = None  # when it starts again, in monotonic seconds; None: it runs, or was given up
@@ -167,15 +167,17 @@ class Kept:
         return Member(service.role, service.name, service.url, self.mark, self.restarts, self.last_exit, self.given_up)
 
 
-class Keeper:
+class Supervisor:
     """Runs the services of one state directory until ``end`` is called."""
 
-    def __init__(self, directory: StateDir, charge: Charge, monotonic: Callable[[], float], patience: Patience | None = None) -> None:
+    def __init__(
+        self, directory: StateDir, charge: SupervisorPlan, monotonic: Callable[[], float], patience: Patience | None = None
+    ) -> None:
         self._directory = directory
         self._monotonic = monotonic
-        self._kept = [Kept(service, Run(monotonic())) for service in charge.services]
+        self._kept = [SupervisedService(service, ServiceRun(monotonic())) for service in charge.services]
         asked = {service.name: service.health_url for service in charge.services if service.health_url}
-        self._pulse = Pulse(asked, patience or Patience())
+        self._pulse = LivenessProbe(asked, patience or Patience())
         self._state = ClusterState(charge.supervisor, charge.others, Mark(os.getpid(), birth(os.getpid()) or ""))
         self._ending = threading.Event()
         self._hurried = threading.Event()
@@ -206,7 +208,7 @@ class Keeper:
                 if kept.child:
                     kept.child.wait()
 
-    def _look(self, kept: Kept, *, hurried: bool) -> None:
+    def _look(self, kept: SupervisedService, *, hurried: bool) -> None:
         rotate(self._directory.log(kept.service.name), most_bytes=LONGEST_LOG)
         if kept.child is not None:
             if (code := ended(kept.child)) is not None:
@@ -218,7 +220,7 @@ class Keeper:
             self._note(kept, f"{how_ended(kept.last_exit or 0)}; start {kept.restarts + 1} follows")
             self._start(kept)
 
-    def _start(self, kept: Kept) -> None:
+    def _start(self, kept: SupervisedService) -> None:
         service, output = kept.service, self._directory.log(kept.service.name)
         kept.run, kept.due, kept.given_up = replace(kept.run, began=self._monotonic()), None, ""
         self._pulse.forgive(service.name)
@@ -231,7 +233,7 @@ class Keeper:
         kept.mark = Mark(kept.child.pid, birth(kept.child.pid) or "")
         self._tell(kept, f"has pid {kept.child.pid}" + (f", start {kept.restarts + 1}" if kept.restarts else ""))
 
-    def _has_ended(self, kept: Kept, code: int) -> None:
+    def _has_ended(self, kept: SupervisedService, code: int) -> None:
         now = self._monotonic()
         kept.child, kept.last_exit = None, code
         if wait := next_start(kept.run, now=now, exit_code=code):
@@ -250,13 +252,13 @@ class Keeper:
             log.warning("%s takes calls and answers none: it is killed", name)
             signal_group(pid, signal.SIGKILL)
 
-    def _tell(self, kept: Kept, what: str, *, level: int = logging.INFO) -> None:
+    def _tell(self, kept: SupervisedService, what: str, *, level: int = logging.INFO) -> None:
         log.log(level, "%s %s", kept.service.name, what)
         self._state = self._state.with_member(kept.member())
         with _unless_it_cannot_be_written():
             self._directory.save(self._state)
 
-    def _note(self, kept: Kept, what: str) -> None:
+    def _note(self, kept: SupervisedService, what: str) -> None:
         """Say in the service's own log why it stops in mid-sentence."""
         with _unless_it_cannot_be_written(), self._directory.log(kept.service.name).open("a", encoding="utf-8") as file:
             file.write(f"keeper: {kept.service.name} {what}\n")
@@ -275,7 +277,7 @@ def main(arguments: list[str]) -> int:
     """Keep the cluster of a state directory."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     directory = StateDir(Path(arguments[0]))
-    keeper = Keeper(directory, directory.charge(), time.monotonic)
+    keeper = Supervisor(directory, directory.charge(), time.monotonic)
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGHUP:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from deploy.cluster.errors import ClusterError
-from deploy.lab.topology import CLOUD_NUMBER, Node, Shape, contents, ends
+from deploy.lab.topology import CLOUD_NUMBER, LinkShape, Node, contents, ends
 
 Way = Literal["up", "down"]  # to the cloud; to the edge
 Chance = Callable[[], float]  # draws from [0, 1)
@@ -43,7 +43,7 @@ class Tally:
 class Lane:
     """One direction of an edge's link. Every packet is counted once: carried, lost, full (no room in the queue) or cut."""
 
-    shape: Shape
+    shape: LinkShape
     is_cut: bool = False
     free_at: float = 0.0  # when the last packet's last bit is on the wire
     last_at: float = 0.0  # when the last packet arrives
@@ -76,7 +76,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentPacket:
     """A packet that was sent, and arrived or never will; times in seconds of the clock that the star is given."""
 
     sent: float
@@ -103,14 +103,14 @@ class Link:
 class Star:
     """The links between the nodes: ``send`` takes a packet from a node, ``due`` gives those that have arrived."""
 
-    def __init__(self, nodes: Sequence[Node], shape: Shape, chance_of: Callable[[str], Chance]) -> None:
+    def __init__(self, nodes: Sequence[Node], shape: LinkShape, chance_of: Callable[[str], Chance]) -> None:
         """``chance_of``: gives each lane, "EDGE up" and "EDGE down", a chance of its own, so that what is lost repeats with its seed."""
         self.links = {
             node.number: Link(node.name, Lane(shape), Lane(shape), chance_of(f"{node.name} up"), chance_of(f"{node.name} down"))
             for node in nodes
             if node.number != CLOUD_NUMBER
         }
-        self.journal: deque[Sent] = deque(maxlen=JOURNAL_PACKETS)
+        self.journal: deque[SentPacket] = deque(maxlen=JOURNAL_PACKETS)
         self._waiting: list[tuple[float, int, float, int, bytes]] = []  # heap of (due, n, sent, receiver, packet)
         self._count = 0
 
@@ -142,7 +142,7 @@ class Star:
         way: Way = "up" if receiver == CLOUD_NUMBER else "down"
         edge = self.links[receiver or packet[14]].edge
         port, seq, payload = contents(packet, up=way == "up")
-        self.journal.append(Sent(sent, delivered, edge, way, port, seq, len(packet), payload))
+        self.journal.append(SentPacket(sent, delivered, edge, way, port, seq, len(packet), payload))
 
     def next_due(self) -> float | None:
         """When the next packet arrives; None while none is on its way."""
@@ -179,7 +179,7 @@ class _Stream:
     burst: Hop | None = None
     last: float = 0.0  # when a packet of the burst was sent or arrived
 
-    def span(self, packet: Sent) -> tuple[int, int]:
+    def span(self, packet: SentPacket) -> tuple[int, int]:
         """What the packet carries, from number to number. Forgets what another connection of the same port had sent."""
         away = (packet.seq - self.top + NUMBERS // 2) % NUMBERS - NUMBERS // 2
         if self.top < 0 or not -WINDOW <= away <= 0:
@@ -190,7 +190,7 @@ class _Stream:
         """Whether all of it has arrived, or is on its way: then this is a copy, sent because an acknowledgement was lost or late."""
         return end <= self.top and not any(start < to and at < end for at, to in self.holes)
 
-    def add(self, packet: Sent, start: int, end: int) -> None:
+    def add(self, packet: SentPacket, start: int, end: int) -> None:
         """Note a packet that is no copy, as one of the burst that is open, or the first of one."""
         burst = self.burst or Hop(packet.edge, packet.way, packet.port, packet.sent, 0.0, 0, 0)
         self.last = max(self.last, packet.sent, packet.delivered or 0.0)
@@ -204,7 +204,7 @@ class _Stream:
         self.top, self.burst = max(self.top, end), burst
 
 
-def hops(journal: Iterable[Sent], *, gap_s: float = GAP_S, least: int = LEAST_BYTES) -> list[Hop]:
+def hops(journal: Iterable[SentPacket], *, gap_s: float = GAP_S, least: int = LEAST_BYTES) -> list[Hop]:
     """The bursts in the order of their beginnings, without those of fewer than ``least`` bytes.
 
     A burst ends with a pause of more than ``gap_s``; while something of it was dropped and has not arrived, with one of more than WAIT_S.

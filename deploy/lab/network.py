@@ -22,8 +22,8 @@ from deploy.lab import namespaces
 from deploy.lab.commands import obeyed
 from deploy.lab.emulator import Emulator
 from deploy.lab.links import Chance, Star
-from deploy.lab.relay import Place, Relays
-from deploy.lab.topology import CLOUD, Node, Shape, numbered, parsed, prefix_of
+from deploy.lab.relay import Endpoint, Relays
+from deploy.lab.topology import CLOUD, LinkShape, Node, numbered, parsed, prefix_of
 from shared.tls import is_loopback
 
 PLAN = "wan.json"
@@ -39,7 +39,7 @@ class WanPlan:
     prefix: str  # of the namespaces' names
     ports: Mapping[str, int]  # of "cloud" and of each edge, in their order
     model_port: int  # of the model server, which stays here
-    shape: Shape = field(default_factory=Shape)
+    shape: LinkShape = field(default_factory=LinkShape)
     congestion: str = ""  # TCP's congestion control on the links; empty: the system's
     seed: int = 0  # of what is lost
 
@@ -99,13 +99,13 @@ async def _carry(relays: Relays, plan: WanPlan, nodes: tuple[Node, ...]) -> None
     """Each service's port to here, the model's to each service, and the cloud's over the link to each edge."""
     cloud, cloud_port = nodes[0], plan.ports[CLOUD]
     there = plan.namespace(CLOUD)
-    await relays.carry(Place(there, cloud_port, cloud.address), Place(there, cloud_port))
+    await relays.carry(Endpoint(there, cloud_port, cloud.address), Endpoint(there, cloud_port))
     for node in nodes:
         name, port = plan.namespace(node.name), plan.ports[node.name]
-        await relays.carry(Place("", port), Place(name, port))
-        await relays.carry(Place(name, plan.model_port), Place("", plan.model_port))
+        await relays.carry(Endpoint("", port), Endpoint(name, port))
+        await relays.carry(Endpoint(name, plan.model_port), Endpoint("", plan.model_port))
         if node != cloud:
-            await relays.carry(Place(name, cloud_port), Place(name, cloud_port, cloud.address))
+            await relays.carry(Endpoint(name, cloud_port), Endpoint(name, cloud_port, cloud.address))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def planned(services: Sequence[Service], prefix: str, link: str) -> WanPlan:
     """
     words = link.split()
     congestion = "".join(word.removeprefix(CONGESTION) for word in words if word.startswith(CONGESTION))
-    shape = parsed((word for word in words if not word.startswith(CONGESTION)), Shape())
+    shape = parsed((word for word in words if not word.startswith(CONGESTION)), LinkShape())
     ports = {service.name: _port(service.url) for service in services if service.role in ("cloud", "edge")}
     cloud = next(service for service in services if service.role == "cloud")
     model = cloud.environment["DGRAG_MODEL_URL"]

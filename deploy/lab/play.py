@@ -17,7 +17,7 @@ from deploy.cluster.errors import ClusterError
 from deploy.cluster.runtimes import Fault
 from deploy.lab.links import Hop, Last, Way, transfers
 from deploy.lab.scenario import ALL, OF_LINKS, OF_SERVICES, QUESTIONS, Event, Scenario, steps
-from deploy.lab.story import Told, Versions, answer_fault, answer_told
+from deploy.lab.story import EventOutcome, Versions, answer_fault, answer_told
 
 LOOK_S = 0.05
 IN_STEP_S = 300.0  # documents are indexed and told within that time
@@ -39,7 +39,7 @@ class Stage:
 class Played:
     """What has happened so far."""
 
-    told: list[Told] = field(default_factory=list)
+    told: list[EventOutcome] = field(default_factory=list)
     acknowledged: list[tuple[str, str, str]] = field(default_factory=list)  # edge, document's id, name
     lost: list[str] = field(default_factory=list)  # names of those that are not indexed in the end
     in_step: dict[str, list[Versions]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class Played:
 class Player:
     """Plays one scenario on a stage. ``base``: the folder of its file."""
 
-    def __init__(self, scenario: Scenario, stage: Stage, http: httpx.AsyncClient, base: Path, tell: Callable[[Told], None]) -> None:
+    def __init__(self, scenario: Scenario, stage: Stage, http: httpx.AsyncClient, base: Path, tell: Callable[[EventOutcome], None]) -> None:
         self._scenario, self._stage, self._http, self._base, self._tell = scenario, stage, http, base, tell
         self._began = 0.0
         self.played = Played()
@@ -69,7 +69,7 @@ class Player:
 
     async def _happen(self, event: Event) -> None:
         await asyncio.sleep(event.wait)
-        doing: dict[str, Callable[[Event], Awaitable[Told | str]]] = {
+        doing: dict[str, Callable[[Event], Awaitable[EventOutcome | str]]] = {
             "add": self._add, "in-step": self._in_step, "look": self._look,
             **dict.fromkeys(OF_LINKS, self._shape), **dict.fromkeys(OF_SERVICES, self._befall), **dict.fromkeys(QUESTIONS, self._ask),
         }  # fmt: skip
@@ -79,12 +79,14 @@ class Player:
             for _ in range(event.times):
                 began = time.monotonic()
                 said = await doing[event.do](event)
-                self._add_told(said if isinstance(said, Told) else Told(event, began - self._began, time.monotonic() - began, said))
+                self._add_told(
+                    said if isinstance(said, EventOutcome) else EventOutcome(event, began - self._began, time.monotonic() - began, said)
+                )
         except (httpx.HTTPError, ClusterError, TimeoutError) as error:
             began = time.monotonic()
-            self._add_told(Told(event, began - self._began, 0.0, "failed", str(error) or type(error).__name__))
+            self._add_told(EventOutcome(event, began - self._began, 0.0, "failed", str(error) or type(error).__name__))
 
-    def _add_told(self, told: Told) -> None:
+    def _add_told(self, told: EventOutcome) -> None:
         self.played.told.append(told)
         self._tell(told)
 
@@ -111,7 +113,7 @@ class Player:
         await asyncio.to_thread(self._stage.inflict, cast("Fault", event.do), event.edge)
         return "done"
 
-    async def _ask(self, event: Event) -> Told:
+    async def _ask(self, event: Event) -> EventOutcome:
         url, began = self._stage.edges[event.edge], time.monotonic()
         path, body = ("retrieve", {"mode": "cloud"}) if event.do == "retrieve" else ("query", {"mode": "auto"})
         reply = await self._post(f"{url}/v1/{path}", {"question": event.question, **body})
@@ -119,7 +121,7 @@ class Player:
         found = [Hop(**row) for row in await self._links(Command("hops", since=began))]
         said, fault = answer_told(reply, seconds), answer_fault(event.expect, reply, seconds)
         last: Last = "passages back" if event.do == "retrieve" else "answer send"
-        return Told(event, began - self._began, seconds, said, fault, tuple(transfers(found, event.edge, last=last)))
+        return EventOutcome(event, began - self._began, seconds, said, fault, tuple(transfers(found, event.edge, last=last)))
 
     async def _add(self, event: Event) -> str:
         file = self._base / event.document

@@ -18,7 +18,7 @@ PIECE_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Endpoint:
     """A port of an address in a namespace; "": this process's own."""
 
     namespace: str
@@ -35,7 +35,7 @@ class Relays:
         self._servers: list[asyncio.Server] = []
         self._relays: set[asyncio.Task[None]] = set()
 
-    async def carry(self, here: Place, there: Place) -> None:
+    async def carry(self, here: Endpoint, there: Endpoint) -> None:
         """Take connections here, and carry each one there. Raises ClusterError where the port is taken."""
 
         def carried(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -75,7 +75,7 @@ class Relays:
                 raise ClusterError(f"there is no congestion control {self._congestion!r} here", next_step=step) from error
         return made
 
-    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, there: Place) -> None:
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, there: Endpoint) -> None:
         """Carry one connection to its end, half-closed ones too."""
         far_writer: asyncio.StreamWriter | None = None
         try:

@@ -19,7 +19,7 @@ MISSING = ("late", "offline")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventOutcome:
     """One event with its end. ``fault``: what was not as expected; empty if all was."""
 
     event: Event
@@ -115,7 +115,7 @@ def mixed(looks: Iterable[Versions], in_step: Iterable[Versions]) -> list[Versio
     return [look for look in looks if look.cloud not in whole]
 
 
-def transfer_rows(told: Iterable[Told]) -> list[dict[str, Any]]:
+def transfer_rows(told: Iterable[EventOutcome]) -> list[dict[str, Any]]:
     """A row for each transfer that took place: how many, and bytes and milliseconds as ``Hop`` counts them."""
     found = [row for event in told for row in event.transfers]
     rows = []

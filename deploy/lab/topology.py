@@ -29,7 +29,7 @@ FIELDS = {"rate": "mbit", "delay": "delay_ms", "queue": "queue_ms", "loss": "los
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class LinkShape:
     """Each direction of a link: the defaults are the paper's (DGRAG §IV-D1), without loss."""
 
     mbit: float = 50.0  # Mbit/s
@@ -38,7 +38,7 @@ class Shape:
     queue_ms: float = 100.0  # a packet that would wait longer for its turn is dropped
 
 
-def parsed(words: Iterable[str], base: Shape) -> Shape:
+def parsed(words: Iterable[str], base: LinkShape) -> LinkShape:
     """``base`` with what the words say. Raises ClusterError for a word that says nothing.
 
     >>> parsed(["rate=5mbit", "loss=1%"], Shape())
@@ -57,7 +57,7 @@ def parsed(words: Iterable[str], base: Shape) -> Shape:
     return shape
 
 
-def words_of(shape: Shape) -> str:
+def words_of(shape: LinkShape) -> str:
     """The shape as it would be written.
 
     >>> words_of(Shape(loss=0.01))

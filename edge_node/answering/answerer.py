@@ -11,10 +11,10 @@ from functools import partial
 from typing import Protocol
 
 from edge_node.answering.ask import Ask
-from edge_node.answering.fast_path import NOTHING_SEEN, Look, Memorizer, with_report
+from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
 from edge_node.answering.gate import Gate, Question
 from edge_node.answering.released import ReleasedPassages
-from edge_node.answering.sampling import Focus, Sampling, answer_prompt, draw, sufficiency_prompt
+from edge_node.answering.sampling import Sampling, SentenceSelector, answer_prompt, draw, sufficiency_prompt
 from edge_node.answering.told_passages import Tells
 from edge_node.cloud.client import CloudClient
 from edge_node.egress.sharing import Requester, Served, Sharing
@@ -25,7 +25,7 @@ from shared.errors import CloudError, InputError, ModelError, ModelTimeout, With
 from shared.limits import Deadline
 from shared.ports import Generator
 from shared.records import Answer, EdgeReport, Evidence, GateReport, Route, TraceStep
-from shared.reduce import UNSUPPORTED, Told, left_out, tell
+from shared.reduce import UNSUPPORTED, ReducedAnswer, left_out, tell
 from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence
 from shared.text.refusals import is_refusal
@@ -37,7 +37,7 @@ log = logging.getLogger("dgrag.edge.answer")
 WAITS = "This question would be sent to the cloud, and waits for a yes to that."
 Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
 HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
-NOTHING_TOLD = Told("", ())
+NOTHING_TOLD = ReducedAnswer("", ())
 NO_LOCAL_ANSWER = "The documents of this site do not answer this question."
 
 
@@ -57,16 +57,16 @@ class ReadLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class LocalAttempt:
     """What was read here, what the gate said of it, and the answer that it let pass, where it did."""
 
     found: Retrieval
     report: GateReport
-    told: Told | None = None
+    told: ReducedAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class SearchResult:
     """Passages of several sites, best first, and what became of each site that was to be asked."""
 
     evidence: tuple[Evidence, ...]
@@ -76,7 +76,7 @@ class Findings:
     trace: tuple[TraceStep, ...] = ()
 
 
-class Search(Protocol):
+class FindPassages(Protocol):
     """Finds whole passages for a question."""
 
     async def __call__(self, question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
@@ -89,38 +89,38 @@ class Answerer:
     def __init__(
         self,
         retriever: Retriever,
-        focus: Focus,
+        selector: SentenceSelector,
         generator: Generator,
         gate: Gate,
         cloud: CloudClient | None,
         sharing: Sharing,
         limits: ReadLimits,
-        memorizer: Memorizer | None = None,
+        fast_path: FastPath | None = None,
         told: Tells | None = None,
         released: ReleasedPassages | None = None,
     ) -> None:
-        """``memorizer``: asked before anything is read; None: no memory answers.
+        """``fast_path``: asked before anything is read; None: no memory answers.
 
         ``released``: where other sites' questions look if something is masked; None: then they find nothing.
         """
         self._retriever = retriever
-        self._focus = focus
+        self._focus = selector
         self._generator = generator
         self._gate = gate
         self._cloud = cloud
         self._sharing = sharing
         self.limits = limits
-        self._memorizer = memorizer
+        self._memorizer = fast_path
         self._told = told
         self._released = released
 
-    async def remembered(self, ask: Ask, trace: Trace) -> Look:
+    async def remembered(self, ask: Ask, trace: Trace) -> FastPathResult:
         """What memories say of a question that may be answered here; it needs no model, and so no turn at one."""
         if self._memorizer is None or not ask.memory or ask.mode == "cloud":
             return NOTHING_SEEN
         return await self._memorizer.answer(ask.question, secrets.token_hex(8), trace)
 
-    async def answer(self, ask: Ask, trace: Trace, look: Look | None = None) -> Answer:
+    async def answer(self, ask: Ask, trace: Trace, look: FastPathResult | None = None) -> Answer:
         """Answer from memory, from the local graph, or through the cloud. ``look``: what ``remembered`` gave, where it was asked before.
 
         Raises InputError for a cloud question that may not be escalated, ModelTimeout when the whole takes too long, and
@@ -165,7 +165,7 @@ class Answerer:
                 withheld=withheld,
             )
 
-    async def _read(self, question: str, trace: Trace, *, budget_tokens: int, search: Search | None = None) -> Retrieval:
+    async def _read(self, question: str, trace: Trace, *, budget_tokens: int, search: FindPassages | None = None) -> Retrieval:
         """④ What a model is to read: passages for the question and each of its parts, narrowed to their best sentences."""
         search = search or partial(self.retrieve, trace=trace)
         found = [await search(part) for part in questions_in(question)]
@@ -175,14 +175,14 @@ class Answerer:
         lines = lines_within(found[0].facts, budget_tokens, self._focus.count)  # as much again as the passages, at most
         return Retrieval(evidence, lines, found[0].unknown)
 
-    async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> Tried:
+    async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> LocalAttempt:
         """④⑤ Samples over what is here, and the gate's verdict. Unless the question stays, a failed model only makes it escalate."""
         found = await self._read(ask.question, trace, budget_tokens=self.limits.context_tokens)
         if not found.evidence:
-            return Tried(found, GateReport("escalate", "nothing is indexed here"))
+            return LocalAttempt(found, GateReport("escalate", "nothing is indexed here"))
         nearness = max(item.score for item in found.evidence)
         if (report := self._gate.too_far(nearness, found.unknown)) is not None:
-            return Tried(found, report)
+            return LocalAttempt(found, report)
         sampling = replace(self.limits.sampling, n=ask.samples or self.limits.sampling.n)
         fence = Fence(secrets.token_hex(FENCE_BYTES))
         messages = answer_prompt(ask.question, found.evidence, found.facts, fence)
@@ -194,15 +194,15 @@ class Answerer:
         except ModelError as error:
             if stays or self._cloud is None:
                 raise
-            return Tried(found, GateReport("escalate", f"the model of this site failed: {error.message}"))
+            return LocalAttempt(found, GateReport("escalate", f"the model of this site failed: {error.message}"))
         if report.decision == "escalate":
-            return Tried(found, report)
-        told = await self._tell(Tried(found, report), trace, deadline)
+            return LocalAttempt(found, report)
+        told = await self._tell(LocalAttempt(found, report), trace, deadline)
         if not told.text and self._gate.minds_refusals:
             report = replace(report, decision="escalate", reason=UNSUPPORTED)
-        return Tried(found, report, told)
+        return LocalAttempt(found, report, told)
 
-    async def _tell(self, tried: Tried, trace: Trace, deadline: Deadline) -> Told:
+    async def _tell(self, tried: LocalAttempt, trace: Trace, deadline: Deadline) -> ReducedAnswer:
         """What of the selected sample the passages say, else of the first other one of which they say something; nothing of refusals."""
         if tried.told is not None:
             return tried.told
@@ -219,7 +219,7 @@ class Answerer:
         return NOTHING_TOLD
 
     async def _local_answer(
-        self, query_id: str, tried: Tried, trace: Trace, deadline: Deadline, *, route: Route, reason: str = ""
+        self, query_id: str, tried: LocalAttempt, trace: Trace, deadline: Deadline, *, route: Route, reason: str = ""
     ) -> Answer:
         report, told = tried.report, await self._tell(tried, trace, deadline)
         why = "" if report.decision == "local" else report.reason
@@ -235,7 +235,7 @@ class Answerer:
             trace=trace.steps(),
         )
 
-    async def _escalate(self, ask: Ask, query_id: str, trace: Trace, deadline: Deadline, tried: Tried | None) -> Answer:
+    async def _escalate(self, ask: Ask, query_id: str, trace: Trace, deadline: Deadline, tried: LocalAttempt | None) -> Answer:
         """⑥ Ask the cloud; when it is away, give the best local answer and say so. Where that needs a yes, say what would be asked."""
         try:
             if self._cloud is None:
@@ -260,13 +260,13 @@ class Answerer:
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
         return replace(found, query_id=query_id, gate=report, trace=trace.steps())
 
-    async def _waiting(self, query_id: str, tried: Tried | None, trace: Trace, deadline: Deadline, question: str) -> Answer:
+    async def _waiting(self, query_id: str, tried: LocalAttempt | None, trace: Trace, deadline: Deadline, question: str) -> Answer:
         """The best local answer, if there was a try, and the question as it would leave."""
         if tried is None:
             return Answer(query_id, WAITS, (), "local", reason=WAITS, answered=False, would_ask=question, trace=trace.steps())
         return replace(await self._local_answer(query_id, tried, trace, deadline, route="local"), would_ask=question)
 
-    async def find(self, ask: Ask, trace: Trace, *, budget_tokens: int | None = None, top_k: int | None = None) -> Findings:
+    async def find(self, ask: Ask, trace: Trace, *, budget_tokens: int | None = None, top_k: int | None = None) -> SearchResult:
         """Passages of all sites for a client's own model, this site's among them; degraded to those of here when the cloud is away.
 
         Raises InputError where the question may not leave, or would need a yes first.
@@ -292,10 +292,10 @@ class Answerer:
         except CloudError as error:
             log.warning("searched alone: %s", error.message)
             alone = await self.retrieve(ask.question, trace, budget_tokens=budget_tokens, top_k=top_k)
-            return Findings(alone.evidence, degraded=True, reason=error.message, trace=trace.steps())
+            return SearchResult(alone.evidence, degraded=True, reason=error.message, trace=trace.steps())
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
         evidence = tuple(passage.to_record() for passage in found.evidence)
-        return Findings(evidence, found.edges, degraded=False, reason=found.reason, trace=trace.steps())
+        return SearchResult(evidence, found.edges, degraded=False, reason=found.reason, trace=trace.steps())
 
     # ------------------------------------------------------------ for other edges, through the cloud
 
@@ -329,7 +329,7 @@ class Answerer:
         relevant = [*told, *(item for item in found.evidence if item.score >= least)]
         return await asyncio.to_thread(serve, requester, relevant, trace.steps())
 
-    async def _search_for_others(self, trace: Trace, withheld: frozenset[str]) -> Search:
+    async def _search_for_others(self, trace: Trace, withheld: frozenset[str]) -> FindPassages:
         """As ``retrieve`` where nothing is masked, else over the masked passages."""
         redactor = await asyncio.to_thread(self._sharing.redactor_now)
         if redactor.idle:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from edge_node.policy.rules import Escalation
+from edge_node.policy.rules import EscalationMode
 from shared.limits import Admission
 from shared.records import Level
 
@@ -19,7 +19,7 @@ class Ask:
     question: str
     mode: Mode = "auto"
     samples: int | None = None  # default: the setting
-    escalation: Escalation | None = None  # may the question leave; None: as the sharing policy says
+    escalation: EscalationMode | None = None  # may the question leave; None: as the sharing policy says
     purpose: str = ""  # what the answer is for, as other sites' policies know it
     memory: bool = True  # a memory may answer
 
@@ -30,7 +30,7 @@ class GlobalAsk:
 
     question: str
     level: Level | None = None  # of the reports; None: the setting
-    escalation: Escalation | None = None  # may the question leave; None: as the sharing policy says
+    escalation: EscalationMode | None = None  # may the question leave; None: as the sharing policy says
     purpose: str = ""  # what the answer is for, as other sites' policies know it
 
 

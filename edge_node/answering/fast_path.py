@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from edge_node.documents.store import DocumentStore
-from edge_node.memory.guards import CHANGED, RIVAL_WITHIN, Limits, why_not
+from edge_node.memory.guards import CHANGED, RIVAL_WITHIN, GuardLimits, rejection
 from edge_node.memory.records import Recalled, Scored, Support
-from edge_node.memory.service import Remembering
+from edge_node.memory.service import Memories
 from shared.ports import Embedder
 from shared.records import Answer, EdgeId, Evidence, MemoryReport
 from shared.telemetry.logs import redacted
@@ -30,21 +30,21 @@ SHADOW = "it would have answered; memories are only looked at here"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FastPathResult:
     """What memories say to a question. Without an answer, ``report`` tells of the nearest one why it has none; None: nothing is near."""
 
     answer: Answer | None = None
     report: MemoryReport | None = None
 
 
-NOTHING_SEEN = Look()
+NOTHING_SEEN = FastPathResult()
 
 
-class Memorizer:
+class FastPath:
     """Answers in the words of what was asked and answered before, with the sentences that say so."""
 
     def __init__(
-        self, edge: EdgeId, memories: Remembering, embedder: Embedder, documents: DocumentStore, fast: Fast, limits: Limits, *, k: int
+        self, edge: EdgeId, memories: Memories, embedder: Embedder, documents: DocumentStore, fast: Fast, limits: GuardLimits, *, k: int
     ) -> None:
         """``k``: memories that are looked at for one question."""
         self._edge = edge
@@ -57,13 +57,13 @@ class Memorizer:
         self.looked = 0  # questions since the start …
         self.answered = 0  # … and those of them that a memory answered
 
-    async def answer(self, question: str, query_id: str, trace: Trace) -> Look:
+    async def answer(self, question: str, query_id: str, trace: Trace) -> FastPathResult:
         """What memories say within ``DEADLINE_S``. A failure is a miss, and logged: the model can still answer."""
         floor = self._floor()
         if floor is None:
             return NOTHING_SEEN
         (looked,) = await asyncio.gather(self._in_time(question, query_id, trace, floor), return_exceptions=True)
-        if not isinstance(looked, Look):
+        if not isinstance(looked, FastPathResult):
             log.warning("memories could not be asked: %s", redacted(looked))
             return NOTHING_SEEN
         self.looked += 1
@@ -77,14 +77,14 @@ class Memorizer:
             return LOWEST
         return min(least) - RIVAL_WITHIN if least and self._fast == "on" else None
 
-    async def _in_time(self, question: str, query_id: str, trace: Trace, floor: float) -> Look:
+    async def _in_time(self, question: str, query_id: str, trace: Trace, floor: float) -> FastPathResult:
         with trace.step("remember"):
             async with asyncio.timeout(DEADLINE_S):
                 vector = (await self._embedder.embed([question]))[0]
                 found = await self._memories.recalled(question, vector, k=self._k, floor=floor)
                 return await asyncio.to_thread(self._judged, question, query_id, found) if found else NOTHING_SEEN
 
-    def _judged(self, question: str, query_id: str, found: Sequence[Recalled]) -> Look:
+    def _judged(self, question: str, query_id: str, found: Sequence[Recalled]) -> FastPathResult:
         """The best memory's answer, or why it has none.
 
         One that people call wrong, or that newer passages may contradict, does not stand in the way of the next one; neither does one below
@@ -93,15 +93,15 @@ class Memorizer:
         sound = [one for one in found if not (one.backing.silenced or one.backing.doubtful)] or found
         best = next((one for one in sound if one.scored.score >= self._limits.thresholds[one.scored.memory.kind]), sound[0])
         rivals = [one.scored for one in sound if one is not best]
-        objection = why_not(question, best.scored, rivals, best.backing, self._limits)
+        objection = rejection(question, best.scored, rivals, best.backing, self._limits)
         if objection or self._fast == "shadow":
-            return Look(report=self._report(best.scored, objection or SHADOW))
+            return FastPathResult(report=self._report(best.scored, objection or SHADOW))
         passages = self._passages(best.scored)
         text, citations = cite(_offering(best.scored.memory.answer, len(passages)), passages)
         if not citations:  # its chunks were deleted between the two reads
-            return Look(report=self._report(best.scored, CHANGED))
+            return FastPathResult(report=self._report(best.scored, CHANGED))
         report = self._report(best.scored, "")
-        return Look(Answer(query_id, text, citations, "memory", memory=report), report)
+        return FastPathResult(Answer(query_id, text, citations, "memory", memory=report), report)
 
     def _passages(self, scored: Scored) -> list[Evidence]:
         """The sentences that a memory, and those that ask and answer the same, rest on, as they stand in the store now."""
@@ -126,7 +126,7 @@ class Memorizer:
         return MemoryReport(memory.memory_id, memory.kind, question, answer, score, cosine, dice, threshold, objection)
 
 
-def with_report(answer: Answer, look: Look) -> Answer:
+def with_report(answer: Answer, look: FastPathResult) -> Answer:
     """An answer with what this site's memories say; what another site tells of its own is not shown.
 
     >>> with_report(Answer("q", "Ann Lee", (), "cloud", memory=MemoryReport("m", "model", "?", "!", 1, 1, 1, 0)), NOTHING_SEEN).memory

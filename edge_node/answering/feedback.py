@@ -15,7 +15,7 @@ from edge_node.documents.store import DocumentStore
 from edge_node.memory.anchors import anchors_of
 from edge_node.memory.guards import stands
 from edge_node.memory.records import Memory, Support, memory_of
-from edge_node.memory.service import Remembering
+from edge_node.memory.service import Memories
 from shared.errors import Conflict, NotFound
 from shared.ports import Embedder
 from shared.records import Answer, Chunk, ChunkId, EdgeId, whole_of
@@ -33,7 +33,7 @@ SURE_ALIKE, SURE_SUFFICIENT = 0.8, 0.7  # what the gate must have found, to lear
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CitedSentence:
     """A cited sentence: characters [start, end) of its document."""
 
     chunk_id: ChunkId
@@ -42,12 +42,12 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class AnsweredQuestion:
     """A question with its answer, without markers, and what it cites: what may be remembered of an answer."""
 
     question: str
     answer: str
-    places: tuple[Place, ...]
+    places: tuple[CitedSentence, ...]
 
 
 class Outcome(StrEnum):
@@ -76,15 +76,15 @@ class _Given:
 
     since: int
     memory_id: str = ""
-    lesson: Lesson | None = None
+    lesson: AnsweredQuestion | None = None
     refusal: Refusal | None = None  # no verdict is taken on it
     is_judged: bool = False
 
 
-_Subject = tuple[str | Lesson | None, bool]  # a memory's id or what could be learned, and whether it is called right
+_Subject = tuple[str | AnsweredQuestion | None, bool]  # a memory's id or what could be learned, and whether it is called right
 
 
-def lesson_of(question: str, answer: Answer, edge: EdgeId) -> Lesson | None:
+def lesson_of(question: str, answer: Answer, edge: EdgeId) -> AnsweredQuestion | None:
     """What may be remembered of an answer: only one of a model of this site that cites this site alone.
 
     An answer that rests on another site's passages would outlive that site's policy, meter and erasure here.
@@ -94,8 +94,8 @@ def lesson_of(question: str, answer: Answer, edge: EdgeId) -> Lesson | None:
     is_cited = bool(answer.citations) and all(citation.edge == edge for citation in answer.citations)
     if not (is_own and is_cited and len(question) <= MAX_QUESTION_CHARS):
         return None
-    places = (Place(whole_of(citation.chunk_id), *citation.span) for citation in answer.citations)
-    return Lesson(question, text, tuple(dict.fromkeys(places)))
+    places = (CitedSentence(whole_of(citation.chunk_id), *citation.span) for citation in answer.citations)
+    return AnsweredQuestion(question, text, tuple(dict.fromkeys(places)))
 
 
 def unjudged(answer: Answer, edge: EdgeId) -> Refusal | None:
@@ -130,7 +130,7 @@ def is_sure(answer: Answer) -> bool:
     return gate.similarity.mean >= SURE_ALIKE and (gate.confidence.sufficiency or 0.0) >= SURE_SUFFICIENT
 
 
-def learned(lesson: Lesson, chunks: Mapping[ChunkId, Chunk]) -> Memory | None:
+def learned(lesson: AnsweredQuestion, chunks: Mapping[ChunkId, Chunk]) -> Memory | None:
     """The memory of a lesson; None where a chunk is gone, or its sentences do not say the answer: it could never be given."""
     supports, sentences = list[Support](), list[str]()
     for place in lesson.places:
@@ -144,10 +144,10 @@ def learned(lesson: Lesson, chunks: Mapping[ChunkId, Chunk]) -> Memory | None:
     return memory if stands(memory, sentences) else None
 
 
-class Verdicts:
+class FeedbackDesk:
     """The last answers, in memory only, and what is made of what people say of them."""
 
-    def __init__(self, edge: EdgeId, memories: Remembering, embedder: Embedder, documents: DocumentStore, learn: Learn) -> None:
+    def __init__(self, edge: EdgeId, memories: Memories, embedder: Embedder, documents: DocumentStore, learn: Learn) -> None:
         self._edge = edge
         self._memories = memories
         self._embedder = embedder
@@ -218,7 +218,7 @@ class Verdicts:
                 return outcome
         return Outcome.nothing
 
-    async def _taught(self, lesson: Lesson, since: int) -> str:
+    async def _taught(self, lesson: AnsweredQuestion, since: int) -> str:
         """Learn it; returns the memory's id, "" where it could never answer."""
         chunks = await asyncio.to_thread(self._documents.chunks, sorted({place.chunk_id for place in lesson.places}))
         memory = learned(lesson, {ChunkId(chunk_id): chunk for chunk_id, (chunk, _, _) in chunks.items()})

@@ -14,7 +14,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from statistics import fmean
 
-from edge_node.answering.points import Note, Pack, Said, joined, noted, notes_of, passages_of, scored, unspoken, whole_sentences
+from edge_node.answering.points import (
+    KeyPoint,
+    NumberedFinding,
+    Pack,
+    joined,
+    noted,
+    notes_of,
+    passages_of,
+    scored,
+    unspoken,
+    whole_sentences,
+)
 from shared.errors import ModelError, ModelUnavailable
 from shared.limits import Deadline
 from shared.ports import Generator, Message, Prompt
@@ -41,7 +52,7 @@ NEARLY = 0.5  # of ``min_score``: a pack that may be written about all the same 
 class Mapped:
     """What was said about the packs that were read. ``failure``: of the last call that failed, if one did."""
 
-    said: tuple[Said, ...]
+    said: tuple[KeyPoint, ...]
     read: tuple[Pack, ...]
     failure: ModelError | None = None
 
@@ -51,7 +62,7 @@ class _Framed:
     """A pack as the model reads it, for all its calls alike, so that a server has the beginning of the second one from the first."""
 
     place: int
-    notes: list[Note]
+    notes: list[NumberedFinding]
     passages: list[Evidence]
     question: str
     fence: Fence
@@ -67,7 +78,7 @@ class _Run:
     question: str
     deadline: Deadline
     waiting: Iterator[tuple[int, Pack]]
-    said: dict[int, list[Said]] = field(default_factory=dict)  # by the pack's place
+    said: dict[int, list[KeyPoint]] = field(default_factory=dict)  # by the pack's place
     took_s: list[float] = field(default_factory=list)  # the packs about which something was written
     failure: ModelError | None = None
     spared: tuple[float, _Framed] | None = (
@@ -135,7 +146,7 @@ class Mapper:
         for place, pack in run.waiting:  # which all workers share
             await self._try(run, trace, place, partial(self._read, run, place, pack))
 
-    async def _try(self, run: _Run, trace: Trace, place: int, read: Callable[[OpenStep], Awaitable[list[Said]]]) -> None:
+    async def _try(self, run: _Run, trace: Trace, place: int, read: Callable[[OpenStep], Awaitable[list[KeyPoint]]]) -> None:
         if run.is_over:
             return
         began = self._now()
@@ -148,7 +159,7 @@ class Mapper:
         if run.said[place]:
             run.took_s.append(self._now() - began)
 
-    async def _read(self, run: _Run, place: int, pack: Pack, step: OpenStep) -> list[Said]:
+    async def _read(self, run: _Run, place: int, pack: Pack, step: OpenStep) -> list[KeyPoint]:
         """One pack: the probe, then the answer, unless the notes do not help enough. Raises ModelError."""
         if not (notes := notes_of(pack)):
             return []
@@ -162,7 +173,7 @@ class Mapper:
             return []
         return await self._write(run, framed, helps, step)
 
-    async def _write(self, run: _Run, framed: _Framed, helps: float | None, step: OpenStep) -> list[Said]:
+    async def _write(self, run: _Run, framed: _Framed, helps: float | None, step: OpenStep) -> list[KeyPoint]:
         """What the model tells of a pack; ``helps``: None where it is to say the score itself. Raises ModelError."""
         messages = framed.messages(POINTS_SCORED if helps is None else POINTS)
         text = await self._written(messages, framed.fence, step, run.deadline)
@@ -172,7 +183,7 @@ class Mapper:
         found = noted(text, framed.passages)
         if not found and not self._is_useless(score):
             found = unspoken(text, framed.notes)
-        return [Said(joined([framed.notes[row] for row in rows], sentence), sentence, round(score, 2)) for rows, sentence in found]
+        return [KeyPoint(joined([framed.notes[row] for row in rows], sentence), sentence, round(score, 2)) for rows, sentence in found]
 
     def _is_useless(self, score: float) -> bool:
         """A score of 0 always is: the paper drops those."""

@@ -12,13 +12,13 @@ from typing import Protocol
 
 from edge_node.answering.ask import GlobalAsk
 from edge_node.answering.mapping import Mapper
-from edge_node.answering.points import Said, in_turn, masked, notes_of, packed, pointed, shuffled
+from edge_node.answering.points import KeyPoint, in_turn, masked, notes_of, packed, pointed, shuffled
 from edge_node.answering.released import ReleasedPassages
 from edge_node.cloud.client import CloudClient
 from edge_node.communities.reports import Report
-from edge_node.communities.selection import Overlook
-from edge_node.communities.service import Keeper
-from edge_node.egress.sharing import SPENT, Departing, Reading, Requester, Served, Sharing
+from edge_node.communities.selection import ReportQuery
+from edge_node.communities.service import CommunityReports
+from edge_node.egress.sharing import SPENT, OutgoingQuestion, ReportCoverage, Requester, Served, Sharing
 from edge_node.graph.tools import Tools
 from edge_node.policy.redaction import NOTHING_MASKED, Redactor
 from edge_node.policy.rules import DENIED
@@ -27,7 +27,7 @@ from shared.errors import CloudError, Conflict, ModelError, Withheld
 from shared.limits import Deadline
 from shared.ports import FloatArray
 from shared.records import Answer, Evidence, Level, TraceStep
-from shared.reduce import Hear, Reducer, Told, coverage_alone, fitting, left_out, ordered, spoken, unheard
+from shared.reduce import OnText, ReducedAnswer, Reducer, coverage_alone, fitting, ignore_text, left_out, ordered, spoken
 from shared.telemetry.trace import Trace
 from shared.wire import EvidenceRequest, SharedLevel
 
@@ -45,13 +45,13 @@ class ServePoints(Protocol):
     """``Sharing.served`` or ``Sharing.tried``."""
 
     def __call__(
-        self, requester: Requester, found: Sequence[Evidence], trace: Sequence[TraceStep], *, reports: Reading, most_bytes: int
+        self, requester: Requester, found: Sequence[Evidence], trace: Sequence[TraceStep], *, reports: ReportCoverage, most_bytes: int
     ) -> Served:
         """What may leave of the points."""
 
 
 @dataclass(frozen=True, slots=True)
-class OverviewLimits:
+class GlobalLimits:
     """Budgets and deadline; see EdgeSettings."""
 
     level: Level
@@ -85,9 +85,9 @@ class _Found:
         return "; ".join(filter(None, said))
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> ReportCoverage:
         """The same for another site."""
-        return Reading(self.read, self.there, self.chosen - self.read, without_model=bool(self.failed))
+        return ReportCoverage(self.read, self.there, self.chosen - self.read, without_model=bool(self.failed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +99,18 @@ class _Alone:
     would_ask: str = ""
 
 
-class Overview:
+class GlobalAnswerer:
     """Answers questions about everything, its own clients' and, with points, other sites'."""
 
     def __init__(
         self,
         tools: Tools,
         sharing: Sharing,
-        reports: Keeper,
+        reports: CommunityReports,
         mapper: Mapper,
         reducer: Reducer,
         cloud: CloudClient | None,
-        limits: OverviewLimits,
+        limits: GlobalLimits,
         released: ReleasedPassages,
     ) -> None:
         self._tools = tools
@@ -124,10 +124,10 @@ class Overview:
 
     # ------------------------------------------------------------ for this site's clients
 
-    async def answer(self, ask: GlobalAsk, trace: Trace, deadline: Deadline, hear: Hear = unheard) -> Answer:
+    async def answer(self, ask: GlobalAsk, trace: Trace, deadline: Deadline, on_text: OnText = ignore_text) -> Answer:
         """Answer through the cloud from all sites that may tell, or from here alone, by a deadline that began when the question came.
 
-        ``hear`` gets the sentences as they are written; what was heard is void where the answer that is returned is another one, as when
+        ``on_text`` gets the sentences as they are written; what was heard is void where the answer that is returned is another one, as when
         the model fails on the way. The steps divide what is left of the deadline; the caller ends what takes longer all the same.
         Raises Conflict where the edge keeps no reports.
         """
@@ -136,26 +136,26 @@ class Overview:
             departing = await asyncio.to_thread(self._sharing.departing, ask.question, ask.escalation)
             if departing.escalation == "yes":
                 try:
-                    found = await self._escalate(self._cloud, ask, level, departing, query_id, trace, deadline, hear)
-                    return found if found.answered else await self._with_own(found, ask, query_id, trace, deadline, hear)
+                    found = await self._escalate(self._cloud, ask, level, departing, query_id, trace, deadline, on_text)
+                    return found if found.answered else await self._with_own(found, ask, query_id, trace, deadline, on_text)
                 except CloudError as error:
                     log.warning("answered alone: %s", error.message)
-                    hear("")  # it may have died in the middle of its answer
+                    on_text("")  # it may have died in the middle of its answer
                     alone = _Alone(error.message, degraded=not isinstance(error, Withheld))
             elif departing.escalation == "ask":
                 alone = _Alone(would_ask=departing.text)
-        return await self._answer_alone(ask, alone, query_id, trace, deadline, hear)
+        return await self._answer_alone(ask, alone, query_id, trace, deadline, on_text)
 
     async def _escalate(
         self,
         cloud: CloudClient,
         ask: GlobalAsk,
         level: SharedLevel,
-        departing: Departing,
+        departing: OutgoingQuestion,
         query_id: str,
         trace: Trace,
         deadline: Deadline,
-        hear: Hear,
+        on_text: OnText,
     ) -> Answer:
         """Ask the cloud; this site's own reports come in through its poll, like anybody's. Raises CloudError."""
         with trace.step("cloud") as step:
@@ -166,25 +166,29 @@ class Overview:
                 rule=departing.rule,
                 deadline_s=LAST_SHARE * deadline.left_s(),
                 level=level,
-                hear=hear,
+                on_text=on_text,
             )
             step.transfer(sent=sent, received=received)
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
         return replace(found, query_id=query_id, trace=trace.steps())
 
-    async def _with_own(self, found: Answer, ask: GlobalAsk, query_id: str, trace: Trace, deadline: Deadline, hear: Hear) -> Answer:
+    async def _with_own(self, found: Answer, ask: GlobalAsk, query_id: str, trace: Trace, deadline: Deadline, on_text: OnText) -> Answer:
         """What this site's documents answer where no site did, if some of them had to stay here; else what the cloud said."""
         withheld = await asyncio.to_thread(self._sharing.withheld, Requester(self._tools.edge, ask.purpose or None))
         if withheld is not None and not withheld:
             return found
-        hear("")
-        own = await self._answer_alone(ask, _Alone(f"no site told what answers this ({found.coverage})"), query_id, trace, deadline, hear)
+        on_text("")
+        own = await self._answer_alone(
+            ask, _Alone(f"no site told what answers this ({found.coverage})"), query_id, trace, deadline, on_text
+        )
         return own if own.answered else replace(found, trace=trace.steps())
 
-    async def _answer_alone(self, ask: GlobalAsk, alone: _Alone, query_id: str, trace: Trace, deadline: Deadline, hear: Hear) -> Answer:
+    async def _answer_alone(
+        self, ask: GlobalAsk, alone: _Alone, query_id: str, trace: Trace, deadline: Deadline, on_text: OnText
+    ) -> Answer:
         reading = Deadline(MAP_SHARE * deadline.left_s())
         found = await self._find(ask.question, self._level(ask), NOTHING_WITHHELD, trace, reading)
-        told, unjoined = await self._told(ask.question, found, trace, deadline, hear)
+        told, unjoined = await self._told(ask.question, found, trace, deadline, on_text)
         return Answer(
             query_id,
             told.text or NOTHING_HELPS,
@@ -199,13 +203,13 @@ class Overview:
             trace=trace.steps(),
         )
 
-    async def _told(self, question: str, found: _Found, trace: Trace, deadline: Deadline, hear: Hear) -> tuple[Told, str]:
+    async def _told(self, question: str, found: _Found, trace: Trace, deadline: Deadline, on_text: OnText) -> tuple[ReducedAnswer, str]:
         """The answer that the points make, and why no model has written it although there are several."""
         points = fitting(found.points, limit_tokens=self.limits.reduce_tokens, count=self._tools.tokenizer.count) or found.points[:1]
         if found.failed or len(points) < 2:
             return spoken(points, most=self.limits.findings), ""
         try:
-            told = await self._reducer.reduce(question, points, trace, deadline_s=LAST_SHARE * deadline.left_s(), hear=hear)
+            told = await self._reducer.reduce(question, points, trace, deadline_s=LAST_SHARE * deadline.left_s(), on_text=on_text)
         except ModelError as error:
             return spoken(points, most=self.limits.findings), f"the points are not joined: {error.message}"
         return (told, "") if told else (spoken(points, most=self.limits.findings), UNSUPPORTED)
@@ -260,7 +264,7 @@ class Overview:
             scores = None if redactor.idle else self._released.scores
             if scores is not None:
                 await self._released.renew(redactor)
-            asked = Overlook(vector, level, limits.read_tokens, limits.floor, withheld, limits.nearness, scores)
+            asked = ReportQuery(vector, level, limits.read_tokens, limits.floor, withheld, limits.nearness, scores)
             chosen = await self._reports.choose(asked)
         reports = [masked(report, redactor.mask) for report in chosen.reports]
         packs = packed(shuffled(reports, seed=limits.seed, question=question), limit_tokens=limits.context_tokens, count=count)
@@ -275,16 +279,16 @@ class Overview:
         most = limits.findings if failed else None  # many sentences that nobody chose would outweigh the few that a model wrote elsewhere
         return _Found(points[:most], read, len(reports), chosen.there, failed, 0 if failed else len(said) - len(pointed))
 
-    async def _nearest(self, vector: FloatArray, reports: Sequence[Report]) -> tuple[Said, ...]:
+    async def _nearest(self, vector: FloatArray, reports: Sequence[Report]) -> tuple[KeyPoint, ...]:
         """Findings as points, with their cosines as scores: what can be said without a model."""
         notes = notes_of(reports)
         vectors = await self._tools.embedder.embed([note.finding.text for note in notes])
         cosines = (vectors @ vector).tolist()
         if max(cosines, default=0.0) < self.limits.nearness:  # they tell nothing apart: the first of each report, then the second of each
-            return tuple(Said(note, note.finding.text, 0.0) for note in in_turn(reports))
-        return tuple(Said(note, note.finding.text, round(max(0.0, cosine), 2)) for note, cosine in zip(notes, cosines, strict=True))
+            return tuple(KeyPoint(note, note.finding.text, 0.0) for note in in_turn(reports))
+        return tuple(KeyPoint(note, note.finding.text, round(max(0.0, cosine), 2)) for note, cosine in zip(notes, cosines, strict=True))
 
-    def _pointed(self, said: Sequence[Said], redactor: Redactor) -> list[Evidence]:
+    def _pointed(self, said: Sequence[KeyPoint], redactor: Redactor) -> list[Evidence]:
         chunks = self._tools.documents.chunks(sorted({chunk_id for one in said for chunk_id in one.note.finding.chunk_ids}))
         if not redactor.idle:
             passages = self._released.masked(list(chunks), redactor)

@@ -71,7 +71,7 @@ def _cut(report: Report, limit_tokens: int, count: Callable[[str], int]) -> tupl
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class NumberedFinding:
     """A finding, and the report in which it stands; of one that stands for several, the report of the first."""
 
     report: Report
@@ -79,10 +79,10 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class KeyPoint:
     """A sentence that rests on a note. ``score``: how much it helps to answer, [0, 1]."""
 
-    note: Note
+    note: NumberedFinding
     text: str
     score: float
 
@@ -93,18 +93,18 @@ def masked(report: Report, mask: Callable[[str], str]) -> Report:
     return replace(report, title=mask(report.title), findings=findings)
 
 
-def notes_of(reports: Sequence[Report]) -> list[Note]:
+def notes_of(reports: Sequence[Report]) -> list[NumberedFinding]:
     """Every finding that rests on something."""
-    return [Note(report, finding) for report in reports for finding in report.findings if finding.chunk_ids]
+    return [NumberedFinding(report, finding) for report in reports for finding in report.findings if finding.chunk_ids]
 
 
-def in_turn(reports: Sequence[Report]) -> list[Note]:
+def in_turn(reports: Sequence[Report]) -> list[NumberedFinding]:
     """The first finding of each report, then the second of each, where nothing tells which help more."""
     turns = zip_longest(*(notes_of([report]) for report in reports))
     return [note for note in chain.from_iterable(turns) if note is not None]
 
 
-def passages_of(notes: Sequence[Note], edge: EdgeId) -> list[Evidence]:
+def passages_of(notes: Sequence[NumberedFinding], edge: EdgeId) -> list[Evidence]:
     """The notes as passages of a prompt: findings below their report's title."""
     return [
         Evidence(
@@ -130,7 +130,7 @@ def scored(text: str) -> tuple[str, float]:
     return (_SCORE.sub("", text), min(int(found[1]), 100) / 100) if found else (text, UNSURE)
 
 
-def joined(notes: Sequence[Note], sentence: str) -> Note:
+def joined(notes: Sequence[NumberedFinding], sentence: str) -> NumberedFinding:
     """One note for a sentence that rests on all of these: the first, with the chunks of each.
 
     Where a point cannot name them all, the first alone if it supports the sentence by itself: a policy looks at what is named.
@@ -160,7 +160,7 @@ def noted(text: str, passages: Sequence[Evidence]) -> list[tuple[list[int], str]
     return found or _meant(answer, passages)
 
 
-def unspoken(text: str, notes: Sequence[Note]) -> list[tuple[list[int], str]]:
+def unspoken(text: str, notes: Sequence[NumberedFinding]) -> list[tuple[list[int], str]]:
     """As ``noted``, of a pack that helps, by the model's own word, and of which it then said nothing that could be cited.
 
     Then the first finding of each report tells for itself, four at most; none where the model refused, and of no passage that stands in the
@@ -172,7 +172,7 @@ def unspoken(text: str, notes: Sequence[Note]) -> list[tuple[list[int], str]]:
     return [([row], notes[row].finding.text) for row in sorted(first.values())[:MOST_MEANT]]
 
 
-def _is_passage(note: Note) -> bool:
+def _is_passage(note: NumberedFinding) -> bool:
     """Whether it stands in the place of a report, which nobody could open."""
     return note.report.community_id in note.finding.chunk_ids
 
@@ -193,7 +193,7 @@ def _is_named(title: Collection[str], words: Collection[str]) -> bool:
     return sum(word in words for word in title) >= min(NAMED_BY, len(title)) > 0
 
 
-def pointed(said: Said, chunks: Chunks, edge: EdgeId) -> Evidence | None:
+def pointed(said: KeyPoint, chunks: Chunks, edge: EdgeId) -> Evidence | None:
     """The point that a sentence makes.
 
     Its text is what the document says: of all the note's passages, the sentence that shares most words with what was said. Where that is
@@ -229,7 +229,7 @@ def _same(one: str, other: str) -> bool:
     return one_line(one).rstrip(_STOP) == one_line(other).rstrip(_STOP)
 
 
-def _quoted(said: Said, chunk: Chunk, name: str, title: str, edge: EdgeId) -> Evidence:
+def _quoted(said: KeyPoint, chunk: Chunk, name: str, title: str, edge: EdgeId) -> Evidence:
     whole = Evidence(edge, chunk.document_id, name, chunk.chunk_id, (chunk.start, chunk.end), chunk.text, said.score, title=title)
     (citation,) = cite(f"{one_line(said.text).rstrip(_STOP)} [1].", [whole])[1]
     start, end = citation.span

@@ -25,7 +25,7 @@ WORDS_WEIGHT = 0.5  # of shared words beside the cosine: names and codes mean li
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ScoredSentence:
     """A sentence of a passage: ``text == passages[passage].text[start:end]``, ``place`` is its number there."""
 
     passage: int
@@ -35,15 +35,15 @@ class Unit:
     text: str
 
 
-def units(passages: Sequence[Evidence]) -> list[Unit]:
+def units(passages: Sequence[Evidence]) -> list[ScoredSentence]:
     """Every sentence once: overlapping chunks repeat some, and the first one counts."""
-    found: dict[str, Unit] = {}
+    found: dict[str, ScoredSentence] = {}
     for row, passage in enumerate(passages):
         for place, (start, end) in enumerate(sentences(passage.text)):
             text = passage.text[start:end].strip()
             if any(character.isalnum() for character in text):
                 begin = passage.text.index(text, start)
-                found.setdefault(text, Unit(row, place, begin, begin + len(text), text))
+                found.setdefault(text, ScoredSentence(row, place, begin, begin + len(text), text))
     return list(found.values())
 
 
@@ -76,10 +76,10 @@ def within(order: Sequence[int], sizes: Sequence[int], budget: int) -> list[int]
     return kept
 
 
-def joined(passages: Sequence[Evidence], chosen: Sequence[Unit], cosines: Sequence[float]) -> tuple[Evidence, ...]:
+def joined(passages: Sequence[Evidence], chosen: Sequence[ScoredSentence], cosines: Sequence[float]) -> tuple[Evidence, ...]:
     """The chosen sentences as passages, neighbours joined, documents best first; score = the best cosine in each."""
     rows = sorted(zip(chosen, cosines, strict=True), key=lambda item: (item[0].passage, item[0].place))
-    runs: list[list[tuple[Unit, float]]] = []
+    runs: list[list[tuple[ScoredSentence, float]]] = []
     for unit, cosine in rows:
         last = runs[-1][-1][0] if runs else None
         if last is not None and (last.passage, last.place + 1) == (unit.passage, unit.place):
@@ -94,7 +94,7 @@ def joined(passages: Sequence[Evidence], chosen: Sequence[Unit], cosines: Sequen
     return tuple(grouped(sorted(made, key=lambda item: -item.score)))
 
 
-class Focus:
+class SentenceSelector:
     """Narrows passages with an embedder and counts with a tokenizer."""
 
     def __init__(self, embedder: Embedder, tokenizer: Tokenizer) -> None:

@@ -14,7 +14,7 @@ from edge_node.api import chat, communities, documents, memories, policy, questi
 from edge_node.api.access import GuardedRoute
 from edge_node.api.metrics import EdgeReadings
 from edge_node.api.safe_mode import create_safe_app
-from edge_node.build import Parts, build_node
+from edge_node.build import Adapters, build_node
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged
@@ -33,7 +33,7 @@ access = logging.getLogger("dgrag.edge.access")
 FORM_OVERHEAD = 64 * 2**10  # what a multipart form adds to its file
 
 
-def open_app(settings: EdgeSettings, parts: Parts) -> FastAPI:
+def open_app(settings: EdgeSettings, parts: Adapters) -> FastAPI:
     """An edge's app; in safe mode when its store is damaged beyond mending. Raises DgragError for what a person must set right first."""
     try:
         return create_app(build_node(settings, parts))

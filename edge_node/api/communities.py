@@ -12,7 +12,7 @@ from edge_node.api.access import GuardedRoute, Node
 from edge_node.communities.elements import Finding
 from edge_node.communities.hierarchy import LEVELS
 from edge_node.communities.reports import Headline
-from edge_node.database.outside_ids import OutsideIds
+from edge_node.database.public_ids import PublicIds
 from edge_node.documents.store import DocumentStore
 from shared.records import ChunkId, DocumentId
 
@@ -107,13 +107,13 @@ async def report(community_id: str, node: Node) -> ReportView:
     return ReportView(*ids, found.level, found.title, found.summary, found.rating, found.reason, findings, found.by_model)
 
 
-def _community(headline: Headline, outside_ids: OutsideIds) -> CommunityView:
+def _community(headline: Headline, outside_ids: PublicIds) -> CommunityView:
     one = headline.community
     ids = one.community_id, outside_ids.of_report(one.community_id)
     return CommunityView(*ids, one.level, one.parent, one.children, headline.title, headline.rating, len(one.entities), headline.chunks)
 
 
-def _findings(documents: DocumentStore, outside_ids: OutsideIds, findings: tuple[Finding, ...]) -> tuple[FindingView, ...]:
+def _findings(documents: DocumentStore, outside_ids: PublicIds, findings: tuple[Finding, ...]) -> tuple[FindingView, ...]:
     """With their passages; without those whose passages were deleted since the report was made."""
     chunks = documents.chunks(sorted({chunk_id for finding in findings for chunk_id in finding.chunk_ids}))
 

@@ -96,7 +96,7 @@ async def feedback(query_id: str, body: Feedback, node: Node, caller: CallerDep)
     that no verdict can change: of another site's memory, of the cloud's model, or to a question about everything.
     """
     reader = "" if "write" in caller.roles else caller.name
-    outcome = await node.verdicts.judge(query_id, right=body.verdict == "right", reader=reader)
+    outcome = await node.feedback.judge(query_id, right=body.verdict == "right", reader=reader)
     node.tell_cloud()
     return FeedbackReply(outcome, NOTED if outcome is Outcome.noted else "")
 

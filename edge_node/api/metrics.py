@@ -12,7 +12,7 @@ from edge_node.egress.meter import DAY_S
 from edge_node.node import EdgeNode
 from edge_node.records import Kind
 from shared.limits import Admission
-from shared.telemetry.metrics import Reading, each, single, turns_of
+from shared.telemetry.metrics import MetricReading, each, single, turns_of
 
 BUILT = ("entities", "relations", "subgraphs", "summaries")
 
@@ -26,12 +26,12 @@ class EdgeReadings:
         self._departed = dict.fromkeys(DEPARTURES, 0)  # bytes by kind, …
         self._departures = 0  # … up to this record: the ledger is read once, and only ever grows
 
-    async def read(self) -> tuple[Reading, ...]:
+    async def read(self) -> tuple[MetricReading, ...]:
         """All gauges. Raises as the store."""
         memory = await self._node.memory_status()
         return (*await asyncio.to_thread(self._stored), *_of_memory(memory), turns_of(self._turns))
 
-    def _stored(self) -> tuple[Reading, ...]:
+    def _stored(self) -> tuple[MetricReading, ...]:
         self._departures, sent = self._node.ledger.departed(after=self._departures)
         for kind, size in sent.items():
             if kind in self._departed:  # a damaged record may say anything
@@ -52,7 +52,7 @@ class EdgeReadings:
         there = max(1, self._node.documents.totals()["chunks"])
         return most / there, together / there
 
-    def _of_link(self) -> tuple[Reading, ...]:
+    def _of_link(self) -> tuple[MetricReading, ...]:
         link, connected, lag, is_open = self._node.link, None, None, None
         if link is not None:
             connected, is_open = link.state.connected, self._node.breaker.left_s() > 0
@@ -64,7 +64,7 @@ class EdgeReadings:
         )
 
 
-def _of_status(status: Mapping[str, Any]) -> tuple[Reading, ...]:
+def _of_status(status: Mapping[str, Any]) -> tuple[MetricReading, ...]:
     return (
         each("dgrag_documents", "Documents by status.", "status", status["documents"]),
         single("dgrag_ready", "Whether the caches are built and the background tasks run.", not status["failed"]),
@@ -73,7 +73,7 @@ def _of_status(status: Mapping[str, Any]) -> tuple[Reading, ...]:
     )
 
 
-def _of_memory(memory: Mapping[str, Any]) -> tuple[Reading, ...]:
+def _of_memory(memory: Mapping[str, Any]) -> tuple[MetricReading, ...]:
     return (
         each("dgrag_memories", "Memories by kind.", "kind", {kind: memory.get(kind, 0) for kind in get_args(Kind)}),
         single("dgrag_memory_looks_total", "Questions for which memories were looked at.", memory["looked"]),

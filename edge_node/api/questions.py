@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sse_starlette import EventSourceResponse
 
-from edge_node.answering.answerer import Findings
+from edge_node.answering.answerer import SearchResult
 from edge_node.answering.ask import Ask, GlobalAsk
 from edge_node.api.access import GuardedRoute, Node, later
 from edge_node.api.streaming import Void, hearing
@@ -96,7 +96,7 @@ async def retrieve(body: RetrieveBody, node: Node, request: Request) -> Retrieve
     if body.mode == "cloud":
         ask = Ask(body.question, "cloud", escalation=body.allow_escalation, purpose=body.purpose or "")
         findings = await while_connected(request, node.answerer.find(ask, Trace(), budget_tokens=body.budget_tokens, top_k=body.top_k))
-        return RetrieveReply(**{name: getattr(findings, name) for name in Findings.__dataclass_fields__})
+        return RetrieveReply(**{name: getattr(findings, name) for name in SearchResult.__dataclass_fields__})
     work = node.answerer.retrieve(body.question, Trace(), budget_tokens=body.budget_tokens, top_k=body.top_k)
     found = await while_connected(request, work)
     return RetrieveReply(evidence=found.evidence, facts=found.facts)

@@ -14,12 +14,12 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from edge_node.egress.bodies import ReportLevel, always, body_of, question_body, reply_body, search_body, summaries_body
-from edge_node.egress.ledger import Departure
+from edge_node.egress.ledger import EgressRecord
 from shared.errors import CloudRefused, CloudUnavailable, SettingsError, StoreError, Unrecorded, WireMismatch, Withheld
 from shared.evidence import FindLine, Found, checked_found
 from shared.limits import Breaker, Deadline, RetryBudget
 from shared.records import Answer, EdgeId, Route, SummaryDelta
-from shared.reduce import Hear, unheard
+from shared.reduce import OnText, ignore_text
 from shared.telemetry import correlation
 from shared.text.citations import checked_answer
 from shared.text.inert import inert
@@ -145,7 +145,7 @@ def cloud_http(url: str, *, ca: Path | None = None, plain_http: bool = False) ->
 class Records(Protocol):
     """The egress ledger, as far as it is needed here."""
 
-    def record(self, departure: Departure) -> object:
+    def record(self, departure: EgressRecord) -> object:
         """Returns when the record is on disk. Raises StoreError."""
 
 
@@ -178,11 +178,11 @@ class CloudClient:
 
     async def enrol(self, enrolment: Enrolment, *, deadline_s: float = 10.0) -> Enrolled:
         """Join with a key of our own; learn the cloud's key."""
-        return await self._send(ENROLLED, "POST", "/v1/edges", Departure("enrolment", self.recipient, body_of(enrolment)), deadline_s)
+        return await self._send(ENROLLED, "POST", "/v1/edges", EgressRecord("enrolment", self.recipient, body_of(enrolment)), deadline_s)
 
     async def rotate(self, rotation: Rotation, *, deadline_s: float = 10.0) -> Enrolled:
         """Make a further key known, signed with the present one."""
-        departure = Departure("rotation", self.recipient, body_of(rotation))
+        departure = EgressRecord("rotation", self.recipient, body_of(rotation))
         return await self._send(ENROLLED, "POST", f"/v1/edges/{self.edge}/keys", departure, deadline_s)
 
     async def greet(self, *, deadline_s: float = 10.0) -> Enrolled:
@@ -196,14 +196,14 @@ class CloudClient:
     async def push(self, delta: SummaryDelta, *, rule: str = "", holds: Holds = always, deadline_s: float = 60.0) -> tuple[Enrolled, int]:
         """Send a delta; returns what the cloud knows now, and the bytes sent. CloudRefused(reason="resync") asks for a snapshot."""
         ids = (*(summary.summary_id for summary in delta.upserts), *delta.removals)
-        departure = Departure("summaries", self.recipient, summaries_body(delta), rule=rule, subject=str(delta.version), items=ids)
+        departure = EgressRecord("summaries", self.recipient, summaries_body(delta), rule=rule, subject=str(delta.version), items=ids)
         known = await self._repeat(ENROLLED, "PUT", f"/v1/edges/{self.edge}/summaries", departure, deadline_s, holds)
         return known, len(departure.body)
 
     async def push_memories(self, delta: MemoryDelta, *, rule: str, holds: Holds, deadline_s: float = 60.0) -> tuple[Enrolled, int]:
         """As ``push``, of memories."""
         ids = (*(memory.memory_id for memory in delta.upserts), *delta.removals)
-        departure = Departure("memories", self.recipient, body_of(delta), rule=rule, subject=str(delta.version), items=ids)
+        departure = EgressRecord("memories", self.recipient, body_of(delta), rule=rule, subject=str(delta.version), items=ids)
         return await self._repeat(ENROLLED, "PUT", f"/v1/edges/{self.edge}/memories", departure, deadline_s, holds), len(departure.body)
 
     async def poll(self, *, wait_s: float) -> PollReply:
@@ -222,7 +222,7 @@ class CloudClient:
         deadline_s: float = 30.0,
     ) -> None:
         """Answer a request."""
-        departure = Departure(
+        departure = EgressRecord(
             "evidence" if reply.evidence else "refusal",
             self.recipient,
             reply_body(reply),
@@ -236,7 +236,7 @@ class CloudClient:
 
     async def head(self, head: Head, *, deadline_s: float = 10.0) -> Countersigned:
         """Show where our ledger stands. CloudRefused(reason="ledger_fork"): the cloud has seen another record of this number."""
-        path, departure = f"/v1/edges/{self.edge}/ledger", Departure("head", self.recipient, body_of(head), subject=str(head.seq))
+        path, departure = f"/v1/edges/{self.edge}/ledger", EgressRecord("head", self.recipient, body_of(head), subject=str(head.seq))
         return await self._send(SIGHT, "PUT", path, departure, deadline_s)
 
     async def newest_head(self, *, deadline_s: float = 10.0) -> Countersigned | None:
@@ -262,41 +262,41 @@ class CloudClient:
         rule: str = "",
         deadline_s: float,
         level: ReportLevel = None,
-        hear: Hear = unheard,
+        on_text: OnText = ignore_text,
     ) -> tuple[Answer, int, int]:
         """Escalate a question; returns the cloud's answer, bytes sent and bytes received.
 
-        level: of the reports for a question about everything; None: it is any other. ``hear`` gets the sentences of an answer to the
+        level: of the reports for a question about everything; None: it is any other. ``on_text`` gets the sentences of an answer to the
         former as they come, made inert; only the answer that is returned has been checked as a whole, and counts.
         A cloud that gives no sign of life for ``patience_s`` counts as away, and so does one that lies about what it sends. One that
         has failed several times in a row is left alone for a while: then this fails at once.
         """
         body = question_body(question, query_id=query_id, purpose=purpose, level=level)
-        departure = Departure("question", self.recipient, body, purpose=purpose, rule=rule, subject=query_id)
+        departure = EgressRecord("question", self.recipient, body, purpose=purpose, rule=rule, subject=query_id)
         read = partial(answer_of, route="cloud" if level is None else "global")
-        return await self._patiently("/v1/questions", departure, read, deadline_s, hear)
+        return await self._patiently("/v1/questions", departure, read, deadline_s, on_text)
 
     async def find(
         self, question: str, *, query_id: str, purpose: str, rule: str, budget_tokens: int, top_k: int, deadline_s: float
     ) -> tuple[Found, int, int]:
         """The passages of all sites that may know; otherwise as ``ask``."""
         body = search_body(question, query_id=query_id, purpose=purpose, budget_tokens=budget_tokens, top_k=top_k)
-        departure = Departure("question", self.recipient, body, purpose=purpose, rule=rule, subject=query_id)
+        departure = EgressRecord("question", self.recipient, body, purpose=purpose, rule=rule, subject=query_id)
         return await self._patiently("/v1/evidence", departure, found_of, deadline_s)
 
     async def _patiently(
-        self, path: str, departure: Departure, read: ReadLine[T], deadline_s: float, hear: Hear = unheard
+        self, path: str, departure: EgressRecord, read: ReadLine[T], deadline_s: float, on_text: OnText = ignore_text
     ) -> tuple[T, int, int]:
         if not self._breaker.allows():
             raise CloudUnavailable(f"{self._why}; it is tried again in {self._breaker.left_s():.0f} s")
         async with self._watched(deadline_s):
             await self._record(departure)
             async with asyncio.timeout(self._patience_s) as silence:
-                said, received = await self._said(path, departure, read, deadline_s, silence, hear)
+                said, received = await self._said(path, departure, read, deadline_s, silence, on_text)
         return said, len(departure.body), received
 
     async def _said(
-        self, path: str, departure: Departure, read: ReadLine[T], deadline_s: float, silence: asyncio.Timeout, hear: Hear
+        self, path: str, departure: EgressRecord, read: ReadLine[T], deadline_s: float, silence: asyncio.Timeout, on_text: OnText
     ) -> tuple[T, int]:
         received = 0
         headers = _headers(departure, deadline_s, NDJSON)
@@ -308,13 +308,13 @@ class CloudClient:
                 silence.reschedule(asyncio.get_running_loop().time() + self._patience_s)
                 said = await asyncio.to_thread(read, line)  # long ones take long to be made inert
                 if isinstance(said, str):
-                    hear(said)
+                    on_text(said)
                 elif said is not None:
                     return said, received
         raise CloudUnavailable("the cloud ended its answer before it was complete")
 
     async def _repeat(
-        self, read: Read[T], method: str, path: str, departure: Departure, deadline_s: float, holds: Holds, *, done: tuple[int, ...] = ()
+        self, read: Read[T], method: str, path: str, departure: EgressRecord, deadline_s: float, holds: Holds, *, done: tuple[int, ...] = ()
     ) -> T:
         """Send until the cloud answers, the time is over, or the budget is spent; ``done``: statuses that tell of an earlier attempt."""
         deadline, repeats = Deadline(deadline_s), iter(PAUSES_S)
@@ -335,7 +335,7 @@ class CloudClient:
                     return read(b"")
                 raise
 
-    async def _send(self, read: Read[T], method: str, path: str, departure: Departure | None, deadline_s: float) -> T:
+    async def _send(self, read: Read[T], method: str, path: str, departure: EgressRecord | None, deadline_s: float) -> T:
         self._retries.attempt()
         content = departure.body if departure else b""
         async with self._watched(deadline_s):  # httpx counts between bytes only: a dripping peer would hold us for ever
@@ -347,7 +347,7 @@ class CloudClient:
             check(response.status_code, received)
             return read(received)  # here: for the breaker, an answer that cannot be read is none
 
-    async def _record(self, departure: Departure) -> None:
+    async def _record(self, departure: EgressRecord) -> None:
         try:
             await asyncio.to_thread(self._ledger.record, departure)
         except StoreError as error:
@@ -372,7 +372,7 @@ class CloudClient:
         self._breaker.succeeded()
 
 
-def _headers(departure: Departure | None, deadline_s: float, accept: str) -> dict[str, str]:
+def _headers(departure: EgressRecord | None, deadline_s: float, accept: str) -> dict[str, str]:
     kind = {} if departure is None else {"content-type": "application/json"}
     return {DEADLINE_HEADER: str(int(deadline_s * 1000)), "accept": accept, "accept-encoding": "identity", **kind, **correlation.headers()}
 

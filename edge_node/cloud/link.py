@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from edge_node.cloud.client import CloudClient
-from edge_node.cloud.sync import LinkState, MemorySync, Sync
+from edge_node.cloud.sync import LinkState, MemoryReplicator, SummaryReplicator
 from edge_node.egress.sharing import Served
 from edge_node.policy.rules import DENIED
 from shared.errors import CloudError, CloudRefused, DgragError, DiskFailed, DiskFull, Expelled, StoreError, Withheld
@@ -70,19 +70,19 @@ class _Desk:
         self.taken += Counter()  # forgets whoever has no place
 
 
-class CloudLink:
+class CloudConnection:
     """Runs until cancelled; a cloud that is away only makes it wait."""
 
     def __init__(
         self,
         client: CloudClient,
-        sync: Sync,
+        sync: SummaryReplicator,
         serve: Serve,
         join: Join,
         state: LinkState,
         *,
         points: Serve,
-        memories: MemorySync | None = None,
+        memories: MemoryReplicator | None = None,
         recorder: Recorder | None = None,
         now: Now = time.monotonic,
     ) -> None:

@@ -48,7 +48,7 @@ class LinkState:
     error: str = "not connected yet"
 
 
-class Sync:
+class SummaryReplicator:
     """At least once, in order, from one task at a time; the cloud applies each version once."""
 
     def __init__(
@@ -159,7 +159,7 @@ class Sync:
             raise CloudUnavailable("the cloud's signature under the ledger's head is not that of the cloud that this edge joined")
 
 
-class Memories(Release, Protocol):
+class MemoryReleaseSource(Release, Protocol):
     """A release that makes what is sent."""
 
     @property
@@ -170,13 +170,13 @@ class Memories(Release, Protocol):
         """Bring that up to date with memories, policy and labels, and note the names that are drawn for it: before a byte leaves."""
 
 
-class MemorySync:
+class MemoryReplicator:
     """At least once, in order, from one task at a time; the cloud applies each version once.
 
     A cloud that takes no memories, or not so many, is not asked again until there are others: it still gets all the rest.
     """
 
-    def __init__(self, client: CloudClient, memories: Memories, database: Database, state: LinkState) -> None:
+    def __init__(self, client: CloudClient, memories: MemoryReleaseSource, database: Database, state: LinkState) -> None:
         self._client = client
         self._memories = memories
         self._told = memories.told
@@ -237,7 +237,7 @@ class MemorySync:
         return self._memories.is_told() and self._memories.rule() == rule
 
     def learn(self, known: Enrolled) -> None:
-        """Note what the cloud says it has; after ``Sync.learn``, which tells a restored store by it."""
+        """Note what the cloud says it has; after ``SummaryReplicator.learn``, which tells a restored store by it."""
         state, newest = self._state, self._told.version()
         is_ours = known.memory_epoch == self._told.epoch()
         holds_none = not known.memory_epoch

@@ -9,12 +9,12 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from edge_node.communities.claims import Claim, claims_prompt, names_of, parsed_claims
-from edge_node.communities.service import Keeper
+from edge_node.communities.service import CommunityReports
 from edge_node.database.schema import Database
 from edge_node.graph.tools import Tools
-from edge_node.graph.update import Settler
+from edge_node.graph.update import GraphUpdater
 from edge_node.graph.view import View
-from edge_node.model_task import Unkept, said_by
+from edge_node.model_task import UncachedGenerator, said_by
 from edge_node.records import Cost, Progress
 from shared.errors import ModelReplyError
 from shared.records import Chunk
@@ -77,17 +77,17 @@ def _claim(row: sqlite3.Row) -> Claim:
 class ClaimReader:
     """Each chunk is asked about once, those first that tell of most entities; a reply of no use counts as read.
 
-    What was read stands in the reports of ``keeper`` from then on. Where claims are off, nobody is asked, and what was read before goes.
+    What was read stands in the reports of ``reports`` from then on. Where claims are off, nobody is asked, and what was read before goes.
     """
 
-    def __init__(self, tools: Tools, settler: Settler, keeper: Keeper, *, is_on: bool, deadline_s: float) -> None:
+    def __init__(self, tools: Tools, updater: GraphUpdater, reports: CommunityReports, *, is_on: bool, deadline_s: float) -> None:
         """``deadline_s``: of one call."""
-        self._model = Unkept(tools.generator)
+        self._model = UncachedGenerator(tools.generator)
         self._documents = tools.documents
         self._mentions = tools.graph.mentions
         self._store = ClaimStore(tools.graph.database)
-        self._settler = settler
-        self._keeper = keeper
+        self._settler = updater
+        self._keeper = reports
         self._is_on = is_on
         self._deadline_s = deadline_s
         self._looked_at: View | None = None  # whose chunks stand in ``_unread``, as far as they do

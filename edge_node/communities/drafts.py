@@ -15,7 +15,7 @@ from edge_node.communities.cover import Count
 from edge_node.communities.elements import Line, elements_of, told_sentences
 from edge_node.communities.hierarchy import Community
 from edge_node.communities.reports import Headline, Report, Telling, chunks_of, headline, lines_of, plain_report
-from edge_node.communities.snapshot import Moment, ReportOptions
+from edge_node.communities.snapshot import ReportOptions, Snapshot
 from edge_node.communities.store import StoredReport
 from edge_node.graph.knowledge_graph import Graph
 from edge_node.graph.local_search import lines_within
@@ -94,7 +94,7 @@ class ReportDraft:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class PlainReport:
     """A plain report, and names of all that it follows from."""
 
     made_of: bytes  # the community, its entities, relations and claims
@@ -103,7 +103,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SentenceCache:
     """Tokens and sentences of texts, remembered: the same ones stand on several levels, and in what guests see."""
 
     count: Count
@@ -115,7 +115,7 @@ class Reading:
         return cls(lru_cache(REMEMBERED)(count), lru_cache(REMEMBERED)(told_sentences))
 
 
-class Writer:
+class DraftWriter:
     """Gives the reports of a moment, those below first; each is made when it is asked for, once.
 
     What was written in a former moment is taken where all that it follows from is the same. A model's text stands for a report that is
@@ -125,11 +125,11 @@ class Writer:
 
     def __init__(
         self,
-        moment: Moment,
+        moment: Snapshot,
         texts: dict[str, StoredReport],
-        former: Mapping[str, Written],
+        former: Mapping[str, PlainReport],
         options: ReportOptions,
-        reading: Reading,
+        reading: SentenceCache,
         *,
         staleness: float,
         telling: Telling,
@@ -255,7 +255,7 @@ class Writer:
     def _says_the_same(self, below: Mapping[str, bytes]) -> bool:
         return all(_digest(lines_of(self.report(self._communities[child]))) == said for child, said in below.items())
 
-    def _remember(self, community: Community, written: Written) -> None:
+    def _remember(self, community: Community, written: PlainReport) -> None:
         key = community.community_id
         self.written[key] = written
         self._looked_at.add(key)
@@ -265,11 +265,11 @@ class Writer:
                 oldest = next(iter(self._leaves))
                 del self._leaves[oldest], self.written[oldest]
 
-    def _write(self, community: Community, part: Graph, made_of: bytes) -> Written:
+    def _write(self, community: Community, part: Graph, made_of: bytes) -> PlainReport:
         lines, below = self._lines(community, part)
         tokens, most = self._options.report_tokens, self._options.report_findings
         report = plain_report(community, part, lines, report_tokens=tokens, most=most, count=self._reading.count, telling=self._telling)
-        return Written(made_of, below, report)
+        return PlainReport(made_of, below, report)
 
     def _lines(self, community: Community, part: Graph) -> tuple[tuple[Line, ...], dict[str, bytes]]:
         """What a report is written from, and what the reports below say that this took."""

@@ -12,10 +12,10 @@ from itertools import islice, zip_longest
 from edge_node.communities.drafts import ReportDraft
 from edge_node.communities.elements import Finding, Line
 from edge_node.communities.reports import MOST_CHUNKS, MOST_RATING, Report
-from edge_node.communities.service import Keeper
+from edge_node.communities.service import CommunityReports
 from edge_node.graph.summaries import usable, whole_sentences
 from edge_node.graph.tools import Tools
-from edge_node.model_task import Unkept, said_by
+from edge_node.model_task import UncachedGenerator, said_by
 from edge_node.records import Cost, Progress
 from shared.errors import ModelReplyError
 from shared.ports import Prompt
@@ -41,7 +41,7 @@ _RATING = re.compile(r"(\d{1,2})(?:\s*/\s*10)?\b[\s,;:.–-]*(?:because\s+)?(.*)
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedReport:
     """A report, None where no finding could be used, and how many lines of the reply are not in it."""
 
     report: Report | None
@@ -55,7 +55,7 @@ def report_prompt(lines: Sequence[Line], fence: Fence, *, report_tokens: int, mo
     return Prompt(messages, max_tokens=HEAD_TOKENS + report_tokens)
 
 
-def parsed_report(reply: str, lines: Sequence[Line], plain: Report, *, most: int) -> Parsed:
+def parsed_report(reply: str, lines: Sequence[Line], plain: Report, *, most: int) -> ParsedReport:
     """Read a reply; never raises: what cannot be used is counted. ``plain``: the report that stands until then, of the same lines.
 
     A finding rests on the notes that it names, as far as they say it (``shared.text.citations``), or on the one that says it best; it
@@ -66,7 +66,7 @@ def parsed_report(reply: str, lines: Sequence[Line], plain: Report, *, most: int
     reader = _Reader(lines)
     fields, findings, unread = _read(reply, reader, most)
     if len(findings) < min(LEAST_FINDINGS, max(1, len(plain.findings))):
-        return Parsed(None, unread)
+        return ParsedReport(None, unread)
     rating, reason = _rating(fields.get("rating", ""))
     if not reader.told(reason):
         rating, reason = plain.rating, plain.reason
@@ -74,7 +74,7 @@ def parsed_report(reply: str, lines: Sequence[Line], plain: Report, *, most: int
     summary = whole_sentences(fields.get("summary", ""), most=SUMMARY_SENTENCES)[:MAX_TEXT_CHARS]
     title, summary = reader.told(title) or plain.title, reader.told(summary) or plain.summary
     written = replace(plain, title=title, summary=summary, rating=rating, reason=reason, findings=tuple(findings), by_model=True)
-    return Parsed(written, unread)
+    return ParsedReport(written, unread)
 
 
 def _read(reply: str, reader: _Reader, most: int) -> tuple[dict[str, str], list[Finding], int]:
@@ -152,13 +152,13 @@ def _rating(text: str) -> tuple[int, str]:
     return (int(found[1]), found[2][:MAX_TEXT_CHARS].rstrip(".")) if found and int(found[1]) <= MOST_RATING else (0, "")
 
 
-class Reporter:
+class ReportWriter:
     """Asks the model for the reports that it should write. Where its text is of no use, the plain one stays, and it is not asked again."""
 
-    def __init__(self, tools: Tools, keeper: Keeper, *, report_tokens: int, most_findings: int, deadline_s: float) -> None:
+    def __init__(self, tools: Tools, reports: CommunityReports, *, report_tokens: int, most_findings: int, deadline_s: float) -> None:
         """``deadline_s``: of one call."""
-        self._model = Unkept(tools.generator)
-        self._keeper = keeper
+        self._model = UncachedGenerator(tools.generator)
+        self._keeper = reports
         self._report_tokens = report_tokens
         self._most_findings = most_findings
         self._deadline_s = deadline_s

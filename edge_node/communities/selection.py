@@ -21,7 +21,7 @@ Scores = Callable[[FloatArray, Sequence[str]], Mapping[str, float]]  # cosines o
 
 
 @dataclass(frozen=True, slots=True)
-class Overlook:
+class ReportQuery:
     """A question about everything that is indexed. ``vector`` (d,): the question's."""
 
     vector: FloatArray
@@ -34,7 +34,7 @@ class Overlook:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SelectedReports:
     """The reports to read, most relevant first, and how many there are on their levels that together tell of everything."""
 
     reports: tuple[Report, ...]

@@ -11,18 +11,18 @@ from threading import Event
 from typing import TypeVar
 
 from edge_node.communities.claims import Claim, linked
-from edge_node.communities.drafts import Reading, ReportDraft, Writer, Written
+from edge_node.communities.drafts import DraftWriter, PlainReport, ReportDraft, SentenceCache
 from edge_node.communities.elements import Finding
 from edge_node.communities.hierarchy import LEVELS, Uppers
 from edge_node.communities.reports import Headline, Report, first_chunks
-from edge_node.communities.selection import Chosen, Overlook, by_weight, descended, relevance, told_tokens, within
-from edge_node.communities.snapshot import Moment, ReportOptions, guest_moment, own_moment
+from edge_node.communities.selection import ReportQuery, SelectedReports, by_weight, descended, relevance, told_tokens, within
+from edge_node.communities.snapshot import ReportOptions, Snapshot, guest_moment, own_moment
 from edge_node.communities.store import ReportStore, StoredReport
 from edge_node.graph.knowledge_graph import Graph
 from edge_node.graph.passages import Passages
 from edge_node.graph.release import graph_without
 from edge_node.graph.tools import Tools
-from edge_node.graph.update import Settler
+from edge_node.graph.update import GraphUpdater
 from edge_node.graph.view import View
 from edge_node.records import NO_GRAPH, WITH_GRAPH
 from shared.errors import Conflict, NotFound, StoreError
@@ -40,7 +40,7 @@ class Abandoned(Exception):
     """Nobody waits any more for what a thread is at."""
 
 
-class Keeper:
+class CommunityReports:
     """Communities and reports of one edge, one request at a time, in a thread. What was made is kept until the graph makes it differ.
 
     Work for somebody who has gone away ends with the report that it is at. C0 and C1 stay as they are while parts come and go
@@ -49,8 +49,8 @@ class Keeper:
     deletes a chunk of its community.
     """
 
-    def __init__(self, tools: Tools, settler: Settler, passages: Passages, options: ReportOptions, *, with_graph: bool = True) -> None:
-        self._settler = settler
+    def __init__(self, tools: Tools, updater: GraphUpdater, passages: Passages, options: ReportOptions, *, with_graph: bool = True) -> None:
+        self._settler = updater
         self._passages = passages
         self._documents = tools.documents
         self._mentions = tools.graph.mentions
@@ -63,10 +63,10 @@ class Keeper:
         self._abandoned = Event()  # nobody waits for the work that has the lock
         self._uppers: Uppers | None = None  # as the store has them; None: not read yet
         self._hidden: tuple[View, tuple[int, int], frozenset[DocumentId]] | None = None  # of a view, and a state of the mentions
-        self._reading = Reading.of(self._count)
-        self._own: Writer | None = None
+        self._reading = SentenceCache.of(self._count)
+        self._own: DraftWriter | None = None
         self._claims: tuple[Claim, ...] = ()
-        self._guests: dict[frozenset[str], Writer] = {}  # the one that was asked for last is last
+        self._guests: dict[frozenset[str], DraftWriter] = {}  # the one that was asked for last is last
         self._looked_at: View | None = None  # whose reports were counted
         self._unwritten = 0
 
@@ -99,7 +99,7 @@ class Keeper:
         self._require()
         return await self._alone(lambda: self._asked(community_id))
 
-    async def choose(self, asked: Overlook) -> Chosen:
+    async def choose(self, asked: ReportQuery) -> SelectedReports:
         """The reports to read for a question about everything, as if the withheld documents were not there.
 
         Those without a finding are not chosen. ``there`` counts those of them that nobody looked at: whether there are findings
@@ -154,7 +154,7 @@ class Keeper:
 
     # ------------------------------------------------------------ in the thread: moments
 
-    def _now(self) -> Writer:
+    def _now(self) -> DraftWriter:
         view, parts = self._settler.view, self._settler.placer.parts
         known, hidden = self._own, self._gone(view)
         if known is not None and known.moment.view is view and known.moment.parts is parts and known.moment.hidden == hidden:
@@ -164,7 +164,7 @@ class Keeper:
         moment = own_moment(view, parts, hidden, self._graph_without(view, hidden), self._uppers, self._options)
         if not hidden:  # else parts that are hidden would lose their labels
             self._keep_uppers(moment.uppers)
-        self._reading = Reading.of(self._count)
+        self._reading = SentenceCache.of(self._count)
         return self._renewed(self._claimed(moment), {} if known is None else known.written)
 
     def _gone(self, view: View) -> frozenset[DocumentId]:
@@ -176,7 +176,7 @@ class Keeper:
             self._hidden = view, state, hidden
         return self._hidden[2]
 
-    def _seen_without(self, withheld: frozenset[str]) -> Writer:
+    def _seen_without(self, withheld: frozenset[str]) -> DraftWriter:
         """What somebody sees from whom these documents are withheld."""
         own = self._now()
         if not withheld:
@@ -195,17 +195,19 @@ class Keeper:
     def _graph_without(self, view: View, hidden: frozenset[str]) -> Graph:
         return graph_without(view.graph, hidden, dict(view.canonical), self._mentions)  # a settle may change the names that it is given
 
-    def _claimed(self, moment: Moment) -> Moment:
+    def _claimed(self, moment: Snapshot) -> Snapshot:
         names = {} if moment.hidden else moment.view.canonical  # what is hidden may be why two names are one's
         return replace(moment, claims=linked(self._claims, moment.graph, names))
 
-    def _renewed(self, moment: Moment, former: Mapping[str, Written]) -> Writer:
+    def _renewed(self, moment: Snapshot, former: Mapping[str, PlainReport]) -> DraftWriter:
         self._own = self._writer(moment, former, staleness=self._options.report_staleness)
         return self._own
 
-    def _writer(self, moment: Moment, former: Mapping[str, Written], *, staleness: float) -> Writer:
+    def _writer(self, moment: Snapshot, former: Mapping[str, PlainReport], *, staleness: float) -> DraftWriter:
         texts = self._store.texts() if self._options.reports == "model" else {}
-        return Writer(moment, texts, former, self._options, self._reading, staleness=staleness, telling=self._telling, go_on=self._go_on)
+        return DraftWriter(
+            moment, texts, former, self._options, self._reading, staleness=staleness, telling=self._telling, go_on=self._go_on
+        )
 
     def _telling(self, finding: Finding) -> tuple[ChunkId, ...]:
         """The first chunks that say a finding word for word; of what a model wrote, which none does, those of its elements."""
@@ -239,7 +241,7 @@ class Keeper:
         step = "its community may have changed: the present ones are under GET /v1/communities, `dgrag communities`"
         raise NotFound("report", community_id, next_step=step)
 
-    def _reports_for(self, asked: Overlook) -> Chosen:
+    def _reports_for(self, asked: ReportQuery) -> SelectedReports:
         writer = self._seen_without(asked.withheld)
         hierarchy, told = writer.moment.hierarchy, writer.moment.told
         cosines = (asked.scores or self._passages.scores)(asked.vector, list({*chain.from_iterable(told.values())}))
@@ -257,9 +259,9 @@ class Keeper:
             chosen, there = descended(hierarchy, near, tokens, read_tokens=asked.read_tokens, floor=floor)
         reports = [writer.report(hierarchy.communities[key]) for key in chosen]
         found = tuple(report for report in reports if report.findings)
-        return Chosen(found, there - (len(reports) - len(found)))
+        return SelectedReports(found, there - (len(reports) - len(found)))
 
-    def _passages_for(self, asked: Overlook) -> Chosen:
+    def _passages_for(self, asked: ReportQuery) -> SelectedReports:
         """Passages in the place of reports, the nearest first."""
         ranked = self._passages.top(asked.vector, self._documents.totals()["chunks"], asked.withheld)
         kept, left = list[Report](), asked.read_tokens
@@ -268,7 +270,7 @@ class Keeper:
             if left < 0 and kept:
                 break
             kept.append(_as_report(chunk, title))
-        return Chosen(tuple(kept), len(ranked))
+        return SelectedReports(tuple(kept), len(ranked))
 
     def _read(self, chunk_ids: list[str]) -> Iterator[tuple[Chunk, str]]:
         """Chunks with the names of their documents; without those that were deleted meanwhile."""

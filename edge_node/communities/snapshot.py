@@ -11,7 +11,7 @@ from edge_node.communities.hierarchy import Community, Hierarchy, Uppers, finer,
 from edge_node.communities.selection import NEAREST, relevance
 from edge_node.graph.knowledge_graph import Adjacency, Graph, adjacency_of
 from edge_node.graph.partition import Home, partition, quotient
-from edge_node.graph.repair import Parts
+from edge_node.graph.repair import Partition
 from edge_node.graph.summaries import part_of
 from edge_node.graph.view import View, told_by
 from shared.records import ChunkId, document_of
@@ -46,11 +46,11 @@ class ReportOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Snapshot:
     """The graph that may be told of, and its communities. Made of the first three."""
 
     view: View
-    parts: Parts
+    parts: Partition
     hidden: frozenset[str]  # as if these were not there
     graph: Graph
     adjacency: Adjacency
@@ -85,14 +85,14 @@ class Moment:
         return {key: len(chunk_ids) for key, chunk_ids in held.items()}
 
 
-def own_moment(view: View, parts: Parts, hidden: frozenset[str], graph: Graph, before: Uppers, options: ReportOptions) -> Moment:
+def own_moment(view: View, parts: Partition, hidden: frozenset[str], graph: Graph, before: Uppers, options: ReportOptions) -> Snapshot:
     """Of the partition that is kept; C0 and C1 stay as they were, as far as that is good. before: no labels at first."""
     within = {part: [key for key in keys if key in graph.entities] for part, keys in parts.members.items()}
     members = {part: keys for part, keys in within.items() if keys}  # the partition may be a moment ahead of the view
     return _moment(view, parts, hidden, graph, members, before, options)
 
 
-def guest_moment(view: View, parts: Parts, hidden: frozenset[str], graph: Graph, options: ReportOptions) -> Moment:
+def guest_moment(view: View, parts: Partition, hidden: frozenset[str], graph: Graph, options: ReportOptions) -> Snapshot:
     """Of this graph and nothing else: what hidden documents tell decides no border of a community either."""
     weights = {pair: relation.weight for pair, relation in graph.relations.items()}
     most, seed, method = options.subgraph_entities, options.seed, options.leiden
@@ -102,8 +102,8 @@ def guest_moment(view: View, parts: Parts, hidden: frozenset[str], graph: Graph,
 
 
 def _moment(
-    view: View, parts: Parts, hidden: frozenset[str], graph: Graph, members: Members, before: Uppers, options: ReportOptions
-) -> Moment:
+    view: View, parts: Partition, hidden: frozenset[str], graph: Graph, members: Members, before: Uppers, options: ReportOptions
+) -> Snapshot:
     same = graph is view.graph
     adjacency = view.adjacency if same else adjacency_of(graph)
     home = {key: part for part, keys in members.items() for key in keys}
@@ -114,7 +114,7 @@ def _moment(
     leaves = {part: _leaves(part_of(graph, adjacency, keys), options) for part, keys in members.items()}
     hierarchy = hierarchy_of(uppers, leaves)
     told = {key: _told(graph, one.entities) for key, one in hierarchy.communities.items() if not one.children}
-    return Moment(view, parts, hidden, graph, adjacency, uppers, hierarchy, told)
+    return Snapshot(view, parts, hidden, graph, adjacency, uppers, hierarchy, told)
 
 
 def _told(graph: Graph, keys: Sequence[str]) -> tuple[ChunkId, ...]:

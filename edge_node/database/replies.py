@@ -55,7 +55,7 @@ def not_blank(text: str) -> bool:
     return bool(text.strip())
 
 
-class RememberingGenerator:
+class ReplyCache:
     """A Generator that answers from the store what it has answered before, and counts what is paid.
 
     For the write path, where the same question may have the same answer.

@@ -18,12 +18,12 @@ from edge_node.egress.bodies import body_of, summaries_body
 from edge_node.egress.ledger import Ledger
 from edge_node.egress.memory_outbox import SharedMemories
 from edge_node.egress.memory_sharing import MemorySharing
-from edge_node.egress.meter import Meter
+from edge_node.egress.meter import EgressMeter
 from edge_node.egress.policy_file import NAME, PolicyFile
 from edge_node.egress.sharing import Sharing
 from edge_node.graph.store import GraphStore
 from edge_node.memory.release import Why
-from edge_node.policy.rules import Memories, NameKind
+from edge_node.policy.rules import MemoryRules, NameKind
 from edge_node.policy.surrogates import ReleasedName, name_key_of
 from shared.ports import SystemClock
 from shared.records import EntityMention
@@ -113,16 +113,16 @@ class SpentMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class HintBudget:
     """All that has been drawn, and the hints that may leave now, those that tell most first; and why how many others stay."""
 
-    rules: Memories
+    rules: MemoryRules
     names: tuple[SpentName, ...]
     hints: tuple[SpentMemory, ...]
     stayed: Mapping[Why, int]
 
 
-def spending(state_dir: Path) -> Spending:
+def spending(state_dir: Path) -> HintBudget:
     """What a store's hints have told and tell of names; reads a copy, also while its edge runs. Raises as ``back_up``."""
     with copied(state_dir) as folder:
         database = Database(folder / FILE)
@@ -130,7 +130,7 @@ def spending(state_dir: Path) -> Spending:
             clock = SystemClock()
             documents, graph = DocumentStore(database, clock), GraphStore(database)
             policy = PolicyFile(state_dir / NAME, database, clock)
-            memories = MemorySharing.of(Sharing(policy, documents, graph, Meter(Ledger(database, clock), clock)), documents, graph)
+            memories = MemorySharing.of(Sharing(policy, documents, graph, EgressMeter(Ledger(database, clock), clock)), documents, graph)
             found = memories.released()
             drawn = {**memories.names.all(), **{name.name_key: name for name in found.drawn}}
             names = _named(drawn, graph.mentions.entities(), memories.names.secret())
@@ -138,7 +138,7 @@ def spending(state_dir: Path) -> Spending:
         finally:
             database.close()
     hints = (SpentMemory(asked[one.memory_id], one.question, one.epsilon) for one in found.leaving if not one.direct)
-    return Spending(policy.lasting().memories, names, tuple(sorted(hints, key=lambda one: (-one.epsilon, one.told))), found.stayed)
+    return HintBudget(policy.lasting().memories, names, tuple(sorted(hints, key=lambda one: (-one.epsilon, one.told))), found.stayed)
 
 
 def _named(drawn: Mapping[str, ReleasedName], mentions: Iterable[EntityMention], secret: bytes) -> tuple[SpentName, ...]:

@@ -39,7 +39,7 @@ RECORDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class EgressRecord:
     """A body that is about to leave. ``items`` are ids of chunks, summaries or memories, never a text."""
 
     kind: str  # one of DEPARTURES
@@ -84,7 +84,7 @@ def hash_of(entry: Entry) -> str:
     return hashlib.sha256(json.dumps(astuple(entry)[:-1], separators=(",", ":")).encode()).hexdigest()
 
 
-def follow(last: Entry | None, departure: Departure, *, at: float) -> Entry:
+def follow(last: Entry | None, departure: EgressRecord, *, at: float) -> Entry:
     """The record of a departure, after the ``last`` one; None: the first.
 
     >>> first = follow(None, Departure("question", "http://cloud", b"{}"), at=1.5)
@@ -182,7 +182,7 @@ class Ledger:
         self._database = database
         self._clock = clock
 
-    def record(self, departure: Departure) -> Entry:
+    def record(self, departure: EgressRecord) -> Entry:
         """Note a body that is about to leave; when this returns, the record is on disk. Raises as ``Database.write``."""
         with self._database.write() as tx:
             return append(tx, departure, at=self._clock.now())
@@ -256,7 +256,7 @@ def _evidence(requester: str | None, since: float) -> tuple[str, tuple[object, .
     return "WHERE requester = ? AND at >= ? AND kind = 'evidence'", (requester, since)
 
 
-def append(tx: sqlite3.Connection, departure: Departure, *, at: float) -> Entry:
+def append(tx: sqlite3.Connection, departure: EgressRecord, *, at: float) -> Entry:
     """Add a record, part of the caller's transaction."""
     last = tx.execute(f"{RECORDS} ORDER BY seq DESC LIMIT 1").fetchone()
     entry = follow(entry_of(last) if last else None, departure, at=at)
@@ -268,7 +268,7 @@ def renew_history(tx: sqlite3.Connection, *, at: float) -> None:
     """Give a restored store an epoch of its own, part of the caller's transaction; the ledger goes on, and says where."""
     epoch = secrets.token_hex(8)
     tx.execute("UPDATE meta SET value = ? WHERE key = 'epoch'", (epoch,))
-    append(tx, Departure("restored", "", b"", subject=epoch), at=at)
+    append(tx, EgressRecord("restored", "", b"", subject=epoch), at=at)
 
 
 @contextmanager
@@ -341,7 +341,7 @@ class GuestLedger:
         if not self._path.exists():
             Database(self._path).close()
 
-    def record(self, departure: Departure) -> None:
+    def record(self, departure: EgressRecord) -> None:
         """Note a body that is about to leave; on disk when this returns. Raises StoreError."""
         try:
             with closing(connect(self._path)) as connection:

@@ -8,7 +8,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from edge_node.database.outside_ids import OutsideIds
+from edge_node.database.public_ids import PublicIds
 from edge_node.database.schema import Database
 from edge_node.documents.receipts import MEMORIES_VERSION
 from edge_node.graph.mentions import KEYS
@@ -54,7 +54,7 @@ class SharedMemories:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._outside_ids = OutsideIds(database)
+        self._outside_ids = PublicIds(database)
 
     def version(self) -> int:
         """The newest version."""

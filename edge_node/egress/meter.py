@@ -16,7 +16,7 @@ MAX_NAMES = 10_000  # of requesters that are remembered
 ALARM_SHARE, ALARM_LEAST = 0.05, 50  # of all passages, had in a day; and so many: small sites are read whole
 
 
-class Spent(Protocol):
+class SpentToday(Protocol):
     """What a ledger says was sent."""
 
     @property
@@ -32,17 +32,17 @@ class Spent(Protocol):
         """Of their bodies."""
 
 
-class Spending(Protocol):
+class SpendingLedger(Protocol):
     """The ledger, as far as it is needed here."""
 
-    def spent(self, requester: str | None, *, since: float) -> Spent:
+    def spent(self, requester: str | None, *, since: float) -> SpentToday:
         """What a requester, or all of them together (None), were sent since a time (seconds since the epoch)."""
 
     def disclosed(self, requester: str | None, *, since: float) -> frozenset[str]:
         """The ids of the different passages that a requester, or all of them together (None), were sent since a time."""
 
 
-class Limits(Protocol):
+class DailyLimits(Protocol):
     """A policy, as far as it is needed here."""
 
     @property
@@ -54,10 +54,10 @@ class Limits(Protocol):
         """What all of them get together: their names are the cloud's word."""
 
 
-class Meter:
+class EgressMeter:
     """Counts a day (UTC) for each requester that is limited, and for all; at the first look the ledger says what there was before."""
 
-    def __init__(self, ledger: Spending, clock: Clock) -> None:
+    def __init__(self, ledger: SpendingLedger, clock: Clock) -> None:
         self._ledger = ledger
         self._clock = clock
         self._day = -1
@@ -66,7 +66,7 @@ class Meter:
         self._warned: set[str | None] = set()
         self._lock = Lock()
 
-    def new_ones(self, requester: str, ids: Sequence[str], limits: Limits, there: int) -> int:
+    def new_ones(self, requester: str, ids: Sequence[str], limits: DailyLimits, there: int) -> int:
         """How many of the first passages may go so that nobody has more different ones than the share of all ``there`` that is allowed."""
         with self._lock:
             kept = len(ids)
@@ -101,7 +101,7 @@ class Meter:
         if day != self._day:
             self._day, self._had, self._seen, self._warned = day, {}, {}, set()
 
-    def take(self, requester: str, sizes: Sequence[int], limits: Limits) -> int:
+    def take(self, requester: str, sizes: Sequence[int], limits: DailyLimits) -> int:
         """How many of the passages with these sizes (bytes) may go in one reply; they count as sent from now on. 0: none, and no reply."""
         with self._lock:
             kept = self._allowed(requester, sizes, limits)
@@ -111,12 +111,12 @@ class Meter:
                     self._had[who] = (replies + 1, passages + kept, size + sum(sizes[:kept]))
             return kept
 
-    def allowance(self, requester: str, sizes: Sequence[int], limits: Limits) -> int:
+    def allowance(self, requester: str, sizes: Sequence[int], limits: DailyLimits) -> int:
         """The same, and nothing counts as sent."""
         with self._lock:
             return self._allowed(requester, sizes, limits)
 
-    def _allowed(self, requester: str, sizes: Sequence[int], limits: Limits) -> int:
+    def _allowed(self, requester: str, sizes: Sequence[int], limits: DailyLimits) -> int:
         kept = len(sizes)
         for who, daily in _asked(requester, limits):
             if daily.lifted:
@@ -135,7 +135,7 @@ class Meter:
         return self._had[who]
 
 
-def _asked(requester: str, limits: Limits) -> tuple[tuple[str | None, Daily], ...]:
+def _asked(requester: str, limits: DailyLimits) -> tuple[tuple[str | None, Daily], ...]:
     """All together first: once they have had theirs, an invented name is not even looked up."""
     return (None, limits.daily_all), (requester, limits.daily)
 

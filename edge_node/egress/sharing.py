@@ -7,18 +7,18 @@ from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
 from typing import Any
 
-from edge_node.database.outside_ids import OutsideIds
+from edge_node.database.public_ids import PublicIds
 from edge_node.documents.languages import Languages, State
 from edge_node.documents.store import LABELS_CHANGED, DocumentStore
 from edge_node.egress.bodies import always, body_of
-from edge_node.egress.meter import Meter
+from edge_node.egress.meter import EgressMeter
 from edge_node.egress.policy_file import PolicyFile
 from edge_node.extraction.languages import languages_of
 from edge_node.graph.release import SummaryRelease
 from edge_node.graph.store import OBEYS, GraphStore
-from edge_node.policy.keeping import KeptBack, holds
+from edge_node.policy.keeping import WithheldCounts, holds
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_of
-from edge_node.policy.rules import DENIED, Escalation, Level, Policy, Share, share_of
+from edge_node.policy.rules import DENIED, EscalationMode, Level, Policy, Share, share_of
 from shared.records import ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk
 from shared.sqlite import crc
 from shared.text.quoting import is_copy
@@ -40,7 +40,7 @@ class Requester:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReportCoverage:
     """How far reports were read for points.
 
     there: so many this requester may be told of; unread: chosen, and not read in time or without failure.
@@ -52,7 +52,7 @@ class Reading:
     without_model: bool = False
 
 
-NO_REPORTS = Reading()
+NO_REPORTS = ReportCoverage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ class Served:
 
 
 @dataclass(frozen=True, slots=True)
-class Departing:
+class OutgoingQuestion:
     """What one policy says of a question: whether it may leave, as which text, and by which rule; both "" where it may not."""
 
-    escalation: Escalation
+    escalation: EscalationMode
     text: str = ""
     rule: str = ""
 
@@ -79,7 +79,7 @@ class Departing:
 class Sharing:
     """Asks the file anew each time. Reads disk and store: to be called in a thread. Raises DiskFull and DiskFailed when it is made."""
 
-    def __init__(self, file: PolicyFile, documents: DocumentStore, graph: GraphStore, meter: Meter) -> None:
+    def __init__(self, file: PolicyFile, documents: DocumentStore, graph: GraphStore, meter: EgressMeter) -> None:
         self.file = file
         self._documents = documents
         self._graph = graph
@@ -87,7 +87,7 @@ class Sharing:
         self._redacting: tuple[tuple[str, int, int], Redactor] | None = None  # the last one with names of types, and what it was made of
         self._languages = Languages(documents.database)
         self._unread: tuple[State, frozenset[str]] | None = None  # the last ones, and what they were read from
-        self.outside_ids = OutsideIds(documents.database)
+        self.outside_ids = PublicIds(documents.database)
 
     @property
     def policy(self) -> Policy:
@@ -102,7 +102,7 @@ class Sharing:
         policy = self.policy
         return {"key": policy.key, "fault": policy.fault, "current": self.is_told(), "kept_back": asdict(self._kept_back(policy))}
 
-    def _kept_back(self, policy: Policy) -> KeptBack:
+    def _kept_back(self, policy: Policy) -> WithheldCounts:
         counts = self._documents.label_counts()
         shut = [labels for labels in counts if labels is None or policy.summary_level(labels) < Level.SUMMARY]
         unread = self.unread(policy)
@@ -111,7 +111,7 @@ class Sharing:
             documents |= self._documents.not_labelled([labels for labels in counts if labels is not None and labels not in shut])
         blank, summaries = self._graph.blank_summaries()
         why = holds(policy, counts, self._languages.counts() if unread else {})
-        return KeptBack(blank, summaries, len(documents), sum(counts.values()), why)
+        return WithheldCounts(blank, summaries, len(documents), sum(counts.values()), why)
 
     def of_labels(self, labels: Sequence[str]) -> tuple[Share, tuple[str, ...]]:
         """How much of a document with these labels may leave, before exceptions, and those that a policy in force does not name."""
@@ -171,7 +171,7 @@ class Sharing:
         found: Sequence[Evidence],
         trace: Sequence[TraceStep],
         *,
-        reports: Reading = NO_REPORTS,
+        reports: ReportCoverage = NO_REPORTS,
         most_bytes: int = MAX_REPLY_BYTES,
     ) -> Served:
         """The reply with what may leave of passages or points, best first, by the policy as it is now. It counts as sent.
@@ -187,7 +187,7 @@ class Sharing:
         found: Sequence[Evidence],
         trace: Sequence[TraceStep],
         *,
-        reports: Reading = NO_REPORTS,
+        reports: ReportCoverage = NO_REPORTS,
         most_bytes: int = MAX_REPLY_BYTES,
     ) -> Served:
         """The same reply, which is not going to leave."""
@@ -328,17 +328,17 @@ class Sharing:
 
     # ------------------------------------------------------------ questions
 
-    def escalation(self, client: Escalation | None) -> Escalation:
+    def escalation(self, client: EscalationMode | None) -> EscalationMode:
         """Whether a question may leave, as things stand; what counts in the end is what ``departing`` says."""
         return self.policy.escalation(client)
 
-    def departing(self, question: str, client: Escalation | None) -> Departing:
+    def departing(self, question: str, client: EscalationMode | None) -> OutgoingQuestion:
         """What leaves of a question now: one policy decides, masks, and is named."""
         policy = self.policy
         escalation = policy.escalation(client)
         if escalation == "no":
-            return Departing("no")
-        return Departing(escalation, self.redactor(policy).mask(question), f"questions: {policy.questions}; policy {policy.key}")
+            return OutgoingQuestion("no")
+        return OutgoingQuestion(escalation, self.redactor(policy).mask(question), f"questions: {policy.questions}; policy {policy.key}")
 
 
 def _key_of(unread: frozenset[str]) -> str:
@@ -350,7 +350,7 @@ def _granted(policy: Policy, labels: tuple[str, ...] | None, requester: Requeste
     return (Level.NEVER, "damaged") if labels is None else policy.evidence_level(labels, requester.name, requester.purpose)
 
 
-def _bare(trace: Sequence[TraceStep], reports: Reading) -> EvidenceReply:
+def _bare(trace: Sequence[TraceStep], reports: ReportCoverage) -> EvidenceReply:
     return EvidenceReply(
         trace=list(trace),
         reports=reports.read,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from edge_node.extraction.syntax import CONCEPT, TYPES, Candidate, Lemma, is_term, phrase_of, speaks_for_itself
+from edge_node.extraction.syntax import CONCEPT, TYPES, Lemma, NameCandidate, is_term, phrase_of, speaks_for_itself
 from shared.records import Chunk
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class _Said:
     negated: bool = False
 
 
-def find_facts(doc: Doc, chunk: Chunk, candidates: Mapping[int, Candidate], lemma: Lemma, *, most: int = MOST_FACTS) -> list[Fact]:
+def find_facts(doc: Doc, chunk: Chunk, candidates: Mapping[int, NameCandidate], lemma: Lemma, *, most: int = MOST_FACTS) -> list[Fact]:
     """Return at most ``most`` facts of a parsed passage of ``chunk``, in its order; none has a pronoun for an end.
 
     candidates: as ``syntax.find_candidates`` finds them; a subject is one of them, a name or a definite phrase.
@@ -231,7 +231,7 @@ def _defines(said: _Said) -> bool:
     return defined and said.object.pos_ == "NOUN" and is_term(said.subject)
 
 
-def _full_name(name: str, subject: Candidate, candidates: Mapping[int, Candidate]) -> str:
+def _full_name(name: str, subject: NameCandidate, candidates: Mapping[int, NameCandidate]) -> str:
     """The one longer name of a person in the passage that begins or ends with a single name: "Max" is Max Ramsay."""
     if " " in name or subject.type != "person":
         return name
@@ -240,7 +240,7 @@ def _full_name(name: str, subject: Candidate, candidates: Mapping[int, Candidate
     return longer.pop() if len(longer) == 1 else name
 
 
-def _object(said: _Said, candidates: Mapping[int, Candidate]) -> tuple[str, str]:
+def _object(said: _Said, candidates: Mapping[int, NameCandidate]) -> tuple[str, str]:
     """The words of an object, and its type; none for a general noun ("for example"), unless it says what the subject is."""
     token = said.object
     if token.ent_type_ == "DATE":

@@ -49,7 +49,7 @@ class RelationLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedRelations:
     """What could be read of a reply, without repetition, and how many lines (or JSON objects) could not."""
 
     items: tuple[RelationLine, ...]
@@ -100,7 +100,7 @@ def relation_schema(names: Sequence[str]) -> dict[str, Any]:
     return {"type": "object", "properties": {"relations": relations}, "required": ["relations"], "additionalProperties": False}
 
 
-def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "lines") -> Parsed:
+def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "lines") -> ParsedRelations:
     r"""Read a reply; never raises: what cannot be read is counted.
 
     candidates: the names that were given. Another name is accepted when it is one (no pronoun, number, general noun).
@@ -118,7 +118,7 @@ def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "line
             unread += 1
         elif len(found) < MAX_RELATIONS:
             found.setdefault((normalise(item.subject), item.relation.casefold(), normalise(item.object)), item)
-    return Parsed(tuple(found.values()), unread)
+    return ParsedRelations(tuple(found.values()), unread)
 
 
 def fault_of(reply: str, candidates: Iterable[str], *, form: Form = "lines") -> str:

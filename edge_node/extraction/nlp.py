@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from edge_node.extraction.facts import MOST_FACTS, Fact, find_facts
-from edge_node.extraction.syntax import Candidate, Lemma, Triple, find_candidates, find_triples
+from edge_node.extraction.syntax import Lemma, NameCandidate, Triple, find_candidates, find_triples
 from shared.records import Chunk, DocumentId, EntityMention, RelationMention
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class _Reading:
     """One parsed passage of a chunk."""
 
     chunk: Chunk
-    candidates: dict[int, Candidate]
+    candidates: dict[int, NameCandidate]
     triples: list[Triple]
     sentences: dict[int, str]  # per head token of a candidate
     facts: list[Fact]
@@ -169,7 +169,7 @@ def column_names(text: str) -> list[range]:
     return found if len(found) > 1 else []
 
 
-def _sentences(doc: Doc, candidates: dict[int, Candidate]) -> dict[int, str]:
+def _sentences(doc: Doc, candidates: dict[int, NameCandidate]) -> dict[int, str]:
     found: dict[int, str] = {}
     roots = sorted(candidates)
     place = 0

@@ -62,7 +62,7 @@ _QUOTES = {'"': '"', "“": "”", "‘": "’"}
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class NameCandidate:
     """A name at one place. ``standing``: a proper name is an entity by itself; phrases and common nouns must earn it."""
 
     key: str
@@ -81,9 +81,9 @@ class Triple:
     phrase: str
 
 
-def find_candidates(doc: Doc, *, heading: bool) -> dict[int, Candidate]:
+def find_candidates(doc: Doc, *, heading: bool) -> dict[int, NameCandidate]:
     """Return the candidates of a parsed text by the token number of their head; named entities go before noun phrases."""
-    found: dict[int, Candidate] = {}
+    found: dict[int, NameCandidate] = {}
     covered: set[int] = set()  # "House of Representatives" holds no second entity "Representatives"
     for span in doc.ents:
         if span.label_ in TYPES and span.root.pos_ in _NOUNS and not span.text.islower():
@@ -95,7 +95,7 @@ def find_candidates(doc: Doc, *, heading: bool) -> dict[int, Candidate]:
     return found
 
 
-def _keep(found: dict[int, Candidate], tokens: Sequence[Token], kind: str, *, heading: bool) -> None:
+def _keep(found: dict[int, NameCandidate], tokens: Sequence[Token], kind: str, *, heading: bool) -> None:
     if not tokens:
         return
     name = "".join(token.text_with_ws for token in tokens).strip()
@@ -105,7 +105,7 @@ def _keep(found: dict[int, Candidate], tokens: Sequence[Token], kind: str, *, he
     head = _head(tokens)
     proper = not heading and (kind != CONCEPT or head.pos_ == "PROPN" or name.isupper())  # headings capitalise all words
     standing: Standing = "name" if proper else "phrase" if " " in key else "noun"
-    found.setdefault(head.i, Candidate(key, " ".join(name.split()), kind, standing, head.i))
+    found.setdefault(head.i, NameCandidate(key, " ".join(name.split()), kind, standing, head.i))
 
 
 def _head(tokens: Sequence[Token]) -> Token:
@@ -137,7 +137,7 @@ def _cuttable(token: Token) -> bool:
     return (word in QUANTIFIERS and token.pos_ != "PROPN") or word in STOP_WORDS
 
 
-def find_triples(doc: Doc, candidates: Mapping[int, Candidate], lemma: Lemma) -> list[Triple]:
+def find_triples(doc: Doc, candidates: Mapping[int, NameCandidate], lemma: Lemma) -> list[Triple]:
     """Return who does what to whom: subject-verb-object with passives, prepositions, copulas, conjunctions; apposition; noun-of-noun."""
     found: dict[Triple, None] = {}
     for source, target, phrase in _joined(doc, lemma):
@@ -199,7 +199,7 @@ def _verb_phrase(verb: Token, lemma: Lemma) -> str:
     return f"{negation}{'is' if word == 'be' else word}{particle}"
 
 
-def _arguments(token: Token, candidates: Mapping[int, Candidate]) -> Iterator[int]:
+def _arguments(token: Token, candidates: Mapping[int, NameCandidate]) -> Iterator[int]:
     """The candidates that a word stands for: itself and what is coordinated with it; "a kind of X" stands for X."""
     if token.i in candidates:
         yield token.i
@@ -229,7 +229,7 @@ def is_definite(head: Token) -> bool:
     return any((child.dep_ == "det" and child.lower_ == "the") or child.dep_ == "poss" for child in head.children)
 
 
-def speaks_for_itself(head: Token, candidate: Candidate, *, present: bool) -> bool:
+def speaks_for_itself(head: Token, candidate: NameCandidate, *, present: bool) -> bool:
     """True for names, and for definite phrases that a reader understands without the sentence before.
 
     "The spinal cord" is that in a general statement (``present``); in a story, "the old pump" is one told of before.

@@ -21,7 +21,7 @@ from shared.records import Chunk, ChunkId, EdgeId, EntityMention, Evidence, Rela
 EMBED_BATCH = 8  # a question waits for one batch at most: 0.3 s on two cores, at the speed of larger ones
 
 
-class Draft(Protocol):
+class ChunkDraft(Protocol):
     """What a strategy derives from chunks that are about to be committed."""
 
     def write(self, tx: sqlite3.Connection) -> None:
@@ -83,7 +83,7 @@ class Passages:
         relations: Iterable[RelationMention],
         definitions: Iterable[Definition],
         rows: VectorRows,
-        drafts: Sequence[Draft] = (),
+        drafts: Sequence[ChunkDraft] = (),
     ) -> None:
         """Commit chunks with what they say, and show them to searches in place of what they replace. Raises as ``save_chunks``.
 

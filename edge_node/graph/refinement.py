@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from edge_node.graph.knowledge_graph import Graph, describe
 from edge_node.graph.merging import descriptions_hash
 from edge_node.graph.store import StoredSummary
-from edge_node.graph.summaries import Written, extractive_summary, model_description, model_summary
+from edge_node.graph.summaries import SummaryText, extractive_summary, model_description, model_summary
 from edge_node.graph.tools import Tools
-from edge_node.graph.update import Settler, facts_of, summary_hash
+from edge_node.graph.update import GraphUpdater, facts_of, summary_hash
 from edge_node.graph.view import pair_of
-from edge_node.model_task import Unkept
+from edge_node.model_task import UncachedGenerator
 from edge_node.records import Cost, Progress
 from shared.errors import ModelReplyError
 from shared.records import Summary, SummaryId
@@ -32,14 +32,14 @@ class Limits:
     deadline_s: float
 
 
-class Refiner:
+class SummaryRefiner:
     """Asks the model for what the settler left plain or stale. A text whose subject changes meanwhile is thrown away."""
 
-    def __init__(self, tools: Tools, settler: Settler, limits: Limits) -> None:
-        self._model = Unkept(tools.generator)
+    def __init__(self, tools: Tools, updater: GraphUpdater, limits: Limits) -> None:
+        self._model = UncachedGenerator(tools.generator)
         self._store = tools.graph
         self._releases = tools.releases
-        self._settler = settler
+        self._settler = updater
         self._limits = limits
         self.stale = 0  # texts that the model should still write
 
@@ -121,5 +121,5 @@ def _name_of(key: str, graph: Graph) -> str:
     return graph.entities[key].name if key in graph.entities else ""
 
 
-def _cost(written: Written) -> Cost:
+def _cost(written: SummaryText) -> Cost:
     return Cost(1, written.reply.tokens_in, written.reply.tokens_out)

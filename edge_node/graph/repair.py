@@ -19,20 +19,20 @@ DRIFT_CHECK = 0.03  # share of the graph that changes between two looks at what 
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Partition:
     """A partition: members by subgraph id, and the id of each member."""
 
     members: dict[str, tuple[str, ...]]
     home: dict[str, str]
 
     @classmethod
-    def of(cls, members: Mapping[str, tuple[str, ...]]) -> Parts:
+    def of(cls, members: Mapping[str, tuple[str, ...]]) -> Partition:
         """From members by id."""
         return cls(dict(members), {key: subgraph_id for subgraph_id, keys in members.items() for key in keys})
 
 
 @dataclass(frozen=True, slots=True)
-class PartsChange:
+class PartitionChange:
     """Subgraphs that are new or have other members, and ids of those that are no more."""
 
     changed: tuple[Subgraph, ...]
@@ -40,7 +40,7 @@ class PartsChange:
 
 
 def repair(
-    parts: Parts,
+    parts: Partition,
     adjacency: Adjacency,
     *,
     new: Collection[str],
@@ -49,7 +49,7 @@ def repair(
     max_entities: int,
     seed: int = 7,
     method: Method = "igraph",
-) -> PartsChange:
+) -> PartitionChange:
     """Place ``new`` entities and take ``gone`` ones out, with as few other changes as that takes.
 
     New entities form communities among themselves; each joins the part that it shares most weight with, if that has room.
@@ -77,13 +77,13 @@ def repair(
     return _change(parts, named, near)
 
 
-def replace_all(parts: Parts, fresh: Iterable[Subgraph]) -> PartsChange:
+def replace_all(parts: Partition, fresh: Iterable[Subgraph]) -> PartitionChange:
     """The change from ``parts`` to a full partition, with ids kept where members overlap most."""
     named = name_subgraphs([subgraph.entities for subgraph in fresh], parts.members)
     return _change(parts, named, parts.members)
 
 
-def applied(parts: Parts, change: PartsChange, *, gone: Collection[str]) -> Parts:
+def applied(parts: Partition, change: PartitionChange, *, gone: Collection[str]) -> Partition:
     """The partition after a change; ``gone``: entities that are no more."""
     members, home = parts.members.copy(), parts.home.copy()
     for key in gone:
@@ -93,10 +93,10 @@ def applied(parts: Parts, change: PartsChange, *, gone: Collection[str]) -> Part
     for subgraph in change.changed:
         members[subgraph.subgraph_id] = subgraph.entities
         home.update(dict.fromkeys(subgraph.entities, subgraph.subgraph_id))
-    return Parts(members, home)
+    return Partition(members, home)
 
 
-def worth_replacing(parts: Parts, fresh: Parts, adjacency: Adjacency) -> bool:
+def worth_replacing(parts: Partition, fresh: Partition, adjacency: Adjacency) -> bool:
     """Whether a full partition is so much better than a repaired one that summaries may change for it."""
     too_many = len(parts.members) > TOLERATED_PARTS * len(fresh.members) + 1
     return too_many or modularity(adjacency, parts.home) < (1 - TOLERATED_LOSS) * modularity(adjacency, fresh.home)
@@ -124,18 +124,18 @@ def _edges_among(row: Collection[str], adjacency: Adjacency) -> dict[tuple[str, 
     return {(key, other): weight for key in row for other, weight in adjacency.get(key, {}).items() if key < other and other in row}
 
 
-def _change(parts: Parts, named: Iterable[Subgraph], looked_at: Collection[str]) -> PartsChange:
+def _change(parts: Partition, named: Iterable[Subgraph], looked_at: Collection[str]) -> PartitionChange:
     named = list(named)
     changed = tuple(subgraph for subgraph in named if parts.members.get(subgraph.subgraph_id) != subgraph.entities)
-    return PartsChange(changed, frozenset(looked_at) - {subgraph.subgraph_id for subgraph in named})
+    return PartitionChange(changed, frozenset(looked_at) - {subgraph.subgraph_id for subgraph in named})
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
     """The partition after a change. ``drift``: entities and relations looked at since it was last compared with a full one."""
 
-    change: PartsChange
-    parts: Parts
+    change: PartitionChange
+    parts: Partition
     drift: int
 
 
@@ -148,11 +148,11 @@ class Placer:
         self._seed = seed
         self._method: Method = method
         self._drift = 0
-        self.parts = Parts({}, {})
+        self.parts = Partition({}, {})
 
     def load(self, graph: Graph) -> set[str]:
         """Read the partition. Returns the entities that have no place, or no summary of theirs, or that are no more."""
-        self.parts, self._drift = Parts.of(self._store.subgraphs()), self._store.drift()
+        self.parts, self._drift = Partition.of(self._store.subgraphs()), self._store.drift()
         summarised = self._store.summary_ids()
         bare = (keys for subgraph_id, keys in self.parts.members.items() if subgraph_id not in summarised)
         return (graph.entities.keys() ^ self.parts.home.keys()) | {key for keys in bare for key in keys}
@@ -172,7 +172,7 @@ class Placer:
         if drift <= DRIFT_CHECK * (len(graph.entities) + len(graph.relations)):
             return repaired
         fresh = self._full(graph)
-        if worth_replacing(repaired.parts, Parts.of({part.subgraph_id: part.entities for part in fresh}), view.adjacency):
+        if worth_replacing(repaired.parts, Partition.of({part.subgraph_id: part.entities for part in fresh}), view.adjacency):
             return self._placed(replace_all(parts, fresh), gone, 0)
         return Placed(repaired.change, repaired.parts, 0)
 
@@ -182,7 +182,7 @@ class Placer:
 
     def _repaired(self, view: View, new: Collection[str], gone: Collection[str], drift: int) -> Placed:
         if not new and not gone:
-            return Placed(PartsChange((), frozenset()), self.parts, drift)
+            return Placed(PartitionChange((), frozenset()), self.parts, drift)
         change = repair(
             self.parts,
             view.adjacency,
@@ -195,7 +195,7 @@ class Placer:
         )
         return self._placed(change, gone, drift)
 
-    def _placed(self, change: PartsChange, gone: Collection[str], drift: int) -> Placed:
+    def _placed(self, change: PartitionChange, gone: Collection[str], drift: int) -> Placed:
         return Placed(change, applied(self.parts, change, gone=gone), drift)
 
     def _full(self, graph: Graph) -> list[Subgraph]:

@@ -138,7 +138,7 @@ def whole_sentences(text: str, *, most: int = MAX_SENTENCES) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class SummaryText:
     """A text; ``by_model`` is False where the model's was unusable. ``reply`` carries what the call cost."""
 
     text: str
@@ -146,7 +146,7 @@ class Written:
     reply: Reply
 
 
-async def model_summary(generator: Generator, part: Graph, *, deadline_s: float, max_chars: int = MAX_SUMMARY_CHARS) -> Written:
+async def model_summary(generator: Generator, part: Graph, *, deadline_s: float, max_chars: int = MAX_SUMMARY_CHARS) -> SummaryText:
     """Summarise a subgraph in three sentences (DGRAG §III-B ②); extractive when the reply is empty or loops.
 
     Raises ModelTimeout, ModelUnavailable, ModelReplyError.
@@ -156,12 +156,12 @@ async def model_summary(generator: Generator, part: Graph, *, deadline_s: float,
 
 async def model_description(
     generator: Generator, name: str, descriptions: Sequence[str], *, deadline_s: float, max_chars: int = DESCRIPTION_CHARS
-) -> Written:
+) -> SummaryText:
     """Merge an entity's descriptions into a short one (DGRAG §III-B ①); joined when the reply is empty or loops. Raises as above."""
     return await _written(generator, description_prompt(name, descriptions), describe(descriptions, max_chars), deadline_s, max_chars)
 
 
-async def _written(generator: Generator, prompt: Prompt, fallback: str, deadline_s: float, max_chars: int) -> Written:
+async def _written(generator: Generator, prompt: Prompt, fallback: str, deadline_s: float, max_chars: int) -> SummaryText:
     reply = await generator.generate(prompt, deadline_s=deadline_s)
     text = whole_sentences(reply.texts[0])[:max_chars] if reply.texts else ""
-    return Written(text, True, reply) if usable(text) else Written(fallback, False, reply)
+    return SummaryText(text, True, reply) if usable(text) else SummaryText(fallback, False, reply)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from edge_node.database.outside_ids import OutsideIds
+from edge_node.database.public_ids import PublicIds
 from edge_node.documents.store import DocumentStore
 from edge_node.graph.release import SummaryRelease
 from edge_node.graph.store import GraphStore
@@ -19,7 +19,7 @@ class Releases(Protocol):
     """What may leave this site at this moment, as its sharing policy says; ``egress.sharing.Sharing`` is it."""
 
     @property
-    def outside_ids(self) -> OutsideIds:
+    def outside_ids(self) -> PublicIds:
         """The ids that other sites know."""
 
     def tell_languages(self) -> None:

@@ -45,7 +45,7 @@ class SummaryForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToldSummaries:
     """Summaries that the cloud must learn, and those that say what they said but are made of something else, or are stale now."""
 
     changed: list[StoredSummary]
@@ -58,9 +58,9 @@ def tell(
     removed_from: Collection[str],
     form: SummaryForm,
     mask: Callable[[str], str],
-) -> Told:
+) -> ToldSummaries:
     """Look at parts as they may be told. removed_from: those whose text may tell of something that was removed: it must not stay."""
-    told = Told([], [])
+    told = ToldSummaries([], [])
     for subgraph_id, part in parts.items():
         old, made_of = stored.get(subgraph_id), summary_hash(part)
         if old is not None and old.input_hash == made_of and subgraph_id not in removed_from:
@@ -139,7 +139,7 @@ class _Renewed:
     gone: list[str]
 
 
-class Settler:
+class GraphUpdater:
     """Runs the step for one edge, and holds what it made: the view that questions see, and the partition."""
 
     def __init__(self, tools: Tools, options: SettleOptions) -> None:
@@ -251,7 +251,7 @@ class Settler:
             await asyncio.to_thread(self._store.vectors.save, kind, rows, drop=gone)
         return _Renewed(rows, gone)
 
-    def _tell(self, view: View, placed: Placed, merged: Merged, resolved: Resolved, release: SummaryRelease) -> Told:
+    def _tell(self, view: View, placed: Placed, merged: Merged, resolved: Resolved, release: SummaryRelease) -> ToldSummaries:
         """Summaries of the parts in which something may be different; of all where the policy or a document's labels have changed."""
         before, after = self.placer.parts, placed.parts
         seen = [*merged.entities, *(end for pair in merged.relations for end in pair)]

@@ -24,7 +24,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Visibility:
     """The documents and single chunks that are withheld, by id, and what is left without them."""
 
     withheld: frozenset[str]

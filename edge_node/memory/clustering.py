@@ -56,7 +56,7 @@ class GroupOptions:
         return cls(shape, settings.hyper_staleness, settings.hyper_rows)
 
 
-class Grouping:
+class HypergraphBuilder:
     """Both hypergraphs in memory. A chunk is taken in, its sentences embedded, by ``turn``; one that is gone is gone at once.
 
     Right after a training the groups are a function of the chunks that are there; what joins later finds them as they are.

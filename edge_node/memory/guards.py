@@ -31,14 +31,14 @@ RIVAL_WITHIN = 0.05  # of the score
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class GuardLimits:
     """``thresholds``: the least S of each kind; above 1 never answers. ``cover``: share of a question's words that must be said."""
 
     thresholds: Mapping[Kind, float]
     cover: float
 
 
-def why_not(question: str, best: Scored, rivals: Sequence[Scored], backing: Backing, limits: Limits) -> str:
+def rejection(question: str, best: Scored, rivals: Sequence[Scored], backing: Backing, limits: GuardLimits) -> str:
     """Return why the best memory may not answer a question; "" where it may.
 
     ``rivals``: the others that were found, but those that are barred.
@@ -52,7 +52,7 @@ def why_not(question: str, best: Scored, rivals: Sequence[Scored], backing: Back
     return RIVAL if any(_is_rival(question, best, other) for other in rivals) else ""
 
 
-def _said_otherwise(question: str, memory: Memory, sentences: Sequence[str], limits: Limits) -> str:
+def _said_otherwise(question: str, memory: Memory, sentences: Sequence[str], limits: GuardLimits) -> str:
     """What speaks against a memory whose question is asked in other words."""
     if not (is_single(question) and is_single(memory.question)):
         return OTHER_FORM
@@ -67,7 +67,7 @@ def _said_otherwise(question: str, memory: Memory, sentences: Sequence[str], lim
     return IN_QUESTION if content_words(memory.answer) <= content_words(question) else ""
 
 
-def _held_against(best: Scored, backing: Backing, limits: Limits) -> str:
+def _held_against(best: Scored, backing: Backing, limits: GuardLimits) -> str:
     if best.score < limits.thresholds[best.memory.kind]:
         return BELOW
     if backing.silenced:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from edge_node.memory.records import Memory
-from edge_node.policy.hints import Names, Piece, could_name, exchanged, is_telling_nothing, shortened
+from edge_node.policy.hints import Names, TextPart, could_name, exchanged, is_telling_nothing, shortened
 from edge_node.policy.redaction import Redactor, Shadow
-from edge_node.policy.rules import Level, Memories
+from edge_node.policy.rules import Level, MemoryRules
 from edge_node.policy.surrogates import Drawing, ReleasedName
 from shared.records import DocumentId, document_of, is_withheld
 from shared.wire import MAX_MEMORY_ANSWER_CHARS, MAX_MEMORY_QUESTION_CHARS
@@ -60,7 +60,7 @@ class Released:
 class MemoryRelease:
     """What memories may tell. levels: of each document ``Policy.level_for_all``; of one that is missing: nothing may be told."""
 
-    rules: Memories
+    rules: MemoryRules
     minimum_support: int
     levels: Mapping[DocumentId, Level]
     names: Names
@@ -132,6 +132,6 @@ class MemoryRelease:
         names = (*asked[1], *(said[1] if is_told else ()))
         return SharedMemory(memory_id, question, answer if is_told else "", direct=False, names=names)
 
-    def _exchanged(self, masked: str) -> tuple[list[Piece], list[ReleasedName]] | None:
+    def _exchanged(self, masked: str) -> tuple[list[TextPart], list[ReleasedName]] | None:
         pieces = self.names.pieces(Shadow.of(shortened(masked)).text)
         return exchanged(pieces, self.names, self.rules.names, self.drawing.of)

@@ -18,10 +18,10 @@ from edge_node.extraction.facts import Fact
 from edge_node.extraction.nlp import SpacyExtractor
 from edge_node.graph.passages import EMBED_BATCH
 from edge_node.graph.tools import Tools
-from edge_node.memory.clustering import Grouping, GroupOptions
+from edge_node.memory.clustering import GroupOptions, HypergraphBuilder
 from edge_node.memory.hypergraph import Hypergraph
+from edge_node.memory.index import MemoryIndex
 from edge_node.memory.records import Memory, Recalled, Remembered
-from edge_node.memory.shelf import MemoryShelf
 from edge_node.memory.store import Grain, StoredMemory, insert_facts
 from edge_node.memory.templates import Anchoring, anchored, asked_of_chunk, names_in, version_of, without_repeats
 from edge_node.memory.writer import MemoryWriter
@@ -42,7 +42,7 @@ CALLS = 4  # of the model in one turn: a new document must not wait longer (perf
 class MemoryMaker:
     """Makes memories and puts them on the shelf, a few chunks at a time. ``version``: of the templates and the anchors."""
 
-    def __init__(self, tools: Tools, shelf: MemoryShelf, anchoring: Anchoring) -> None:
+    def __init__(self, tools: Tools, shelf: MemoryIndex, anchoring: Anchoring) -> None:
         self._documents = tools.documents
         self._embedder = tools.embedder
         self._shelf = shelf
@@ -157,7 +157,7 @@ class _Unread:
     has_facts: bool  # else it has to be parsed first
 
 
-class Remembering:
+class Memories:
     """Facts, memories and hyperedges of an edge; nothing at all where ``is_off``.
 
     Memories are a function of the chunks that are there, but for learned ones, those that a model wrote, and what people say of them.
@@ -167,9 +167,9 @@ class Remembering:
     def __init__(self, tools: Tools, options: MemoryOptions) -> None:
         self._vectors = tools.graph.vectors
         self._options = options
-        self._shelf = MemoryShelf(tools, alpha=options.alpha)
+        self._shelf = MemoryIndex(tools, alpha=options.alpha)
         self._maker = MemoryMaker(tools, self._shelf, options.anchoring)
-        self.grouping = Grouping(tools, options.groups)
+        self.grouping = HypergraphBuilder(tools, options.groups)
         tokens = options.tokens_per_1000 if options.memory == "model" else 0
         self._writer = MemoryWriter(tools, self.grouping, self._maker.keep_written, tokens_per_1000=tokens, deadline_s=options.deadline_s)
         self._lock = Lock()
@@ -353,7 +353,7 @@ class Remembering:
 class FactsDraft:
     """Implements Draft: facts are committed with their chunks; memories of them follow."""
 
-    remembering: Remembering
+    owner: Memories
     chunk_ids: tuple[ChunkId, ...]
     facts: tuple[Fact, ...]
     has_facts: bool
@@ -365,4 +365,4 @@ class FactsDraft:
 
     def show(self, replaced: Sequence[ChunkId]) -> None:
         """As the protocol says."""
-        self.remembering.arrived(self.chunk_ids, replaced, has_facts=self.has_facts)
+        self.owner.arrived(self.chunk_ids, replaced, has_facts=self.has_facts)

@@ -97,7 +97,7 @@ SAME_FROM = 0.97  # cosine of two questions with one answer
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class QuestionDraft:
     """A question, its answer in the words of the text, and the fact that both are taken from."""
 
     question: str
@@ -105,7 +105,7 @@ class Draft:
     fact: Fact
 
 
-def asked_of(facts: Sequence[Fact]) -> list[Draft]:
+def asked_of(facts: Sequence[Fact]) -> list[QuestionDraft]:
     """Return what the facts of one chunk answer, at most 4 a sentence and 12 in all, names, dates and numbers before the rest.
 
     A question with two answers in the chunk is left out: asked alone it has no right one.
@@ -114,13 +114,13 @@ def asked_of(facts: Sequence[Fact]) -> list[Draft]:
     >>> [(draft.question, draft.answer) for draft in asked_of([fact])]
     [('When was the Anchor Building built?', '1962')]
     """
-    drafts: defaultdict[str, list[Draft]] = defaultdict(list)
+    drafts: defaultdict[str, list[QuestionDraft]] = defaultdict(list)
     kinds = _kinds(facts)
     for fact in facts:
         if not (fact.negated or _is_example(fact)):
             for question, answer in _questions(fact, kinds):
                 if _is_fit(question, answer):
-                    drafts[question.casefold()].append(Draft(question, answer, fact))
+                    drafts[question.casefold()].append(QuestionDraft(question, answer, fact))
     single = [same[0] for same in drafts.values() if len({draft.answer.casefold() for draft in same}) == 1]
     return _best(single)
 
@@ -130,9 +130,9 @@ def _is_example(fact: Fact) -> bool:
     return fact.subject_type == "person" and " " not in fact.subject and fact.lemma != "be" and _tells_now(fact)
 
 
-def _best(drafts: Sequence[Draft]) -> list[Draft]:
+def _best(drafts: Sequence[QuestionDraft]) -> list[QuestionDraft]:
     of_sentence: Counter[tuple[int, int]] = Counter()
-    kept: list[Draft] = []
+    kept: list[QuestionDraft] = []
     for draft in sorted(drafts, key=_is_plain):
         place = (draft.fact.start, draft.fact.end)
         if of_sentence[place] < MOST_OF_SENTENCE and len(kept) < MOST_OF_CHUNK:
@@ -141,7 +141,7 @@ def _best(drafts: Sequence[Draft]) -> list[Draft]:
     return kept
 
 
-def _is_plain(draft: Draft) -> bool:
+def _is_plain(draft: QuestionDraft) -> bool:
     return draft.answer.islower()
 
 

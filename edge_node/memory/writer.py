@@ -15,10 +15,10 @@ from threading import Lock
 from edge_node.database.schema import Database
 from edge_node.graph.mentions import KEYS
 from edge_node.graph.tools import Tools
-from edge_node.memory.clustering import Grouping
+from edge_node.memory.clustering import HypergraphBuilder
 from edge_node.memory.hypergraph import Hypergraph, IntArray, Span
 from edge_node.memory.records import Memory, Support, memory_of
-from edge_node.model_task import Unkept, said_by
+from edge_node.model_task import UncachedGenerator, said_by
 from edge_node.records import Cost, Progress
 from shared.errors import ModelReplyError
 from shared.ports import Prompt
@@ -55,7 +55,7 @@ _OF_NOTES = frozenset({"note", "notes", "passage", "passages", "sentence", "sent
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AskedSoFar:
     """Of all askings: the tokens that what is left of them took, and the names of the hyperedges of which nothing has gone since."""
 
     tokens: int
@@ -92,7 +92,7 @@ class AskingStore:
             told = json.dumps([tokens + former.left(left), sorted({*parts, *left})])
             tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (ASKED_OF + name, told))
 
-    def standing(self) -> Standing:
+    def standing(self) -> AskedSoFar:
         """What stands now; that of which nothing is left is forgotten, and so is what is damaged."""
         rows = {row["key"]: row["value"] for row in self._database.rows("SELECT key, value FROM meta WHERE key GLOB ?", (ASKED_OF + "*",))}
         askings = {key: _read(value) for key, value in rows.items()}
@@ -103,7 +103,7 @@ class AskingStore:
             with self._database.write() as tx:
                 tx.executemany("DELETE FROM meta WHERE key = ? AND value = ?", gone)  # not one that was noted meanwhile
         names = (key.removeprefix(ASKED_OF) for key, one in askings.items() if one.parts and one.parts <= there)
-        return Standing(sum(one.left(there) for one in askings.values()), frozenset(names))
+        return AskedSoFar(sum(one.left(there) for one in askings.values()), frozenset(names))
 
 
 def _listed(parts: Collection[str]) -> tuple[str, str]:
@@ -125,7 +125,7 @@ def _read(value: str) -> _Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class NumberedSentence:
     """A sentence as a model reads it, and where it stands."""
 
     support: Support
@@ -133,7 +133,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenMemory:
     """A question and its answer, with the sentences that say so: of one document, or of several for what takes two steps."""
 
     question: str
@@ -142,21 +142,21 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedMemories:
     """What could be used of a reply, each question once, and how many lines could not."""
 
-    memories: tuple[Written, ...]
+    memories: tuple[WrittenMemory, ...]
     unread_lines: int
 
 
-def memory_prompt(notes: Sequence[Note], fence: Fence, *, most: int) -> Prompt:
+def memory_prompt(notes: Sequence[NumberedSentence], fence: Fence, *, most: int) -> Prompt:
     """Ask for at most ``most`` questions that the notes answer, the first ``MOST_NOTES`` of them."""
     told = "\n".join(f"[{number}] {one_line(note.text)}" for number, note in enumerate(notes[:MOST_NOTES], start=1))
     messages = load_prompt("edge_node", "memories").render(notes=fence.around(told), most=str(most))
     return Prompt(messages, max_tokens=most * LINE_TOKENS, stop=("\n\n",))
 
 
-def parsed_memories(reply: str, notes: Sequence[Note], *, most: int) -> Parsed:
+def parsed_memories(reply: str, notes: Sequence[NumberedSentence], *, most: int) -> ParsedMemories:
     """Read a reply; never raises: what cannot be used is counted. ``notes`` and ``most``: as they were asked with.
 
     A line is kept if its question names something, one of the notes that it cites holds the answer as it is written, which the question
@@ -164,17 +164,17 @@ def parsed_memories(reply: str, notes: Sequence[Note], *, most: int) -> Parsed:
     those of the same document (a model names a subject that another sentence of its introduced, and cites one), on those that hold words
     of the question which that one does not.
     """
-    written, unread = dict[frozenset[str], Written](), 0
+    written, unread = dict[frozenset[str], WrittenMemory](), 0
     for line in filter(None, map(str.strip, reply.splitlines())):
         found = _written(line, notes[:MOST_NOTES])
         if found is None or len(written) == most:
             unread += 1
         else:
             written.setdefault(content_words(found.question), found)
-    return Parsed(tuple(written.values()), unread)
+    return ParsedMemories(tuple(written.values()), unread)
 
 
-def _written(line: str, notes: Sequence[Note]) -> Written | None:
+def _written(line: str, notes: Sequence[NumberedSentence]) -> WrittenMemory | None:
     parts = _LINE.fullmatch(line)
     if parts is None:
         return None
@@ -187,7 +187,7 @@ def _written(line: str, notes: Sequence[Note]) -> Written | None:
     told = frozenset(_run(" ".join(texts)).split())
     if not rests or not _names(question) <= told or not is_supported(f"{question} {answer}", texts):
         return None
-    return Written(question, answer, tuple(sorted({note.support for note in rests})))
+    return WrittenMemory(question, answer, tuple(sorted({note.support for note in rests})))
 
 
 def _stands_alone(question: str) -> bool:
@@ -204,7 +204,7 @@ def _is_short(answer: str, question: str) -> bool:
     return not content_words(answer) <= content_words(question)
 
 
-def _resting(question: str, answer: str, cited: Sequence[Note], notes: Sequence[Note]) -> list[Note]:
+def _resting(question: str, answer: str, cited: Sequence[NumberedSentence], notes: Sequence[NumberedSentence]) -> list[NumberedSentence]:
     """The cited note that holds the answer and most of the question, and those that hold more of the question; none without an answer."""
     asked, run = content_words(question), f" {_run(answer)} "
     holding = [note for note in cited if run in f" {_run(note.text)} "]
@@ -218,7 +218,7 @@ def _resting(question: str, answer: str, cited: Sequence[Note], notes: Sequence[
     return rests
 
 
-def _content(notes: Sequence[Note]) -> frozenset[str]:
+def _content(notes: Sequence[NumberedSentence]) -> frozenset[str]:
     return frozenset[str]().union(*(content_words(note.text) for note in notes))
 
 
@@ -253,16 +253,16 @@ class MemoryWriter:
     Tokens are spent on what is there now: those of memories that went with their chunks may be written again, and what they said is asked.
     """
 
-    def __init__(self, tools: Tools, grouping: Grouping, keep: Keep, *, tokens_per_1000: int, deadline_s: float) -> None:
+    def __init__(self, tools: Tools, grouping: HypergraphBuilder, keep: Keep, *, tokens_per_1000: int, deadline_s: float) -> None:
         """``tokens_per_1000``: that may be written for 1,000 tokens of documents; ``deadline_s``: of one call."""
-        self._model = Unkept(tools.generator)
+        self._model = UncachedGenerator(tools.generator)
         self._documents = tools.documents
         self._askings = AskingStore(tools.graph.database)
         self._grouping = grouping
         self._keep = keep
         self._share = tokens_per_1000 / 1000
         self._deadline_s = deadline_s
-        self._standing = Standing(0, frozenset())
+        self._standing = AskedSoFar(0, frozenset())
         self._left = 0  # tokens
         self._counting = Lock()  # a settle counts beside a turn; the later look is what stays
         self._looked_at = -1  # changes of the grouping
@@ -329,7 +329,7 @@ class MemoryWriter:
         await asyncio.to_thread(self._spend, name, cost, kept or self._read_of(units))
         return cost
 
-    def _notes(self, units: IntArray) -> list[Note]:
+    def _notes(self, units: IntArray) -> list[NumberedSentence]:
         """The sentences of a hyperedge as they stand in the store, those that belong to it most first."""
         graph = self._seen
         if graph is None:
@@ -349,10 +349,10 @@ class MemoryWriter:
         self.count()
 
 
-def _note(chunk_id: str, text: str, span: Span) -> Note:
+def _note(chunk_id: str, text: str, span: Span) -> NumberedSentence:
     told = text[slice(*span)]
     start = span[0] + len(told) - len(told.lstrip())
-    return Note(Support(chunk_id, start, start + len(told.strip())), told.strip())
+    return NumberedSentence(Support(chunk_id, start, start + len(told.strip())), told.strip())
 
 
 def _documents(graph: Hypergraph, units: IntArray) -> int:

@@ -41,7 +41,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class TextPart:
     """A part of a text. key: of the known name that it is; "": none."""
 
     text: str
@@ -67,7 +67,7 @@ class Names:
         known = {key: Known(_mostly(counts), len(documents[key])) for key, counts in kinds.items() if key}
         return cls(known, frozenset(_stem(key.split()[0]) for key in known))
 
-    def pieces(self, text: str) -> list[Piece]:
+    def pieces(self, text: str) -> list[TextPart]:
         """The text cut at the known names in it, the longest where one is in another; a possessive's ending is no part of a name.
 
         >>> names = Names({"ann lee": Known("person", 1)}, frozenset({"ann"}))
@@ -76,15 +76,15 @@ class Names:
         """
         places = [match.span() for match in _TOKEN.finditer(text)]
         stems = [_stem(text[start:end]) for start, end in places]
-        found, row, done = list[Piece](), 0, 0
+        found, row, done = list[TextPart](), 0, 0
         while row < len(places):
             past, key = self._longest(text, places, stems, row)
             if key:
                 start, end = places[row][0], _without_ending(text, places[past - 1][1])
-                found += [Piece(text[done:start]), Piece(text[start:end], key)]
+                found += [TextPart(text[done:start]), TextPart(text[start:end], key)]
                 done = end
             row = past
-        return [piece for piece in (*found, Piece(text[done:])) if piece.text]
+        return [piece for piece in (*found, TextPart(text[done:])) if piece.text]
 
     def _longest(self, text: str, places: Sequence[tuple[int, int]], stems: Sequence[str], row: int) -> tuple[int, str]:
         """The token behind the longest name that begins with a token, and its key; else the next token, and ""."""
@@ -108,27 +108,27 @@ def shortened(masked: str) -> str:
 
 
 def exchanged(
-    pieces: Iterable[Piece], names: Names, kinds: Collection[NameKind], draw: Draw
-) -> tuple[list[Piece], list[ReleasedName]] | None:
+    pieces: Iterable[TextPart], names: Names, kinds: Collection[NameKind], draw: Draw
+) -> tuple[list[TextPart], list[ReleasedName]] | None:
     """The pieces with surrogates for names of these kinds, and without digits elsewhere; None: a name may not be drawn.
 
     Only surrogates have a key in the result: that of the ledger.
     """
-    told, drawn = list[Piece](), list[ReleasedName]()
+    told, drawn = list[TextPart](), list[ReleasedName]()
     for piece in pieces:
         kind = next((kind for kind in kinds if piece.key and kind == names.known[piece.key].kind), None)
         if kind is None:
-            told.append(Piece("".join("#" if character.isnumeric() else character for character in piece.text)))
+            told.append(TextPart("".join("#" if character.isnumeric() else character for character in piece.text)))
             continue
         name = draw(piece.text, kind)
         if name is None:
             return None
         drawn.append(name)
-        told.append(Piece(name.surrogate, name.name_key))
+        told.append(TextPart(name.surrogate, name.name_key))
     return told, drawn
 
 
-def could_name(pieces: Sequence[Piece]) -> bool:
+def could_name(pieces: Sequence[TextPart]) -> bool:
     """Whether anything outside the pieces with a key could be a name or an address: a letter that is no small one.
 
     The first word of all is let through if it is one that begins questions. Letters without case could be anything.
@@ -147,7 +147,7 @@ def could_name(pieces: Sequence[Piece]) -> bool:
     return False
 
 
-def is_telling_nothing(pieces: Sequence[Piece]) -> bool:
+def is_telling_nothing(pieces: Sequence[TextPart]) -> bool:
     """Whether all outside the pieces with a key are common words: what an answer must be to stand in a hint.
 
     >>> [is_telling_nothing([Piece("the "), Piece("Ann Lee", "k"), Piece(text)]) for text in (" group", " cholera", " of ####")]

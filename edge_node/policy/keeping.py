@@ -17,7 +17,7 @@ NO_LINE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class WithheldBy:
     """A rule that keeps something here. ``documents`` or ``passages`` says how many.
 
     line: what to write into the policy, so that they leave; "": there is none. advice: where to write it, or what to do instead.
@@ -31,43 +31,45 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptBack:
+class WithheldCounts:
     """How many of how many summaries and documents stay here. A document that only shares summaries is not among them."""
 
     summaries: int
     all_summaries: int
     documents: int
     all_documents: int
-    holds: tuple[Hold, ...]
+    holds: tuple[WithheldBy, ...]
 
 
-def holds(policy: Policy, documents: Mapping[Labels, int], unread: Mapping[str, int]) -> tuple[Hold, ...]:
+def holds(policy: Policy, documents: Mapping[Labels, int], unread: Mapping[str, int]) -> tuple[WithheldBy, ...]:
     """Why documents stay, by their number for each list of labels, and passages, by their number for each language that is not read.
 
     >>> [(hold.line, hold.advice) for hold in holds(Policy(version=1), {("economics",): 1, (): 3}, {})]
     [('"economics" = "full"', 'under [labels]')]
     """
     if policy.fault:
-        return (Hold("the policy file cannot be read", sum(documents.values()), 0, "", "mend it: `dgrag policy check FILE` says where"),)
+        return (
+            WithheldBy("the policy file cannot be read", sum(documents.values()), 0, "", "mend it: `dgrag policy check FILE` says where"),
+        )
     return (*_of_labels(policy, documents), *_of_languages(unread))
 
 
-def _of_labels(policy: Policy, documents: Mapping[Labels, int]) -> Iterator[Hold]:
+def _of_labels(policy: Policy, documents: Mapping[Labels, int]) -> Iterator[WithheldBy]:
     if damaged := documents.get(None):
-        yield Hold("damaged labels", damaged, 0, "", "send these documents again")
+        yield WithheldBy("damaged labels", damaged, 0, "", "send these documents again")
     if policy.summary_level(()) < Level.SUMMARY and (plain := documents.get(())):
-        yield Hold('unlabelled = "never"', plain, 0, 'unlabelled = "full"', "in the place of that line")
+        yield WithheldBy('unlabelled = "never"', plain, 0, 'unlabelled = "full"', "in the place of that line")
     for label in sorted({label for labels in documents if labels for label in labels}):
         if policy.summary_level([label]) < Level.SUMMARY:
             key = orjson.dumps(label).decode()  # a TOML key too
             rule = f"label {key}: {share_of(Level.NEVER)}" if label in policy.labels else f"label {key}, which the policy does not name"
             worn = sum(number for labels, number in documents.items() if labels and label in labels)
-            yield Hold(rule, worn, 0, f'{key} = "full"', "in the place of its line" if label in policy.labels else "under [labels]")
+            yield WithheldBy(rule, worn, 0, f'{key} = "full"', "in the place of its line" if label in policy.labels else "under [labels]")
 
 
-def _of_languages(unread: Mapping[str, int]) -> Iterator[Hold]:
+def _of_languages(unread: Mapping[str, int]) -> Iterator[WithheldBy]:
     for language, passages in unread.items():
         if language:
-            yield Hold(f"types, in a language whose names are not found: {language}", 0, passages, "", NO_LINE)
+            yield WithheldBy(f"types, in a language whose names are not found: {language}", 0, passages, "", NO_LINE)
         else:
-            yield Hold("types, in passages whose language is not known yet", 0, passages, "", "it is looked at soon")
+            yield WithheldBy("types, in passages whose language is not known yet", 0, passages, "", "it is looked at soon")

@@ -20,7 +20,7 @@ from shared.wire import MAX_EVIDENCE_CHARS, MAX_MEMORIES
 
 Share = Literal["never", "summary", "evidence", "full"]
 Identifier = Literal["email", "phone", "iban", "card", "ssn", "record"]
-Escalation = Literal["yes", "no", "ask"]
+EscalationMode = Literal["yes", "no", "ask"]
 NameKind = Literal["person", "organization", "place", "group"]
 NAME_KINDS: tuple[NameKind, ...] = get_args(NameKind)
 Word = Annotated[str, Field(min_length=1, max_length=200)]
@@ -126,7 +126,7 @@ class DailyAll(Daily):
     bytes: Count = 100_000_000
 
 
-class Memories(_Part):
+class MemoryRules(_Part):
     """What the cloud is told of a site's memories: nothing, hints of where to ask, or also answers of what everybody may quote."""
 
     share: Literal["off", "hints", "answers"] = "off"
@@ -141,13 +141,13 @@ class Policy(_Part):
 
     version: Literal[1]
     unlabelled: Share = "full"
-    questions: Escalation = "yes"
+    questions: EscalationMode = "yes"
     minimum_support: Annotated[int, Field(ge=1, le=1_000)] = 1
     snippet_chars: Annotated[int, Field(ge=1, le=MAX_EVIDENCE_CHARS)] = 2_000
     labels: dict[str, Share] = {}
     exceptions: Annotated[list[Exceptional], Field(max_length=200)] = []
     redact: Redact = Redact()
-    memories: Memories = Memories()
+    memories: MemoryRules = MemoryRules()
     daily: Daily = Daily()
     daily_all: DailyAll = DailyAll()
     fault: Annotated[str, Field(exclude=True)] = ""
@@ -201,7 +201,7 @@ class Policy(_Part):
         excepted = (level(item.share) for item in self.exceptions if not item.labels or not named.isdisjoint(item.labels))
         return Level.NEVER if self.fault else min([self.summary_level(named), *excepted])
 
-    def escalation(self, client: Escalation | None) -> Escalation:
+    def escalation(self, client: EscalationMode | None) -> EscalationMode:
         """Whether a question may leave: the stricter of policy and client, but a client's yes is an answer to ``ask``."""
         if "no" in (self.questions, client):
             return "no"
@@ -239,7 +239,7 @@ def parse(text: str) -> Policy:
 
 
 def _fields_at(where: tuple[int | str, ...]) -> list[str]:
-    parts: dict[str, type[_Part]] = {"exceptions": Exceptional, "redact": Redact, "memories": Memories}
+    parts: dict[str, type[_Part]] = {"exceptions": Exceptional, "redact": Redact, "memories": MemoryRules}
     parts |= {"daily": Daily, "daily_all": DailyAll}
     part = parts.get(str(where[0]), Policy) if len(where) > 1 else Policy
     return [name for name, field in part.model_fields.items() if not field.exclude]

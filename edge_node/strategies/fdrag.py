@@ -18,8 +18,8 @@ from edge_node.memory.records import Support
 from edge_node.memory.store import Grain, MemoryStore
 from edge_node.memory.templates import names_in
 from edge_node.records import Needs, Retrieval
-from edge_node.strategies.method import Asked, Method
-from edge_node.strategies.write_path import Knowledge
+from edge_node.strategies.method import Method, MethodQuery
+from edge_node.strategies.write_path import WritePath
 from shared.ports import FloatArray
 from shared.vectors import top_rows
 
@@ -98,9 +98,9 @@ UnitScores = Callable[[Hypergraph, FloatArray, Iterable[Lead]], FloatArray]
 class FDRAG(Method):
     """Keeps nothing of its own: memories, facts and hyperedges are everybody's."""
 
-    def __init__(self, tools: Tools, knowledge: Knowledge, *, k: int, facts_share: float, score: UnitScores) -> None:
+    def __init__(self, tools: Tools, write_path: WritePath, *, k: int, facts_share: float, score: UnitScores) -> None:
         """``k``: memories that lead; ``facts_share``: of the tokens, for facts; ``score``: what a memory leads to."""
-        self._knowledge = knowledge
+        self._knowledge = write_path
         self._facts = MemoryStore(tools.graph.database, tools.embedder.dimensions)
         self._count = tools.tokenizer.count
         self._k = k
@@ -114,12 +114,12 @@ class FDRAG(Method):
         return Needs(words=True, facts=True)
 
     @classmethod
-    def of(cls, tools: Tools, knowledge: Knowledge, settings: EdgeSettings) -> Self:
+    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:
         """With as many memories as the fast path looks at."""
         score = unit_scores if settings.memory_edges == "hyperedges" else unit_scores_by_chunk
-        return cls(tools, knowledge, k=settings.memory_k, facts_share=settings.facts_share, score=score)
+        return cls(tools, write_path, k=settings.memory_k, facts_share=settings.facts_share, score=score)
 
-    async def search(self, asked: Asked) -> Retrieval:
+    async def search(self, asked: MethodQuery) -> Retrieval:
         """The chunks whose best passage or sentence is nearest the question and its memories' hyperedges, and facts of them.
 
         Who may not see all documents gets nothing, and so the chunks nearest the question: hyperedges are learned of all documents at
@@ -127,18 +127,18 @@ class FDRAG(Method):
         """
         if asked.shown.withheld:
             return Retrieval(())
-        found = await self._knowledge.remembering.recalled(
+        found = await self._knowledge.memories.recalled(
             asked.question, asked.vector, k=self._k, floor=LOWEST, withheld=asked.shown.withheld
         )
         leads = [Lead(one.scored.score, memory.supports) for one in found for memory in (one.scored.memory, *one.scored.same)]
         return await asyncio.to_thread(self._found, asked, leads)
 
-    def _found(self, asked: Asked, leads: list[Lead]) -> Retrieval:
+    def _found(self, asked: MethodQuery, leads: list[Lead]) -> Retrieval:
         """What is in no hyperedge yet has the nearness of its whole chunk."""
         passages = self._knowledge.passages
         best = dict(passages.top(asked.vector, asked.top_k))
         for grain in GRAINS:
-            hypergraph = self._knowledge.remembering.grouping.hypergraph(grain)
+            hypergraph = self._knowledge.memories.grouping.hypergraph(grain)
             for chunk_id, score in best_of_chunks(hypergraph, self._score(hypergraph, asked.vector, leads), asked.top_k).items():
                 best[chunk_id] = max(score, best.get(chunk_id, LOWEST))
         order = sorted(best, key=lambda chunk_id: (-best[chunk_id], chunk_id))[: asked.top_k]

@@ -10,8 +10,8 @@ from edge_node.graph.passages import top_allowed
 from edge_node.graph.tools import Tools
 from edge_node.graph.view import View
 from edge_node.records import Needs, Retrieval
-from edge_node.strategies.method import Asked, Method
-from edge_node.strategies.write_path import Knowledge
+from edge_node.strategies.method import Method, MethodQuery
+from edge_node.strategies.write_path import WritePath
 from shared.records import Entity, Relation
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 class GraphRAG(Method):
     """Keeps nothing of its own: chunks, and all that the graph says of them."""
 
-    def __init__(self, tools: Tools, knowledge: Knowledge) -> None:
+    def __init__(self, tools: Tools, write_path: WritePath) -> None:
         self._tools = tools
-        self._knowledge = knowledge
+        self._knowledge = write_path
 
     @staticmethod
     def needs(settings: EdgeSettings) -> Needs:
@@ -32,12 +32,12 @@ class GraphRAG(Method):
         return Needs(words=True, mentions=True, graph=True)
 
     @classmethod
-    def of(cls, tools: Tools, knowledge: Knowledge, settings: EdgeSettings) -> Self:
+    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:
         """It has no knobs: ten seeds, and half of the tokens for lines, are the paper's."""
         del settings
-        return cls(tools, knowledge)
+        return cls(tools, write_path)
 
-    async def search(self, asked: Asked) -> Retrieval:
+    async def search(self, asked: MethodQuery) -> Retrieval:
         """Lines of the entities nearest the question and of their relations, and the chunks that most of these stand in.
 
         Who may not see all documents gets nothing, and so the chunks nearest the question: vectors, descriptions and weights are made of
@@ -47,7 +47,7 @@ class GraphRAG(Method):
             return Retrieval(())
         return await asyncio.to_thread(self._found, self._knowledge.view, asked)
 
-    def _found(self, view: View, asked: Asked) -> Retrieval:
+    def _found(self, view: View, asked: MethodQuery) -> Retrieval:
         """Alg. 2, its chunks in the order of their nearness."""
         entities, passages = view.graph.entities, self._knowledge.passages
         seeds = [entities[key] for key, _ in top_allowed(view.entities, asked.vector, SEEDS, entities.__contains__)]

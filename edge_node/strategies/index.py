@@ -11,10 +11,10 @@ from typing import Any
 
 from edge_node.graph.passages import Passages
 from edge_node.graph.tools import Tools
-from edge_node.graph.view import Shown, graphml, neighbourhood
+from edge_node.graph.view import Visibility, graphml, neighbourhood
 from edge_node.records import NO_GRAPH, NOTHING_WITHHELD, WITH_GRAPH, Added, Cost, Progress, Retrieval
-from edge_node.strategies.method import Asked, Method
-from edge_node.strategies.write_path import Knowledge
+from edge_node.strategies.method import Method, MethodQuery
+from edge_node.strategies.write_path import WritePath
 from shared.errors import InputError
 from shared.records import Chunk, ChunkId, Evidence, whole_of
 
@@ -35,17 +35,17 @@ def fused(orders: Sequence[Sequence[str]], shares: Sequence[float]) -> list[str]
     return sorted(scores, key=lambda key: (-scores[key], key))
 
 
-class Indexed:
+class Index:
     """Implements Indexer and Retriever. ``methods``: each with its share of a question's budget; the shares add up to 1."""
 
     def __init__(
-        self, knowledge: Knowledge, methods: Mapping[Method, float], tools: Tools, unused: Sequence[Callable[[], None]] = ()
+        self, write_path: WritePath, methods: Mapping[Method, float], tools: Tools, unused: Sequence[Callable[[], None]] = ()
     ) -> None:
         """``unused``: delete what methods that are not among these have left in the store, as nobody keeps it up to date."""
-        self.knowledge = knowledge
+        self.write_path = write_path
         self.methods = methods
-        self.reports = knowledge.keeper
-        self.memories = knowledge.remembering
+        self.reports = write_path.reports
+        self.memories = write_path.memories
         self._unused = unused
         self._embedder = tools.embedder
         self._tokenizer = tools.tokenizer
@@ -58,37 +58,37 @@ class Indexed:
         """Load models and caches; what a stop left between two steps is made good by the next settle."""
         for clear in self._unused:
             await asyncio.to_thread(clear)
-        await self.knowledge.open()
+        await self.write_path.open()
         for method in self.methods:
             await method.open()
 
     async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Added:
         """Read the chunks of a document, embed them, and commit all that is made of them at once, in place of its former version."""
-        found = await self.knowledge.read(chunks, progress)
-        rows = await self.knowledge.passages.embed(chunks, progress)
+        found = await self.write_path.read(chunks, progress)
+        rows = await self.write_path.passages.embed(chunks, progress)
         drafts = [draft for method in self.methods for draft in await method.drafts(chunks, rows, progress)]
-        return await self.knowledge.save(chunks, found, rows, drafts, progress)
+        return await self.write_path.save(chunks, found, rows, drafts, progress)
 
     async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
         """Hide chunks from search at once; what was derived from them follows with ``settle``."""
-        await self.knowledge.forget(chunk_ids)
+        await self.write_path.forget(chunk_ids)
         for method in self.methods:
             await method.forget(chunk_ids)
 
     async def settle(self, progress: Progress) -> None:
         """Bring everything that is derived up to date with the chunks that are there."""
         async with self._renewing:
-            await self.knowledge.settle(progress)
+            await self.write_path.settle(progress)
             for method in self.methods:
                 await method.renew(progress)
 
     async def refine(self, progress: Progress) -> Cost:
         """Make a few memories where any wait; else let the language model write a few texts of the first part that has any."""
-        remembering = self.knowledge.remembering
+        memories = self.write_path.memories
         async with self._refining:
-            if await remembering.work(progress):  # at once: a model that is away is no reason to wait
+            if await memories.work(progress):  # at once: a model that is away is no reason to wait
                 return Cost()
-            for part in (self.knowledge.refine, *(method.improve for method in self.methods), remembering.write):
+            for part in (self.write_path.refine, *(method.improve for method in self.methods), memories.write):
                 if (cost := await part(progress)).calls:
                     return cost
         return Cost()
@@ -96,21 +96,21 @@ class Indexed:
     @property
     def stale(self) -> int:
         """Texts that the model should write, and chunks and memories that wait for idle time."""
-        return self.knowledge.stale + self.knowledge.remembering.stale + sum(method.stale for method in self.methods)
+        return self.write_path.stale + self.write_path.memories.stale + sum(method.stale for method in self.methods)
 
     # ------------------------------------------------------------ read path
 
     async def retrieve(self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[str] = NOTHING_WITHHELD) -> Retrieval:
         """What the methods find, each within its share of the budget; where none finds a passage, the chunks nearest the question."""
         vector = (await self._embedder.embed([question]))[0]
-        asked = Asked(question, vector, Shown(withheld), budget_tokens, top_k)
+        asked = MethodQuery(question, vector, Visibility(withheld), budget_tokens, top_k)
         found = [await method.search(replace(asked, budget_tokens=int(budget_tokens * share))) for method, share in self.methods.items()]
         return await asyncio.to_thread(self._joined, asked, found)
 
-    def _joined(self, asked: Asked, found: Sequence[Retrieval]) -> Retrieval:
+    def _joined(self, asked: MethodQuery, found: Sequence[Retrieval]) -> Retrieval:
         """The passages of all methods in one order, each once, and their lines; what is left of the budget goes to the nearest others."""
         lines = tuple(dict.fromkeys(line for one in found for line in one.facts))
-        unknown = self.knowledge.passages.unknown(asked.question, asked.shown.withheld)
+        unknown = self.write_path.passages.unknown(asked.question, asked.shown.withheld)
         if len(found) == 1 and found[0].evidence:
             return Retrieval(found[0].evidence, lines, unknown)
         count, passages = self._tokenizer.count, dict[str, Evidence]()
@@ -119,7 +119,7 @@ class Indexed:
             if known is None or len(known.text) < len(item.text):  # a chunk swallows its pieces
                 passages[whole_of(item.chunk_id)] = item
         order = fused([list(dict.fromkeys(whole_of(item.chunk_id) for item in one.evidence)) for one in found], list(self.methods.values()))
-        near = [item for item in nearest(self.knowledge.passages, asked) if item.chunk_id not in passages]
+        near = [item for item in nearest(self.write_path.passages, asked) if item.chunk_id not in passages]
         kept, left = list[Evidence](), asked.budget_tokens - sum(map(count, lines))
         for item in [*(passages[key] for key in order), *near]:
             if len(kept) < asked.top_k and ((tokens := count(item.text)) <= left or not kept):  # the first is always in
@@ -131,7 +131,7 @@ class Indexed:
 
     def counts(self) -> dict[str, int]:
         """What was built: entities, relations, subgraphs, summaries."""
-        built = self.knowledge.counts()
+        built = self.write_path.counts()
         for method in self.methods:
             for name, number in method.counts().items():
                 built[name] += number
@@ -139,16 +139,16 @@ class Indexed:
 
     def neighbourhood(self, entity: str, *, hops: int, limit: int) -> dict[str, Any]:
         """Entities within ``hops`` of one (by name or key), or those of highest degree; with the relations among them."""
-        view = self.knowledge.view
+        view = self.write_path.view
         return neighbourhood(view.graph, view.adjacency, entity, hops=hops, limit=limit)
 
     def graphml(self) -> str:
         """The graph for other programs. Raises InputError where the strategy has none."""
-        if not self.knowledge.needs.graph:
+        if not self.write_path.needs.graph:
             raise InputError(NO_GRAPH, next_step=WITH_GRAPH)
-        return graphml(self.knowledge.view.graph)
+        return graphml(self.write_path.view.graph)
 
 
-def nearest(passages: Passages, asked: Asked) -> tuple[Evidence, ...]:
+def nearest(passages: Passages, asked: MethodQuery) -> tuple[Evidence, ...]:
     """The chunks nearest the question, within its budget; the first is always in."""
     return passages.read(passages.top(asked.vector, asked.top_k, asked.shown.withheld), budget_tokens=asked.budget_tokens)

@@ -1,4 +1,4 @@
-"""What one paper makes of an edge's chunks, and how it finds passages in it. Everything that methods have in common is ``Knowledge``'s."""
+"""What one paper makes of an edge's chunks, and how it finds passages in it. Everything that methods have in common is ``WritePath``'s."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
 from edge_node.database.vectors import VectorRows
-from edge_node.graph.passages import Draft
+from edge_node.graph.passages import ChunkDraft
 from edge_node.graph.tools import Tools
-from edge_node.graph.view import Shown
+from edge_node.graph.view import Visibility
 from edge_node.records import Cost, Needs, Progress, Retrieval
 from shared.ports import FloatArray
 from shared.records import Chunk, ChunkId
 
 if TYPE_CHECKING:
     from edge_node.settings import EdgeSettings
-    from edge_node.strategies.write_path import Knowledge
+    from edge_node.strategies.write_path import WritePath
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MethodQuery:
     """A question with its vector (d,), what its asker may see, and how much may be found for it."""
 
     question: str
     vector: FloatArray
-    shown: Shown
+    shown: Visibility
     budget_tokens: int
     top_k: int
 
@@ -40,13 +40,13 @@ class Method(Protocol):
         return Needs()
 
     @classmethod
-    def of(cls, tools: Tools, knowledge: Knowledge, settings: EdgeSettings) -> Self:
+    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:
         """With this method's knobs out of the settings."""
 
     async def open(self) -> None:
-        """Build caches from the store; ``Knowledge`` is open by then."""
+        """Build caches from the store; ``WritePath`` is open by then."""
 
-    async def drafts(self, chunks: Sequence[Chunk], rows: VectorRows, progress: Progress) -> Sequence[Draft]:
+    async def drafts(self, chunks: Sequence[Chunk], rows: VectorRows, progress: Progress) -> Sequence[ChunkDraft]:
         """What is to be committed with the chunks of a document, whose vectors are ``rows``."""
         del chunks, rows, progress
         return ()
@@ -55,7 +55,7 @@ class Method(Protocol):
         """Hide what was derived from chunks that are gone from the store."""
 
     async def renew(self, progress: Progress) -> None:
-        """Bring what is derived up to date with the chunks that are there, without a language model; ``Knowledge`` is settled by then."""
+        """Bring what is derived up to date with the chunks that are there, without a language model; ``WritePath`` is settled by then."""
 
     async def improve(self, progress: Progress) -> Cost:
         """Let the language model do a few of the things that it should, each committed by itself. Raises ModelError."""
@@ -68,8 +68,8 @@ class Method(Protocol):
         return 0
 
     def counts(self) -> dict[str, int]:
-        """What this method adds to ``Knowledge.counts``."""
+        """What this method adds to ``WritePath.counts``."""
         return {}
 
-    async def search(self, asked: Asked) -> Retrieval:
+    async def search(self, asked: MethodQuery) -> Retrieval:
         """The passages that may answer, best first, and lines beside them, within the budget together; nothing of what is withheld."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Self
 
 from edge_node.graph.tools import Tools
 from edge_node.records import Retrieval
-from edge_node.strategies.method import Asked, Method
-from edge_node.strategies.write_path import Knowledge
+from edge_node.strategies.method import Method, MethodQuery
+from edge_node.strategies.write_path import WritePath
 
 if TYPE_CHECKING:
     from edge_node.settings import EdgeSettings
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 class Naive(Method):
     """Chunks alone; there are no summaries, so no other edge finds it."""
 
-    def __init__(self, knowledge: Knowledge) -> None:
-        self._passages = knowledge.passages
+    def __init__(self, write_path: WritePath) -> None:
+        self._passages = write_path.passages
 
     @classmethod
-    def of(cls, tools: Tools, knowledge: Knowledge, settings: EdgeSettings) -> Self:  # noqa: ARG003 - the methods share one constructor
+    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:  # noqa: ARG003 - the methods share one constructor
         """It has no knobs."""
-        return cls(knowledge)
+        return cls(write_path)
 
-    async def search(self, asked: Asked) -> Retrieval:
+    async def search(self, asked: MethodQuery) -> Retrieval:
         """The chunks nearest the question."""
         ranked = await asyncio.to_thread(self._passages.top, asked.vector, asked.top_k, asked.shown.withheld)
         return Retrieval(await asyncio.to_thread(self._passages.read, ranked, budget_tokens=asked.budget_tokens))

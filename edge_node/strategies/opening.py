@@ -13,9 +13,9 @@ from edge_node.graph.tools import Tools
 from edge_node.memory.store import IncidenceStore, MemoryStore
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.erarag.store import TreeStore
-from edge_node.strategies.index import Indexed
+from edge_node.strategies.index import Index
 from edge_node.strategies.method import Method
-from edge_node.strategies.write_path import Knowledge, Options
+from edge_node.strategies.write_path import Options, WritePath
 
 METHODS = {
     "naive": "edge_node.strategies.naive:Naive",
@@ -27,21 +27,21 @@ METHODS = {
 }
 
 
-def open_strategy(tools: Tools, settings: EdgeSettings, extractor: Extracts | None = None) -> Indexed:
+def open_strategy(tools: Tools, settings: EdgeSettings, extractor: Extracts | None = None) -> Index:
     """The strategy that the settings name. ``extractor`` takes the place of spaCy and model."""
     kinds = {_method(name): share for name, share in settings.methods.items()}
     needs = reduce(or_, (kind.needs(settings) for kind in kinds))
     facts = settings.memory != "off" and (needs.facts or needs.mentions)  # where nothing is parsed, they are found in idle time
     needs = replace(needs, facts=facts)
-    knowledge = Knowledge(tools, Options.of(settings), needs, extractor)
+    write_path = WritePath(tools, Options.of(settings), needs, extractor)
     database = tools.graph.database  # what nobody keeps up to date says sentences of documents that may be deleted
     unused = [] if "erarag" in settings.methods else [TreeStore(database).clear]
     unused += [] if needs.graph and settings.reports == "model" else [ReportStore(database).clear]
-    if knowledge.remembering.is_off:
+    if write_path.memories.is_off:
         unused.append(MemoryStore(database, tools.embedder.dimensions).clear)
-    if not knowledge.remembering.is_grouped:
+    if not write_path.memories.is_grouped:
         unused.append(IncidenceStore(database).clear)
-    return Indexed(knowledge, {kind.of(tools, knowledge, settings): share for kind, share in kinds.items()}, tools, unused)
+    return Index(write_path, {kind.of(tools, write_path, settings): share for kind, share in kinds.items()}, tools, unused)
 
 
 def _method(name: str) -> type[Method]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from edge_node.communities.claim_reader import ClaimReader
-from edge_node.communities.report_writer import Reporter
-from edge_node.communities.service import Keeper
+from edge_node.communities.report_writer import ReportWriter
+from edge_node.communities.service import CommunityReports
 from edge_node.communities.snapshot import ReportOptions
 from edge_node.database.vectors import VectorRows
 from edge_node.documents.lexical import LexicalIndex
@@ -17,12 +17,12 @@ from edge_node.extraction.extractor import Extracted, Extractor, Extracts
 from edge_node.extraction.model_extraction import ModelExtractor
 from edge_node.extraction.nlp import SpacyExtractor
 from edge_node.extraction.titles import title_mentions
-from edge_node.graph.passages import Draft, Passages
-from edge_node.graph.refinement import AT_ONCE, Limits, Refiner
+from edge_node.graph.passages import ChunkDraft, Passages
+from edge_node.graph.refinement import AT_ONCE, Limits, SummaryRefiner
 from edge_node.graph.tools import Tools
-from edge_node.graph.update import SettleOptions, Settler
+from edge_node.graph.update import GraphUpdater, SettleOptions
 from edge_node.graph.view import View
-from edge_node.memory.service import MemoryOptions, Remembering
+from edge_node.memory.service import Memories, MemoryOptions
 from edge_node.records import Added, Cost, Needs, Progress
 from shared.records import Chunk, ChunkId, EntityMention
 
@@ -52,7 +52,7 @@ class Options:
         return cls(settings.model_share, form, settings.gleanings, deadline_s, settle, reports, settings.claims, memory)
 
 
-class Knowledge:
+class WritePath:
     """Chunks and, as far as ``needs`` says, words, mentions, graph and told summaries. ``extractor`` takes the place of spaCy and model."""
 
     def __init__(self, tools: Tools, options: Options, needs: Needs, extractor: Extracts | None = None) -> None:
@@ -65,32 +65,32 @@ class Knowledge:
             tools.generator, self.tagger, form=options.extraction_form, gleanings=options.gleanings, deadline_s=options.model_deadline_s
         )
         self.extractor = extractor or Extractor(self.tagger, model, options.model_share, tools.retries)
-        self.settler = Settler(tools, options.settle)
+        self.updater = GraphUpdater(tools, options.settle)
         limits = Limits(options.settle.summaries == "model", options.settle.description_chars, options.model_deadline_s)
-        self._refiner = Refiner(tools, self.settler, limits)
-        self.keeper = Keeper(tools, self.settler, self.passages, options.reports, with_graph=needs.graph)
-        with_claims = needs.graph and options.claims == "model" and not self.keeper.is_off
-        self._claims = ClaimReader(tools, self.settler, self.keeper, is_on=with_claims, deadline_s=options.model_deadline_s)
-        self.remembering = Remembering(tools, options.memory)
+        self._refiner = SummaryRefiner(tools, self.updater, limits)
+        self.reports = CommunityReports(tools, self.updater, self.passages, options.reports, with_graph=needs.graph)
+        with_claims = needs.graph and options.claims == "model" and not self.reports.is_off
+        self._claims = ClaimReader(tools, self.updater, self.reports, is_on=with_claims, deadline_s=options.model_deadline_s)
+        self.memories = Memories(tools, options.memory)
         report_tokens, most_findings = options.reports.report_tokens, options.reports.report_findings
-        self._reporter = Reporter(
-            tools, self.keeper, report_tokens=report_tokens, most_findings=most_findings, deadline_s=options.model_deadline_s
+        self._reporter = ReportWriter(
+            tools, self.reports, report_tokens=report_tokens, most_findings=most_findings, deadline_s=options.model_deadline_s
         )
 
     @property
     def view(self) -> View:
         """What questions see of the graph at this moment; empty where no graph is needed."""
-        return self.settler.view
+        return self.updater.view
 
     async def open(self) -> None:
         """Load models and caches; what a stop left between two steps is made good by the next settle."""
         if self.needs.mentions or self.needs.facts:
             await self.extractor.load()
         await asyncio.to_thread(self.passages.load)
-        await self.remembering.open()
+        await self.memories.open()
         await self._claims.open()
         if self.needs.graph:
-            await self.settler.open()
+            await self.updater.open()
             await self._refiner.count()
 
     # ------------------------------------------------------------ documents
@@ -109,10 +109,12 @@ class Knowledge:
         titled = await asyncio.to_thread(self._titled, chunks, found.entities)
         return replace(found, entities=(*found.entities, *titled))
 
-    async def save(self, chunks: Sequence[Chunk], found: Extracted, rows: VectorRows, drafts: Sequence[Draft], progress: Progress) -> Added:
+    async def save(
+        self, chunks: Sequence[Chunk], found: Extracted, rows: VectorRows, drafts: Sequence[ChunkDraft], progress: Progress
+    ) -> Added:
         """Commit all of it at once, in place of the document's former version. Raises as ``Passages.save``."""
-        if not self.remembering.is_off:
-            drafts = [*drafts, self.remembering.draft(chunks, found.facts, has_facts=self.needs.facts)]
+        if not self.memories.is_off:
+            drafts = [*drafts, self.memories.draft(chunks, found.facts, has_facts=self.needs.facts)]
         await asyncio.to_thread(self.passages.save, chunks, found.entities, found.relations, found.definitions, rows, drafts)
         progress("embed", len(chunks), len(chunks))
         return Added(found.cost, found.shortfalls)
@@ -123,7 +125,7 @@ class Knowledge:
     async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
         """Hide chunks from search at once; the graph follows with ``settle``."""
         await asyncio.to_thread(self.passages.drop, chunk_ids)
-        await self.remembering.forget(chunk_ids)
+        await self.memories.forget(chunk_ids)
 
     # ------------------------------------------------------------ what is derived
 
@@ -132,12 +134,12 @@ class Knowledge:
 
         Without a need of a graph, what another strategy derived in this store is forgotten, as nobody keeps it up to date.
         """
-        await self.remembering.renew()
+        await self.memories.renew()
         if not self.needs.graph:
             await asyncio.to_thread(self._tools.graph.drop_derived)
             progress("settle", 1, 1)
             return
-        await self.settler.settle(progress)
+        await self.updater.settle(progress)
         await self._refiner.count()
 
     async def refine(self, progress: Progress) -> Cost:
@@ -158,6 +160,6 @@ class Knowledge:
         return {
             "entities": len(self.view.graph.entities),
             "relations": len(self.view.graph.relations),
-            "subgraphs": len(self.settler.placer.parts.members),
+            "subgraphs": len(self.updater.placer.parts.members),
             "summaries": len(self._tools.graph.summary_ids()),
         }

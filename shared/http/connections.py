@@ -68,7 +68,7 @@ class Crowd:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """What every connection of one server is held to. ``head_s``: from its first byte, or from the start, to the end of a head."""
 
     head_s: float
@@ -76,7 +76,7 @@ class Limits:
     tls: ssl.SSLContext | None = None  # its handshake is a part of the first head's time, and of the count
 
 
-def bounded(limits: Limits) -> Callable[..., asyncio.Protocol]:
+def bounded(limits: ConnectionLimits) -> Callable[..., asyncio.Protocol]:
     """For ``uvicorn.Config(http=…)``; the server itself is then given no certificate."""
     return partial(BoundedHttp, limits)
 
@@ -84,7 +84,7 @@ def bounded(limits: Limits) -> Callable[..., asyncio.Protocol]:
 class BoundedHttp(HttpToolsProtocol):
     """uvicorn's own protocol, within limits."""
 
-    def __init__(self, limits: Limits, **given: Any) -> None:
+    def __init__(self, limits: ConnectionLimits, **given: Any) -> None:
         super().__init__(**given)
         self._limits = limits
         self._address: str | None = None  # None: not counted

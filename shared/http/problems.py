@@ -137,7 +137,7 @@ def install_problems(app: FastAPI, *, max_body_bytes: int) -> None:
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_surprise)
     app.add_middleware(BodyCap, max_body_bytes=max_body_bytes)
-    app.add_middleware(LastWord)
+    app.add_middleware(StoppingResponse)
     app.state.stopping = False
 
 
@@ -163,7 +163,7 @@ async def _on_surprise(request: Request, _: Exception) -> JSONResponse:
     return problem(500, "internal", detail, "report it with the log", headers=headers, request_id=request_id)
 
 
-class LastWord:
+class StoppingResponse:
     """Answers what is cut short by a stop of the service: the server cancels it, and would say nothing but 500 by itself.
 
     ``app.state.stopping`` tells a stop from every other cancellation, which goes on as it came.

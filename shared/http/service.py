@@ -20,7 +20,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings
 
 from shared.errors import DgragError, SettingsError
-from shared.http.connections import Crowd, Limits, bounded
+from shared.http.connections import ConnectionLimits, Crowd, bounded
 from shared.http.doorkeeper import Doorkeeper, EdgeAuthenticator
 from shared.http.keyring import KeyRing
 from shared.ports import Clock, SystemClock
@@ -150,7 +150,7 @@ def recorder_of(url: str, *, service: str, instance: str, setting: str) -> Recor
     return spans_to(url, service=service, instance=instance)
 
 
-def limits_of(front: Front) -> Limits:
+def limits_of(front: Front) -> ConnectionLimits:
     """What connections are held to. Raises SettingsError for a certificate that cannot be used.
 
     Nobody's are counted where all come from one address: from this machine, or from the proxy in front, which has to count its clients.
@@ -158,7 +158,7 @@ def limits_of(front: Front) -> Limits:
     cert, key = front.tls_cert, front.tls_key
     counted = not is_loopback(front.host) and not front.behind_tls_proxy
     tls = server_context(cert, key) if cert and key else None
-    return Limits(front.head_s, Crowd(front.connections_per_address if counted else 0), tls)
+    return ConnectionLimits(front.head_s, Crowd(front.connections_per_address if counted else 0), tls)
 
 
 def server_config(app: FastAPI, front: Front) -> uvicorn.Config:

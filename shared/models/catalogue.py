@@ -41,7 +41,7 @@ class ModelFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class CatalogueModel:
     """A model by our name. Its first file is the weights."""
 
     name: str
@@ -58,13 +58,13 @@ class Model:
 
 
 @cache
-def catalogue() -> dict[str, Model]:
+def catalogue() -> dict[str, CatalogueModel]:
     """All models by name, in the file's order."""
     rows = tomllib.loads(files("shared.models").joinpath("catalogue.toml").read_text(encoding="utf-8"))["model"]
     return {row["name"]: _model(row) for row in rows}
 
 
-def model_named(name: str) -> Model:
+def model_named(name: str) -> CatalogueModel:
     """The model of that name. Raises SettingsError that lists the names.
 
     >>> model_named("small").licence
@@ -75,9 +75,9 @@ def model_named(name: str) -> Model:
     return catalogue()[name]
 
 
-def _model(row: dict[str, Any]) -> Model:
+def _model(row: dict[str, Any]) -> CatalogueModel:
     fields = {key: value for key, value in row.items() if key != "file"}
-    return Model(**fields, files=tuple(_file(file) for file in row["file"]))
+    return CatalogueModel(**fields, files=tuple(_file(file) for file in row["file"]))
 
 
 def _file(row: dict[str, Any]) -> ModelFile:

@@ -18,7 +18,7 @@ import httpx
 
 from shared.errors import FetchError
 from shared.models import wheels
-from shared.models.catalogue import Model, ModelFile
+from shared.models.catalogue import CatalogueModel, ModelFile
 
 HUB_TIMEOUT = httpx.Timeout(30.0, connect=3.0)  # a site without a way out should learn it in seconds
 HUB_ATTEMPTS = 3
@@ -93,7 +93,12 @@ class Sources:
 
 
 def fetch(
-    model: Model, models_dir: Path, progress: FetchProgress = silent, *, sources: Sources = Sources(), http: httpx.Client | None = None
+    model: CatalogueModel,
+    models_dir: Path,
+    progress: FetchProgress = silent,
+    *,
+    sources: Sources = Sources(),
+    http: httpx.Client | None = None,
 ) -> Path:
     """Return the folder that holds all files of ``model``, fetching those that are not there yet.
 
@@ -115,7 +120,7 @@ def fetch(
     return folder
 
 
-def located(model: Model, models_dir: Path) -> Path:
+def located(model: CatalogueModel, models_dir: Path) -> Path:
     """The folder of a model that was fetched before. Raises FetchError that says how to fetch it."""
     folder = models_dir / model.name
     if not all(is_verified(file, folder / file.name) for file in model.files):

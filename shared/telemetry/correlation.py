@@ -30,7 +30,7 @@ _AGREED = re.compile(FORM)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SpanPlace:
     """A place in a trace. ``trace_id``: 32 hexadecimal digits; ``span_id``, and ``parent_id`` where somebody sent us this: 16."""
 
     trace_id: str
@@ -42,18 +42,18 @@ class Place:
         """As it is sent on, 55 characters: whoever gets it works for us."""
         return f"00-{self.trace_id}-{self.span_id}-01"
 
-    def child(self) -> Place:
+    def child(self) -> SpanPlace:
         """A new place below this one."""
-        return Place(self.trace_id, secrets.token_hex(8), self.span_id)
+        return SpanPlace(self.trace_id, secrets.token_hex(8), self.span_id)
 
 
 class Recorder(Protocol):
     """Is told of what ends; as ``shared.telemetry.spans``."""
 
-    def step(self, place: Place, step: TraceStep) -> None:
+    def step(self, place: SpanPlace, step: TraceStep) -> None:
         """A step within the work at ``place`` has just ended."""
 
-    def work(self, work: Work, seconds: float) -> None:
+    def work(self, work: RequestWork, seconds: float) -> None:
         """Work has just ended."""
 
     def close(self) -> None:
@@ -61,19 +61,19 @@ class Recorder(Protocol):
 
 
 @dataclass(slots=True)
-class Work:
+class RequestWork:
     """What a service does for one request; ``name`` and ``facts`` are of closed lists."""
 
-    place: Place
+    place: SpanPlace
     recorder: Recorder | None = None
     name: str = ""
     facts: dict[str, str | int] = field(default_factory=dict)
 
 
-_current: ContextVar[Work | None] = ContextVar("work", default=None)
+_current: ContextVar[RequestWork | None] = ContextVar("work", default=None)
 
 
-def parsed(header: str) -> Place | None:
+def parsed(header: str) -> SpanPlace | None:
     """The sender's place; None for anything but 55 characters of the agreed form.
 
     >>> parsed("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").span_id
@@ -84,19 +84,19 @@ def parsed(header: str) -> Place | None:
     if _AGREED.fullmatch(header) is None:
         return None
     version, trace_id, span_id, _ = header.split("-")
-    return None if version == "ff" or trace_id == "0" * 32 or span_id == "0" * 16 else Place(trace_id, span_id)
+    return None if version == "ff" or trace_id == "0" * 32 or span_id == "0" * 16 else SpanPlace(trace_id, span_id)
 
 
-def entered(header: str) -> Place:
+def entered(header: str) -> SpanPlace:
     """Our place in the sender's trace, or in a new one where the header says nothing of use."""
     sender = parsed(header)
-    return Place(secrets.token_hex(16), secrets.token_hex(8)) if sender is None else sender.child()
+    return SpanPlace(secrets.token_hex(16), secrets.token_hex(8)) if sender is None else sender.child()
 
 
 @contextmanager
-def working(header: str, recorder: Recorder | None = None, *, name: str = "") -> Iterator[Work]:
+def working(header: str, recorder: Recorder | None = None, *, name: str = "") -> Iterator[RequestWork]:
     """Within, all that this task and those that it starts do is work for the request with this ``traceparent``."""
-    work, started = Work(entered(header), recorder, name), time.perf_counter()
+    work, started = RequestWork(entered(header), recorder, name), time.perf_counter()
     token = _current.set(work)
     try:
         yield work

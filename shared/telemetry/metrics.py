@@ -31,7 +31,7 @@ ASKED = frozenset({"answered", "late", "refused", "failed"})  # an edge that was
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MetricReading:
     """Figures of this moment, each with the values of its ``labels``, in their order. What ends with ``_total`` only grows."""
 
     name: str
@@ -119,7 +119,7 @@ class Meter:
         kind = f"{status // 100}xx" if 100 <= status < 600 else "none"
         self._http.labels(_known(method, METHODS), route, kind).observe(seconds)
 
-    def page(self, readings: Iterable[Reading] = ()) -> bytes:
+    def page(self, readings: Iterable[MetricReading] = ()) -> bytes:
         """All of it and ``readings``, as Prometheus' text format 0.0.4. Reads ``/proc``: belongs off the event loop."""
         return generate_latest(_Page(self._registry, tuple(map(_family, readings))))
 
@@ -132,13 +132,13 @@ class Meter:
 class Scrape:
     """A service's page: its meter, and readings that are at most ``KEPT_S`` old."""
 
-    def __init__(self, meter: Meter, read: Callable[[], Awaitable[Sequence[Reading]]], clock: Clock) -> None:
+    def __init__(self, meter: Meter, read: Callable[[], Awaitable[Sequence[MetricReading]]], clock: Clock) -> None:
         self._meter = meter
         self._read = read
         self._clock = clock
         self._one = asyncio.Lock()
         self._read_at = -KEPT_S
-        self._readings: Sequence[Reading] = ()
+        self._readings: Sequence[MetricReading] = ()
 
     async def page(self) -> bytes:
         """The page as it is now. Raises as ``read``."""
@@ -148,21 +148,21 @@ class Scrape:
         return await asyncio.to_thread(self._meter.page, self._readings)
 
 
-def single(name: str, text: str, value: float | None) -> Reading:
+def single(name: str, text: str, value: float | None) -> MetricReading:
     """A figure without labels. None: the service has none such now, and its name is on the page all the same."""
-    return Reading(name, text, (), () if value is None else (((), float(value)),))
+    return MetricReading(name, text, (), () if value is None else (((), float(value)),))
 
 
-def each(name: str, text: str, label: str, values: Mapping[str, float]) -> Reading:
+def each(name: str, text: str, label: str, values: Mapping[str, float]) -> MetricReading:
     """A figure for each value of one label."""
-    return Reading(name, text, (label,), tuple(((one,), float(value)) for one, value in values.items()))
+    return MetricReading(name, text, (label,), tuple(((one,), float(value)) for one, value in values.items()))
 
 
-def turns_of(admissions: Mapping[str, Admission]) -> Reading:
+def turns_of(admissions: Mapping[str, Admission]) -> MetricReading:
     """Who holds a turn with the model and who waits for one, by kind of question."""
     values = [((kind, "taken"), float(one.running)) for kind, one in admissions.items()]
     values += [((kind, "waiting"), float(one.waiting)) for kind, one in admissions.items()]
-    return Reading("dgrag_turns", "Questions that are being answered, and that wait.", ("kind", "state"), tuple(values))
+    return MetricReading("dgrag_turns", "Questions that are being answered, and that wait.", ("kind", "state"), tuple(values))
 
 
 class _Page(Collector):
@@ -175,7 +175,7 @@ class _Page(Collector):
         yield from self._families
 
 
-def _family(reading: Reading) -> Metric:
+def _family(reading: MetricReading) -> Metric:
     """As Prometheus' client has it.
 
     >>> _family(each("dgrag_edges", "Edges.", "state", {"online": 2})).samples[0][:3]

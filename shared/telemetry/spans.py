@@ -22,7 +22,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 from shared.records import TraceStep
-from shared.telemetry.correlation import STATUS, Place, Work
+from shared.telemetry.correlation import STATUS, RequestWork, SpanPlace
 from shared.tls import is_loopback
 
 TRACES = "/v1/traces"  # of OTLP over HTTP
@@ -42,7 +42,7 @@ class Spans:
         self._resource = Resource(named)  # not Resource.create: that adds what the environment says
         self._scope = InstrumentationScope("dgrag", version)
 
-    def step(self, place: Place, step: TraceStep) -> None:
+    def step(self, place: SpanPlace, step: TraceStep) -> None:
         """A child of the work's span; its calls, tokens and bytes where there are some."""
         counts = {
             "dgrag.calls": step.calls,
@@ -53,7 +53,7 @@ class Spans:
         }
         self._ended(place.child(), step.step, step.ms / 1000, SpanKind.INTERNAL, {name: count for name, count in counts.items() if count})
 
-    def work(self, work: Work, seconds: float) -> None:
+    def work(self, work: RequestWork, seconds: float) -> None:
         """The server's span. An error: the service's own, 5xx."""
         failed = int(work.facts.get(STATUS, 0)) >= 500
         self._ended(work.place, work.name, seconds, SpanKind.SERVER, work.facts, failed=failed)
@@ -63,7 +63,7 @@ class Spans:
         self._processor.shutdown()
 
     def _ended(
-        self, place: Place, name: str, seconds: float, kind: SpanKind, facts: Mapping[str, str | int], *, failed: bool = False
+        self, place: SpanPlace, name: str, seconds: float, kind: SpanKind, facts: Mapping[str, str | int], *, failed: bool = False
     ) -> None:
         ended = time.time_ns()
         span = ReadableSpan(

@@ -52,7 +52,7 @@ async def running(folder, *, generator=None, embedder=None, clock=None, **change
     cloud = build_cloud(settings_for(folder, **changes), models, clock=clock, new_id=lambda: f"id-{next(numbers)}")
     app = create_app(cloud)
     transport = httpx.ASGITransport(app=app)
-    auth = support.AsEdges(cloud.roll.identity.key_id)
+    auth = support.AsEdges(cloud.credentials.identity.key_id)
     async with (
         app.router.lifespan_context(app),
         httpx.AsyncClient(headers=CALLER, transport=transport, base_url=support.URL, auth=auth) as http,

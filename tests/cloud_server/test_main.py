@@ -37,7 +37,7 @@ async def test_stopping_releases_held_polls_at_once(tmp_path, monkeypatch, kit):
     async with httpx.AsyncClient(headers=CALLER, base_url=f"http://127.0.0.1:{port}", timeout=20) as http:
         serving = asyncio.create_task(server._serve())
         await eventually(lambda: server.started)
-        http.auth = AsEdges(server._cloud.roll.identity.key_id)
+        http.auth = AsEdges(server._cloud.credentials.identity.key_id)
         await join(http, "ward", http.auth.identity("ward"))
         held = asyncio.create_task(http.post("/v1/edges/ward/poll?wait_s=30"))
         await eventually(lambda: server._cloud.mailbox.online("ward"))

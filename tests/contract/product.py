@@ -16,7 +16,7 @@ from cloud_server.build import build_cloud
 from cloud_server.settings import CloudSettings
 from deploy.cli.main import app as cli
 from edge_node.api.app import create_app as create_edge_app
-from edge_node.build import Parts, build_node
+from edge_node.build import Adapters, build_node
 from edge_node.settings import EdgeSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from shared.models.settings import ModelSettings
@@ -27,7 +27,7 @@ SETTINGS = (EdgeSettings, CloudSettings, ModelSettings)
 def apps(folder):
     """Both services, with new stores in ``folder``."""
     models = HashEmbedder(), ScriptedGenerator(lambda prompt: ["Yes."] * prompt.n), WordTokenizer()
-    node = build_node(EdgeSettings(state_dir=folder / "edge"), Parts(models[1], models[0], models[2], None))
+    node = build_node(EdgeSettings(state_dir=folder / "edge"), Adapters(models[1], models[0], models[2], None))
     cloud = build_cloud(CloudSettings(state_dir=folder / "cloud"), Models(*models))
     return {"edge": create_edge_app(node), "cloud": create_cloud_app(cloud)}
 

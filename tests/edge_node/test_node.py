@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from edge_node.api.app import create_app
-from edge_node.build import Parts, build_node
+from edge_node.build import Adapters, build_node
 from edge_node.documents import progress
 from edge_node.settings import EdgeSettings
 from shared.errors import DiskFailed, DiskFull, ModelReplyError, StoreDamaged, StoreError
@@ -20,7 +20,7 @@ from tests.support.waiting import until
 @pytest.fixture
 def node(tmp_path):
     settings = EdgeSettings(id="ward", strategy="naive", state_dir=tmp_path)
-    return build_node(settings, Parts(scripted(), HashEmbedder(), WordTokenizer(), None))
+    return build_node(settings, Adapters(scripted(), HashEmbedder(), WordTokenizer(), None))
 
 
 @contextlib.asynccontextmanager

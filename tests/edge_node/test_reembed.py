@@ -11,8 +11,8 @@ from edge_node.memory.hypergraph import Rows
 from edge_node.memory.store import ChunkRows, Ratings, Training
 from shared.errors import ModelUnavailable, StoreError
 from shared.models.fake import HashEmbedder
+from tests.support.memory_store import MemoryBench, a_memory, told_of
 from tests.support.releases import store_of_release
-from tests.support.remembering import RememberingStore, a_memory, told_of
 
 
 class OtherEmbedder:
@@ -67,7 +67,7 @@ async def test_all_chunks_get_new_vectors_and_the_graph_is_settled_again(databas
 
 async def test_memories_stay_without_their_vectors_and_units_are_grouped_anew(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BATCH", 2)
-    store = RememberingStore(tmp_path)
+    store = MemoryBench(tmp_path)
     ward = store.add("ward")
     one = a_memory(ward, doubtful=True, model="m")
     store.memories.commit([one])
@@ -83,7 +83,7 @@ async def test_memories_stay_without_their_vectors_and_units_are_grouped_anew(tm
 
 
 async def test_a_damaged_memory_is_not_made_sound_by_the_loss_of_its_vector(tmp_path):
-    store = RememberingStore(tmp_path)
+    store = MemoryBench(tmp_path)
     store.memories.commit([a_memory(store.add("ward"))])
     with store.database.write() as tx:
         tx.execute("UPDATE memories SET answer = 'forged'")

@@ -9,7 +9,7 @@ from pathlib import Path
 import uvicorn
 
 from edge_node.api.app import create_app
-from edge_node.build import Parts, build_node
+from edge_node.build import Adapters, build_node
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from edge_node.settings import EdgeSettings
 from shared.http.service import server_config
@@ -23,7 +23,7 @@ def serve(folder, port, model_url):
     settings = EdgeSettings(id="ward", state_dir=Path(folder), port=int(port), strategy="naive", min_nearness=-1.0, answer_deadline_s=10.0)
     models = ModelSettings(url=model_url)
     reads = ReaderPool(ReaderLimits(settings.reader_seconds, settings.reader_memory_bytes), at_once=settings.workers + 1)
-    node = build_node(settings, Parts(build_generator(models, model_http(models)), HashEmbedder(), WordTokenizer(), None, reads))
+    node = build_node(settings, Adapters(build_generator(models, model_http(models)), HashEmbedder(), WordTokenizer(), None, reads))
     uvicorn.Server(server_config(create_app(node), settings)).run()
 
 

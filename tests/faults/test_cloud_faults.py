@@ -106,7 +106,7 @@ def questions_sent(edge):
 
 @pytest.mark.parametrize("name", LIES)
 async def test_every_question_is_answered_with_the_reason_and_at_once_when_the_breaker_is_open(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("edge_node.cloud.link.CloudLink.run", idle)  # its greetings would open the breaker sooner
+    monkeypatch.setattr("edge_node.cloud.link.CloudConnection.run", idle)  # its greetings would open the breaker sooner
     async with (
         beating() as beats,
         lying_cloud(name) as url,

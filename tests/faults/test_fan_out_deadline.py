@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from cloud_server.answering.coordinator import Models
-from cloud_server.answering.gathering import Gatherer
+from cloud_server.answering.gathering import EvidenceCollector
 from cloud_server.api.app import create_app
 from cloud_server.build import build_cloud
 from cloud_server.settings import CloudSettings
@@ -111,7 +111,7 @@ def test_who_never_replies_costs_the_sites_deadline_and_no_more(tmp_path):
 
 
 def test_without_that_deadline_it_costs_more(tmp_path, monkeypatch):
-    monkeypatch.setattr(Gatherer, "_retrieval_s", lambda *_: 50.0)
+    monkeypatch.setattr(EvidenceCollector, "_retrieval_s", lambda *_: 50.0)
     _, seconds, _ = asked_once(tmp_path, 60.0)
     assert seconds > FAN_OUT_S + SLACK_S
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import edge_node.build
-from edge_node.database.replies import RememberingGenerator
+from edge_node.database.replies import ReplyCache
 from edge_node.database.schema import Database
 from edge_node.documents import progress
 from edge_node.documents.store import DocumentStore
@@ -77,8 +77,8 @@ class Bench:
         self.retries = retries
         generator = OpenAIGenerator(http, model="m", retry_wait_s=0.0, retries=retries)
         spacy = SpacyExtractor()
-        remembering = RememberingGenerator(generator, self.database, SystemClock())
-        self.extractor = Extractor(spacy, ModelExtractor(remembering, spacy, deadline_s=deadline_s), 1.0, retries)
+        memories = ReplyCache(generator, self.database, SystemClock())
+        self.extractor = Extractor(spacy, ModelExtractor(memories, spacy, deadline_s=deadline_s), 1.0, retries)
 
     def chunks(self, name, texts):
         document = DocumentId(self.documents.accept(name, name.encode(), reader="text").document_id)
@@ -208,12 +208,12 @@ async def test_a_bad_answer_is_never_kept(tmp_path, profile):
 
 async def test_without_the_check_a_bad_answer_is_kept_and_served_for_ever(tmp_path, monkeypatch):
     """The null control: everything that is not blank counts as usable where replies are kept, as a cache without a check has it."""
-    checked = RememberingGenerator.generate
+    checked = ReplyCache.generate
 
     async def unchecked(self, prompt, *, deadline_s, usable, document):
         return await checked(self, prompt, deadline_s=deadline_s, document=document)
 
-    monkeypatch.setattr(RememberingGenerator, "generate", unchecked)
+    monkeypatch.setattr(ReplyCache, "generate", unchecked)
     async with bench(tmp_path, "refusal", always) as tested:
         chunks = tested.chunks("one", [text_about("Alder")])
         await tested.extract(chunks)

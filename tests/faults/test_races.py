@@ -156,7 +156,7 @@ async def busy_edge(edge, count):
 
 async def nearest(edge):
     """Each chunk's id with the id that a search for its own text finds first, and the number of rows in the index."""
-    index = edge.node.strategy.knowledge.passages._index
+    index = edge.node.strategy.write_path.passages._index
     with opened(edge.node.documents.database.path) as connection:
         rows = connection.execute("SELECT chunk_id, text FROM chunks").fetchall()
     vectors = await HashEmbedder().embed([text for _, text in rows])

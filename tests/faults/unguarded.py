@@ -6,7 +6,7 @@ from functools import partial
 from threading import Timer
 from unittest.mock import patch
 
-from edge_node.database.replies import RememberingGenerator
+from edge_node.database.replies import ReplyCache
 from edge_node.documents.store import Accepted, document_id
 from edge_node.graph.passages import Passages
 from edge_node.node import EdgeNode
@@ -50,7 +50,7 @@ def early():
 
 def oblivious():
     """Edges that keep what the model answers, and ask it again all the same."""
-    return patch.object(RememberingGenerator, "_kept", lambda self, key, document: ())
+    return patch.object(ReplyCache, "_kept", lambda self, key, document: ())
 
 
 @contextlib.contextmanager

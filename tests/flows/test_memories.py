@@ -85,5 +85,5 @@ async def test_without_memory_nothing_is_made_learned_or_looked_for(tmp_path):
         await judge(edge, await edge.ask(WHEN), "right")
         again = await edge.ask(WHEN)
         assert (again["route"] == "memory", again["memory"]) == (False, None)
-        assert edge.node.memorizer.looked == 0
+        assert edge.node.fast_path.looked == 0
         assert (await edge.http.get("/v1/memories")).json() == {"memories": [], "next": None}

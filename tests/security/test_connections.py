@@ -15,7 +15,7 @@ from fastapi import FastAPI, Request
 
 from cloud_server.settings import CloudSettings
 from edge_node.settings import EdgeSettings
-from shared.http.connections import Crowd, Limits, bounded, network_of
+from shared.http.connections import ConnectionLimits, Crowd, bounded, network_of
 from shared.http.service import limits_of, server_config
 from tests.support.waiting import until
 
@@ -74,7 +74,7 @@ async def on_a_socket(config):
 def ours(app=None, *, crowd=0, tls=None):
     """The server of both services, and how many connections of one address it takes."""
     config = server_config(app or served(), SimpleNamespace(**FRONT))
-    config.http = bounded(Limits(HEAD_S, Crowd(crowd), tls))
+    config.http = bounded(ConnectionLimits(HEAD_S, Crowd(crowd), tls))
     return config
 
 

@@ -27,7 +27,7 @@ async def closed(tmp_path):
     ring.close()
     async with running_cloud(tmp_path) as service:
         service.http.headers["authorization"] = f"Bearer {token}"
-        service.audience = service.cloud.roll.identity.key_id
+        service.audience = service.cloud.credentials.identity.key_id
         service.ward = await member(service, "ward")
         yield service
 

@@ -150,7 +150,7 @@ async def test_right_keys_open_what_they_should(tmp_path, name):
 
 async def test_an_edge_route_takes_the_signature_of_its_edge_only(tmp_path):
     async with SERVICES["cloud"](tmp_path) as service:
-        audience = service.app.state.cloud.roll.identity.key_id
+        audience = service.app.state.cloud.credentials.identity.key_id
         stranger = Signature(make_identity(), audience)
         for (method, path), rule in cloud_access.RULES.items():
             if "edge" not in rule.roles:

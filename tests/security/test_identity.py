@@ -175,7 +175,7 @@ async def test_a_rotation_under_load_loses_no_request(tmp_path):
         await asyncio.gather(*working)
         assert len(served) > 4
         assert membership.identity().key_id == keys[-1]
-        assert [key.key_id for key in service.cloud.roll.keys.live("ward")] == [keys[-1], keys[-2]]
+        assert [key.key_id for key in service.cloud.credentials.keys.live("ward")] == [keys[-1], keys[-2]]
 
 
 async def test_the_former_key_ends_after_the_grace(tmp_path):
@@ -213,7 +213,7 @@ async def test_a_rotation_that_was_cut_is_finished(tmp_path):
         client, membership = client_of(service.app, tmp_path / "ward")
         await joining.join(client, membership)
         present, following = membership.identity(), membership.next_identity()
-        service.cloud.roll.keys.rotate("ward", present=present.key_id, public_key=following.public_key, grace_s=0.0)
+        service.cloud.credentials.keys.rotate("ward", present=present.key_id, public_key=following.public_key, grace_s=0.0)
         with pytest.raises(CloudRefused):
             await client.greet()
         await joining.rejoin(client, membership)
@@ -323,11 +323,11 @@ async def test_the_store_keeps_no_token(closed, tmp_path):
 
 
 async def test_strangers_who_ask_to_join_write_nothing_and_are_counted_by_their_address(closed):
-    before = closed.cloud.roll.nonces._database.row("SELECT count(*) FROM nonces")[0]
+    before = closed.cloud.credentials.nonces._database.row("SELECT count(*) FROM nonces")[0]
     answers = [code(await join(closed.stranger, "mill", make_identity(), invitation="inv_no")) for _ in range(20)]
     assert set(answers) == {(403, "forbidden")}
     assert (await join(closed.stranger, "mill", make_identity(), invitation=await invited(closed, "mill"))).status_code == 201
-    assert closed.cloud.roll.nonces._database.row("SELECT count(*) FROM nonces")[0] == before
+    assert closed.cloud.credentials.nonces._database.row("SELECT count(*) FROM nonces")[0] == before
 
 
 async def test_too_many_strangers_of_one_address_have_to_wait(tmp_path):

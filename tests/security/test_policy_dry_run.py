@@ -8,7 +8,7 @@ import socket
 import httpx
 import pytest
 
-from edge_node.build import Parts
+from edge_node.build import Adapters
 from edge_node.cloud.client import CloudClient
 from edge_node.egress.bodies import reply_body
 from edge_node.egress.dry_run import shown_sync
@@ -64,7 +64,7 @@ async def test_the_dry_runs_of_100_random_corpora_are_their_next_syncs(tmp_path,
 
 
 async def test_a_trial_on_a_copy_shows_the_sync_and_the_reply_of_the_edge_itself(tmp_path):
-    parts = Parts(scripted(), HashEmbedder(), WordTokenizer(), None)
+    parts = Adapters(scripted(), HashEmbedder(), WordTokenizer(), None)
     async with running_edge(tmp_path, strategy="dgrag") as edge:
         await edge.add("pump.md", "Brackwell Works makes the Maristow Pump. Juniper Ward uses the Maristow Pump.")
         real = shown_sync(tmp_path)
@@ -82,7 +82,7 @@ def noting(prompt):
 
 
 async def test_a_trial_on_a_copy_shows_the_points_that_the_edge_itself_would_send(tmp_path):
-    parts = Parts(ScriptedGenerator(noting, lambda _: {"Yes": -0.1}), HashEmbedder(), WordTokenizer(), None)
+    parts = Adapters(ScriptedGenerator(noting, lambda _: {"Yes": -0.1}), HashEmbedder(), WordTokenizer(), None)
     async with running_edge(tmp_path, strategy="dgrag", generator=ScriptedGenerator(noting, lambda _: {"Yes": -0.1})) as edge:
         await edge.add("pump.md", "Brackwell Works makes the Maristow Pump. Juniper Ward uses the Maristow Pump.")
         request = EvidenceRequest(

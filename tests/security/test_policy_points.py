@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from edge_node.answering.mapping import Mapper
-from edge_node.answering.overview import Overview, OverviewLimits
+from edge_node.answering.overview import GlobalAnswerer, GlobalLimits
 from edge_node.answering.released import ReleasedPassages
 from edge_node.cloud.client import CloudClient
 from edge_node.egress import sharing as sharing_module
@@ -27,7 +27,7 @@ from tests.support.injections import injections
 from tests.support.policies import EDGES, PURPOSES, Canary, RandomPolicy, Site, spelling
 
 POLICIES = 40  # on each site
-LIMITS = OverviewLimits("dynamic", 3000, 0.0, -1.0, 400, 4000, 6, 60.0, 7)
+LIMITS = GlobalLimits("dynamic", 3000, 0.0, -1.0, 400, 4000, 6, 60.0, 7)
 NOTE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
@@ -45,7 +45,7 @@ def agreeing(prompt):
 def overview_of(site):
     site.bench.reply, site.bench.first_token = copying, agreeing
     model = site.bench.model
-    return Overview(
+    return GlobalAnswerer(
         site.bench.tools,
         site.sharing,
         site.strategy.reports,

@@ -15,7 +15,7 @@ import pytest
 
 from edge_node.answering.answerer import Answerer, ReadLimits
 from edge_node.answering.released import ReleasedPassages
-from edge_node.answering.sampling import Focus, Sampling
+from edge_node.answering.sampling import Sampling, SentenceSelector
 from edge_node.egress.policy_file import NAME
 from edge_node.records import Retrieval
 from shared.errors import FetchError
@@ -81,8 +81,8 @@ class Clinic:
     def answerer(self, released=None):
         tools = self.bench.tools
         limits = ReadLimits(1600, 300, 20, Sampling(1, 8, 0.0, 7), 9.0, 9.0, least=0.1, least_whole=-1.0)
-        released, focus = released or ReleasedPassages(tools, tools.releases), Focus(tools.embedder, WordTokenizer())
-        return Answerer(self.bench.strategy, focus, None, None, None, tools.releases, limits, released=released)
+        released, selector = released or ReleasedPassages(tools, tools.releases), SentenceSelector(tools.embedder, WordTokenizer())
+        return Answerer(self.bench.strategy, selector, None, None, None, tools.releases, limits, released=released)
 
     async def sent(self, answerer, question, *, whole):
         """The texts that leave, in their order."""

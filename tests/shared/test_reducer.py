@@ -18,9 +18,9 @@ POINTS = [
 ]
 
 
-def reduce(answer, hear=lambda text: None, trace=None):
+def reduce(answer, on_text=lambda text: None, trace=None):
     reducer = Reducer(ScriptedGenerator(lambda prompt: answer), lambda text: len(text.split()), max_tokens=100)
-    return asyncio.run(reducer.reduce("What happened?", POINTS, trace or Trace(), deadline_s=5.0, hear=hear))
+    return asyncio.run(reducer.reduce("What happened?", POINTS, trace or Trace(), deadline_s=5.0, on_text=on_text))
 
 
 def test_the_answer_is_heard_sentence_by_sentence_with_its_markers():
@@ -50,7 +50,9 @@ def test_a_model_that_fails_is_an_error_and_takes_back_what_was_heard():
 
     heard = []
     with pytest.raises(ModelUnavailable):
-        asyncio.run(Reducer(Failing(lambda prompt: ""), len, max_tokens=9).reduce("?", POINTS, Trace(), deadline_s=5.0, hear=heard.append))
+        asyncio.run(
+            Reducer(Failing(lambda prompt: ""), len, max_tokens=9).reduce("?", POINTS, Trace(), deadline_s=5.0, on_text=heard.append)
+        )
     assert [part.strip() for part in heard] == ["The pump P-204 failed in May [1].", "Loans of No. 7 grew by 3.5 percent [2].", ""]
 
 

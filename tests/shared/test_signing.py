@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shared.errors import Unauthenticated
 from shared.identity import make_identity
-from shared.signing import COVERED, Message, Signature, check_digest, check_time, claims_of, message_of, verify
+from shared.signing import COVERED, Signature, SignedRequest, check_digest, check_time, claims_of, message_of, verify
 
 IDENTITY = make_identity()
 AUDIENCE = "ab" * 16
@@ -91,7 +91,7 @@ def test_any_changed_byte_of_a_covered_part_is_refused(part, place, put):
         return
     values[part] = new
     headers = {name: values[name] for name in GENUINE.headers}
-    assert refused(Message(values["method"], f"http://cloud{values['path']}?{values['query']}", headers))
+    assert refused(SignedRequest(values["method"], f"http://cloud{values['path']}?{values['query']}", headers))
 
 
 @given(body=st.binary(max_size=64))
@@ -114,9 +114,9 @@ def test_a_header_that_is_missing_or_comes_twice_is_refused(name):
 
 def test_a_content_type_that_is_not_covered_or_was_taken_away_is_refused():
     bare = received(signed(content=b""))
-    assert refused(Message(bare.method, bare.url, {**bare.headers, "content-type": "text/html"}))
+    assert refused(SignedRequest(bare.method, bare.url, {**bare.headers, "content-type": "text/html"}))
     typed = received(signed())
-    assert refused(Message(typed.method, typed.url, {k: v for k, v in typed.headers.items() if k != "content-type"}))
+    assert refused(SignedRequest(typed.method, typed.url, {k: v for k, v in typed.headers.items() if k != "content-type"}))
 
 
 def test_a_signature_that_says_the_same_in_other_digits_is_refused():
@@ -125,7 +125,7 @@ def test_a_signature_that_says_the_same_in_other_digits_is_refused():
     last = value[-4]
     twin = chr(ord(last) + 1)
     assert base64.b64decode(f"{value[7:-4]}{twin}==") == base64.b64decode(value[7:-1])
-    assert refused(Message(GENUINE.method, GENUINE.url, {**GENUINE.headers, "signature": f"{value[:-4]}{twin}==:"}))
+    assert refused(SignedRequest(GENUINE.method, GENUINE.url, {**GENUINE.headers, "signature": f"{value[:-4]}{twin}==:"}))
 
 
 @pytest.mark.parametrize("created", [940, 1060])

@@ -140,7 +140,7 @@ async def cloud_service(folder):
     ):
         assert (await join(http, "ward", identity)).status_code == 201
         bodies = CLOUD_BODIES | {JOIN: {**CLOUD_BODIES[JOIN], "public_key": identity.public_key}}
-        signature = Signature(identity, cloud.roll.identity.key_id)
+        signature = Signature(identity, cloud.credentials.identity.key_id)
         yield Service("cloud", app, bodies, signature, Signature(identity, ANY_CLOUD), routes_of(app))
 
 

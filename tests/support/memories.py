@@ -29,7 +29,7 @@ class Documents:
 
 
 class Told:
-    """Implements ``memory.service.Remembering``: those that a test puts in, or that were learned, each with its vector."""
+    """Implements ``memory.service.Memories``: those that a test puts in, or that were learned, each with its vector."""
 
     def __init__(self, documents):
         self.documents = documents

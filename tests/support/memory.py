@@ -9,12 +9,12 @@ SAME = 1 - 1e-5  # cosine of a vector with itself, in float32
 
 def unlike_the_store(strategy):
     """Where a DGRAG strategy's indexes, graph or parts are not what its store holds; a line for each."""
-    knowledge, store = strategy.knowledge, strategy.knowledge._tools.graph
-    settler = knowledge.settler
-    view, members = settler.view, settler.placer.parts.members
+    write_path, store = strategy.write_path, strategy.write_path._tools.graph
+    updater = write_path.updater
+    view, members = updater.view, updater.placer.parts.members
     graph = {"entity": set(view.graph.entities), "relation": set(map(relation_key, view.graph.relations))}
-    for kind, index in (("chunk", knowledge.passages._index), ("entity", view.entities), ("relation", view.relations)):
-        rows = store.vectors.load(kind, knowledge._tools.embedder.dimensions)
+    for kind, index in (("chunk", write_path.passages._index), ("entity", view.entities), ("relation", view.relations)):
+        rows = store.vectors.load(kind, write_path._tools.embedder.dimensions)
         nearness = {key: index.scores(row, [key])[0] for key, row in zip(rows.keys, rows.vectors, strict=True)}
         if len(index) != len(rows.keys) or None in nearness.values():
             yield f"{kind} index: {len(index)} rows, {sum(near is not None for near in nearness.values())} of {len(rows.keys)} vectors"
@@ -24,7 +24,7 @@ def unlike_the_store(strategy):
             yield f"graph: the {kind} vectors differ by {sorted(graph[kind] ^ set(rows.keys))}"
     if view.told != told_by(view.graph):
         yield "told: not the entities of each chunk"
-    if sorted(knowledge.passages._words._rows) != sorted(key for key, _ in knowledge._tools.documents.texts()):
+    if sorted(write_path.passages._words._rows) != sorted(key for key, _ in write_path._tools.documents.texts()):
         yield "words: not of the chunks that are there"
     if members != store.subgraphs():
         yield "parts: not as stored"
@@ -34,8 +34,8 @@ def unlike_the_store(strategy):
 
 def misjudged_parts(strategy):
     """Summaries that are stale, or do not say what the ``hash_model`` says of their part; a line for each."""
-    settler, store = strategy.knowledge.settler, strategy.knowledge._tools.graph
-    view, members = settler.view, settler.placer.parts.members
+    updater, store = strategy.write_path.updater, strategy.write_path._tools.graph
+    view, members = updater.view, updater.placer.parts.members
     for key, stored in store.stored_summaries(members).items():
         if stored.stale or stored.summary.text != summary_of(part_of(view.graph, view.adjacency, members[key])):
             yield f"summary {key}: {'stale' if stored.stale else 'not of its part'}"

@@ -9,9 +9,9 @@ import httpx
 from edge_node.answering.answerer import Answerer, ReadLimits
 from edge_node.answering.ask import Ask
 from edge_node.answering.released import ReleasedPassages
-from edge_node.answering.sampling import Focus, Sampling
+from edge_node.answering.sampling import Sampling, SentenceSelector
 from edge_node.cloud.client import CloudClient
-from edge_node.cloud.sync import LinkState, Sync
+from edge_node.cloud.sync import LinkState, SummaryReplicator
 from edge_node.egress.bodies import reply_body
 from edge_node.egress.dry_run import next_sync
 from edge_node.egress.ledger import Ledger
@@ -68,7 +68,7 @@ class Site:
         self.client = CloudClient(http, "ward", self.ledger, Breaker(3, 30.0, SystemClock()), patience_s=9.0)
         self.answerer = Answerer(
             strategy,
-            Focus(embedder, WordTokenizer()),
+            SentenceSelector(embedder, WordTokenizer()),
             bench.model,
             None,
             self.client,
@@ -110,7 +110,7 @@ class Site:
         """What a cloud that knows nothing is sent by the real client."""
         self.sent.clear()
         state = LinkState(connected=True)
-        await Sync(self.client, self.bench.graph, self.ledger, self.sharing, state, str).send()
+        await SummaryReplicator(self.client, self.bench.graph, self.ledger, self.sharing, state, str).send()
         return b"\n".join(self.sent)
 
     async def escalated(self, question, client):

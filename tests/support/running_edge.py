@@ -6,7 +6,7 @@ import math
 import httpx
 
 from edge_node.api.app import create_app
-from edge_node.build import Parts, build_node
+from edge_node.build import Adapters, build_node
 from edge_node.documents.readers.pool import ReadsHere
 from edge_node.settings import EdgeSettings
 from shared.http.open_mode import CALLER
@@ -52,7 +52,7 @@ async def running_edge(folder, *, generator=None, embedder=None, cloud=None, ret
     """An edge in ``folder``; started twice on one folder, it continues."""
     chosen = EdgeSettings(**{"id": "ward", "strategy": "naive", "min_nearness": -1.0, "state_dir": folder, **settings})
     models = generator or scripted(), embedder or HashEmbedder(), WordTokenizer()
-    node = build_node(chosen, Parts(*models, cloud, reads or ReadsHere(), retries=retries or RetryBudget(), recorder=recorder))
+    node = build_node(chosen, Adapters(*models, cloud, reads or ReadsHere(), retries=retries or RetryBudget(), recorder=recorder))
     app = create_app(node)
     async with (
         app.router.lifespan_context(app),

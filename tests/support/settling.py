@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 
-from edge_node.database.replies import RememberingGenerator
+from edge_node.database.replies import ReplyCache
 from edge_node.database.schema import Database
 from edge_node.documents.store import DocumentStore
 from edge_node.extraction.extractor import Extracted
@@ -60,13 +60,13 @@ class Bench:
         self.first_token = lambda prompt: None
         self.model = ScriptedGenerator(lambda prompt: self.reply(prompt), lambda prompt: self.first_token(prompt))
         self.told = Told()
-        remembering = RememberingGenerator(self.model, self.database, SystemClock())
+        memories = ReplyCache(self.model, self.database, SystemClock())
         self.tools = Tools(
             "ward",
             self.documents,
             self.graph,
             embedder or HashEmbedder(),
-            remembering,
+            memories,
             sharing_of(self.documents, self.graph),
             WordTokenizer(),
             "numpy",
@@ -110,29 +110,29 @@ class Bench:
         return await self.strategy.refine(silent)
 
     def graph_now(self):
-        return self.strategy.knowledge.settler.view.graph
+        return self.strategy.write_path.updater.view.graph
 
     def parts_now(self):
-        return self.strategy.knowledge.settler.placer.parts
+        return self.strategy.write_path.updater.placer.parts
 
     def adjacency_now(self):
-        return self.strategy.knowledge.settler.view.adjacency
+        return self.strategy.write_path.updater.view.adjacency
 
     def texts(self):
         return {summary.text for summary in self.graph.summaries()}
 
     def fingerprint(self):
         """The graph, and which chunks and vectors there are; all of it as the store has it and as questions see it."""
-        view, parts = self.strategy.knowledge.settler.view, self.parts_now()
+        view, parts = self.strategy.write_path.updater.view, self.parts_now()
         rows = {}
-        for kind, index in (("chunk", self.strategy.knowledge.passages._index), ("entity", view.entities), ("relation", view.relations)):
+        for kind, index in (("chunk", self.strategy.write_path.passages._index), ("entity", view.entities), ("relation", view.relations)):
             found = self.graph.vectors.load(kind, self.tools.embedder.dimensions)
             rows[kind] = sorted(zip(found.keys, found.text_hashes, found.vectors.tolist(), strict=True))
             assert len(index) == len(found.keys)
             for key, vector in zip(found.keys, found.vectors, strict=True):
                 assert index.scores(vector, [key])[0] == pytest.approx(1.0, abs=1e-5), f"the {kind} index has another vector of {key}"
         assert parts.members == self.graph.subgraphs()
-        assert self.strategy.knowledge.settler._resolver.canonical == {pair.key: pair.canonical for pair in self.graph.aliases()}
+        assert self.strategy.write_path.updater._resolver.canonical == {pair.key: pair.canonical for pair in self.graph.aliases()}
         return sorted(view.graph.entities.items()), sorted(view.graph.relations.items()), rows
 
     def everything_stored(self):

@@ -1,7 +1,7 @@
 """A sharing policy of a store whose file stands beside it."""
 
 from edge_node.egress.ledger import Ledger
-from edge_node.egress.meter import Meter
+from edge_node.egress.meter import EgressMeter
 from edge_node.egress.policy_file import NAME, PolicyFile
 from edge_node.egress.sharing import Sharing
 
@@ -10,4 +10,4 @@ def sharing_of(documents, graph):
     """The standard policy until the file says otherwise."""
     file = PolicyFile(documents.database.path.parent / NAME, documents.database, documents.clock)
     file.open()
-    return Sharing(file, documents, graph, Meter(Ledger(documents.database, documents.clock), documents.clock))
+    return Sharing(file, documents, graph, EgressMeter(Ledger(documents.database, documents.clock), documents.clock))

@@ -15,7 +15,7 @@ from edge_node.extraction.titles import has_names, named_in
 from edge_node.graph.knowledge_graph import Adjacency, Graph, Pair
 from edge_node.graph.passages import Passages, top_allowed
 from edge_node.graph.ranking import blended, relevance, walk
-from edge_node.graph.view import Shown, View, pair_of
+from edge_node.graph.view import View, Visibility, pair_of
 from edge_node.settings import Channel
 from shared.ports import FloatArray, Generator, Prompt
 from shared.text.prompts import load_prompt
@@ -150,7 +150,7 @@ def parse_keywords(reply: str, question: str) -> Keywords:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class QueryVectors:
     """A question with its vector (d,), and those of its low-level and high-level keywords, for the channels that need them."""
 
     question: str
@@ -160,7 +160,7 @@ class Sought:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RankedChunks:
     """Chunks, best first, with their cosine; relations, best first."""
 
     chunks: tuple[tuple[str, float], ...]
@@ -168,17 +168,17 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class GraphSearch:
     """One question, in one view, for one who may see what is ``shown``."""
 
     view: View
     passages: Passages
-    sought: Sought
-    shown: Shown
+    sought: QueryVectors
+    shown: Visibility
     channels: Collection[Channel]
     top_k: int
 
-    def run(self) -> Found:
+    def run(self) -> RankedChunks:
         """The ``top_k`` best chunks by nearness, words and graph, and the relations of what the question names."""
         words = self.passages.matches(self.sought.question, self.shown.withheld) if "lexical" in self.channels else None
         near = [key for key, _ in self.passages.top(self.sought.whole, max(self.top_k, START_CHUNKS), self.shown.withheld)]
@@ -201,7 +201,7 @@ class Search:
         cosines, relevant = judged(rank_by(support, self.top_k))
         order = rank_by(blended(relevant, support), self.top_k)
         pairs = dict.fromkeys(pair for pair, _ in [*hits.relations, *joined])
-        return Found(tuple((key, cosines[key]) for key in order), tuple(pairs))
+        return RankedChunks(tuple((key, cosines[key]) for key in order), tuple(pairs))
 
     def _hits(self) -> Hits:
         """Dual level: entities nearest the low-level keywords, relations nearest the high-level ones."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Literal, Self
 from edge_node.graph.local_search import lines_within
 from edge_node.graph.tools import Tools
 from edge_node.graph.view import View, fact_lines
-from edge_node.model_task import Unkept
+from edge_node.model_task import UncachedGenerator
 from edge_node.records import Needs, Retrieval
-from edge_node.strategies.dgrag.search import KeywordFinder, ModelKeywords, NlpKeywords, Search, Sought
-from edge_node.strategies.method import Asked, Method
-from edge_node.strategies.write_path import Knowledge
+from edge_node.strategies.dgrag.search import GraphSearch, KeywordFinder, ModelKeywords, NlpKeywords, QueryVectors
+from edge_node.strategies.method import Method, MethodQuery
+from edge_node.strategies.write_path import WritePath
 
 if TYPE_CHECKING:
     from edge_node.settings import Channel, EdgeSettings
@@ -32,12 +32,12 @@ class Options:
 class DGRAG(Method):
     """Finds chunks by nearness, words and graph."""
 
-    def __init__(self, tools: Tools, knowledge: Knowledge, options: Options) -> None:
+    def __init__(self, tools: Tools, write_path: WritePath, options: Options) -> None:
         self._tools = tools
-        self._knowledge = knowledge
+        self._knowledge = write_path
         self._options = options
         self.keywords: KeywordFinder = (
-            NlpKeywords(knowledge.tagger) if options.keywords == "nlp" else ModelKeywords(Unkept(tools.generator))
+            NlpKeywords(write_path.tagger) if options.keywords == "nlp" else ModelKeywords(UncachedGenerator(tools.generator))
         )
 
     @staticmethod
@@ -46,11 +46,11 @@ class DGRAG(Method):
         return Needs(words="lexical" in settings.retrieval, mentions=True, graph=True)
 
     @classmethod
-    def of(cls, tools: Tools, knowledge: Knowledge, settings: EdgeSettings) -> Self:
+    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:
         """Take this method's knobs out of the settings."""
-        return cls(tools, knowledge, Options(settings.keywords, settings.retrieval, settings.facts_share))
+        return cls(tools, write_path, Options(settings.keywords, settings.retrieval, settings.facts_share))
 
-    async def search(self, asked: Asked) -> Retrieval:
+    async def search(self, asked: MethodQuery) -> Retrieval:
         """④ Chunks by nearness, words and graph, within the budget; a passage's score is its own nearness to the question alone.
 
         With them the relations of what the question names, where these passages do not tell of them.
@@ -58,18 +58,20 @@ class DGRAG(Method):
         sought = await self._sought(asked)
         return await asyncio.to_thread(partial(self._found, self._knowledge.view, asked, sought))
 
-    async def _sought(self, asked: Asked) -> Sought:
+    async def _sought(self, asked: MethodQuery) -> QueryVectors:
         """Keywords are looked for only where a channel searches for them."""
         if self._options.retrieval.isdisjoint({"entities", "relations"}):
-            return Sought(asked.question, asked.vector)
+            return QueryVectors(asked.question, asked.vector)
         keywords = await self.keywords.find(asked.question)
         low, high = await self._tools.embedder.embed([", ".join(keywords.low), ", ".join(keywords.high)])
         channels = self._options.retrieval
-        return Sought(asked.question, asked.vector, low if "entities" in channels else None, high if "relations" in channels else None)
+        return QueryVectors(
+            asked.question, asked.vector, low if "entities" in channels else None, high if "relations" in channels else None
+        )
 
-    def _found(self, view: View, asked: Asked, sought: Sought) -> Retrieval:
+    def _found(self, view: View, asked: MethodQuery, sought: QueryVectors) -> Retrieval:
         passages, shown = self._knowledge.passages, asked.shown
-        found = Search(view, passages, sought, shown, self._options.retrieval, asked.top_k).run()
+        found = GraphSearch(view, passages, sought, shown, self._options.retrieval, asked.top_k).run()
         facts_tokens = int(asked.budget_tokens * self._options.facts_share)
         evidence = passages.read(found.chunks, budget_tokens=asked.budget_tokens - facts_tokens)
         read = frozenset(item.chunk_id for item in evidence)

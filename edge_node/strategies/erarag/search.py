@@ -33,14 +33,14 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SelectedContext:
     """What goes into the context: keys of passages and of nodes, each once, in the order in which they were chosen."""
 
     passages: tuple[str, ...]
     nodes: tuple[str, ...]
 
 
-def collapsed(leaves: Iterable[Hit], nodes: Iterable[Hit], *, k: int, budget_tokens: int) -> Chosen:
+def collapsed(leaves: Iterable[Hit], nodes: Iterable[Hit], *, k: int, budget_tokens: int) -> SelectedContext:
     """The k nearest of all levels together, as far as they fit (Alg. 2 l. 2).
 
     Nothing is cut: what does not fit is passed over, but the first passage is always in. A passage is paid for once, whatever cites it.
@@ -52,22 +52,22 @@ def collapsed(leaves: Iterable[Hit], nodes: Iterable[Hit], *, k: int, budget_tok
     return _chosen([([*leaves, *nodes], k)], k=k, budget_tokens=budget_tokens)
 
 
-def detailed(leaves: Sequence[Hit], nodes: Sequence[Hit], *, k: int, budget_tokens: int, share: float) -> Chosen:
+def detailed(leaves: Sequence[Hit], nodes: Sequence[Hit], *, k: int, budget_tokens: int, share: float) -> SelectedContext:
     """First the ⌈share·k⌉ nearest passages, then nodes up to k in all; what either leaves is the other's (§III-D, "detailed search")."""
     return _shared_out(leaves, nodes, k=k, budget_tokens=budget_tokens, share=share)
 
 
-def summarised(leaves: Sequence[Hit], nodes: Sequence[Hit], *, k: int, budget_tokens: int, share: float) -> Chosen:
+def summarised(leaves: Sequence[Hit], nodes: Sequence[Hit], *, k: int, budget_tokens: int, share: float) -> SelectedContext:
     """First the ⌈share·k⌉ nearest nodes, then passages up to k in all; what either leaves is the other's (§III-D, "summarized search")."""
     return _shared_out(nodes, leaves, k=k, budget_tokens=budget_tokens, share=share)
 
 
-def _shared_out(first: Sequence[Hit], second: Sequence[Hit], *, k: int, budget_tokens: int, share: float) -> Chosen:
+def _shared_out(first: Sequence[Hit], second: Sequence[Hit], *, k: int, budget_tokens: int, share: float) -> SelectedContext:
     quota = ceil(round(share * k, 9))  # rounded: 0.7 * 10 is a little more than 7
     return _chosen([(first, quota), (second, k - quota), ([*first, *second], k)], k=k, budget_tokens=budget_tokens)
 
 
-def _chosen(turns: Iterable[tuple[Iterable[Hit], int]], *, k: int, budget_tokens: int) -> Chosen:
+def _chosen(turns: Iterable[tuple[Iterable[Hit], int]], *, k: int, budget_tokens: int) -> SelectedContext:
     """Each turn adds its nearest hits, at most so many; all turns together at most k."""
     passages: dict[str, None] = {}
     nodes: dict[str, None] = {}
@@ -88,7 +88,7 @@ def _chosen(turns: Iterable[tuple[Iterable[Hit], int]], *, k: int, budget_tokens
                 nodes[hit.node] = None
             used += cost
             taken += 1
-    return Chosen(tuple(passages), tuple(nodes))
+    return SelectedContext(tuple(passages), tuple(nodes))
 
 
 def _nearest(hit: Hit) -> tuple[float, str, str]:

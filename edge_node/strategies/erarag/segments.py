@@ -118,7 +118,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Buckets:
+class SegmentBuckets:
     """Buckets in order: ``starts`` (m,), first rows; ``below`` (m,), the bits of a position that a bucket's prefix leaves open."""
 
     starts: IntArray
@@ -137,7 +137,7 @@ def segments(positions: Positions, bounds: Bounds) -> IntArray:
     return cut(merged(buckets(positions, bounds.s_max), positions, bounds.s_min), n, bounds.s_max)
 
 
-def buckets(positions: Positions, s_max: int) -> Buckets:
+def buckets(positions: Positions, s_max: int) -> SegmentBuckets:
     """Split by one more hyperplane whatever holds more than ``s_max`` items (Alg. 1 l. 9, Alg. 3 l. 5); positions (n,), n > s_max.
 
     A bucket is the shortest prefix, in bits, that at most s_max items share; what shares all bits stays together whatever its size.
@@ -151,10 +151,10 @@ def buckets(positions: Positions, s_max: int) -> Buckets:
     below = _filled(around) >> _ONE
     parted = positions[1:] ^ positions[:-1] > below[1:]
     starts = np.flatnonzero(np.concatenate([[True], parted]))
-    return Buckets(starts, below[starts])
+    return SegmentBuckets(starts, below[starts])
 
 
-def merged(found: Buckets, positions: Positions, s_min: int) -> IntArray:
+def merged(found: SegmentBuckets, positions: Positions, s_min: int) -> IntArray:
     """Merge each bucket of fewer than ``s_min`` items with what is nearest in Hamming space (Alg. 1 l. 11, Alg. 3 l. 7).
 
     A small bucket's prefix was split off one that holds more than 2 * s_min - 1 items, so a large bucket stands on the other side of

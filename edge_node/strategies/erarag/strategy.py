@@ -14,15 +14,15 @@ from edge_node.communities.cover import node_text
 from edge_node.graph.passages import top_allowed
 from edge_node.graph.summaries import usable, whole_sentences
 from edge_node.graph.tools import Tools
-from edge_node.model_task import Unkept
+from edge_node.model_task import UncachedGenerator
 from edge_node.records import Cost, Needs, Progress, Retrieval
 from edge_node.strategies.erarag.growing import Grower, Shape
 from edge_node.strategies.erarag.nodes import PASSAGES, TreeView, chunk_of
-from edge_node.strategies.erarag.search import Chosen, Hit, collapsed, detailed, segment_prompt, summarised
+from edge_node.strategies.erarag.search import Hit, SelectedContext, collapsed, detailed, segment_prompt, summarised
 from edge_node.strategies.erarag.segments import Bounds
 from edge_node.strategies.erarag.store import TreeNode
-from edge_node.strategies.method import Asked, Method
-from edge_node.strategies.write_path import Knowledge
+from edge_node.strategies.method import Method, MethodQuery
+from edge_node.strategies.write_path import WritePath
 from shared.errors import ModelError, ModelReplyError
 from shared.ports import FloatArray, Prompt, Reply
 from shared.records import ChunkId, is_withheld
@@ -50,10 +50,10 @@ class Options:
 class EraRAG(Method):
     """Finds passages, and summaries of many of them, by nearness."""
 
-    def __init__(self, tools: Tools, knowledge: Knowledge, shape: Shape, options: Options) -> None:
+    def __init__(self, tools: Tools, write_path: WritePath, shape: Shape, options: Options) -> None:
         self._tools = tools
-        self._passages = knowledge.passages
-        self._model = Unkept(tools.generator)
+        self._passages = write_path.passages
+        self._model = UncachedGenerator(tools.generator)
         self._options = options
         self._shape = shape
         self._grower = Grower(tools, shape)
@@ -65,7 +65,7 @@ class EraRAG(Method):
         return Needs(words=True, mentions=True, graph=True)
 
     @classmethod
-    def of(cls, tools: Tools, knowledge: Knowledge, settings: EdgeSettings) -> Self:
+    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:
         """Take this method's knobs out of the settings."""
         shape = Shape(
             bits=settings.tree_bits,
@@ -76,7 +76,7 @@ class EraRAG(Method):
             by_model=settings.summaries == "model",
             seed=settings.seed,
         )
-        return cls(tools, knowledge, shape, Options(settings.tree_search, settings.tree_share, settings.model_deadline_s))
+        return cls(tools, write_path, shape, Options(settings.tree_search, settings.tree_share, settings.model_deadline_s))
 
     # ------------------------------------------------------------ write path
 
@@ -134,11 +134,11 @@ class EraRAG(Method):
 
     # ------------------------------------------------------------ read path
 
-    async def search(self, asked: Asked) -> Retrieval:
+    async def search(self, asked: MethodQuery) -> Retrieval:
         """The nearest passages, and lines: the texts of the nearest nodes, each with its nearest passage as evidence (Alg. 2 l. 2)."""
         return await asyncio.to_thread(partial(self._found, asked))
 
-    def _found(self, asked: Asked) -> Retrieval:
+    def _found(self, asked: MethodQuery) -> Retrieval:
         leaves, nodes = self._hits(asked)
         k, budget_tokens = asked.top_k, asked.budget_tokens
         if self._options.search == "collapsed":
@@ -148,7 +148,7 @@ class EraRAG(Method):
             chosen = by_level(leaves, nodes, k=k, budget_tokens=budget_tokens, share=self._options.share)
         return self._read(asked, chosen)
 
-    def _hits(self, asked: Asked) -> tuple[list[Hit], list[Hit]]:
+    def _hits(self, asked: MethodQuery) -> tuple[list[Hit], list[Hit]]:
         """The k nearest passages, and the k nearest nodes with the passage that is cited for each."""
         near = self._passages.top(asked.vector, asked.top_k, asked.shown.withheld)
         cited = self._cited(asked, [key for key, _ in near])
@@ -158,7 +158,7 @@ class EraRAG(Method):
         nodes = [Hit(score, key, tokens[key], node.node_id, count(one_line(node.text))) for node, score, key in cited if key in tokens]
         return leaves, nodes
 
-    def _cited(self, asked: Asked, near: Sequence[str]) -> list[tuple[TreeNode, float, str]]:
+    def _cited(self, asked: MethodQuery, near: Sequence[str]) -> list[tuple[TreeNode, float, str]]:
         """The k nearest nodes, each with its cosine and the nearest passage below it; ``near``: the nearest of all that may be shown.
 
         A node above a withheld passage is as if it were not there: its text may say what the passage says.
@@ -182,7 +182,7 @@ class EraRAG(Method):
             key = best
         return _best(self._passages.scores(vector, [chunk_of(member) for member in node.members]))
 
-    def _read(self, asked: Asked, chosen: Chosen) -> Retrieval:
+    def _read(self, asked: MethodQuery, chosen: SelectedContext) -> Retrieval:
         """Passages by their own nearness; a node that was replaced or hidden a moment ago has no line."""
         cosines = self._passages.scores(asked.vector, chosen.passages)
         ranked = sorted(cosines.items(), key=lambda item: (-item[1], item[0]))

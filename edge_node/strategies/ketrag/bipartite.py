@@ -38,7 +38,7 @@ def grown(rows: NDArray[Number], n: int, fill: Any = 0) -> NDArray[Number]:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SubChunk:
     """A sub-chunk: its size and its distinct terms."""
 
     piece_id: str
@@ -51,7 +51,7 @@ class ChunkTerms:
     """One chunk: its pieces, and for each of its m sentences the distinct terms and a row of ``vectors`` (m, d), see ``to_ints``."""
 
     chunk_id: str
-    pieces: Sequence[Piece]
+    pieces: Sequence[SubChunk]
     sentences: Sequence[Collection[str]]
     vectors: Ints
 
@@ -167,7 +167,7 @@ class Bipartite:
         terms, sentences = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
         return _Held(pieces, terms, sentences, chunk.vectors)
 
-    def _piece_row(self, piece: Piece) -> int:
+    def _piece_row(self, piece: SubChunk) -> int:
         terms = array("I", [self._term_row(term) for term in set(piece.terms)])
         if self._free_pieces:
             row = self._free_pieces.pop()

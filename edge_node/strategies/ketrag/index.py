@@ -40,7 +40,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class PreparedChunk:
     """A chunk as it goes into the graphs: its cut, its terms, and what is stored of it."""
 
     cut: Cut
@@ -71,7 +71,7 @@ class Graphs:
 
     # ------------------------------------------------------------ with every commit
 
-    async def seen(self, chunks: Sequence[tuple[Chunk, str]], progress: Progress) -> list[Seen]:
+    async def seen(self, chunks: Sequence[tuple[Chunk, str]], progress: Progress) -> list[PreparedChunk]:
         """Cut chunks, each with its document's title, and embed their sentences and pieces."""
         cuts = [cut_of(chunk, title, splits=self.shape.splits) for chunk, title in chunks]
         texts = [text for cut in cuts for text in cut.texts()]
@@ -84,14 +84,14 @@ class Graphs:
         rows = np.split(vectors, ends) if cuts else []
         return [self._seen_of(cut, own) for cut, own in zip(cuts, rows, strict=True)]
 
-    def _seen_of(self, cut: Cut, vectors: Ints) -> Seen:
+    def _seen_of(self, cut: Cut, vectors: Ints) -> PreparedChunk:
         parts = ChunkParts(cut.chunk.chunk_id, text_hash(cut.chunk.text), self.shape.splits, vectors)
-        return Seen(cut, self._terms(cut, vectors), parts)
+        return PreparedChunk(cut, self._terms(cut, vectors), parts)
 
     def _terms(self, cut: Cut, vectors: Ints) -> ChunkTerms:
         return terms_of_cut(cut, vectors[: len(cut.sentences)], self._tools.tokenizer, self.shape.keywords)
 
-    def put(self, seen: Sequence[Seen]) -> None:
+    def put(self, seen: Sequence[PreparedChunk]) -> None:
         """Show chunks to searches."""
         with self.lock:
             self.bipartite.put(one.terms for one in seen)
@@ -132,14 +132,14 @@ class Graphs:
                 waiting = []
         self.put(list(self._cut_again(waiting)))
 
-    def _cut_again(self, stored: Sequence[ChunkParts]) -> Iterator[Seen]:
+    def _cut_again(self, stored: Sequence[ChunkParts]) -> Iterator[PreparedChunk]:
         chunks = self._tools.documents.chunks([parts.chunk_id for parts in stored])
         for parts in stored:
             if parts.chunk_id in chunks:
                 chunk, _, title = chunks[parts.chunk_id]
                 cut = cut_of(chunk, title, splits=self.shape.splits)
                 if len(parts.vectors) == len(cut.texts()):
-                    yield Seen(cut, self._terms(cut, parts.vectors), parts)
+                    yield PreparedChunk(cut, self._terms(cut, parts.vectors), parts)
 
     # ------------------------------------------------------------ with every settle
 
@@ -161,7 +161,7 @@ class Graphs:
         self.drop([ChunkId(chunk_id) for chunk_id in seen if chunk_id not in there])
         return [chunk_id for chunk_id, known in there.items() if self._seen.get(chunk_id) != known]
 
-    def _make_up(self, seen: Sequence[Seen]) -> None:
+    def _make_up(self, seen: Sequence[PreparedChunk]) -> None:
         self._store.save([one.parts for one in seen])
         self.put(seen)
         there = self._tools.graph.vectors.hashes("chunk", [one.parts.chunk_id for one in seen])
@@ -214,7 +214,7 @@ class PartsDraft:
     """Implements Draft: sentence vectors are committed with their chunks, and seen at once."""
 
     graphs: Graphs
-    seen: Sequence[Seen]
+    seen: Sequence[PreparedChunk]
 
     def write(self, tx: sqlite3.Connection) -> None:
         """As the protocol says."""

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Literal
 
 from edge_node.extraction.names import name_pairs_of, terms_of
-from edge_node.strategies.ketrag.bipartite import ChunkTerms, Piece
+from edge_node.strategies.ketrag.bipartite import ChunkTerms, SubChunk
 from shared.ports import Tokenizer
 from shared.records import Chunk
 from shared.text.sentences import sentences
@@ -100,7 +100,7 @@ def terms_of_cut(cut: Cut, vectors: Ints, tokenizer: Tokenizer, keywords: Keywor
     text, titled = cut.chunk.text, keywords_of(cut.title, keywords)
     sizes = [cut.chunk.tokens] if len(cut.pieces) == 1 else [tokenizer.count(text[start:end]) for start, end in cut.pieces]
     pieces = [
-        Piece(piece_id, tokens, titled | keywords_of(text[start:end], keywords))
+        SubChunk(piece_id, tokens, titled | keywords_of(text[start:end], keywords))
         for piece_id, tokens, (start, end) in zip(cut.piece_ids(), sizes, cut.pieces, strict=True)
     ]
     return ChunkTerms(cut.chunk.chunk_id, pieces, [keywords_of(text[start:end], keywords) for start, end in cut.sentences], vectors)

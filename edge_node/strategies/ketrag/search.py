@@ -17,7 +17,7 @@ from edge_node.records import Retrieval
 from edge_node.strategies.ketrag.bipartite import Weights
 from edge_node.strategies.ketrag.index import Graphs
 from edge_node.strategies.ketrag.pieces import pieces_naming
-from edge_node.strategies.method import Asked
+from edge_node.strategies.method import MethodQuery
 from shared.records import ChunkId, Entity, Evidence, Relation, whole_of
 
 Variant = Literal["text", "knng", "keyword", "skeleton", "ket-u", "ket-p"]
@@ -106,7 +106,7 @@ FEWEST = 64  # pieces that are looked at
 
 
 @dataclass(frozen=True)
-class Search:
+class KetSearch:
     """A search in one view. Pieces come and go meanwhile: those that the bipartite graph has when they are met count (``_there``).
 
     Who may not see all documents is answered as by Text-RAG: keywords' vectors, their rarity, descriptions and neighbours are made of
@@ -118,7 +118,7 @@ class Search:
     graphs: Graphs
     tools: Tools
     options: Options
-    asked: Asked
+    asked: MethodQuery
     _sizes: dict[str, int] = field(default_factory=dict, init=False)  # tokens of the pieces that were met
 
     def run(self) -> Retrieval:

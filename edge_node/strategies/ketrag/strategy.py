@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Self
 
 from edge_node.database.vectors import VectorRows
 from edge_node.extraction.model_extraction import ModelExtractor
-from edge_node.graph.passages import Draft
+from edge_node.graph.passages import ChunkDraft
 from edge_node.graph.tools import Tools
 from edge_node.records import Cost, Needs, Progress, Retrieval
 from edge_node.strategies.ketrag.core import CoreReader
 from edge_node.strategies.ketrag.index import Graphs, PartsDraft, Shape
-from edge_node.strategies.ketrag.search import Options, Search
-from edge_node.strategies.method import Asked, Method
-from edge_node.strategies.write_path import Knowledge
+from edge_node.strategies.ketrag.search import KetSearch, Options
+from edge_node.strategies.method import Method, MethodQuery
+from edge_node.strategies.write_path import WritePath
 from shared.records import Chunk, ChunkId
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class KETRAG(Method):
     """Every variant of the paper reads one index. Without a ``reader`` the skeleton is what spaCy found in the core."""
 
-    def __init__(self, tools: Tools, knowledge: Knowledge, shape: Shape, options: Options, reader: CoreReader | None) -> None:
+    def __init__(self, tools: Tools, write_path: WritePath, shape: Shape, options: Options, reader: CoreReader | None) -> None:
         self._tools = tools
-        self._knowledge = knowledge
+        self._knowledge = write_path
         self._options = options
         self._graphs = Graphs(tools, shape)
         self._reader = reader
@@ -40,7 +40,7 @@ class KETRAG(Method):
         return Needs(words=True, mentions=True, graph=True)
 
     @classmethod
-    def of(cls, tools: Tools, knowledge: Knowledge, settings: EdgeSettings) -> Self:
+    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:
         """Take this method's knobs out of the settings."""
         uniform = settings.ket_variant == "ket-u"
         shape = Shape(settings.ket_neighbours, settings.ket_core_share, uniform, settings.ket_splits, settings.ket_keywords, settings.seed)
@@ -53,12 +53,12 @@ class KETRAG(Method):
         )
         model = ModelExtractor(
             tools.generator,
-            knowledge.tagger,
+            write_path.tagger,
             form=settings.extraction_form,
             gleanings=settings.gleanings,
             deadline_s=settings.model_deadline_s,
         )
-        return cls(tools, knowledge, shape, options, CoreReader(tools, model) if settings.ket_core_reader == "model" else None)
+        return cls(tools, write_path, shape, options, CoreReader(tools, model) if settings.ket_core_reader == "model" else None)
 
     async def open(self) -> None:
         """Read both graphs."""
@@ -69,7 +69,7 @@ class KETRAG(Method):
         if self._reader is not None:
             await self._reader.look(self._graphs.ranked)
 
-    async def drafts(self, chunks: Sequence[Chunk], rows: VectorRows, progress: Progress) -> Sequence[Draft]:
+    async def drafts(self, chunks: Sequence[Chunk], rows: VectorRows, progress: Progress) -> Sequence[ChunkDraft]:
         """Sentences and pieces of the chunks, embedded. Raises NotFound where their document was removed meanwhile."""
         del rows
         titles = {chunk.document_id: "" for chunk in chunks}
@@ -100,7 +100,7 @@ class KETRAG(Method):
         """Core chunks that the model has not read."""
         return len(self._reader.unread) if self._reader is not None else 0
 
-    async def search(self, asked: Asked) -> Retrieval:
+    async def search(self, asked: MethodQuery) -> Retrieval:
         """As the variant says, in exactly the tokens that there are."""
-        search = Search(self._knowledge.view, self._knowledge.passages, self._graphs, self._tools, self._options, asked)
+        search = KetSearch(self._knowledge.view, self._knowledge.passages, self._graphs, self._tools, self._options, asked)
         return await asyncio.to_thread(partial(search.run))

@@ -227,7 +227,7 @@ async def test_an_edge_that_failed_too_often_is_passed_over_and_named(tmp_path, 
         await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
         await kit.enrol(service.http, "bank", "infusion pump P-204 replaced too")
         await service.cloud.mailbox.poll("bank", wait_s=0)
-        await service.cloud.standing.note([EdgeReport("bank", "evidence", "failed", 1.0, 0, 0)], matched=[], useful=[])
+        await service.cloud.availability.note([EdgeReport("bank", "evidence", "failed", 1.0, 0, 0)], matched=[], useful=[])
         answer = await asked(service, kit, kit.evidence(PUMP))
     assert (answer.answered, answer.partial) == (True, True)
     assert {r.edge: r.status for r in answer.edges} == {"ward": "answered", "bank": "skipped"}
@@ -238,7 +238,7 @@ async def test_when_all_that_match_are_passed_over_the_answer_says_so(tmp_path, 
     async with kit.running(tmp_path, breaker_failures=1) as service:
         await kit.enrol(service.http, "bank", "infusion pump P-204 replaced")
         await service.cloud.mailbox.poll("bank", wait_s=0)
-        await service.cloud.standing.note([EdgeReport("bank", "evidence", "failed", 1.0, 0, 0)], matched=[], useful=[])
+        await service.cloud.availability.note([EdgeReport("bank", "evidence", "failed", 1.0, 0, 0)], matched=[], useful=[])
         answer = await service.cloud.coordinator.answer(ASK, deadline_s=5)
     assert (answer.answered, answer.partial) == (False, True)
     assert answer.reason.startswith("no site that may know can be asked now; 1 of 1 site gave no answer: bank (skipped)")
@@ -268,7 +268,7 @@ async def test_by_what_it_asks_an_edge_makes_another_useless_to_itself_at_most(s
     for edge in ("ward", "bank"):
         await kit.enrol(service.http, edge, "infusion pump P-204 replaced")
     for _ in range(30):
-        await service.cloud.standing.note(
+        await service.cloud.availability.note(
             [EdgeReport("ward", "evidence", "answered", 1.0, 0, 0)], matched=["ward"], useful=["mallory"], requester="mallory"
         )
     for _ in range(10):
@@ -318,7 +318,7 @@ async def test_of_a_useless_second_opinion_nothing_is_learnt(tmp_path, kit):
             await kit.until(lambda: service.cloud.mailbox._boxes["bank"].waiting if "bank" in service.cloud.mailbox._boxes else None)
             await asked(service, kit, kit.evidence(PUMP))
             await serving
-        assert service.cloud.standing.reliability("bank") == 1.0
+        assert service.cloud.availability.reliability("bank") == 1.0
 
 
 async def test_with_m_of_one_there_is_no_second_opinion(tmp_path, kit):

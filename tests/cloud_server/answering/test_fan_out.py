@@ -3,7 +3,7 @@ from itertools import count
 
 import pytest
 
-from cloud_server.answering.fan_out import FanOut, Wanted
+from cloud_server.answering.fan_out import FanOut, FanOutRequest
 from cloud_server.answering.mailbox import Mailbox
 from shared.errors import Conflict, NotFound
 from shared.ports import SystemClock
@@ -32,7 +32,7 @@ def reply(*texts):
 
 
 async def ask(fan_out, edges, deadline_s=5.0):
-    return await fan_out.ask(edges, Wanted("why?", 100), deadline_s=deadline_s)
+    return await fan_out.ask(edges, FanOutRequest("why?", 100), deadline_s=deadline_s)
 
 
 async def online(mailbox, *edges):
@@ -207,7 +207,7 @@ async def test_what_an_edge_says_of_itself_is_bounded_and_inert(fan_out, mailbox
 
 async def test_edges_learn_who_asks_and_what_for(fan_out, mailbox, kit):
     await online(mailbox, "a")
-    task = asyncio.create_task(fan_out.ask(["a"], Wanted("why?", 100, "bank", "treatment"), deadline_s=5.0))
+    task = asyncio.create_task(fan_out.ask(["a"], FanOutRequest("why?", 100, "bank", "treatment"), deadline_s=5.0))
     (request,) = await mailbox.poll("a", wait_s=5)
     assert (request.requester, request.purpose) == ("bank", "treatment")
     fan_out.deliver("a", "r1", reply("one"), size=1)
@@ -232,7 +232,7 @@ def kinds():
 @pytest.mark.parametrize(("task", "used"), [("evidence", ["d:0"]), ("reports", ["d:1", "d:3"])])
 async def test_passages_are_taken_where_passages_were_asked_and_points_where_points_were(fan_out, mailbox, kit, task, used):
     await online(mailbox, "a")
-    task_of = asyncio.create_task(fan_out.ask(["a"], Wanted("why?", 100, task=task, level=2, max_bytes=5000), deadline_s=5.0))
+    task_of = asyncio.create_task(fan_out.ask(["a"], FanOutRequest("why?", 100, task=task, level=2, max_bytes=5000), deadline_s=5.0))
     (request,) = await mailbox.poll("a", wait_s=5)
     assert (request.task, request.level, request.max_bytes) == (task, 2, 5000)
     fan_out.deliver("a", "r1", EvidenceReply(evidence=kinds(), reports=9, reports_there=4), size=1)
@@ -246,7 +246,7 @@ async def test_passages_are_taken_where_passages_were_asked_and_points_where_poi
 @pytest.mark.parametrize(("task", "told"), [("reports", "3 unread, without a model"), ("evidence", "")])
 async def test_what_an_edge_left_undone_of_its_reports_is_told(fan_out, mailbox, kit, task, told):
     await online(mailbox, "a", "b", "c")
-    asking = asyncio.create_task(fan_out.ask(["a", "b", "c", "offline"], Wanted("why?", 100, task=task), deadline_s=5.0))
+    asking = asyncio.create_task(fan_out.ask(["a", "b", "c", "offline"], FanOutRequest("why?", 100, task=task), deadline_s=5.0))
     await mailbox.poll("c", wait_s=5)
     fan_out.deliver("a", "r1", EvidenceReply(reports=4, reports_there=9, unread=3, without_model=True), size=1)
     fan_out.deliver("b", "r2", EvidenceReply(reports=4, reports_there=9), size=1)
@@ -258,7 +258,7 @@ async def test_what_an_edge_left_undone_of_its_reports_is_told(fan_out, mailbox,
 
 async def test_a_point_comes_with_its_report_and_its_further_chunks(fan_out, mailbox, kit):
     await online(mailbox, "a")
-    asking = asyncio.create_task(fan_out.ask(["a"], Wanted("why?", 100, task="reports"), deadline_s=5.0))
+    asking = asyncio.create_task(fan_out.ask(["a"], FanOutRequest("why?", 100, task="reports"), deadline_s=5.0))
     await mailbox.poll("a", wait_s=5)
     fan_out.deliver("a", "r1", EvidenceReply(evidence=kinds()), size=1)
     point = (await asking).evidence["a"][0]

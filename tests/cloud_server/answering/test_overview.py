@@ -260,7 +260,7 @@ async def test_beyond_the_most_that_are_asked_the_others_are_named(tmp_path, kit
 async def test_a_site_that_failed_too_often_is_passed_over_and_named(tmp_path, kit):
     async with sites(tmp_path, kit, breaker_failures=1) as service:
         await online(service, kit, "ward")
-        await service.cloud.standing.note([EdgeReport("ward", "evidence", "failed", 1.0, 0, 0)], matched=[], useful=[])
+        await service.cloud.availability.note([EdgeReport("ward", "evidence", "failed", 1.0, 0, 0)], matched=[], useful=[])
         answer, _ = await asked(service, kit, {"bank": reply(point(BEES))})
     assert answer.coverage == "1 of 2 sites answered: bank (1 of 1 report); skipped: ward"
     assert {one.asked_for for one in answer.edges} == {"reports"}
@@ -314,7 +314,7 @@ async def test_sentences_that_no_point_supports_are_left_out_and_counted(tmp_pat
 async def test_the_answer_is_heard_as_it_is_written(tmp_path, kit):
     heard = []
     async with sites(tmp_path, kit) as service:
-        answer, _ = await asked(service, kit, {"bank": reply(point(BEES)), "ward": reply(point(RIVERS))}, hear=heard.append)
+        answer, _ = await asked(service, kit, {"bank": reply(point(BEES)), "ward": reply(point(RIVERS))}, on_text=heard.append)
     assert len(heard) == 2
     assert "".join(heard).strip() == answer.answer
 
@@ -511,7 +511,7 @@ async def test_who_sends_only_what_cannot_be_used_is_asked_less_and_who_has_noth
     async with sites(tmp_path, kit) as service:
         for _ in range(20):
             await asked(service, kit, {"bank": reply(point(BEES)), "liar": LIARS["a parrot"], "silent": reply(reports=(4, 4))})
-        assert [service.cloud.standing.reliability(edge) for edge in ("bank", "liar", "silent")] == [1.0, 0.0, 1.0]
+        assert [service.cloud.availability.reliability(edge) for edge in ("bank", "liar", "silent")] == [1.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize(("deadline_s", "is_fair"), [(30.0, False), (300.0, True)])
@@ -520,7 +520,7 @@ def test_a_late_site_that_had_less_than_the_usual_time_opens_no_breaker(tmp_path
         async with sites(tmp_path, kit, clock=clock, breaker_failures=1, deadline_s=0.1, global_deadline_s=100.0) as service:
             await online(service, kit, "slow")
             answer, _ = await asked(service, kit, {"bank": reply(point(BEES))}, deadline_s=deadline_s)
-            return {one.edge: one.status for one in answer.edges}["slow"], service.cloud.standing.lets("slow")
+            return {one.edge: one.status for one in answer.edges}["slow"], service.cloud.availability.lets("slow")
 
     assert on_skipping_loop(main) == ("late", not is_fair)
 

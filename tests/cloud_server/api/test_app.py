@@ -26,7 +26,7 @@ def check_problem(response, status, code=None):
 
 
 async def test_joining_and_greeting_say_what_the_cloud_knows(service, kit):
-    cloud_key = service.cloud.roll.identity.public_key
+    cloud_key = service.cloud.credentials.identity.public_key
     response = await kit.join(service.http, "ward")
     known = {"edge": "ward", "epoch": "", "version": 0, "memory_epoch": "", "memory_version": 0, "cloud_key": cloud_key, "wire_version": 6}
     assert (response.status_code, response.json()) == (201, known)
@@ -46,7 +46,7 @@ async def test_a_cloud_that_has_stopped_holds_no_file_open(tmp_path, kit):
 async def test_a_copy_of_a_stopped_clouds_folder_is_that_cloud_again(tmp_path, kit):
     async with kit.running(tmp_path / "cloud") as service:
         await kit.enrol(service.http, "ward", "pumps")
-        key = service.cloud.roll.identity.public_key
+        key = service.cloud.credentials.identity.public_key
     shutil.copytree(tmp_path / "cloud", tmp_path / "copy")
     async with kit.running(tmp_path / "copy") as service:
         known = (await kit.join(service.http, "ward")).json()

@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cloud_server.routing.matching import Shared, SummaryMatch, by_words, match, owners, second_opinion, summary_key
+from cloud_server.routing.matching import SummaryMatch, WordMatches, by_words, match, owners, second_opinion, summary_key
 from shared.index import open_index
 from shared.vectors import unit
 
@@ -165,9 +165,9 @@ def test_an_edge_that_is_away_shuts_nobody_out():
 
 def test_names_send_a_question_where_they_stand_and_words_where_most_are_shared():
     index = spoken(a=[0.5], b=[0.4], c=[0.1])
-    shared = [Shared([("b/s0", 2.0), ("a/s0", 1.0)], [[("a/s0", 4.0)]])]
+    shared = [WordMatches([("b/s0", 2.0), ("a/s0", 1.0)], [[("a/s0", 4.0)]])]
     assert by_words(shared, QUESTION, index, min_cosine=0.2, barred=()) == ["a", "b"]  # 1/2 + 1, 1 + 0; c is too far
-    assert by_words([Shared([], [])], QUESTION, index, min_cosine=0.2, barred={"a"}) == ["b"]
+    assert by_words([WordMatches([], [])], QUESTION, index, min_cosine=0.2, barred={"a"}) == ["b"]
 
 
 def test_what_is_nearer_than_summaries_are_shuts_nobody_out():

@@ -17,7 +17,7 @@ from cloud_server.settings import CloudSettings
 from deploy.cli import membership
 from deploy.cli.main import app
 from edge_node.database.schema import Database
-from edge_node.egress.ledger import Departure, Ledger
+from edge_node.egress.ledger import EgressRecord, Ledger
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from shared.ports import SystemClock
 from tests.support.signed import URL
@@ -28,8 +28,8 @@ def state(tmp_path):
     folder = tmp_path / "ward"
     database = Database(folder / "edge.db")
     ledger = Ledger(database, SystemClock())
-    ledger.record(Departure("summaries", "http://cloud", b"123", subject="1", items=("s1",)))
-    ledger.record(Departure("evidence", "http://cloud", b"12345", requester="bank", purpose="=cmd()", rule="labels.public"))
+    ledger.record(EgressRecord("summaries", "http://cloud", b"123", subject="1", items=("s1",)))
+    ledger.record(EgressRecord("evidence", "http://cloud", b"12345", requester="bank", purpose="=cmd()", rule="labels.public"))
     yield folder
     database.close()
 
@@ -54,7 +54,7 @@ def test_the_list_shows_what_left_while_the_store_is_open_elsewhere(state):
 
 def test_the_list_has_one_line_a_record_on_a_narrow_screen(state):
     with closing(Database(state / "edge.db")) as database:
-        long = Departure(
+        long = EgressRecord(
             "evidence", "http://cloud", b"x" * 12_345, requester="operator:a-long-name-of-a-key", rule="labels.patients; policy c0f7aa"
         )
         Ledger(database, SystemClock()).record(long)
@@ -94,7 +94,7 @@ def test_an_export_has_every_column_of_every_record(state, tmp_path):
 
 def test_a_requester_brings_no_control_character_and_no_formula_into_a_table(state, tmp_path):
     with closing(Database(state / "edge.db")) as database:
-        Ledger(database, SystemClock()).record(Departure("evidence", "http://cloud", b"1", requester="\tba\x1b]0;x\x07nk\r=1"))
+        Ledger(database, SystemClock()).record(EgressRecord("evidence", "http://cloud", b"1", requester="\tba\x1b]0;x\x07nk\r=1"))
     assert dgrag("export", tmp_path / "out.csv", "--state", state).exit_code == 0
     written = (tmp_path / "out.csv").read_text()
     assert not set(written) & set("\t\x1b\x07")
@@ -167,7 +167,7 @@ def test_records_of_which_the_cloud_has_countersigned_an_older_end_cannot_be_wri
     with closing(Database(joined / "edge.db")) as database:
         ledger = Ledger(database, SystemClock())
         for _ in range(6):
-            ledger.record(Departure("question", "http://cloud", b"{}"))
+            ledger.record(EgressRecord("question", "http://cloud", b"{}"))
 
         async def show(client, member):
             ledger.countersigned(await client.head(ledger.unseen()))
@@ -211,7 +211,7 @@ def test_a_filter_that_nothing_matches_does_not_say_that_nothing_has_left(state,
 def test_crawlers_are_told_all_together_first_and_then_those_that_had_most(state):
     with closing(Database(state / "edge.db")) as database:
         for name, items in (("bank", ("a", "b")), ("ghost-1", ("c",)), ("ghost-2", ("c",))):
-            Ledger(database, SystemClock()).record(Departure("evidence", "http://cloud", b"1", requester=name, items=items))
+            Ledger(database, SystemClock()).record(EgressRecord("evidence", "http://cloud", b"1", requester=name, items=items))
     rows = dgrag("crawlers", "--state", state, "--limit", 2).output.splitlines()[1:]
     assert [row.split()[:-1] for row in rows] == [["all", "together", "3"], ["bank", "2"], ["ghost-1", "1"]]
     told = json.loads(dgrag("crawlers", "--state", state, "--json").output)

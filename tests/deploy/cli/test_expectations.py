@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from deploy.cli.demo import Expect, Sample, fault, samples
+from deploy.cli.demo import Expect, SampleQuestion, fault, samples
 from shared.records import Answer, ChunkId, Citation, DocumentId, EdgeId, Route
 
 
-def sample(expect: Expect, *words: str) -> Sample:
-    return Sample("Why?", "bank", expect, "Because.", words)
+def sample(expect: Expect, *words: str) -> SampleQuestion:
+    return SampleQuestion("Why?", "bank", expect, "Because.", words)
 
 
 def answer(route: Route, *edges: str, text: str = "Lot L-7713.", answered: bool = True) -> Answer:

@@ -59,7 +59,7 @@ def test_an_invitation_is_a_command_that_works_once(cloud, tmp_path, capsys):
 
 @pytest.mark.parametrize("way", ["the environment", "standard input"])
 def test_an_invitation_need_not_stand_in_the_list_of_processes(cloud, tmp_path, way):
-    token = cloud.roll.invites.invite("ward", ttl_s=60.0, replaces=True).token
+    token = cloud.credentials.invites.invite("ward", ttl_s=60.0, replaces=True).token
     told = CliRunner().invoke(
         app,
         ["edge", "join", "--cloud", URL, "--id", "ward", "--state", str(tmp_path), *(["--token", "-"] if way == "standard input" else [])],
@@ -92,14 +92,14 @@ def test_the_identity_tells_keys_and_cloud(cloud, tmp_path, capsys):
     capsys.readouterr()
     membership.identity(tmp_path / "ward", True)
     facts = orjson.loads(capsys.readouterr().out)
-    assert (facts["edge"], facts["cloud"], facts["cloud_key_id"]) == ("ward", URL, cloud.roll.identity.key_id)
-    assert [key.key_id for key in cloud.roll.keys.live("ward")] == [facts["key_id"]]
+    assert (facts["edge"], facts["cloud"], facts["cloud_key_id"]) == ("ward", URL, cloud.credentials.identity.key_id)
+    assert [key.key_id for key in cloud.credentials.keys.live("ward")] == [facts["key_id"]]
 
 
 def test_a_rotation_names_the_new_key_and_every_body_is_in_the_ledger(cloud, tmp_path, capsys):
     membership.join(URL, "ward", tmp_path / "ward")
     membership.rotate(tmp_path / "ward")
-    newest = cloud.roll.keys.live("ward")[0].key_id
+    newest = cloud.credentials.keys.live("ward")[0].key_id
     assert f"ward signs with key {newest} now" in capsys.readouterr().out
     with ledger_of(tmp_path / "ward" / "edge.db") as connection:
         assert [entry.kind for entry in read_entries(connection)] == ["enrolment", "rotation"]
@@ -126,7 +126,7 @@ def test_an_edge_is_set_aside_and_released(cloud, tmp_path, capsys):
 
 
 def test_an_edge_without_a_policy_that_joins_a_cloud_elsewhere_gets_a_closed_one(cloud, tmp_path, capsys):
-    token = cloud.roll.invites.invite("ward", ttl_s=60.0, replaces=True).token
+    token = cloud.credentials.invites.invite("ward", ttl_s=60.0, replaces=True).token
     membership.join("https://cloud.example", "ward", tmp_path / "ward", token)
     written = tmp_path / "ward" / "policy.toml"
     assert f"nothing leaves until you say what may: {written}\n" in capsys.readouterr().out
@@ -137,11 +137,11 @@ def test_an_edge_without_a_policy_that_joins_a_cloud_elsewhere_gets_a_closed_one
 
 def test_a_policy_that_is_there_stays_and_one_elsewhere_is_the_owners(cloud, tmp_path, capsys, monkeypatch):
     (tmp_path / "policy.toml").write_text("version = 1")
-    token = cloud.roll.invites.invite("ward", ttl_s=60.0, replaces=True).token
+    token = cloud.credentials.invites.invite("ward", ttl_s=60.0, replaces=True).token
     membership.join("https://cloud.example", "ward", tmp_path, token)
     assert (tmp_path / "policy.toml").read_text() == "version = 1"
     monkeypatch.setenv("DGRAG_EDGE_POLICY_FILE", str(tmp_path / "policy.toml"))
-    token = cloud.roll.invites.invite("bank", ttl_s=60.0, replaces=True).token
+    token = cloud.credentials.invites.invite("bank", ttl_s=60.0, replaces=True).token
     membership.join("https://cloud.example", "bank", tmp_path / "bank", token)
     assert not (tmp_path / "bank" / "policy.toml").exists()
     assert "nothing leaves" not in capsys.readouterr().out

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from cloud_server.settings import CloudSettings
 from deploy.cli import policy, policy_text
 from deploy.cli.main import app
-from edge_node.build import Parts
+from edge_node.build import Adapters
 from edge_node.egress.bodies import body_of, reply_body
 from edge_node.egress.dry_run import Shown
 from edge_node.policy.rules import STANDARD
@@ -129,7 +129,7 @@ async def tried(tmp_path, monkeypatch):
     """What a store with one document tries under a policy."""
     async with running_edge(tmp_path, strategy="dgrag") as edge:
         await edge.add("pump.md", "Brackwell Works makes the Maristow Pump. Juniper Ward uses the Maristow Pump.")
-    parts = Parts(scripted(), HashEmbedder(), WordTokenizer(), None)
+    parts = Adapters(scripted(), HashEmbedder(), WordTokenizer(), None)
     monkeypatch.setattr(policy, "build_generator", lambda *_: parts.generator)
     monkeypatch.setattr(policy, "build_embedder", lambda _: parts.embedder)
     monkeypatch.setattr(policy, "build_tokenizer", lambda _: parts.tokenizer)

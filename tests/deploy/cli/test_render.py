@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console, RenderableType
 
 from deploy.cli import render
-from deploy.cli.sending import EdgeStatus, Refused, Sent
+from deploy.cli.sending import EdgeStatus, Refused, SentDocument
 from shared.records import (
     Answer,
     ChunkId,
@@ -133,10 +133,10 @@ def test_terminal_escapes_and_markup_of_an_answer_are_text():
 
 def test_an_upload_says_what_failed_and_why():
     results = [
-        Sent("a.md", "1", status="indexed"),
-        Sent("b.md", "2", duplicate=True, status="indexed"),
-        Sent("c.pdf", "3", status="parked", reason="no text layer", next_step="run OCR"),
-        Sent("d.md", "4", status="replaced"),
+        SentDocument("a.md", "1", status="indexed"),
+        SentDocument("b.md", "2", duplicate=True, status="indexed"),
+        SentDocument("c.pdf", "3", status="parked", reason="no text layer", next_step="run OCR"),
+        SentDocument("d.md", "4", status="replaced"),
         Refused("e.bin", "refused", "over the limit"),
         Refused("x.jsonl, line 3", "skipped", "not JSON"),
     ]
@@ -156,18 +156,20 @@ def test_an_upload_says_what_failed_and_why():
 
 
 def test_an_upload_without_failure_is_one_table():
-    assert shown(render.upload([Sent("a.md", "1", status="indexed")])) == "documents  count\nindexed        1\n"
+    assert shown(render.upload([SentDocument("a.md", "1", status="indexed")])) == "documents  count\nindexed        1\n"
 
 
 def test_what_may_leave_is_said_once_for_each_set_of_labels():
-    wrong = Sent("a.md", "1", labels=("patients", "paitents"), share="never", unnamed_labels=("paitents",))
-    told = render.shares([wrong, wrong, Sent("b.md", "2", share="full"), Refused("c.md", "refused", "too large"), Sent("d.md", "4")])
+    wrong = SentDocument("a.md", "1", labels=("patients", "paitents"), share="never", unnamed_labels=("paitents",))
+    told = render.shares(
+        [wrong, wrong, SentDocument("b.md", "2", share="full"), Refused("c.md", "refused", "too large"), SentDocument("d.md", "4")]
+    )
     assert [line.plain for line in told] == [
         "labels patients, paitents: share never – the policy does not name paitents",
         "no labels: share full",
     ]
-    parked = Sent("scan.png", "5", share="full", status="parked")
-    assert [line.plain for line in render.shares([parked, Sent("b.md", "2", share="full")])] == [
+    parked = SentDocument("scan.png", "5", share="full", status="parked")
+    assert [line.plain for line in render.shares([parked, SentDocument("b.md", "2", share="full")])] == [
         "no labels, parked: nothing of it is shared while it is parked; then full",
         "no labels: share full",
     ]

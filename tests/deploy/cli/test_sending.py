@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from deploy.cli.rest import RemoteError, body
-from deploy.cli.sending import MAX_WAITS, Refused, Sent, SourceFile, files_in, outcomes, patiently, rows, send, size, wait_settled
+from deploy.cli.sending import MAX_WAITS, Refused, SentDocument, SourceFile, files_in, outcomes, patiently, rows, send, size, wait_settled
 from deploy.cluster.errors import ClusterError
 from edge_node.documents.collections import BadRow
 
@@ -71,7 +71,7 @@ def test_rows_go_as_json_with_the_labels_added(tmp_path: Path):
 
     results = list(send(client(answer), EDGE, files_in([path]), ["more"], lambda more: None))
     assert seen == [{"name": "1", "title": "T", "text": "A.", "labels": ["own", "more"]}]
-    assert results == [Sent("1", "d1", duplicate=True)]
+    assert results == [SentDocument("1", "d1", duplicate=True)]
 
 
 def test_files_go_as_multipart_with_their_name(tmp_path: Path):
@@ -82,7 +82,7 @@ def test_files_go_as_multipart_with_their_name(tmp_path: Path):
         seen.append(request.read())
         return httpx.Response(202, json={"document_id": "d1", "job_id": "j", "duplicate": False})
 
-    assert list(send(client(answer), EDGE, files_in([tmp_path]), ["x", "y"], lambda more: None)) == [Sent("a/b.md", "d1")]
+    assert list(send(client(answer), EDGE, files_in([tmp_path]), ["x", "y"], lambda more: None)) == [SentDocument("a/b.md", "d1")]
     assert b'name="file"; filename="a/b.md"' in seen[0]
     assert b'name="labels"\r\n\r\nx,y' in seen[0]
 
@@ -95,7 +95,9 @@ def test_a_form_without_labels_keeps_them_and_an_empty_part_takes_them_off(tmp_p
         seen.append(request.read())
         return httpx.Response(202, json={"document_id": "d1"})
 
-    assert list(send(client(answer), EDGE, files_in([write(tmp_path / "a.md", "x")]), labels, lambda more: None)) == [Sent("a.md", "d1")]
+    assert list(send(client(answer), EDGE, files_in([write(tmp_path / "a.md", "x")]), labels, lambda more: None)) == [
+        SentDocument("a.md", "d1")
+    ]
     assert (b'name="labels"' in seen[0]) is part
 
 
@@ -103,7 +105,7 @@ def test_what_may_leave_of_a_document_is_in_its_receipt(tmp_path: Path):
     told = {"document_id": "d1", "labels": ["a"], "share": "never", "unnamed_labels": ["a"]}
     files = files_in([write(tmp_path / "a.md", "x")])
     (found,) = send(client(lambda _: httpx.Response(202, json=told)), EDGE, files, ["a"], lambda more: None)
-    assert found == Sent("a.md", "d1", labels=("a",), share="never", unnamed_labels=("a",))
+    assert found == SentDocument("a.md", "d1", labels=("a",), share="never", unnamed_labels=("a",))
 
 
 def test_a_refused_file_does_not_stop_the_rest(tmp_path: Path):
@@ -116,7 +118,7 @@ def test_a_refused_file_does_not_stop_the_rest(tmp_path: Path):
         return httpx.Response(202, json={"document_id": "d1"})
 
     results = list(send(client(answer), EDGE, files_in([tmp_path]), [], lambda more: None))
-    assert results == [Refused("a.md", "refused", "a.md is over the limit of 3 bytes"), Sent("b.md", "d1")]
+    assert results == [Refused("a.md", "refused", "a.md is over the limit of 3 bytes"), SentDocument("b.md", "d1")]
 
 
 def test_a_connection_that_a_living_edge_closes_is_a_refusal(tmp_path: Path):
@@ -141,10 +143,10 @@ def test_outcomes_hold_the_reason_and_know_a_replaced_document():
             return httpx.Response(404, json={"title": "Not Found"})
         return httpx.Response(200, json={"status": "parked", "code": "no_text_layer", "reason": "no text", "next_step": "run OCR"})
 
-    found = outcomes(client(answer), EDGE, [Sent("a", "d1"), Sent("b", "d2")])
+    found = outcomes(client(answer), EDGE, [SentDocument("a", "d1"), SentDocument("b", "d2")])
     assert found == [
-        Sent("a", "d1", status="parked", code="no_text_layer", reason="no text", next_step="run OCR"),
-        Sent("b", "d2", status="replaced"),
+        SentDocument("a", "d1", status="parked", code="no_text_layer", reason="no text", next_step="run OCR"),
+        SentDocument("b", "d2", status="replaced"),
     ]
 
 

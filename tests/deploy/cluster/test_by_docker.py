@@ -14,7 +14,7 @@ from deploy.cluster.docker import COMPOSE_FILE, ByDocker, compose, composed
 from deploy.cluster.errors import ChildCrashError, ClusterError
 from deploy.cluster.launch import Plan
 from deploy.cluster.runtimes import runtime_of
-from deploy.cluster.services import EdgeOptions, Model
+from deploy.cluster.services import EdgeOptions, ModelEndpoint
 from deploy.cluster.state import ClusterState, Member, StateDir
 
 BASE = yaml.safe_load(COMPOSE_FILE.read_text())
@@ -91,7 +91,7 @@ def test_the_file_of_the_project_is_not_touched():
 
 
 def test_a_model_server_of_somebody_else_takes_the_place_of_the_own_one():
-    file = composed(BASE, {"ward": 81}, cloud_port=80, options=EdgeOptions(), model=Model("http://gpu:8000/v1", "big"))
+    file = composed(BASE, {"ward": 81}, cloud_port=80, options=EdgeOptions(), model=ModelEndpoint("http://gpu:8000/v1", "big"))
     assert "model" not in file["services"]
     assert of(file, "cloud")["environment"]["DGRAG_MODEL_URL"] == "http://gpu:8000/v1"
     assert of(file, "edge-ward")["environment"]["DGRAG_MODEL_NAME"] == "big"

@@ -21,8 +21,8 @@ from deploy.cluster.local import ByProcess
 from deploy.cluster.names import Ports
 from deploy.cluster.processes import wait_gone
 from deploy.cluster.services import Service
-from deploy.cluster.state import Charge, ClusterState, Member, StateDir
-from deploy.cluster.supervisor import Keeper, Patience, is_silent
+from deploy.cluster.state import ClusterState, Member, StateDir, SupervisorPlan
+from deploy.cluster.supervisor import Patience, Supervisor, is_silent
 from tests.support.waiting import eventually
 
 spec = importlib.util.spec_from_file_location("foreground", Path(__file__).parents[1] / "foreground.py")
@@ -44,8 +44,8 @@ def keep(directory: StateDir) -> Iterator:
     """Run a keeper of services in a thread, until the test ends; returns it once all answer."""
     keepers = []
 
-    def started(*services: Service, patience: Patience | None = None) -> Keeper:
-        keeper = Keeper(directory, Charge(services), time.monotonic, patience)
+    def started(*services: Service, patience: Patience | None = None) -> Supervisor:
+        keeper = Supervisor(directory, SupervisorPlan(services), time.monotonic, patience)
         thread = threading.Thread(target=keeper.run)
         thread.start()
         keepers.append((keeper, thread))

@@ -7,7 +7,7 @@ import pytest
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.lifecycle import purge, require_ours
 from deploy.cluster.processes import Mark, birth
-from deploy.cluster.state import Charge, ClusterState, Member, StateDir
+from deploy.cluster.state import ClusterState, Member, StateDir, SupervisorPlan
 from tests.support.running_cloud import running_cloud
 from tests.support.running_edge import running_edge
 
@@ -16,7 +16,7 @@ from tests.support.running_edge import running_edge
 def directory(tmp_path):
     made = StateDir(tmp_path / "state")
     made.save(ClusterState())
-    made.save_charge(Charge(()))
+    made.save_charge(SupervisorPlan(()))
     for file in (made.log("cloud"), made.root / "cloud" / "cloud.db", made.root / "edges" / "ward" / "edge.db"):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("x")

@@ -9,11 +9,11 @@ import pytest
 
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import remote_model
-from deploy.cluster.services import EdgeOptions, Model, cloud_service, edge_service, model_service
+from deploy.cluster.services import EdgeOptions, ModelEndpoint, cloud_service, edge_service, model_service
 from edge_node.settings import EdgeSettings
 from shared.models.settings import ModelSettings
 
-MODEL = Model("http://127.0.0.1:8090/v1", "standard")
+MODEL = ModelEndpoint("http://127.0.0.1:8090/v1", "standard")
 
 
 def test_the_edge_reads_what_we_give_it(monkeypatch: pytest.MonkeyPatch):
@@ -47,8 +47,8 @@ def served(*names: str) -> httpx.Client:
 
 
 def test_of_a_remote_server_the_model_of_the_settings_is_taken_if_it_has_it():
-    assert remote_model("http://gpu/v1/", served("a", "b"), ModelSettings(name="b")) == Model("http://gpu/v1", "b")
-    assert remote_model("http://gpu/v1", served("a", "b"), ModelSettings(name="c")) == Model("http://gpu/v1", "a")
+    assert remote_model("http://gpu/v1/", served("a", "b"), ModelSettings(name="b")) == ModelEndpoint("http://gpu/v1", "b")
+    assert remote_model("http://gpu/v1", served("a", "b"), ModelSettings(name="c")) == ModelEndpoint("http://gpu/v1", "a")
 
 
 def test_a_remote_server_gets_the_key():

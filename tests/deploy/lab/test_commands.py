@@ -4,13 +4,13 @@ from deploy.cluster.control import Command
 from deploy.cluster.errors import ClusterError
 from deploy.lab.commands import obeyed
 from deploy.lab.links import Star
-from deploy.lab.topology import Shape, numbered
+from deploy.lab.topology import LinkShape, numbered
 from tests.deploy.lab.packets import tcp
 
 
 @pytest.fixture
 def star():
-    return Star(numbered(["plant", "ward"]), Shape(queue_ms=1000), lambda _: lambda: 0.5)
+    return Star(numbered(["plant", "ward"]), LinkShape(queue_ms=1000), lambda _: lambda: 0.5)
 
 
 def test_one_link_is_shaped_and_the_others_stay(star):

@@ -5,7 +5,7 @@ import pytest
 
 from deploy.lab.emulator import Emulator
 from deploy.lab.links import Star
-from deploy.lab.topology import Shape, numbered
+from deploy.lab.topology import LinkShape, numbered
 from tests.deploy.lab.packets import tcp
 
 
@@ -35,7 +35,7 @@ async def got(devices, number):
 
 
 async def test_packets_of_all_edges_reach_the_cloud_and_come_back_to_whom_they_are_for(devices):
-    emulator = carried_by(star(Shape(delay_ms=1)), devices)
+    emulator = carried_by(star(LinkShape(delay_ms=1)), devices)
     devices[1][1].send(tcp(1, 0, 100))
     assert await got(devices, 0) == tcp(1, 0, 100)
     devices[2][1].send(tcp(2, 0, 200))
@@ -46,7 +46,7 @@ async def test_packets_of_all_edges_reach_the_cloud_and_come_back_to_whom_they_a
 
 
 async def test_no_packet_comes_before_its_delay(devices):
-    emulator, now = carried_by(star(Shape(delay_ms=30)), devices), asyncio.get_running_loop().time
+    emulator, now = carried_by(star(LinkShape(delay_ms=30)), devices), asyncio.get_running_loop().time
     began = now()
     devices[1][1].send(tcp(1, 0))
     await got(devices, 0)
@@ -55,7 +55,7 @@ async def test_no_packet_comes_before_its_delay(devices):
 
 
 async def test_a_hundred_packets_come_in_their_order(devices):
-    emulator = carried_by(star(Shape(mbit=10_000, delay_ms=1, queue_ms=10_000)), devices)
+    emulator = carried_by(star(LinkShape(mbit=10_000, delay_ms=1, queue_ms=10_000)), devices)
     sent = [tcp(1, 0, 40 + place) for place in range(100)]
 
     async def send():
@@ -69,7 +69,7 @@ async def test_a_hundred_packets_come_in_their_order(devices):
 
 
 async def test_a_device_that_takes_no_more_loses_packets_and_the_others_go_on(devices):
-    links = star(Shape(mbit=10_000, delay_ms=0))
+    links = star(LinkShape(mbit=10_000, delay_ms=0))
     emulator = carried_by(links, devices)
     while True:  # nobody reads at plant
         try:

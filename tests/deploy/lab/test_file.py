@@ -4,7 +4,7 @@ import pytest
 
 from deploy.cluster.errors import ClusterError
 from deploy.lab.scenario import read, steps
-from deploy.lab.topology import Shape, parsed
+from deploy.lab.topology import LinkShape, parsed
 
 HEAD = 'about = "x"\n[[edge]]\nname = "a"\ndata = "a.md"\n[[event]]\n'
 
@@ -18,7 +18,7 @@ def test_the_scenarios_that_are_shipped_can_be_read_and_their_documents_are_ther
     for path in [site.data for site in scenario.edge] + [event.document for event in scenario.event if event.document]:
         assert (SCENARIOS / path).exists()
     for words in [scenario.link, *(event.link for event in scenario.event)]:
-        parsed(words.split(), Shape())
+        parsed(words.split(), LinkShape())
 
 
 @pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda file: file.stem)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deploy.lab.links import Hop, Sent, Star, hops, transfers
-from deploy.lab.topology import Shape, numbered
+from deploy.lab.links import Hop, SentPacket, Star, hops, transfers
+from deploy.lab.topology import LinkShape, numbered
 from tests.deploy.lab.packets import tcp
 
 EACH = 1460  # bytes that a packet of 1500 carries
@@ -14,13 +14,13 @@ WHOLE = 1 << 32
 
 
 def sent(at, place=0, edge="ward", way="up", port=4000, size=1500, payload=EACH, took=0.02):
-    return Sent(at, None if took is None else at + took, edge, way, port, place * EACH % WHOLE, size, payload)
+    return SentPacket(at, None if took is None else at + took, edge, way, port, place * EACH % WHOLE, size, payload)
 
 
 def over_a_link(tries, *, lost=(), shape=None):
     """The hops of packets that one edge sends: (seconds, place in the stream) each; ``lost`` counts the tries."""
     chances = (0.0 if count in lost else 0.5 for count in itertools.count())
-    links = Star(numbered(["ward"]), shape or Shape(loss=0.01), lambda _: chances.__next__)
+    links = Star(numbered(["ward"]), shape or LinkShape(loss=0.01), lambda _: chances.__next__)
     for at, place in tries:
         links.send(at, tcp(1, 0, 1500, place * EACH % WHOLE))
     while (due := links.next_due()) is not None:
@@ -66,7 +66,7 @@ def test_what_came_after_a_lost_packet_does_not_fill_it():
 def test_what_found_no_room_in_the_queue_is_waited_for_too():
     """At 1 Mbit/s a packet takes 12 ms: the third and fourth would wait for 24 ms, and are sent again after 250 ms."""
     tries = [*((0.0, place) for place in range(4)), (0.25, 2), (0.25, 3)]
-    assert told(over_a_link(tries, shape=Shape(mbit=1, queue_ms=20))) == [(0.0, 289.0, 6000, 4)]
+    assert told(over_a_link(tries, shape=LinkShape(mbit=1, queue_ms=20))) == [(0.0, 289.0, 6000, 4)]
 
 
 def test_a_packet_that_is_lost_again_and_again_is_waited_for_from_the_last_time_on():
@@ -84,7 +84,7 @@ def test_what_is_sent_again_though_it_had_arrived_is_no_hop_and_makes_none_longe
 
 def test_a_lost_packet_may_come_again_in_pieces():
     pieces = [sent(0.0, size=1500, took=None), sent(0.23, size=1040, payload=1000)]
-    rest = Sent(0.69, 0.71, "ward", "up", 4000, 1000, 500, 460)
+    rest = SentPacket(0.69, 0.71, "ward", "up", 4000, 1000, 500, 460)
     assert told(hops([*pieces, rest])) == [(0.0, 710.0, 1540, 2)]
 
 
@@ -136,7 +136,7 @@ def test_each_packet_with_payload_is_in_one_hop(rows):
     for at, edge, way, size in sorted(rows):
         seq = numbers.get((edge, way), 0)
         numbers[edge, way] = seq + size - 52
-        journal.append(Sent(at, at + 0.02, edge, way, 4000, seq, size, size - 52))
+        journal.append(SentPacket(at, at + 0.02, edge, way, 4000, seq, size, size - 52))
     found = hops(reversed(journal), least=0)
     assert sum(hop.packets for hop in found) == len(journal)
     assert sum(hop.bytes for hop in found) == sum(packet.size for packet in journal)

@@ -2,11 +2,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deploy.lab.links import Lane
-from deploy.lab.topology import Shape
+from deploy.lab.topology import LinkShape
 
 SIZES = st.integers(20, 1500)
 PACKETS = st.lists(st.tuples(st.floats(0, 0.05), SIZES, st.floats(0, 1, exclude_max=True)), min_size=1, max_size=60)
-SHAPES = st.builds(Shape, st.floats(0.1, 100), st.floats(0, 50), st.floats(0, 1), st.floats(0, 200))
+SHAPES = st.builds(LinkShape, st.floats(0.1, 100), st.floats(0, 50), st.floats(0, 1), st.floats(0, 200))
 SLACK = 1e-9
 
 
@@ -59,23 +59,23 @@ def test_no_packet_waits_longer_than_the_queue_allows(shape, packets):
 
 
 def test_a_chance_below_the_loss_loses_the_packet_and_uses_no_time_of_the_wire():
-    lane = Lane(Shape(mbit=1, delay_ms=0, loss=0.25))
+    lane = Lane(LinkShape(mbit=1, delay_ms=0, loss=0.25))
     assert lane.admit(0.0, 1250, 0.2499) is None
     assert lane.admit(0.0, 1250, 0.25) == 0.01
     assert lane.lost.packets == 1
 
 
 def test_without_loss_no_chance_loses_anything():
-    assert Lane(Shape()).admit(0.0, 100, 0.0) is not None
+    assert Lane(LinkShape()).admit(0.0, 100, 0.0) is not None
 
 
 def test_an_idle_lane_is_free_at_once():
-    lane = Lane(Shape(mbit=8, delay_ms=500))
+    lane = Lane(LinkShape(mbit=8, delay_ms=500))
     assert [lane.admit(now, 1_000_000 // 100, 0.5) for now in (0.0, 9.0)] == [0.51, 9.51]
 
 
 def test_a_cut_lane_swallows_everything_until_it_is_healed():
-    lane = Lane(Shape(), is_cut=True)
+    lane = Lane(LinkShape(), is_cut=True)
     assert lane.admit(0.0, 100, 0.9) is None
     lane.is_cut = False
     assert lane.admit(1.0, 100, 0.9) is not None

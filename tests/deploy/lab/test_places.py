@@ -1,21 +1,21 @@
 import pytest
 
 from deploy.cluster.errors import ClusterError
-from deploy.cluster.services import EdgeOptions, Model, cloud_service, edge_service, model_service
+from deploy.cluster.services import EdgeOptions, ModelEndpoint, cloud_service, edge_service, model_service
 from deploy.lab import namespaces, network
 from deploy.lab.network import Linked, planned
-from deploy.lab.topology import Shape
+from deploy.lab.topology import LinkShape
 
 
 def services(model_url="http://127.0.0.1:8090/v1"):
-    model = Model(model_url, "m")
+    model = ModelEndpoint(model_url, "m")
     cloud = cloud_service(model, "/s/cloud", port=8099)
     return [cloud, *(edge_service(edge, model, cloud.url, f"/s/{edge}", EdgeOptions(), port=8100 + n) for n, edge in enumerate("ab"))]
 
 
 def test_the_links_are_planned_from_the_services_and_the_words():
     plan = planned([model_service("m", "w", port=8090), *services()], "lab-", "rate=5mbit congestion=reno")
-    assert plan == network.WanPlan("lab-", {"cloud": 8099, "a": 8100, "b": 8101}, 8090, Shape(mbit=5.0), "reno")
+    assert plan == network.WanPlan("lab-", {"cloud": 8099, "a": 8100, "b": 8101}, 8090, LinkShape(mbit=5.0), "reno")
 
 
 def test_a_model_server_elsewhere_cannot_be_reached_from_a_namespace():
@@ -32,7 +32,7 @@ def test_the_links_come_first_and_each_service_stands_in_its_namespace(tmp_path,
     assert (links.role, links.name, links.command) == ("link", "wan", ("-m", "deploy.lab", str(tmp_path)))
     assert model.prefix == ()
     assert [service.prefix[-1] for service in (cloud, *edges)] == made == [plan.namespace(name) for name in ("cloud", "a", "b")]
-    assert plan.shape == Shape(loss=0.01)
+    assert plan.shape == LinkShape(loss=0.01)
 
 
 def test_where_no_link_can_be_made_nothing_starts(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from deploy.lab.commands import obeyed
 from deploy.lab.links import Star
 from deploy.lab.play import Player, Stage
 from deploy.lab.scenario import read
-from deploy.lab.topology import Shape, numbered
+from deploy.lab.topology import LinkShape, numbered
 from tests.deploy.lab.packets import tcp
 
 HEAD = 'about = "x"\n[[edge]]\nname = "a"\ndata = "a"\n[[edge]]\nname = "b"\ndata = "b"\n'
@@ -59,7 +59,7 @@ def world():
 
 @pytest.fixture
 def star():
-    return Star(numbered(["a", "b"]), Shape(), lambda _: lambda: 0.5)
+    return Star(numbered(["a", "b"]), LinkShape(), lambda _: lambda: 0.5)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.names import Ports
-from deploy.lab.relay import HOST, Place, Relays
+from deploy.lab.relay import HOST, Endpoint, Relays
 
 LONG = b"evidence " * 40_000
 
@@ -13,7 +13,7 @@ LONG = b"evidence " * 40_000
 @pytest.fixture
 def places():
     free = Ports()
-    return Place("", free.take(24_000)), Place("", free.take(24_000))
+    return Endpoint("", free.take(24_000)), Endpoint("", free.take(24_000))
 
 
 @pytest.fixture

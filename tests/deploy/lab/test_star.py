@@ -4,10 +4,10 @@ from hypothesis import strategies as st
 
 from deploy.cluster.errors import ClusterError
 from deploy.lab.links import Star
-from deploy.lab.topology import Shape, numbered
+from deploy.lab.topology import LinkShape, numbered
 from tests.deploy.lab.packets import tcp
 
-FAST = Shape(mbit=1000, delay_ms=10)
+FAST = LinkShape(mbit=1000, delay_ms=10)
 NODES = numbered(["plant", "ward"])
 
 
@@ -49,7 +49,7 @@ def test_no_bytes_can_break_the_links(data):
 
 @given(st.lists(st.tuples(st.sampled_from([(1, 0), (0, 1), (2, 0), (0, 2)]), st.integers(40, 1500), st.floats(0, 0.01)), max_size=60))
 def test_what_was_sent_has_arrived_or_was_lost_and_nothing_arrives_twice_or_out_of_turn(sent):
-    links = Star(NODES, Shape(mbit=5, delay_ms=3, loss=0.3, queue_ms=5), lambda lane: iter([0.1, 0.5, 0.9] * 100).__next__)
+    links = Star(NODES, LinkShape(mbit=5, delay_ms=3, loss=0.3, queue_ms=5), lambda lane: iter([0.1, 0.5, 0.9] * 100).__next__)
     now, got = 0.0, []
     for number, (way, size, wait) in enumerate(sent):
         now += wait
@@ -78,7 +78,7 @@ def test_the_journal_tells_of_each_packet_whose_it_was_and_what_it_carried():
 
 
 def test_what_is_lost_what_finds_no_room_and_what_a_cut_swallows_is_in_the_journal_as_never_delivered():
-    links = Star(NODES, Shape(mbit=1, delay_ms=0, loss=0.01, queue_ms=5), lambda _: iter([0.0, 0.5, 0.5, 0.5]).__next__)
+    links = Star(NODES, LinkShape(mbit=1, delay_ms=0, loss=0.01, queue_ms=5), lambda _: iter([0.0, 0.5, 0.5, 0.5]).__next__)
     for seq in (0, 1000, 2000):  # lost; 8.32 ms on the wire; would wait for longer than 5 ms
         links.send(1.0, tcp(1, 0, 1040, seq))
     links.chosen("plant")[0].up.is_cut = True

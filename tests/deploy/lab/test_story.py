@@ -2,7 +2,7 @@ import pytest
 
 from deploy.lab.links import Hop
 from deploy.lab.scenario import Event, Expect
-from deploy.lab.story import Told, Versions, answer_fault, answer_told, mixed, transfer_rows
+from deploy.lab.story import EventOutcome, Versions, answer_fault, answer_told, mixed, transfer_rows
 
 REPLY = {
     "evidence": [{"edge": "a"}, {"edge": "b"}],
@@ -80,10 +80,10 @@ def test_the_table_has_a_row_for_each_transfer_that_took_place_in_the_papers_ord
     hops = [("answer send", Hop("a", "down", 1, 0, ms, 1000 + ms, 1)) for ms in range(20)] + [
         ("query send", Hop("a", "up", 1, 0, 15.04, 800, 1))
     ]
-    query, answer = transfer_rows([Told(Event(do="look"), 0, 0, transfers=tuple(hops))])
+    query, answer = transfer_rows([EventOutcome(Event(do="look"), 0, 0, transfers=tuple(hops))])
     assert query == {"transfer": "query send", "n": 1, "bytes_p50": 800, "bytes_p95": 800, "ms_p50": 15.0, "ms_p95": 15.0}
     assert (answer["transfer"], answer["n"], answer["ms_p50"], answer["ms_p95"]) == ("answer send", 20, 10, 19)
 
 
 def test_an_event_that_failed_is_marked_in_its_line():
-    assert Told(Event(do="cut", edge="a"), 61.25, 0, "cut", "no").line() == "  61.2 s  cut a: cut  ✗ no"
+    assert EventOutcome(Event(do="cut", edge="a"), 61.25, 0, "cut", "no").line() == "  61.2 s  cut a: cut  ✗ no"

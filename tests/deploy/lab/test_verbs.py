@@ -12,13 +12,13 @@ from deploy.cluster.state import ClusterState, Member, StateDir
 from deploy.lab.commands import obeyed
 from deploy.lab.links import Star
 from deploy.lab.network import LINKS
-from deploy.lab.topology import Shape, numbered
+from deploy.lab.topology import LinkShape, numbered
 
 
 @pytest.fixture
 async def net(tmp_path, capsys):
     """``dgrag net`` on links that run in this process."""
-    star = Star(numbered(["plant", "ward"]), Shape(), lambda _: lambda: 0.5)
+    star = Star(numbered(["plant", "ward"]), LinkShape(), lambda _: lambda: 0.5)
     server = await control.serve(tmp_path, partial(obeyed, star))
 
     async def called(*words):
@@ -60,6 +60,6 @@ async def test_status_knows_whether_the_links_hold(tmp_path, capsys):
         return json.loads(capsys.readouterr().out)["link"]["ready"]
 
     assert await states() is False
-    server = await control.serve(tmp_path, partial(obeyed, Star(numbered(["ward"]), Shape(), lambda _: lambda: 0.5)))
+    server = await control.serve(tmp_path, partial(obeyed, Star(numbered(["ward"]), LinkShape(), lambda _: lambda: 0.5)))
     assert await states() is True
     server.close()

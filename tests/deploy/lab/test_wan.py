@@ -16,11 +16,11 @@ from deploy.cluster.names import Ports
 from deploy.lab import namespaces, network
 from deploy.lab.commands import obeyed
 from deploy.lab.relay import HOST
-from deploy.lab.topology import Node, Shape, prefix_of
+from deploy.lab.topology import LinkShape, Node, prefix_of
 
 why = namespaces.unable()
 pytestmark = pytest.mark.skipif(bool(why), reason=why or "-")
-FAST = Shape(mbit=1000, delay_ms=0, queue_ms=1000)
+FAST = LinkShape(mbit=1000, delay_ms=0, queue_ms=1000)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ async def test_an_edge_reaches_the_cloud_over_its_link_and_every_byte_is_counted
 
 
 async def test_an_exchange_takes_a_round_trip_at_least(plan, tmp_path):
-    slow = with_shape(plan, Shape(delay_ms=15))
+    slow = with_shape(plan, LinkShape(delay_ms=15))
     async with network.opened(slow, tmp_path), echoing(plan.namespace("cloud"), plan.ports["cloud"]):
         connection, now = await connected(plan.namespace("a"), plan.ports["cloud"]), asyncio.get_running_loop().time
         await echoed(connection, b"warm")
@@ -129,7 +129,7 @@ async def test_a_cut_hangs_and_after_the_healing_the_same_connection_goes_on(pla
 
 
 async def test_what_is_lost_is_within_what_chance_allows_and_all_bytes_arrive_all_the_same(plan, tmp_path):
-    lossy, said = with_shape(plan, Shape(mbit=1000, delay_ms=0, loss=0.02, queue_ms=1000)), os.urandom(1_000_000)
+    lossy, said = with_shape(plan, LinkShape(mbit=1000, delay_ms=0, loss=0.02, queue_ms=1000)), os.urandom(1_000_000)
     async with network.opened(lossy, tmp_path) as star, echoing(plan.namespace("cloud"), plan.ports["cloud"]):
         connection = await connected(plan.namespace("a"), plan.ports["cloud"])
         assert await echoed(connection, said) == said

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.answering.sampling import Focus, joined, ranked, shared_words, units, within
+from edge_node.answering.sampling import SentenceSelector, joined, ranked, shared_words, units, within
 from shared.models.fake import HashEmbedder, WordTokenizer
 from shared.records import Evidence
 
@@ -17,7 +17,7 @@ def passage(text=TEXT, *, chunk="d:0", start=100):
 
 
 def narrow(question, passages, budget):
-    return Focus(HashEmbedder(256), WordTokenizer()).narrow(question, passages, budget_tokens=budget)
+    return SentenceSelector(HashEmbedder(256), WordTokenizer()).narrow(question, passages, budget_tokens=budget)
 
 
 async def test_the_sentence_that_answers_comes_first_with_its_exact_span():

@@ -10,11 +10,11 @@ import pytest
 from edge_node.answering import overview as overview_module
 from edge_node.answering.ask import GlobalAsk
 from edge_node.answering.mapping import Mapper
-from edge_node.answering.overview import NOTHING_HELPS, Overview, OverviewLimits
+from edge_node.answering.overview import NOTHING_HELPS, GlobalAnswerer, GlobalLimits
 from edge_node.communities.elements import Finding
 from edge_node.communities.reports import Report
-from edge_node.communities.selection import Chosen
-from edge_node.egress.sharing import SPENT, Departing, Reading, Requester, Served
+from edge_node.communities.selection import SelectedReports
+from edge_node.egress.sharing import SPENT, OutgoingQuestion, ReportCoverage, Requester, Served
 from edge_node.graph.tools import Tools
 from shared.errors import CloudUnavailable, Conflict, ModelReplyError, ModelUnavailable, Withheld
 from shared.limits import Deadline
@@ -46,7 +46,7 @@ REPORTS = (report("r1", (PUMP, "d:0")), report("r2", (LOANS, "d:1")), report("r3
 
 class Reports:
     def __init__(self, reports=REPORTS, there=40):
-        self.chosen, self.asked = Chosen(reports, there), []
+        self.chosen, self.asked = SelectedReports(reports, there), []
 
     async def choose(self, asked):
         self.asked.append(asked)
@@ -87,7 +87,7 @@ class Sharing:
 
     def departing(self, question, client):
         escalation = client or self.escalation
-        return Departing(escalation, "" if escalation == "no" else question.replace("Juniper", "█"), "rule")
+        return OutgoingQuestion(escalation, "" if escalation == "no" else question.replace("Juniper", "█"), "rule")
 
     def withheld(self, requester):
         return self._withheld.pop(0)
@@ -112,11 +112,11 @@ class Cloud:
     def __init__(self, error=None, *, answered=True):
         self.error, self.asked, self.answered = error, [], answered
 
-    async def ask(self, question, *, hear, **fields):
+    async def ask(self, question, *, on_text, **fields):
         self.asked.append((question, fields))
         if self.error:
             raise self.error
-        hear("Pumps fail everywhere [1].")
+        on_text("Pumps fail everywhere [1].")
         steps = (TraceStep("reduce", 1.0),)
         coverage = "2 of 2 sites answered"
         answer = Answer("theirs", "Pumps fail everywhere [1].", (), "global", answered=self.answered, coverage=coverage, trace=steps)
@@ -147,8 +147,8 @@ def overview(generator=None, *, reports=None, cloud=None, sharing=None, context_
     sharing = sharing or Sharing()
     tools = Tools("ward", Documents(), None, HashEmbedder(256), None, sharing, WordTokenizer())
     mapper, reducer = Mapper(generator, "ward", max_tokens=50, at_once=2, min_score=0.0), Reducer(generator, count, max_tokens=90)
-    limits = OverviewLimits("dynamic", 3000, 0.5, -1.0, context_tokens, 4000, 6, 9.0, 7)
-    return Overview(tools, sharing, reports or Reports(), mapper, reducer, cloud, limits, Released())
+    limits = GlobalLimits("dynamic", 3000, 0.5, -1.0, context_tokens, 4000, 6, 9.0, 7)
+    return GlobalAnswerer(tools, sharing, reports or Reports(), mapper, reducer, cloud, limits, Released())
 
 
 async def test_every_sentence_of_an_answer_names_a_report_and_the_documents_own_words():
@@ -295,9 +295,9 @@ async def test_with_the_cloud_away_the_site_answers_alone_and_says_so(error, deg
 
 async def test_what_a_cloud_told_that_dies_in_the_middle_is_void_before_the_site_answers_alone():
     class Dying(Cloud):
-        async def ask(self, question, *, hear, **fields):
-            hear("Pumps fail everywhere [1]. ")
-            hear("Loans grow [2]. ")
+        async def ask(self, question, *, on_text, **fields):
+            on_text("Pumps fail everywhere [1]. ")
+            on_text("Loans grow [2]. ")
             raise CloudUnavailable("it died")
 
     heard = []
@@ -341,7 +341,7 @@ async def test_without_a_model_reports_whose_findings_were_not_compared_count_as
     assert (answer.coverage, answer.partial) == ("this site alone: 1 of 40 reports", True)
     assert answer.reason == "no model; 2 of 3 reports were not read in time or without failure"
     await overview(away, reports=reports, sharing=sharing).points(request())
-    assert sharing.sent[0][3] == Reading(1, 40, 2, without_model=True)
+    assert sharing.sent[0][3] == ReportCoverage(1, 40, 2, without_model=True)
 
 
 # ------------------------------------------------------------ for other sites
@@ -357,7 +357,7 @@ async def test_another_site_gets_points_of_what_it_may_read_and_nothing_is_joine
     served = await overview(generator, sharing=sharing, reports=reports, context_tokens=1).points(request(level=1))
     ((requester, points, trace, reading, most_bytes),) = sharing.sent
     assert served.rule == "rule"
-    assert (requester, reading, most_bytes) == (Requester("bank", None), Reading(2, 30), 5000)
+    assert (requester, reading, most_bytes) == (Requester("bank", None), ReportCoverage(2, 30), 5000)
     assert {point.report for point in points} == {"r1", "r2"}
     assert (reports.asked[0].level, reports.asked[0].withheld) == (1, {"e"})
     assert [(step.step, step.calls) for step in trace] == [("choose", 0), ("map", 4)]
@@ -404,14 +404,14 @@ async def test_reports_that_failed_are_told_to_another_site_as_unread():
     sharing = Sharing()
     generator = ScriptedGenerator(failing, lambda prompt: {"Yes": -0.1, "No": -2.4})
     await overview(generator, sharing=sharing, context_tokens=1).points(request())
-    assert sharing.sent[0][3] == Reading(2, 40, 1)
+    assert sharing.sent[0][3] == ReportCoverage(2, 40, 1)
 
 
 async def test_without_a_model_another_site_gets_the_documents_words():
     sharing = Sharing()
     await overview(model(fails=("*", ModelUnavailable("no model"))), sharing=sharing).points(request())
     points = sharing.sent[0][1]
-    assert sharing.sent[0][3] == Reading(3, 40, without_model=True)
+    assert sharing.sent[0][3] == ReportCoverage(3, 40, without_model=True)
     told = sorted((point.text, point.point, point.report) for point in points)
     assert told == [(LOANS, "", "r2"), (PLANT, "", "r3"), (hidden(PUMP), "", "r1")]
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from edge_node.answering.points import (
     UNSURE,
-    Note,
-    Said,
+    KeyPoint,
+    NumberedFinding,
     joined,
     masked,
     noted,
@@ -87,18 +87,18 @@ def test_two_findings_support_a_sentence_together_and_it_rests_on_all_their_pass
     """Five of its eight words: juniper and ward, loans, grew, percent; neither finding has four."""
     said = "Juniper Ward had loans that grew every single percent day."
     assert noted(f"{said[:-1]} [1][3].", PASSAGES) == [([2, 0], said)]
-    assert joined([NOTES[2], NOTES[0]], said) == Note(BANK, Finding("Loans grew by 3.5 percent.", ("e:0", "d:0", "d:1"), ()))
+    assert joined([NOTES[2], NOTES[0]], said) == NumberedFinding(BANK, Finding("Loans grew by 3.5 percent.", ("e:0", "d:0", "d:1"), ()))
 
 
 def test_a_point_of_two_findings_names_the_passages_of_both():
     said = "Loans grew by 3.5 percent, and a pump failed in May."
-    point = pointed(Said(joined([NOTES[2], NOTES[0]], said), said, 0.8), CHUNKS, "ward")
+    point = pointed(KeyPoint(joined([NOTES[2], NOTES[0]], said), said, 0.8), CHUNKS, "ward")
     assert (point.report, point.chunk_id, point.chunk_ids) == ("r2", "e:0", ("d:0", "d:1"))
 
 
 def test_a_sentence_that_rests_on_too_many_passages_to_name_rests_on_its_first_finding_alone_if_that_says_it():
     many = [
-        Note(WARD, Finding(text, tuple(f"{row}:{n}" for n in range(8)), ()))
+        NumberedFinding(WARD, Finding(text, tuple(f"{row}:{n}" for n in range(8)), ()))
         for row, text in enumerate(("Pumps of the ward fail.", "Loans grow."))
     ]
     assert joined(many, "Pumps fail in the ward.") == many[0]
@@ -109,8 +109,8 @@ def test_what_rests_on_more_passages_than_a_point_can_name_is_no_point():
     """A policy looks at what is named."""
     for number, is_point in ((9, True), (10, False)):
         chunks = {f"d:{row}": chunk(f"d:{row}", PUMPS) for row in range(number)}
-        note = Note(WARD, Finding("x", tuple(chunks), ()))
-        assert (pointed(Said(note, "The pump of Juniper Ward failed.", 0.8), chunks, "ward") is not None) is is_point
+        note = NumberedFinding(WARD, Finding("x", tuple(chunks), ()))
+        assert (pointed(KeyPoint(note, "The pump of Juniper Ward failed.", 0.8), chunks, "ward") is not None) is is_point
 
 
 def test_where_a_model_only_speaks_about_the_notes_those_it_means_tell_it_themselves():
@@ -130,7 +130,7 @@ def test_where_a_model_only_names_the_reports_one_note_of_each_tells():
 
 def test_where_a_model_says_nothing_that_can_be_cited_each_report_tells_its_first_finding():
     assert unspoken("The notes discuss many trends.", NOTES) == [([0], NOTES[0].finding.text), ([2], NOTES[2].finding.text)]
-    passage = Note(report("e:0", (LOANS, ("e:0",)), by_model=False), Finding(LOANS, ("e:0",), ()))
+    passage = NumberedFinding(report("e:0", (LOANS, ("e:0",)), by_model=False), Finding(LOANS, ("e:0",), ()))
     assert unspoken("The notes discuss many trends.", [passage]) == []
     assert unspoken("Insufficient information.", NOTES) == unspoken(" ", NOTES) == []
 
@@ -148,7 +148,7 @@ def test_what_was_cut_off_is_left_out():
 
 def test_a_point_is_what_was_said_and_the_words_of_the_passage_that_says_most_of_it():
     """Of the finding's two passages d:0 has pump, juniper, ward, failed, may; d:1 has ward, pump, may."""
-    point = pointed(Said(NOTES[0], "In May a pump of Juniper Ward failed.", 0.8), CHUNKS, "ward")
+    point = pointed(KeyPoint(NOTES[0], "In May a pump of Juniper Ward failed.", 0.8), CHUNKS, "ward")
     assert (point.point, point.text) == ("In May a pump of Juniper Ward failed.", "The pump P-204 of Juniper Ward failed in May.")
     assert (point.document_id, point.document, point.title, point.chunk_id) == ("d", "d.md", "About d", "d:0")
     assert point.span == (105, 105 + len(point.text))
@@ -156,31 +156,31 @@ def test_a_point_is_what_was_said_and_the_words_of_the_passage_that_says_most_of
 
 
 def test_what_the_document_says_word_by_word_nobody_has_written():
-    assert pointed(Said(NOTES[2], "Loans of No. 7 grew by 3.5 percent", 0.8), CHUNKS, "bank").point == ""
-    assert pointed(Said(NOTES[2], "Loans of No. 7 grew a lot.", 0.8), CHUNKS, "bank").point == "Loans of No. 7 grew a lot."
+    assert pointed(KeyPoint(NOTES[2], "Loans of No. 7 grew by 3.5 percent", 0.8), CHUNKS, "bank").point == ""
+    assert pointed(KeyPoint(NOTES[2], "Loans of No. 7 grew a lot.", 0.8), CHUNKS, "bank").point == "Loans of No. 7 grew a lot."
 
 
 def test_a_finding_of_a_report_that_no_model_wrote_is_said_in_the_documents_words():
-    note = Note(
+    note = NumberedFinding(
         report("r3", ("The pump P-204 of Juniper Ward…", ("d:0",)), by_model=False),
         Finding("The pump P-204 of Juniper Ward…", ("d:0",), ()),
     )
-    point = pointed(Said(note, "The pump P-204 of Juniper Ward.", 0.8), CHUNKS, "ward")
+    point = pointed(KeyPoint(note, "The pump P-204 of Juniper Ward.", 0.8), CHUNKS, "ward")
     assert (point.point, point.text) == ("", "The pump P-204 of Juniper Ward failed in May.")
 
 
 def test_a_finding_of_a_report_that_no_model_wrote_finds_itself_even_where_it_is_masked():
     masked_finding = Finding("█ █ █ of [somebody] [somewhere]…", ("d:0",), ())
-    note = Note(report("r3", by_model=False), masked_finding)
-    assert pointed(Said(note, masked_finding.text, 0.8), CHUNKS, "ward").point == ""
+    note = NumberedFinding(report("r3", by_model=False), masked_finding)
+    assert pointed(KeyPoint(note, masked_finding.text, 0.8), CHUNKS, "ward").point == ""
 
 
 def test_where_the_document_says_less_than_half_of_it_its_own_words_are_the_point_or_there_is_none():
     short, long = "Juniper Ward lost its pumps.", "Juniper Ward lost a pump, seals, batteries, money and trust."
 
     def point(said, quote):
-        note = Note(WARD, Finding(said, ("f:0",), ()))
-        found = pointed(Said(note, said, 0.8), {"f:0": chunk("f:0", quote)}, "ward")
+        note = NumberedFinding(WARD, Finding(said, ("f:0",), ()))
+        found = pointed(KeyPoint(note, said, 0.8), {"f:0": chunk("f:0", quote)}, "ward")
         return found and (found.text, found.point)
 
     assert point(short, "The ward got a pump.") == ("The ward got a pump.", short)  # two of its four words
@@ -189,17 +189,17 @@ def test_where_the_document_says_less_than_half_of_it_its_own_words_are_the_poin
 
 
 def test_a_passage_in_the_place_of_a_report_is_no_report():
-    note = Note(report("e:0", (LOANS, ("e:0",)), by_model=False), Finding(LOANS, ("e:0",), ()))
-    assert pointed(Said(note, "Loans of No. 7 grew a lot.", 0.8), CHUNKS, "bank").report == ""
+    note = NumberedFinding(report("e:0", (LOANS, ("e:0",)), by_model=False), Finding(LOANS, ("e:0",), ()))
+    assert pointed(KeyPoint(note, "Loans of No. 7 grew a lot.", 0.8), CHUNKS, "bank").report == ""
 
 
 def test_a_finding_of_which_a_passage_is_gone_makes_no_point():
-    assert pointed(Said(NOTES[0], "Pumps failed in May.", 0.8), {"d:0": CHUNKS["d:0"]}, "ward") is None
+    assert pointed(KeyPoint(NOTES[0], "Pumps failed in May.", 0.8), {"d:0": CHUNKS["d:0"]}, "ward") is None
 
 
 def test_a_long_sentence_is_cut_to_what_may_be_quoted():
     long = "pump " * 200 + "of Juniper Ward failed in May."
-    point = pointed(Said(NOTES[1], "A pump of Juniper Ward failed.", 0.8), {"d:0": chunk("d:0", long)}, "ward")
+    point = pointed(KeyPoint(NOTES[1], "A pump of Juniper Ward failed.", 0.8), {"d:0": chunk("d:0", long)}, "ward")
     assert len(point.text) <= 300
     assert long[point.span[0] - 100 : point.span[1] - 100] == point.text
 
@@ -212,8 +212,8 @@ def test_masks_are_on_before_a_model_reads():
 
 @given(st.text(alphabet="ab1[]().!?:-* \n<>&", max_size=60), st.text(alphabet="ab1[]().!? \n<&;", min_size=1, max_size=60))
 def test_whatever_is_said_a_points_words_are_the_documents(said, text):
-    one = Note(WARD, Finding("x", ("d:0",), ()))
-    point = pointed(Said(one, said, 0.5), {"d:0": chunk("d:0", text)}, "ward")
+    one = NumberedFinding(WARD, Finding("x", ("d:0",), ()))
+    point = pointed(KeyPoint(one, said, 0.5), {"d:0": chunk("d:0", text)}, "ward")
     assert point is None or text[point.span[0] - 100 : point.span[1] - 100] == point.text
     for rows, sentence in noted(said, PASSAGES):
         assert rows

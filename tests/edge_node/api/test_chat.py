@@ -114,10 +114,10 @@ async def test_an_error_inside_a_stream_is_an_event(tmp_path, error, code):
 async def test_what_was_said_and_is_not_the_answer_is_taken_back_in_words(edge, monkeypatch):
     await edge.add("report.md", PUMPS)
 
-    async def answer(ask, trace, deadline, hear):
-        hear("Pumps fly. ")
-        hear("")
-        hear("Pumps fail.")
+    async def answer(ask, trace, deadline, on_text):
+        on_text("Pumps fly. ")
+        on_text("")
+        on_text("Pumps fail.")
         return Answer("q1", "Pumps fail.", (), "global", coverage="this site alone")
 
     monkeypatch.setattr(edge.node.overview, "answer", answer)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from edge_node.answering.ask import Admissions, Ask, GlobalAsk
-from edge_node.answering.fast_path import NOTHING_SEEN, Look
+from edge_node.answering.fast_path import NOTHING_SEEN, FastPathResult
 from edge_node.api.streaming import hearing
 from edge_node.node import EdgeNode
 from shared.errors import DiskFull, ModelTimeout, ModelUnavailable, Overloaded
@@ -43,8 +43,8 @@ class Node(SimpleNamespace):
 def node_of(answer, *, deadline_s=5.0, remembered=nothing_remembered, given=forgotten):
     limits = SimpleNamespace(deadline_s=deadline_s, answer_deadline_s=deadline_s)
     answerer = SimpleNamespace(answer=answer, remembered=remembered, limits=limits)
-    overview, verdicts = SimpleNamespace(answer=answer, limits=limits), SimpleNamespace(given=given, arrivals=0)
-    return Node(overview=overview, answerer=answerer, verdicts=verdicts, meter=Words("ward"), admissions=admissions())
+    overview, feedback = SimpleNamespace(answer=answer, limits=limits), SimpleNamespace(given=given, arrivals=0)
+    return Node(overview=overview, answerer=answerer, feedback=feedback, meter=Words("ward"), admissions=admissions())
 
 
 REMEMBERED = Answer("q", "Ann Lee [1]", (), "memory")
@@ -73,7 +73,7 @@ async def test_a_question_ends_with_its_deadline(ask):
 async def test_the_deadline_of_a_question_about_everything_begins_before_its_turn():
     turns, given = admissions(), []
 
-    async def answer(ask, trace, deadline, hear):
+    async def answer(ask, trace, deadline, on_text):
         given.append(deadline)
 
     async with turns.overviews.turn():
@@ -104,7 +104,7 @@ async def test_an_answer_from_memory_waits_for_no_turn_at_the_model():
     turns = admissions()
 
     async def remembered(*_):
-        return Look(answer=REMEMBERED)
+        return FastPathResult(answer=REMEMBERED)
 
     async def answer(ask, trace, look):
         return look.answer

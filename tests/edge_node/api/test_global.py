@@ -137,11 +137,11 @@ async def test_a_stream_takes_back_what_turns_out_to_be_no_answer(tmp_path):
 
 
 async def test_what_was_heard_is_taken_back_at_once(edge, monkeypatch):
-    async def asked(node, ask, trace, hear):
+    async def asked(node, ask, trace, on_text):
         for sentence in ("Pumps fail. ", "Gates hold. ", "", ""):
-            hear(sentence)
+            on_text(sentence)
         with trace.step("map"):
-            hear("It rains.")
+            on_text("It rains.")
         return Answer("q", "It rains.", (), "global")
 
     monkeypatch.setattr(EdgeNode, "ask", asked)

@@ -29,7 +29,7 @@ async def mill(folder, monkeypatch, **settings):
             monkeypatch.setattr(edge.node.strategy.memories, name, getattr(edge.told, name), raising=False)
         ((chunk, _, _),) = edge.node.documents.chunks([f"{edge.document_id}:0"]).values()
         edge.who = memory_in(chunk, WHO, "Ann Lee", said=SAID)
-        await edge.told.put(edge.node.memorizer._embedder, edge.who)
+        await edge.told.put(edge.node.fast_path._embedder, edge.who)
         yield edge
 
 
@@ -85,7 +85,7 @@ async def test_keys_that_may_only_read_silence_a_memory_together_and_not_alone(t
 async def test_whoever_asks_may_do_without_memory(edge, fields):
     answer = await edge.ask(WHO, **fields)
     assert (answer["route"], answer["memory"]) == ("local", None)
-    assert edge.node.memorizer.looked == 0
+    assert edge.node.fast_path.looked == 0
 
 
 async def test_a_shadow_never_answers_and_tells_what_it_would_have_said(tmp_path, monkeypatch):
@@ -157,7 +157,7 @@ async def test_an_answer_of_the_chat_can_be_judged_by_its_id(edge):
 
 async def test_memories_are_listed_by_id_page_by_page(edge):
     when = memory_in(edge.node.documents.chunks([f"{edge.document_id}:0"])[f"{edge.document_id}:0"][0], WHEN, "1881", said=SAID)
-    await edge.told.put(edge.node.memorizer._embedder, when)
+    await edge.told.put(edge.node.fast_path._embedder, when)
     await edge.told.rate(edge.who.memory_id, right=True)
     first = (await edge.http.get("/v1/memories", params={"limit": 1})).json()
     second = (await edge.http.get("/v1/memories", params={"after": first["next"]})).json()
@@ -172,7 +172,7 @@ async def test_memories_are_listed_by_id_page_by_page(edge):
 async def test_hostile_words_of_memories_are_listed_inert(edge):
     evil = "Ann Lee <img src=x onerror=alert(1)> [click](http://x.example/a)"
     chunk = edge.node.documents.chunks([f"{edge.document_id}:0"])[f"{edge.document_id}:0"][0]
-    await edge.told.put(edge.node.memorizer._embedder, memory_in(chunk, f"Who is {evil}?", evil))
+    await edge.told.put(edge.node.fast_path._embedder, memory_in(chunk, f"Who is {evil}?", evil))
     listed = (await edge.http.get("/v1/memories")).text
     assert "click" in listed
     assert "<img" not in listed

@@ -7,7 +7,7 @@ import pytest
 
 from edge_node.api.app import open_app
 from edge_node.api.safe_mode import create_safe_app
-from edge_node.build import Parts
+from edge_node.build import Adapters
 from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged, StoreError
 from shared.http.keyring import KeyRing
@@ -33,7 +33,7 @@ async def http(tmp_path):
 
 def opened(folder):
     settings = EdgeSettings(id="ward", strategy="naive", state_dir=folder)
-    return open_app(settings, Parts(scripted(), HashEmbedder(), WordTokenizer(), None))
+    return open_app(settings, Adapters(scripted(), HashEmbedder(), WordTokenizer(), None))
 
 
 async def test_the_process_is_healthy_and_never_ready_and_says_why(http):
@@ -95,4 +95,4 @@ def test_what_a_person_must_set_right_is_no_safe_mode(tmp_path):
     settings = EdgeSettings(id="ward", strategy="naive", state_dir=tmp_path)
     other = HashEmbedder(dimensions=32)
     with pytest.raises(StoreError, match="embedding model"):
-        open_app(settings, Parts(scripted(), other, WordTokenizer(), None))
+        open_app(settings, Adapters(scripted(), other, WordTokenizer(), None))

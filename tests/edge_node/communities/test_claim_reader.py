@@ -3,7 +3,7 @@
 import pytest
 
 from edge_node.communities.claim_reader import ClaimStore
-from edge_node.communities.selection import Overlook
+from edge_node.communities.selection import ReportQuery
 from shared.errors import ModelReplyError, ModelUnavailable
 from tests.support.settling import Bench
 
@@ -46,7 +46,7 @@ async def findings(bench, *withheld):
     """Those of all reports, at all levels, by what they say."""
     vector = (await bench.tools.embedder.embed(["What is lost?"]))[0]
     hidden = frozenset(bench.ids[name] for name in withheld)
-    chosen = [await bench.strategy.reports.choose(Overlook(vector, level, 0, 0.0, hidden)) for level in range(4)]
+    chosen = [await bench.strategy.reports.choose(ReportQuery(vector, level, 0, 0.0, hidden)) for level in range(4)]
     return {finding.text: finding for one in chosen for report in one.reports for finding in report.findings}
 
 

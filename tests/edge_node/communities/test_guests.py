@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from edge_node.communities.selection import Overlook
+from edge_node.communities.selection import ReportQuery
 from tests.support.settling import Bench
 
 SHAPE = {"subgraph_entities": 4, "community_entities": 2}
@@ -14,7 +14,7 @@ NAMES = ("Ward", "Wards", "Pump", "Pumps", "Gate", "River", "Lock", "Loan", "Ban
 async def chosen(bench, *withheld, level=0):
     vector = (await bench.tools.embedder.embed(["What is all this about?"]))[0]
     hidden = frozenset(bench.ids[name] for name in withheld)
-    return await bench.strategy.reports.choose(Overlook(vector, level, 0, 0.5, hidden))
+    return await bench.strategy.reports.choose(ReportQuery(vector, level, 0, 0.5, hidden))
 
 
 async def told(bench, *withheld):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from edge_node.communities.selection import Overlook
+from edge_node.communities.selection import ReportQuery
 from edge_node.communities.service import GUESTS
 from edge_node.communities.store import ReportStore
 from shared.errors import Conflict, DiskFull
@@ -13,8 +13,8 @@ from tests.support.settling import Bench
 MODEL = {"subgraph_entities": 4, "community_entities": 2, "reports": "model"}
 
 
-def keeper_of(bench):
-    return bench.strategy.knowledge.keeper
+def reports_of(bench):
+    return bench.strategy.write_path.reports
 
 
 async def towns(bench):
@@ -34,12 +34,12 @@ async def written(bench, *, by=by_model):
     """The communities of all drafts, in the order of asking, until nothing is left to write."""
     order = []
     for _ in range(100):
-        drafts = await keeper_of(bench).unwritten(2)
+        drafts = await reports_of(bench).unwritten(2)
         if not drafts:
             return order
         for draft in drafts:
             order.append(draft.plain)
-            await keeper_of(bench).keep(draft, by(draft))
+            await reports_of(bench).keep(draft, by(draft))
     raise AssertionError("it never ends")
 
 
@@ -63,7 +63,7 @@ async def test_the_model_writes_each_level_down_to_the_finest_those_below_first(
 async def test_one_above_another_that_is_to_be_written_waits(tmp_path):
     async with Bench.opened(tmp_path, **MODEL, report_finest=3) as bench:
         await towns(bench)
-        drafts = await keeper_of(bench).unwritten(1000)
+        drafts = await reports_of(bench).unwritten(1000)
         communities = {
             one.community.community_id: one.community
             for level in range(4)
@@ -86,11 +86,11 @@ async def test_what_was_written_and_c0_and_c1_are_the_same_after_a_restart(tmp_p
         await bench.add("Mill.md", ("Mill", "Ward"), related=[("Mill", "Ward")])
         await bench.settle()
         await written(bench)
-        before, labels = await all_reports(bench), keeper_of(bench)._uppers
+        before, labels = await all_reports(bench), reports_of(bench)._uppers
     async with Bench.opened(tmp_path, **MODEL) as again:
         assert await all_reports(again) == before
-        assert keeper_of(again)._uppers == labels
-        assert await keeper_of(again).unwritten(8) == []
+        assert reports_of(again)._uppers == labels
+        assert await reports_of(again).unwritten(8) == []
 
 
 async def test_labels_that_cannot_be_kept_do_not_keep_a_question_from_its_answer(tmp_path, monkeypatch):
@@ -108,24 +108,24 @@ async def test_an_attempt_without_use_is_made_once_and_the_plain_report_stays(tm
         await towns(bench)
         before = await all_reports(bench)
         assert await written(bench, by=lambda draft: draft.plain)
-        assert await keeper_of(bench).unwritten(8) == []
+        assert await reports_of(bench).unwritten(8) == []
         assert await all_reports(bench) == before
 
 
 async def test_what_is_stale_is_counted_and_at_the_end_nothing_is(tmp_path):
     async with Bench.opened(tmp_path, **MODEL) as bench:
-        assert keeper_of(bench).stale == 0
+        assert reports_of(bench).stale == 0
         await towns(bench)
-        assert keeper_of(bench).stale > 0
-        (draft, *_) = await keeper_of(bench).unwritten(1)
-        before = keeper_of(bench).stale
-        await keeper_of(bench).keep(draft, by_model(draft))
-        assert keeper_of(bench).stale == before - 1
+        assert reports_of(bench).stale > 0
+        (draft, *_) = await reports_of(bench).unwritten(1)
+        before = reports_of(bench).stale
+        await reports_of(bench).keep(draft, by_model(draft))
+        assert reports_of(bench).stale == before - 1
         await written(bench)
-        assert keeper_of(bench).stale == 0
+        assert reports_of(bench).stale == 0
         await bench.add("Debt.md", ("Debt", "Loan"), related=[("Debt", "Loan")])
         await bench.settle()
-        assert keeper_of(bench).stale > 0
+        assert reports_of(bench).stale > 0
 
 
 async def test_what_is_kept_stands_at_once_and_no_other_text_is_read_again(tmp_path, monkeypatch):
@@ -134,7 +134,7 @@ async def test_what_is_kept_stands_at_once_and_no_other_text_is_read_again(tmp_p
     short = {"subgraph_entities": 6, "report_context_tokens": 200, "report_tokens": 64, "report_finest": 3}
     async with Bench.opened(tmp_path, **MODEL | short) as bench:
         await towns(bench)
-        keeper, kept, uppers = keeper_of(bench), 0, []
+        keeper, kept, uppers = reports_of(bench), 0, []
         while drafts := await keeper.unwritten(1):
             uppers += [draft for draft in drafts if any("Truly" in line.text for line in draft.lines)]
             await keeper.keep(drafts[0], replace(by_model(drafts[0]), findings=truly(drafts[0].plain.findings)))
@@ -171,7 +171,7 @@ async def test_without_a_model_nothing_waits_for_one_and_its_former_texts_are_no
         await towns(bench)
         await written(bench)
     async with Bench.opened(tmp_path, **MODEL | {"reports": reports}) as bench:
-        assert (await keeper_of(bench).unwritten(8), keeper_of(bench).stale) == ([], 0)
+        assert (await reports_of(bench).unwritten(8), reports_of(bench).stale) == ([], 0)
         if reports == "extractive":
             assert not any(one.by_model for one in (await all_reports(bench)).values())
 
@@ -179,7 +179,7 @@ async def test_without_a_model_nothing_waits_for_one_and_its_former_texts_are_no
 async def test_where_reports_are_off_whoever_asks_is_told_so(tmp_path):
     async with Bench.opened(tmp_path, reports="off") as bench:
         await towns(bench)
-        asked = Overlook((await bench.tools.embedder.embed(["?"]))[0], 0, 0, 0.5, frozenset())
+        asked = ReportQuery((await bench.tools.embedder.embed(["?"]))[0], 0, 0, 0.5, frozenset())
         for asking in (
             bench.strategy.reports.communities(0, limit=1),
             bench.strategy.reports.report("a"),
@@ -246,16 +246,16 @@ async def test_a_text_of_few_other_facts_stays(tmp_path):
 async def test_a_text_is_not_kept_where_its_community_has_changed_meanwhile(tmp_path):
     async with Bench.opened(tmp_path, **MODEL) as bench:
         await towns(bench)
-        drafts = await keeper_of(bench).unwritten(8)
+        drafts = await reports_of(bench).unwritten(8)
         (bank,) = [draft for draft in drafts if "Loan" in draft.plain.title]
         (ward,) = [draft for draft in drafts if "Pump" in str(draft.lines)]
         await bench.add("Debt.md", ("Bank", "Loan", "Debt"))
         await bench.settle()
         for draft in (bank, ward):
-            await keeper_of(bench).keep(draft, by_model(draft))
+            await reports_of(bench).keep(draft, by_model(draft))
         assert set(ReportStore(bench.database).texts()) == {ward.plain.community_id}
         await bench.remove("Ward.md")
-        await keeper_of(bench).keep(ward, by_model(ward))
+        await reports_of(bench).keep(ward, by_model(ward))
         assert ReportStore(bench.database).texts() == {}
 
 
@@ -276,7 +276,7 @@ async def test_a_settle_looks_at_no_report(tmp_path, monkeypatch):
 async def chosen(bench, level, *, read_tokens=0, floor=0.0, withheld=(), question="Which pump does the ward use?", nearness=-1.0):
     vector = (await bench.tools.embedder.embed([question]))[0]
     hidden = frozenset(bench.ids[name] for name in withheld)
-    return await bench.strategy.reports.choose(Overlook(vector, level, read_tokens, floor, hidden, nearness))
+    return await bench.strategy.reports.choose(ReportQuery(vector, level, read_tokens, floor, hidden, nearness))
 
 
 async def test_where_nothing_is_near_what_is_most_told_of_comes_first_and_none_is_too_far(tmp_path):
@@ -357,7 +357,7 @@ async def test_the_communities_of_few_guests_are_kept(tmp_path):
         await bench.settle()
         for name in names:
             await chosen(bench, 0, withheld=[name])
-        assert list(keeper_of(bench)._guests) == [frozenset({bench.ids[name]}) for name in names[-GUESTS:]]
-        known = dict(keeper_of(bench)._guests)
+        assert list(reports_of(bench)._guests) == [frozenset({bench.ids[name]}) for name in names[-GUESTS:]]
+        known = dict(reports_of(bench)._guests)
         await chosen(bench, 0, withheld=[names[-GUESTS]])
-        assert keeper_of(bench)._guests == known
+        assert reports_of(bench)._guests == known

@@ -15,8 +15,8 @@ from edge_node.memory.store import ChunkRows, IncidenceStore, MemoryStore, Ratin
 from shared.errors import StoreDamaged
 from shared.models.fake import HashEmbedder
 from shared.ports import SystemClock
+from tests.support.memory_store import DIMENSIONS, a_fact, a_memory
 from tests.support.releases import store_of_release
-from tests.support.remembering import DIMENSIONS, a_fact, a_memory
 from tests.support.settling import Bench
 
 TRIALS = 500

@@ -3,7 +3,7 @@
 import pytest
 
 from edge_node.database import replies
-from edge_node.database.replies import RememberingGenerator, delete_replies, prompt_hash, usage
+from edge_node.database.replies import ReplyCache, delete_replies, prompt_hash, usage
 from edge_node.database.schema import Database
 from edge_node.documents.store import DocumentStore
 from shared.errors import DiskFull
@@ -24,7 +24,7 @@ class Store:
     def model(self, *texts):
         left = list(texts)
         self.inner = ScriptedGenerator(lambda prompt: left.pop(0) if len(left) > 1 else left[0])
-        return RememberingGenerator(self.inner, self.database, SystemClock())
+        return ReplyCache(self.inner, self.database, SystemClock())
 
     @property
     def calls(self):
@@ -150,14 +150,14 @@ def test_how_a_question_is_sampled_is_no_part_of_it():
 @pytest.fixture
 def full(store, monkeypatch):
     """A disk that is full for replies, and can be emptied."""
-    note, disk = RememberingGenerator._note, {"full": True}
+    note, disk = ReplyCache._note, {"full": True}
 
     def fails(self, *given, **more):
         if disk["full"]:
             raise DiskFull("/state")
         note(self, *given, **more)
 
-    monkeypatch.setattr(RememberingGenerator, "_note", fails)
+    monkeypatch.setattr(ReplyCache, "_note", fails)
     return disk
 
 

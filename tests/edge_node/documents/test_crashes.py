@@ -12,11 +12,11 @@ from shared.ports import SystemClock
 LIFE = """
 import asyncio, os, sys
 from pathlib import Path
-from edge_node.strategies.index import Indexed
+from edge_node.strategies.index import Index
 from tests.support.running_edge import running_edge
 
 folder, first = Path(sys.argv[1]), sys.argv[2] == "first"
-add, begun, both = Indexed.add, [], asyncio.Event()
+add, begun, both = Index.add, [], asyncio.Event()
 
 async def deadly(self, chunks, progress):
     begun.append(chunks)
@@ -36,7 +36,7 @@ async def life():
             await edge.http.post("/v1/documents", json={"name": text, "text": text})
         await edge.settled()
 
-Indexed.add = deadly
+Index.add = deadly
 asyncio.run(life())
 """
 

@@ -5,7 +5,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-from edge_node.database.replies import RememberingGenerator
+from edge_node.database.replies import ReplyCache
 from edge_node.database.schema import Database
 from edge_node.database.vectors import VectorRows
 from edge_node.documents.store import DocumentStore
@@ -243,10 +243,10 @@ def test_commits_reach_the_disk(database):
 
 async def test_a_good_reply_is_paid_for_once(database):
     model = ScriptedGenerator(lambda prompt: "Juniper Ward")
-    remembering = RememberingGenerator(model, database, SystemClock())
+    memories = ReplyCache(model, database, SystemClock())
     prompt = Prompt((Message("user", "which ward?"),), max_tokens=5)
-    first = await remembering.generate(prompt, deadline_s=1)
-    again = await remembering.generate(prompt, deadline_s=1)
+    first = await memories.generate(prompt, deadline_s=1)
+    again = await memories.generate(prompt, deadline_s=1)
     assert first.texts == again.texts
     assert again.tokens_in == again.tokens_out == 0
     assert len(model.prompts) == 1
@@ -254,10 +254,10 @@ async def test_a_good_reply_is_paid_for_once(database):
 
 async def test_the_totals_count_every_reply_that_was_paid_and_none_that_was_remembered(database, documents):
     replies = iter(["Juniper Ward", " "])
-    remembering = RememberingGenerator(ScriptedGenerator(lambda prompt: next(replies)), database, SystemClock())
-    first = await remembering.generate(Prompt((Message("user", "which ward?"),), max_tokens=5), deadline_s=1)
-    await remembering.generate(Prompt((Message("user", "which ward?"),), max_tokens=5), deadline_s=1)
-    empty = await remembering.generate(Prompt((Message("user", "which pump?"),), max_tokens=5), deadline_s=1)
+    memories = ReplyCache(ScriptedGenerator(lambda prompt: next(replies)), database, SystemClock())
+    first = await memories.generate(Prompt((Message("user", "which ward?"),), max_tokens=5), deadline_s=1)
+    await memories.generate(Prompt((Message("user", "which ward?"),), max_tokens=5), deadline_s=1)
+    empty = await memories.generate(Prompt((Message("user", "which pump?"),), max_tokens=5), deadline_s=1)
     totals = documents.totals()
     assert first.tokens_in > 0
     assert totals["model_calls"] == 2
@@ -267,8 +267,8 @@ async def test_the_totals_count_every_reply_that_was_paid_and_none_that_was_reme
 
 async def test_an_empty_reply_is_never_kept(database):
     model = ScriptedGenerator(lambda prompt: " ")
-    remembering = RememberingGenerator(model, database, SystemClock())
+    memories = ReplyCache(model, database, SystemClock())
     prompt = Prompt((Message("user", "which ward?"),), max_tokens=5)
     for _ in range(2):
-        await remembering.generate(prompt, deadline_s=1)
+        await memories.generate(prompt, deadline_s=1)
     assert len(model.prompts) == 2

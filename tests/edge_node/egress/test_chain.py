@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.egress.ledger import START, Departure, Entry, faults, follow, hash_of
+from edge_node.egress.ledger import START, EgressRecord, Entry, faults, follow, hash_of
 
 FIELDS = [field.name for field in fields(Entry)]
 
@@ -16,7 +16,7 @@ FIELDS = [field.name for field in fields(Entry)]
 def chain_of(n):
     entries = []
     for i in range(n):
-        departure = Departure("evidence", "http://cloud", f"body {i}".encode(), requester="bank", items=(f"d:{i}",))
+        departure = EgressRecord("evidence", "http://cloud", f"body {i}".encode(), requester="bank", items=(f"d:{i}",))
         entries.append(follow(entries[-1] if entries else None, departure, at=100.5 + i))
     return entries
 
@@ -66,7 +66,7 @@ def test_a_record_that_was_edited_and_hashed_anew_does_not_fit_the_next_one():
 def test_a_chain_that_was_written_anew_from_a_record_on_is_not_the_one_that_was_countersigned():
     entries = chain_of(4)
     forged = entries[:2]
-    for departure in (Departure("evidence", "http://cloud", b"other"), Departure("evidence", "http://cloud", b"another")):
+    for departure in (EgressRecord("evidence", "http://cloud", b"other"), EgressRecord("evidence", "http://cloud", b"another")):
         forged.append(follow(forged[-1], departure, at=200.0))
     assert found(forged) == []
     assert [fault.seq for fault in found(forged, {4: entries[3].hash})] == [4]
@@ -115,5 +115,5 @@ def test_no_tampering_by_chance_goes_unseen(data):
 
 @given(st.text(), st.text(), st.binary(), st.floats(0, 2e9))
 def test_any_text_in_a_record_can_be_hashed_and_checked(purpose, subject, body, at):
-    entry = follow(None, Departure("question", "http://cloud", body, purpose=purpose, subject=subject), at=at)
+    entry = follow(None, EgressRecord("question", "http://cloud", body, purpose=purpose, subject=subject), at=at)
     assert found([entry]) == []

@@ -12,7 +12,7 @@ from edge_node.egress.ledger import (
     COLUMNS,
     RECORDS,
     START,
-    Departure,
+    EgressRecord,
     Ledger,
     Spent,
     _evidence,
@@ -52,7 +52,7 @@ def ledger(store, clock):
 
 def leave(ledger, n=1, **facts):
     facts = {"kind": "evidence", "requester": "bank", "items": ("d:0", "d:1"), **facts}
-    return [ledger.record(Departure(recipient="http://cloud", body=b"12345", **facts)) for _ in range(n)]
+    return [ledger.record(EgressRecord(recipient="http://cloud", body=b"12345", **facts)) for _ in range(n)]
 
 
 def tamper(path, sql):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from edge_node.egress import meter as module
-from edge_node.egress.meter import Meter
+from edge_node.egress.meter import EgressMeter
 from edge_node.policy.rules import Daily, DailyAll, parse
 from tests.support.storing import SetClock
 
@@ -34,7 +34,7 @@ def limits(each=Daily(**NOTHING), everybody=DailyAll(**NOTHING)):  # noqa: B008 
 
 @pytest.fixture
 def meter():
-    return Meter(Ledger(), SetClock())
+    return EgressMeter(Ledger(), SetClock())
 
 
 def test_whatever_names_ask_all_together_get_no_more_than_their_limit(meter):

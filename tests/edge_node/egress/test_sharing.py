@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from edge_node.database.schema import Database
 from edge_node.documents.store import DocumentStore, insert_chunks
 from edge_node.egress.bodies import reply_body
-from edge_node.egress.ledger import Departure, Ledger
-from edge_node.egress.sharing import MAX_REPLY_BYTES, Reading, Requester
+from edge_node.egress.ledger import EgressRecord, Ledger
+from edge_node.egress.sharing import MAX_REPLY_BYTES, ReportCoverage, Requester
 from edge_node.graph.store import GraphStore
 from edge_node.policy.rules import DENIED
 from shared.records import Chunk, Evidence, TraceStep
@@ -144,7 +144,7 @@ def test_a_point_is_masked_and_cut_as_a_passage_is(bench):
 
 
 def test_the_reply_says_how_far_reports_were_read_and_a_refusal_does_not(bench):
-    reading = Reading(12, 40, 3, without_model=True)
+    reading = ReportCoverage(12, 40, 3, without_model=True)
     reply = bench.sharing.served(BANK, [bench.point("open")], STEPS, reports=reading).reply
     assert (reply.reports, reply.reports_there, reply.unread, reply.without_model) == (12, 40, 3, True)
     bench.file.write_text("version = ")
@@ -183,7 +183,7 @@ def test_what_the_meter_counts_is_what_the_ledger_says_after_a_restart(bench):
     for number in range(1, 4):
         reply = bench.sharing.served(BANK, [bench.point("open")] * number, STEPS, most_bytes=MAX_REPLY_BYTES).reply
         items = tuple(item.chunk_id for item in reply.evidence)
-        ledger.record(Departure("evidence", "http://cloud", reply_body(reply), requester="bank", items=items))
+        ledger.record(EgressRecord("evidence", "http://cloud", reply_body(reply), requester="bank", items=items))
     spent = ledger.spent("bank", since=0.0)
     assert bench.sharing._meter._had["bank"] == (spent.replies, spent.passages, spent.bytes)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from edge_node.extraction.model_extraction import (
     MAX_ENTITIES,
     MAX_RELATIONS,
-    Parsed,
+    ParsedRelations,
     RelationLine,
     as_json,
     as_lines,
@@ -41,7 +41,7 @@ def items(reply, **options):
     ],
 )
 def test_a_line_is_read_in_any_dress(line):
-    assert parse_relations(line, NAMES) == Parsed((KEEPS,), 0)
+    assert parse_relations(line, NAMES) == ParsedRelations((KEEPS,), 0)
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_a_line_is_read_in_any_dress(line):
     ],
 )
 def test_a_line_that_cannot_be_used_is_counted(line):
-    assert parse_relations(line, NAMES) == Parsed((), 1)
+    assert parse_relations(line, NAMES) == ParsedRelations((), 1)
 
 
 @pytest.mark.parametrize("reply", ["", "\n\n", "NONE", "None."])
 def test_nothing_is_read_of_nothing(reply):
-    assert parse_relations(reply, NAMES) == Parsed((), 0)
+    assert parse_relations(reply, NAMES) == ParsedRelations((), 0)
 
 
 def test_what_follows_a_given_name_is_cut():
@@ -82,7 +82,7 @@ def test_a_longer_name_is_not_cut_to_a_given_one():
 
 
 def test_repeated_lines_count_once():
-    assert parse_relations("Rowan Ward | keeps | Marlow Pump\n" * 50, NAMES) == Parsed((KEEPS,), 0)
+    assert parse_relations("Rowan Ward | keeps | Marlow Pump\n" * 50, NAMES) == ParsedRelations((KEEPS,), 0)
 
 
 def test_a_name_that_was_not_given_is_taken_when_it_is_one():
@@ -105,11 +105,11 @@ def test_json_that_was_cut_off_keeps_what_is_whole():
 
 @pytest.mark.parametrize("reply", ["no JSON at all", '[{"a": 1}]', '{"source": 5, "relation": null, "target": []}', "{broken}"])
 def test_json_that_cannot_be_used_is_counted(reply):
-    assert parse_relations(reply, NAMES, form="json") == Parsed((), 1)
+    assert parse_relations(reply, NAMES, form="json") == ParsedRelations((), 1)
 
 
 def test_an_empty_json_list_is_no_failure():
-    assert parse_relations('{"relations": []}', NAMES, form="json") == Parsed((), 0)
+    assert parse_relations('{"relations": []}', NAMES, form="json") == ParsedRelations((), 0)
 
 
 @given(st.text(max_size=200), st.sampled_from(["lines", "json"]))

@@ -14,7 +14,7 @@ from edge_node.records import Cost, silent
 from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.limits import RetryBudget
 from shared.records import Chunk, ChunkId, DocumentId, EntityMention, RelationMention
-from tests.support.remembering import a_fact
+from tests.support.memory_store import a_fact
 
 
 def chunk(number, text="Rowan Ward keeps the Marlow Pump."):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from edge_node.graph.mentions import MentionStore
 from edge_node.graph.repair import modularity
-from edge_node.graph.update import Settler
+from edge_node.graph.update import GraphUpdater
 from shared.errors import DiskFull, ModelUnavailable
 from shared.models.fake import HashEmbedder
 from tests.support.hash_model import reply
@@ -114,7 +114,7 @@ def outcome(bench):
     assert max(map(len, parts.members.values()), default=0) <= 3
     assert bench.graph.summary_ids() == set(parts.members) == set(bench.graph.subgraphs())
     assert [*unlike_the_store(bench.strategy)] == []
-    assert "model" not in bench.strategy.knowledge.settler._options.summaries or [*misjudged_parts(bench.strategy)] == []
+    assert "model" not in bench.strategy.write_path.updater._options.summaries or [*misjudged_parts(bench.strategy)] == []
     fingerprint = bench.fingerprint() if graph.entities else ([], [])
     return fingerprint, modularity(bench.adjacency_now(), parts.home), {row["key"]: row["canonical"] for row in aliases(bench)}
 
@@ -173,6 +173,6 @@ async def test_null_control_a_settle_that_overlooks_removals_is_found_out(monkey
 async def test_null_control_a_settle_that_does_not_read_the_store_again_after_a_failure_is_found_out(monkeypatch):
     history = [("put", "a", (("Mill", "River"), (("Mill", "River"),), ())), ("fail", "embedder, later", None), ("settle", "a", None)]
     await compare(history, HashEmbedder())
-    monkeypatch.setattr(Settler, "_doubtful", property(lambda self: False, lambda self, value: None), raising=False)
+    monkeypatch.setattr(GraphUpdater, "_doubtful", property(lambda self: False, lambda self, value: None), raising=False)
     with pytest.raises(AssertionError):
         await compare(history, HashEmbedder())

@@ -13,7 +13,7 @@ from edge_node.communities.store import ReportStore
 from edge_node.database.check import examine
 from edge_node.database.chunk_parts import ChunkPartStore
 from edge_node.database.schema import Database
-from edge_node.egress.ledger import Departure, Ledger
+from edge_node.egress.ledger import EgressRecord, Ledger
 from edge_node.graph.store import GraphStore
 from edge_node.maintenance import open_store
 from edge_node.memory.records import Rating
@@ -82,7 +82,7 @@ def test_a_store_of_an_earlier_release_has_an_empty_ledger_that_can_be_written(e
     database = Database(earlier)
     ledger = Ledger(database, SystemClock())
     assert ledger.entries() == []
-    ledger.record(Departure("question", "http://cloud", b"{}"))
+    ledger.record(EgressRecord("question", "http://cloud", b"{}"))
     assert ledger.verify() == []
     database.close()
 

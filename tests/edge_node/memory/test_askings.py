@@ -2,13 +2,13 @@
 
 import pytest
 
-from edge_node.memory.writer import ASKED_OF, AskingStore, Standing
-from tests.support.remembering import RememberingStore, a_memory
+from edge_node.memory.writer import ASKED_OF, AskedSoFar, AskingStore
+from tests.support.memory_store import MemoryBench, a_memory
 
 
 @pytest.fixture
 def store(tmp_path):
-    opened = RememberingStore(tmp_path)
+    opened = MemoryBench(tmp_path)
     yield opened
     opened.database.close()
 
@@ -32,7 +32,7 @@ def standing(askings):
 
 
 def test_nothing_was_asked_at_first(askings):
-    assert askings.standing() == Standing(0, frozenset())
+    assert askings.standing() == AskedSoFar(0, frozenset())
 
 
 def test_askings_add_up_also_for_who_opens_the_store_later(store, askings):

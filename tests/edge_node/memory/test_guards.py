@@ -3,11 +3,11 @@
 import pytest
 
 from edge_node.memory import guards
-from edge_node.memory.guards import Limits, stands, why_not
+from edge_node.memory.guards import GuardLimits, rejection, stands
 from edge_node.memory.records import Backing, Scored, Support, memory_of
 from shared.text.same_question import covered, fits, is_same_way, is_single
 
-LIMITS = Limits({"template": 0.92, "model": 0.92, "learned": 0.88}, cover=1.0)
+LIMITS = GuardLimits({"template": 0.92, "model": 0.92, "learned": 0.88}, cover=1.0)
 SENTENCE = "Orrin Mill was built by Ann Lee in 1881, and it has 40 looms."
 
 
@@ -20,7 +20,7 @@ def scored(memory, score=0.97):
 
 
 def objection(question, memory, *, score=0.97, rivals=(), sentences=(SENTENCE,), limits=LIMITS, **backing):
-    return why_not(question, scored(memory, score), rivals, Backing(sentences, **backing), limits)
+    return rejection(question, scored(memory, score), rivals, Backing(sentences, **backing), limits)
 
 
 WHO = remembered("Who built Orrin Mill?", "Ann Lee")
@@ -54,7 +54,7 @@ def test_a_score_below_the_threshold_of_its_kind_is_a_miss(kind, score, why):
 
 
 def test_a_threshold_above_one_never_answers():
-    assert objection(WHO.question, WHO, score=1.0, limits=Limits({"template": 1.01}, cover=1.0)) == guards.BELOW
+    assert objection(WHO.question, WHO, score=1.0, limits=GuardLimits({"template": 1.01}, cover=1.0)) == guards.BELOW
 
 
 @pytest.mark.parametrize(("good", "bad"), [(0, 1), (1, 1), (3, 3), (3, 4)])
@@ -128,7 +128,7 @@ def test_of_the_words_that_carry_meaning_only_those_of_a_type_need_not_be_said()
 
 def test_words_need_only_be_covered_as_far_as_is_asked_for():
     """Two of three: "constructed" is missing."""
-    assert objection("Who constructed Orrin Mill?", WHO, limits=Limits(LIMITS.thresholds, cover=0.66)) == ""
+    assert objection("Who constructed Orrin Mill?", WHO, limits=GuardLimits(LIMITS.thresholds, cover=0.66)) == ""
 
 
 @pytest.mark.parametrize(

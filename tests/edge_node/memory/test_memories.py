@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from edge_node.maintenance import open_store
 from edge_node.memory.store import insert_facts
 from shared.ports import SystemClock
-from tests.support.remembering import RememberingStore, a_fact, a_memory, told_of
+from tests.support.memory_store import MemoryBench, a_fact, a_memory, told_of
 
 TABLES = ("facts", "memory_readings", "memories", "memory_chunks")
 
 
 @pytest.fixture
 def store(tmp_path):
-    opened = RememberingStore(tmp_path)
+    opened = MemoryBench(tmp_path)
     yield opened
     opened.database.close()
 
@@ -156,7 +156,7 @@ def test_with_nothing_to_take_away_nothing_is_written(store):
 
 @pytest.fixture(scope="module")
 def one_store(tmp_path_factory):
-    opened = RememberingStore(tmp_path_factory.mktemp("one"))
+    opened = MemoryBench(tmp_path_factory.mktemp("one"))
     yield opened
     opened.database.close()
 

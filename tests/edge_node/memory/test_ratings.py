@@ -9,12 +9,12 @@ from edge_node.maintenance import open_store
 from edge_node.memory.records import Rating, memory_of
 from edge_node.memory.store import Ratings
 from shared.ports import SystemClock
-from tests.support.remembering import RememberingStore, a_memory
+from tests.support.memory_store import MemoryBench, a_memory
 
 
 @pytest.fixture
 def store(tmp_path):
-    opened = RememberingStore(tmp_path)
+    opened = MemoryBench(tmp_path)
     yield opened
     opened.database.close()
 
@@ -74,7 +74,7 @@ def test_no_word_of_it_is_on_the_disk_and_another_store_has_other_keys(store, ra
     ratings.rate([asked()], right=False)
     assert not any(b"wickelm" in path.read_bytes() for path in store.path.parent.glob("edge.db*"))
     (tmp_path / "other").mkdir()
-    other = RememberingStore(tmp_path / "other")
+    other = MemoryBench(tmp_path / "other")
     assert Ratings(other.database).key_of(asked()) != ratings.key_of(asked())
     other.database.close()
 

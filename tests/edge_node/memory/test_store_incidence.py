@@ -9,14 +9,14 @@ from edge_node.maintenance import open_store
 from edge_node.memory.hypergraph import Rows
 from edge_node.memory.store import ChunkRows, Training
 from shared.ports import SystemClock
-from tests.support.remembering import RememberingStore
+from tests.support.memory_store import MemoryBench
 
 TRAINING = Training(400, 0.62)
 
 
 @pytest.fixture
 def store(tmp_path):
-    opened = RememberingStore(tmp_path)
+    opened = MemoryBench(tmp_path)
     yield opened
     opened.database.close()
 

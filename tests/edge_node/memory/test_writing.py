@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edge_node.memory.records import Support
-from edge_node.memory.writer import LINE_TOKENS, MOST_NOTES, Note, memory_prompt, parsed_memories
+from edge_node.memory.writer import LINE_TOKENS, MOST_NOTES, NumberedSentence, memory_prompt, parsed_memories
 from shared.text.fence import Fence
 
 TEXTS = {
@@ -14,7 +14,7 @@ TEXTS = {
     "f:0": "A landslide closed the Fennick Railway in the spring of 1904.",
     "f:1": "It was never opened again, and 200 workers left the valley.",
 }
-NOTES = [Note(Support(chunk_id, 0, len(text)), text) for chunk_id, text in TEXTS.items()]
+NOTES = [NumberedSentence(Support(chunk_id, 0, len(text)), text) for chunk_id, text in TEXTS.items()]
 OPENED = "Q: Who opened Merle Quarry in 1881? | A: Tarrow Estates | [1]"
 
 
@@ -123,7 +123,7 @@ def test_any_reply_is_read_without_an_error(reply):
 
 
 def test_the_prompt_numbers_the_notes_one_line_each_in_a_frame():
-    notes = [Note(Support("d:0", 0, 9), f"Note\n{n} tok3n") for n in range(20)]
+    notes = [NumberedSentence(Support("d:0", 0, 9), f"Note\n{n} tok3n") for n in range(20)]
     prompt = memory_prompt(notes, Fence("tok3n"), most=3)
     text = prompt.messages[-1].content
     assert text.count("tok3n") == 2  # of the frame alone

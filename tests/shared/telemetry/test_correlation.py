@@ -14,7 +14,7 @@ from shared.errors import NotFound
 from shared.http.open_mode import CALLER
 from shared.http.problems import install_problems
 from shared.records import TraceStep
-from shared.telemetry.correlation import FORM, REQUEST_ID, Correlation, Place, headers, parsed, request_id, tell, traceparent, working
+from shared.telemetry.correlation import FORM, REQUEST_ID, Correlation, SpanPlace, headers, parsed, request_id, tell, traceparent, working
 from shared.telemetry.trace import Trace
 from tests.support.raw_asgi import send
 
@@ -58,9 +58,9 @@ def served(recorder=None):
 
 
 def test_what_is_sent_on_is_of_the_form_that_is_read():
-    place = Place(TRACE, SPAN, "1" * 16)
+    place = SpanPlace(TRACE, SPAN, "1" * 16)
     assert place.traceparent == GIVEN
-    assert parsed(place.traceparent) == Place(TRACE, SPAN)
+    assert parsed(place.traceparent) == SpanPlace(TRACE, SPAN)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_anything_else_is_no_place(header):
 def test_whatever_comes_the_id_is_hexadecimal_and_what_is_sent_on_can_be_read(header):
     with working(header) as work:
         assert HEX.fullmatch(request_id())
-        assert parsed(traceparent()) == Place(work.place.trace_id, work.place.span_id)
+        assert parsed(traceparent()) == SpanPlace(work.place.trace_id, work.place.span_id)
     sender = parsed(header)
     assert (work.place.trace_id, work.place.parent_id) == ((sender.trace_id, sender.span_id) if sender else (work.place.trace_id, ""))
 

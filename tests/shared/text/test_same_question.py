@@ -3,7 +3,7 @@
 import pytest
 
 from edge_node.memory import guards
-from edge_node.memory.guards import Limits, why_not
+from edge_node.memory.guards import GuardLimits, rejection
 from edge_node.memory.records import Backing, Scored, Support, memory_of
 from shared.text.same_question import is_same_way
 
@@ -37,9 +37,9 @@ def test_small_words_and_times_tell_questions_apart_both_ways(asked, told, answe
 def test_a_memory_never_answers_such_a_question_however_near_it_is(asked, told, answer):
     text = f"{told} {answer}."
     memory = memory_of("learned", told, f"{answer}.", [Support("d:0", 0, len(text))], [])
-    limits = Limits({"learned": 0.88}, cover=1.0)
-    assert why_not(told, Scored(memory, 0.99, 0.99, 0.99), (), Backing((text,)), limits) == ""
-    assert why_not(asked, Scored(memory, 0.99, 0.99, 0.99), (), Backing((text,)), limits) != ""
+    limits = GuardLimits({"learned": 0.88}, cover=1.0)
+    assert rejection(told, Scored(memory, 0.99, 0.99, 0.99), (), Backing((text,)), limits) == ""
+    assert rejection(asked, Scored(memory, 0.99, 0.99, 0.99), (), Backing((text,)), limits) != ""
 
 
 @pytest.mark.parametrize(("asked", "told"), SAME)
@@ -52,5 +52,5 @@ def test_only_the_checks_of_small_words_hold_some_of_them_back():
     """The null control: without it, the first of the pairs is answered with the day on which the valve was opened."""
     asked, told, answer = NEAR_MISSES[0]
     memory = memory_of("template", told, answer, [Support("d:0", 0, 9)], [])
-    backing, limits = Backing((f"Valve V2 was opened on {answer}.",)), Limits({"template": 0.92}, 1.0)
-    assert why_not(asked, Scored(memory, 0.97, 0.97, 1.0), (), backing, limits) == guards.OTHER_WAY
+    backing, limits = Backing((f"Valve V2 was opened on {answer}.",)), GuardLimits({"template": 0.92}, 1.0)
+    assert rejection(asked, Scored(memory, 0.97, 0.97, 1.0), (), backing, limits) == guards.OTHER_WAY

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from edge_node.graph.view import Shown
+from edge_node.graph.view import Visibility
 from edge_node.records import silent
-from edge_node.strategies.method import Asked
+from edge_node.strategies.method import MethodQuery
 from shared.errors import ModelReplyError, ModelUnavailable, StoreError
 from tests.support.settling import Bench
 from tests.support.trees import SMALL, add, opened_by_model, refined, said, shown, tree_of
@@ -234,11 +234,11 @@ async def test_a_question_looks_at_the_members_of_one_node_a_level(tmp_path, mon
             await add(bench, number)
         await bench.settle()
         [method] = bench.strategy.methods
-        passages, looked_at = bench.strategy.knowledge.passages, []
+        passages, looked_at = bench.strategy.write_path.passages, []
         scores = passages.scores
         monkeypatch.setattr(passages, "scores", lambda vector, keys: looked_at.append(len(keys)) or scores(vector, keys))
         vector = (await bench.tools.embedder.embed(["A gate or a ward?"]))[0]
-        cited = method._cited(Asked("", vector, Shown(frozenset()), 100, 100), [])
+        cited = method._cited(MethodQuery("", vector, Visibility(frozenset()), 100, 100), [])
         assert len(cited) == len(looked_at) == len(tree_of(bench))
         assert max(looked_at) <= 3
         view = method._grower.view

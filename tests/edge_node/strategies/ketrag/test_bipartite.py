@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge_node.strategies.ketrag import bipartite
-from edge_node.strategies.ketrag.bipartite import Bipartite, ChunkTerms, Piece
+from edge_node.strategies.ketrag.bipartite import Bipartite, ChunkTerms, SubChunk
 from shared.vectors import MOST_SUMMED, to_ints, unit
 
 EAST, NORTH = np.eye(2, dtype=np.float32)
@@ -20,7 +20,7 @@ def chunk(chunk_id: str, *sentences: tuple[set[str], Any], tokens: int = 10) -> 
     """A chunk that is one piece; each sentence is its terms and its vector."""
     terms = set().union(*(terms for terms, _ in sentences))
     vectors = np.array([vector for _, vector in sentences], dtype=np.float32).reshape(len(sentences), -1)
-    return ChunkTerms(chunk_id, [Piece(chunk_id, tokens, terms)], [terms for terms, _ in sentences], to_ints(vectors))
+    return ChunkTerms(chunk_id, [SubChunk(chunk_id, tokens, terms)], [terms for terms, _ in sentences], to_ints(vectors))
 
 
 def made_of(*chunks: ChunkTerms) -> Bipartite:
@@ -66,7 +66,7 @@ def test_terms_and_pieces_know_each_other():
 
 
 def test_a_chunk_of_several_pieces_goes_as_one():
-    parts = [Piece("c.0", 4, {"pump"}), Piece("c.1", 6, {"filter", "pump"})]
+    parts = [SubChunk("c.0", 4, {"pump"}), SubChunk("c.1", 6, {"filter", "pump"})]
     graph = made_of(SECOND, ChunkTerms("c", parts, [{"pump"}, {"pump", "filter"}], to_ints(np.array([EAST, EAST]))))
     assert sorted(graph.pieces_with("pump")) == ["c.0", "c.1", "c2"]
     graph.drop(["c"])
@@ -87,7 +87,7 @@ def test_rare_terms_come_first_when_they_are_weighed():
 
 
 def test_a_term_that_no_sentence_holds_can_be_asked_for_but_is_near_nothing():
-    title = ChunkTerms("c", [Piece("c", 5, {"orrin mill"})], [], np.zeros((0, 2), dtype=np.int16))
+    title = ChunkTerms("c", [SubChunk("c", 5, {"orrin mill"})], [], np.zeros((0, 2), dtype=np.int16))
     graph = made_of(title)
     assert graph.pieces_with("orrin mill") == ["c"]
     assert list(graph.nearest(EAST)) == []
@@ -112,8 +112,8 @@ def test_sentences_without_their_vectors_are_refused_before_anything_changes():
 
 def test_a_term_of_too_many_sentences_is_no_seed_and_is_exact_again_when_some_are_gone():
     """4,096 times 4,000 is short of 2**24 by 393,216; 500 sentences more, and the sum of the odd ones would be rounded."""
-    many = ChunkTerms("many", [Piece("many", 9, {"said"})], [{"said"}] * MOST_SUMMED, np.tile(to_ints(EAST), (MOST_SUMMED, 1)))
-    odd = ChunkTerms("odd", [Piece("odd", 9, {"said"})], [{"said"}] * 501, np.tile(np.array([3_999, 1], dtype=np.int16), (501, 1)))
+    many = ChunkTerms("many", [SubChunk("many", 9, {"said"})], [{"said"}] * MOST_SUMMED, np.tile(to_ints(EAST), (MOST_SUMMED, 1)))
+    odd = ChunkTerms("odd", [SubChunk("odd", 9, {"said"})], [{"said"}] * 501, np.tile(np.array([3_999, 1], dtype=np.int16), (501, 1)))
     graph = made_of(many, odd)
     assert list(graph.nearest(EAST)) == []
     assert graph.frequency("said") == 2

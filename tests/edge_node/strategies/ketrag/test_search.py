@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from edge_node.graph.view import Shown
-from edge_node.strategies.ketrag.search import EMPTY, Search
-from edge_node.strategies.method import Asked
+from edge_node.graph.view import Visibility
+from edge_node.strategies.ketrag.search import EMPTY, KetSearch
+from edge_node.strategies.method import MethodQuery
 from tests.support.settling import Bench
 
 VARIANTS = ("text", "knng", "keyword", "skeleton", "ket-u", "ket-p")
@@ -100,9 +100,9 @@ async def test_passages_with_the_questions_words_are_looked_at_however_far_they_
         far = await bench.add("z.md", (), text="A zeppelin")
         [method] = bench.strategy.methods
         question = "The mill of zeppelins"
-        asked = Asked(question, (await bench.tools.embedder.embed([question]))[0], Shown(frozenset()), 400, 10)
-        search = Search(
-            bench.strategy.knowledge.view, bench.strategy.knowledge.passages, method._graphs, bench.tools, method._options, asked
+        asked = MethodQuery(question, (await bench.tools.embedder.embed([question]))[0], Visibility(frozenset()), 400, 10)
+        search = KetSearch(
+            bench.strategy.write_path.view, bench.strategy.write_path.passages, method._graphs, bench.tools, method._options, asked
         )
         assert (f"{far}:0" in search._dense(EMPTY)) is is_looked_at
 

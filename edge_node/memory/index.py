@@ -38,7 +38,7 @@ class _Moment:
         return replace(self, index=index, learned=self.learned.difference(gone), doubtful=self.doubtful.difference(gone))
 
 
-class MemoryShelf:
+class MemoryIndex:
     """Memories in the store, and in an index for questions; what writes does so one at a time, and questions never wait for it.
 
     What rested on a document that went is hidden at once, and leaves the index with the next ``tidy`` or ``put``.

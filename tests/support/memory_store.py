@@ -15,7 +15,7 @@ from shared.records import Chunk
 DIMENSIONS = 4
 
 
-class RememberingStore:
+class MemoryBench:
     """Documents whose names are their texts."""
 
     def __init__(self, folder):

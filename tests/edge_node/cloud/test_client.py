@@ -364,7 +364,7 @@ async def heard(to, *texts, level="dynamic"):
     """What a listener hears of these pieces, and the answer."""
     listened = []
     answer, _, _ = await to(Scripted(pieces(*texts))).client.ask(
-        "What is it?", query_id="q", deadline_s=5, level=level, hear=listened.append
+        "What is it?", query_id="q", deadline_s=5, level=level, on_text=listened.append
     )
     return listened, answer
 

@@ -5,7 +5,7 @@ import pytest
 from cloud_server.database import Database
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.summaries import SummaryStore
-from cloud_server.routing.summary_index import Catalogue
+from cloud_server.routing.summary_index import SummaryIndex
 from shared.errors import NotFound, ResyncNeeded
 from shared.index import open_index
 from shared.models.fake import HashEmbedder
@@ -25,19 +25,21 @@ class CountingEmbedder(HashEmbedder):
 async def opened(folder, clock, embedder):
     database = Database(folder / "cloud.db")
     registry = EdgeRegistry(database, clock)
-    catalogue = Catalogue(registry, SummaryStore(database, clock, max_per_edge=100), open_index("nano", embedder.dimensions), embedder)
+    summary_index = SummaryIndex(
+        registry, SummaryStore(database, clock, max_per_edge=100), open_index("nano", embedder.dimensions), embedder
+    )
     registry.enrol("ward")
-    await catalogue.open()
-    return catalogue
+    await summary_index.open()
+    return summary_index
 
 
 def delta(base, version, *texts, removals=()):
     return SummaryDelta("e1", base, version, tuple(Summary(f"s-{text}", text, 1, 1) for text in texts), tuple(removals))
 
 
-async def best(catalogue, embedder, question):
+async def best(summary_index, embedder, question):
     vector = (await embedder.embed([question]))[0]
-    return [one.summary_id for one in await catalogue.match("", vector[None], m=1, min_cosine=0.5, slots=1, lead=0.9)]
+    return [one.summary_id for one in await summary_index.match("", vector[None], m=1, min_cosine=0.5, slots=1, lead=0.9)]
 
 
 @pytest.fixture
@@ -46,12 +48,12 @@ def embedder():
 
 
 async def test_an_accepted_summary_is_found_and_a_removed_one_is_not(tmp_path, clock, embedder):
-    catalogue = await opened(tmp_path, clock, embedder)
-    await catalogue.accept("ward", delta(0, 1, "infusion pumps", "loans"))
-    assert await best(catalogue, embedder, "loans") == ["s-loans"]
-    await catalogue.accept("ward", delta(1, 2, "bridges", removals=["s-loans"]))
-    assert await best(catalogue, embedder, "loans") == []
-    assert await best(catalogue, embedder, "bridges") == ["s-bridges"]
+    summary_index = await opened(tmp_path, clock, embedder)
+    await summary_index.accept("ward", delta(0, 1, "infusion pumps", "loans"))
+    assert await best(summary_index, embedder, "loans") == ["s-loans"]
+    await summary_index.accept("ward", delta(1, 2, "bridges", removals=["s-loans"]))
+    assert await best(summary_index, embedder, "loans") == []
+    assert await best(summary_index, embedder, "bridges") == ["s-bridges"]
 
 
 class HeldEmbedder(CountingEmbedder):
@@ -70,50 +72,50 @@ class HeldEmbedder(CountingEmbedder):
 
 async def test_an_edge_whose_texts_are_embedded_holds_up_no_other_edges_sync(tmp_path, clock):
     embedder = HeldEmbedder()
-    catalogue = await opened(tmp_path, clock, embedder)
-    catalogue._registry.enrol("bank")
-    slow = asyncio.create_task(catalogue.accept("ward", delta(0, 1, "slow")))
+    summary_index = await opened(tmp_path, clock, embedder)
+    summary_index._registry.enrol("bank")
+    slow = asyncio.create_task(summary_index.accept("ward", delta(0, 1, "slow")))
     await embedder.begun.wait()
     async with asyncio.timeout(10):
-        await catalogue.accept("bank", delta(0, 1, "loans"))
-    assert await best(catalogue, embedder, "loans") == ["s-loans"]
+        await summary_index.accept("bank", delta(0, 1, "loans"))
+    assert await best(summary_index, embedder, "loans") == ["s-loans"]
     embedder.may.set()
     await slow
-    assert len(catalogue) == 2
+    assert len(summary_index) == 2
 
 
 async def test_deltas_of_one_edge_wait_for_each_other(tmp_path, clock):
     embedder = HeldEmbedder()
-    catalogue = await opened(tmp_path, clock, embedder)
-    first = asyncio.create_task(catalogue.accept("ward", delta(0, 1, "slow")))
+    summary_index = await opened(tmp_path, clock, embedder)
+    first = asyncio.create_task(summary_index.accept("ward", delta(0, 1, "slow")))
     await embedder.begun.wait()
-    second = asyncio.create_task(catalogue.accept("ward", delta(1, 2, "loans")))
+    second = asyncio.create_task(summary_index.accept("ward", delta(1, 2, "loans")))
     embedder.may.set()
     await asyncio.gather(first, second)
-    assert len(catalogue) == 2
+    assert len(summary_index) == 2
 
 
 async def test_an_edge_that_is_expelled_while_its_texts_are_embedded_stays_out(tmp_path, clock):
     embedder = HeldEmbedder()
-    catalogue = await opened(tmp_path, clock, embedder)
-    sending = asyncio.create_task(catalogue.accept("ward", delta(0, 1, "slow")))
+    summary_index = await opened(tmp_path, clock, embedder)
+    sending = asyncio.create_task(summary_index.accept("ward", delta(0, 1, "slow")))
     await embedder.begun.wait()
-    await catalogue.expel("ward")
+    await summary_index.expel("ward")
     embedder.may.set()
     with pytest.raises(NotFound):
         await sending
-    assert len(catalogue) == 0
+    assert len(summary_index) == 0
 
 
 async def test_a_repeated_or_unfitting_delta_costs_no_embedding(tmp_path, clock, embedder):
-    catalogue = await opened(tmp_path, clock, embedder)
-    await catalogue.accept("ward", delta(0, 1, "pumps"))
+    summary_index = await opened(tmp_path, clock, embedder)
+    await summary_index.accept("ward", delta(0, 1, "pumps"))
     embedder.texts.clear()
-    await catalogue.accept("ward", delta(0, 1, "pumps"))
+    await summary_index.accept("ward", delta(0, 1, "pumps"))
     with pytest.raises(ResyncNeeded):
-        await catalogue.accept("ward", delta(4, 5, "loans"))
+        await summary_index.accept("ward", delta(4, 5, "loans"))
     assert embedder.texts == []
-    assert len(catalogue) == 1
+    assert len(summary_index) == 1
 
 
 async def test_after_a_restart_everything_is_found_without_embedding(tmp_path, clock, embedder):
@@ -136,30 +138,30 @@ async def test_another_embedder_embeds_all_texts_again_once(tmp_path, clock, emb
 
 
 async def test_an_expelled_edge_is_no_longer_found(tmp_path, clock, embedder):
-    catalogue = await opened(tmp_path, clock, embedder)
-    await catalogue.accept("ward", delta(0, 1, "pumps"))
-    assert await catalogue.expel("ward") == 1
-    assert len(catalogue) == 0
+    summary_index = await opened(tmp_path, clock, embedder)
+    await summary_index.accept("ward", delta(0, 1, "pumps"))
+    assert await summary_index.expel("ward") == 1
+    assert len(summary_index) == 0
     with pytest.raises(NotFound):
-        await catalogue.accept("ward", delta(0, 2, "pumps"))
+        await summary_index.accept("ward", delta(0, 2, "pumps"))
 
 
 async def test_a_copy_is_stored_but_not_matched_until_what_it_copies_is_gone(tmp_path, clock, embedder):
-    catalogue = await opened(tmp_path, clock, embedder)
-    await catalogue.accept("ward", delta(0, 1, "infusion pumps", "pumps infusion"))
-    assert len(catalogue) == 1
-    assert await best(catalogue, embedder, "pumps infusion") == ["s-infusion pumps"]
-    await catalogue.accept("ward", delta(1, 2, removals=["s-infusion pumps"]))
-    assert await best(catalogue, embedder, "pumps infusion") == ["s-pumps infusion"]
+    summary_index = await opened(tmp_path, clock, embedder)
+    await summary_index.accept("ward", delta(0, 1, "infusion pumps", "pumps infusion"))
+    assert len(summary_index) == 1
+    assert await best(summary_index, embedder, "pumps infusion") == ["s-infusion pumps"]
+    await summary_index.accept("ward", delta(1, 2, removals=["s-infusion pumps"]))
+    assert await best(summary_index, embedder, "pumps infusion") == ["s-pumps infusion"]
 
 
 async def test_a_matched_summary_that_becomes_a_copy_is_no_longer_matched(tmp_path, clock, embedder):
-    catalogue = await opened(tmp_path, clock, embedder)
-    await catalogue.accept("ward", delta(0, 1, "infusion pumps", "loans"))
+    summary_index = await opened(tmp_path, clock, embedder)
+    await summary_index.accept("ward", delta(0, 1, "infusion pumps", "loans"))
     changed = SummaryDelta("e1", 1, 2, (Summary("s-loans", "pumps infusion", 1, 1),), ())
-    await catalogue.accept("ward", changed)
-    assert await best(catalogue, embedder, "loans") == []
-    assert len(catalogue) == 1
+    await summary_index.accept("ward", changed)
+    assert await best(summary_index, embedder, "loans") == []
+    assert len(summary_index) == 1
 
 
 async def test_what_is_held_back_stays_so_after_a_restart(tmp_path, clock, embedder):
@@ -172,19 +174,19 @@ async def test_what_is_held_back_stays_so_after_a_restart(tmp_path, clock, embed
 
 
 async def test_the_same_text_at_two_edges_is_no_copy(tmp_path, clock, embedder):
-    catalogue = await opened(tmp_path, clock, embedder)
-    catalogue._registry.enrol("bank")
+    summary_index = await opened(tmp_path, clock, embedder)
+    summary_index._registry.enrol("bank")
     for edge in ("ward", "bank"):
-        await catalogue.accept(edge, delta(0, 1, "infusion pumps"))
-    assert len(catalogue) == 2
+        await summary_index.accept(edge, delta(0, 1, "infusion pumps"))
+    assert len(summary_index) == 2
 
 
 async def test_a_quarantined_edge_matches_nothing_until_it_is_released(tmp_path, clock, embedder):
-    catalogue = await opened(tmp_path, clock, embedder)
-    await catalogue.accept("ward", delta(0, 1, "loans"))
-    catalogue._registry.quarantine("ward", "forged summaries")
-    assert await best(catalogue, embedder, "loans") == []
-    await catalogue.accept("ward", delta(1, 2, "bridges"))  # it may sync
-    assert await best(catalogue, embedder, "bridges") == []
-    catalogue._registry.release("ward")
-    assert await best(catalogue, embedder, "bridges") == ["s-bridges"]
+    summary_index = await opened(tmp_path, clock, embedder)
+    await summary_index.accept("ward", delta(0, 1, "loans"))
+    summary_index._registry.quarantine("ward", "forged summaries")
+    assert await best(summary_index, embedder, "loans") == []
+    await summary_index.accept("ward", delta(1, 2, "bridges"))  # it may sync
+    assert await best(summary_index, embedder, "bridges") == []
+    summary_index._registry.release("ward")
+    assert await best(summary_index, embedder, "bridges") == ["s-bridges"]

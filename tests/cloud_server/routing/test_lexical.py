@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloud_server.routing.lexical import LOOKED_AT, MOST_NAMES, OF_ONE_EDGE, Lexicon
+from cloud_server.routing.lexical import LOOKED_AT, MOST_NAMES, OF_ONE_EDGE, LexicalIndex
 from shared.text.sentences import names_in
 
 TEXTS = {"bank/s": "Loans and gold of Marlow Bank", "ward/s": "Infusion pumps of Juniper Ward", "plant/s": "Battery packs, Juniper oil"}
@@ -10,7 +10,7 @@ TEXTS = {"bank/s": "Loans and gold of Marlow Bank", "ward/s": "Infusion pumps of
 
 @pytest.fixture
 def lexicon():
-    lexicon = Lexicon()
+    lexicon = LexicalIndex()
     lexicon.put(list(TEXTS), list(TEXTS.values()))
     return lexicon
 
@@ -43,7 +43,7 @@ def test_what_is_dropped_is_gone_and_an_unknown_key_is_no_error(lexicon):
 @settings(deadline=None)
 @given(st.text(max_size=60))
 def test_no_question_is_a_query_language(text):
-    lexicon = Lexicon()
+    lexicon = LexicalIndex()
     lexicon.put(["a/s"], ['said "AND" NEAR OR NOT said : * ^'])
     assert {key for key, _ in lexicon.top(text)} <= {"a/s"}
     assert len(lexicon.top_named(text)) <= MOST_NAMES

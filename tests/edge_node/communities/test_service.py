@@ -7,7 +7,7 @@ import pytest
 from edge_node.communities import drafts as writing_module
 from edge_node.communities import service as keeper_module
 from edge_node.communities import snapshot as moment_module
-from edge_node.communities.selection import NEAREST, Overlook, relevance
+from edge_node.communities.selection import NEAREST, ReportQuery, relevance
 from edge_node.graph.mentions import MentionStore
 from shared.errors import Conflict, NotFound
 from tests.support.settling import Bench
@@ -51,7 +51,7 @@ async def everything_told(bench):
 
 async def everything(bench, level):
     """A question about everything, to be answered from a whole level."""
-    return Overlook((await bench.tools.embedder.embed(["What is all this about?"]))[0], level, 0, 0.0, frozenset())
+    return ReportQuery((await bench.tools.embedder.embed(["What is all this about?"]))[0], level, 0, 0.0, frozenset())
 
 
 async def towns(bench):
@@ -188,7 +188,7 @@ async def test_reports_of_former_moments_equal_those_of_a_keeper_that_has_none(b
         await bench.add(f"{number}.md", ("Ward", f"Thing {number}"), related=[("Ward", f"Thing {number}")])
         await bench.settle()
         told = await everything_told(bench)
-        bench.strategy.knowledge.keeper._own = None
+        bench.strategy.write_path.reports._own = None
         assert await everything_told(bench) == told
 
 
@@ -197,7 +197,7 @@ async def test_upper_communities_of_former_moments_are_built_upon(bench, monkeyp
     await towns(bench)
     await ids(bench, 0)
     assert kept == []
-    before = bench.strategy.knowledge.keeper._uppers
+    before = bench.strategy.write_path.reports._uppers
     await bench.add("Mill.md", ("Mill", "Wheel"), related=[("Mill", "Wheel")])
     await bench.settle()
     await ids(bench, 0)
@@ -269,7 +269,7 @@ async def test_who_is_cancelled_twice_lets_nobody_else_in_before_the_thread_is_d
     await asyncio.wait([gone])
     assert gone.cancelled()
     assert slow.inside
-    assert bench.strategy.knowledge.keeper._lock.locked()
+    assert bench.strategy.write_path.reports._lock.locked()
     waiting = asyncio.create_task(bench.strategy.reports.report(first))
     slow.go.set()
     assert (await waiting).community_id == first
@@ -295,18 +295,18 @@ async def test_the_work_for_one_that_went_away_ends_with_the_report_that_it_is_a
 async def test_who_goes_away_as_the_work_is_done_leaves_the_next_ones_alone(bench, monkeypatch):
     await towns(bench)
     (first, *_), everyone = await ids(bench, 0), await ids(bench, 3)
-    slow, keeper = Slow(monkeypatch), bench.strategy.knowledge.keeper
-    finished = keeper._finished
+    slow, reports = Slow(monkeypatch), bench.strategy.write_path.reports
+    finished = reports._finished
 
     def cancelled_then(thread):
         finished(thread)
         gone.cancel()
 
-    keeper._finished = cancelled_then
+    reports._finished = cancelled_then
     gone = asyncio.create_task(bench.strategy.reports.report(first))
     await until(lambda: slow.inside)
     waiting = asyncio.create_task(bench.strategy.reports.choose(await everything(bench, 3)))
-    await until(lambda: keeper._lock._waiters)
+    await until(lambda: reports._lock._waiters)
     slow.go.set()
     assert len((await waiting).reports) == len(everyone)
     assert gone.cancelled()
@@ -318,19 +318,19 @@ async def test_who_goes_away_as_the_work_is_done_leaves_the_next_ones_alone(benc
 async def test_leaves_beyond_the_bound_are_forgotten_and_written_again(bench, monkeypatch):
     await towns(bench)
     told = await everything_told(bench)
-    keeper = bench.strategy.knowledge.keeper
-    keeper._own = None
+    reports = bench.strategy.write_path.reports
+    reports._own = None
     monkeypatch.setattr(writing_module, "MOST_LEAVES", 2)
     for _ in range(2):
         assert await everything_told(bench) == told
-        communities = keeper._own.moment.hierarchy.communities
-        assert len([key for key in keeper._own.written if not communities[key].children]) == 2
+        communities = reports._own.moment.hierarchy.communities
+        assert len([key for key in reports._own.written if not communities[key].children]) == 2
 
 
 def test_of_texts_only_the_last_are_remembered(monkeypatch):
     monkeypatch.setattr(writing_module, "REMEMBERED", 2)
     counted = []
-    reading = writing_module.Reading.of(lambda text: counted.append(text) or len(text))
+    reading = writing_module.SentenceCache.of(lambda text: counted.append(text) or len(text))
     for text in ("a", "b", "b", "c", "a"):
         assert (reading.count(text), reading.split(f"{text} is told.")) == (1, (f"{text} is told.",))
     assert counted == ["a", "b", "c", "a"]
@@ -357,12 +357,12 @@ async def test_how_near_a_community_is_is_the_relevance_of_all_its_passages(benc
     await bench.settle()
     asked = await everything(bench, 0)
     await bench.strategy.reports.choose(asked)
-    keeper, moment = bench.strategy.knowledge.keeper, bench.strategy.knowledge.keeper._own.moment
+    reports, moment = bench.strategy.write_path.reports, bench.strategy.write_path.reports._own.moment
     held = {
         key: {chunk_id for entity in one.entities for chunk_id in moment.graph.entities[entity].chunk_ids}
         for key, one in moment.hierarchy.communities.items()
     }
-    cosines = keeper._passages.scores(asked.vector, sorted(set().union(*held.values())))
+    cosines = reports._passages.scores(asked.vector, sorted(set().union(*held.values())))
     assert max(map(len, held.values())) > NEAREST
     assert moment.near(cosines) == {key: relevance(cosines, chunk_ids) for key, chunk_ids in held.items()}
     assert set(moment.near({}).values()) == {-1.0}
@@ -373,7 +373,7 @@ async def test_a_question_names_a_subject_where_three_passages_are_near_and_not_
     calls = spied(monkeypatch, keeper_module, "by_weight")
     asked = await everything(bench, 0)
     await bench.strategy.reports.choose(asked)
-    cosines = bench.strategy.knowledge.keeper._passages.scores(asked.vector, [f"{one}:0" for one in bench.ids.values()])
+    cosines = bench.strategy.write_path.reports._passages.scores(asked.vector, [f"{one}:0" for one in bench.ids.values()])
     near = relevance(cosines, cosines)
     assert near < max(cosines.values())
     for nearness, weighed in ((near - 1e-6, 0), (near + 1e-6, 1)):

@@ -35,9 +35,9 @@ def delta(base, version, *ids, removals=(), epoch="e1", answer="Ann"):
     return MemoryDelta(epoch=epoch, base_version=base, version=version, upserts=told, removals=removals)
 
 
-def apply(store, change, **verdicts):
+def apply(store, change, **feedback):
     vectors = np.eye(4, dtype=np.float32)[: len(change.upserts)]
-    return store.apply("ward", change, vectors, verdicts)
+    return store.apply("ward", change, vectors, feedback)
 
 
 def test_a_delta_is_applied_once_and_comes_back_as_it_was_told(store):

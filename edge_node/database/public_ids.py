@@ -13,10 +13,10 @@ MADE_WITH = "outside_ids"  # key in meta: a secret; only this store and its back
 ID_CHARS = 24
 
 
-class OutsideIds:
+class PublicIds:
     """HMAC-SHA-256 under a secret of the store: the same id each time, which says nothing to whoever has not got the secret.
 
-    It cannot be undone. Whoever has the things themselves looks for the one that has the id: documents here, reports in ``Keeper``.
+    It cannot be undone. Whoever has the things themselves looks for the one that has the id: documents here, reports in ``Supervisor``.
     """
 
     def __init__(self, database: Database) -> None:

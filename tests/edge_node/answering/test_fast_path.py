@@ -6,9 +6,9 @@ import logging
 import pytest
 
 from edge_node.answering import fast_path
-from edge_node.answering.fast_path import SHADOW, Memorizer
+from edge_node.answering.fast_path import SHADOW, FastPath
 from edge_node.memory import guards
-from edge_node.memory.guards import Limits
+from edge_node.memory.guards import GuardLimits
 from shared.models.fake import HashEmbedder
 from shared.telemetry.trace import Trace
 from tests.support.memories import Documents, Told, chunk_of, memory_in
@@ -28,10 +28,10 @@ class Bench:
         self.told = Told(self.documents)
         self.embedder = HashEmbedder()
         told = {"template": 0.92, "model": 0.92, "learned": 0.88} | (thresholds or {})
-        self.memorizer = Memorizer("ward", self.told, self.embedder, self.documents, fast, Limits(told, 1.0, **limits), k=3)
+        self.fast_path = FastPath("ward", self.told, self.embedder, self.documents, fast, GuardLimits(told, 1.0, **limits), k=3)
 
     async def look(self, question=QUESTION, trace=None):
-        return await self.memorizer.answer(question, "q1", trace or Trace())
+        return await self.fast_path.answer(question, "q1", trace or Trace())
 
 
 async def bench_with(*memories, **settings):
@@ -79,7 +79,7 @@ async def test_where_no_kind_may_answer_or_memory_is_off_nothing_is_looked_for()
     for settings in ({"fast": "off"}, {"thresholds": dict.fromkeys(("template", "model", "learned"), 1.5)}):
         bench = await bench_with(**settings)
         look = await bench.look()
-        assert (look.answer, look.report, bench.told.asked, bench.memorizer.looked) == (None, None, [], 0)
+        assert (look.answer, look.report, bench.told.asked, bench.fast_path.looked) == (None, None, [], 0)
 
 
 async def test_a_shadow_looks_at_all_and_reports_and_never_answers():
@@ -154,7 +154,7 @@ async def test_of_many_texts_that_say_the_same_a_few_are_cited():
     same = [memory_in(chunk, QUESTION, "Ann Lee", said=SAID) for chunk in chunks]
     await bench.told.put(bench.embedder, same[0])
     scored = (await bench.told.recalled(QUESTION, (await bench.embedder.embed([QUESTION]))[0], k=1, floor=0))[0].scored
-    passages = bench.memorizer._passages(type(scored)(scored.memory, 1.0, 1.0, 1.0, tuple(same[1:])))
+    passages = bench.fast_path._passages(type(scored)(scored.memory, 1.0, 1.0, 1.0, tuple(same[1:])))
     assert [passage.document for passage in passages] == ["d0.md", "d1.md", "d2.md", "d3.md"]
 
 
@@ -226,4 +226,4 @@ async def test_hits_and_looks_are_counted():
     bench = await bench_with()
     await bench.look()
     await bench.look("Which pumps failed at night?")
-    assert (bench.memorizer.looked, bench.memorizer.answered) == (2, 1)
+    assert (bench.fast_path.looked, bench.fast_path.answered) == (2, 1)

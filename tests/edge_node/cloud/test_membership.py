@@ -28,8 +28,8 @@ async def test_an_edge_joins_by_itself_and_pins_the_clouds_key(tmp_path):
     async with running_cloud(tmp_path / "cloud") as service:
         await connected(tmp_path / "ward", service)
         membership = Membership(tmp_path / "ward")
-        assert membership.cloud_key() == service.cloud.roll.identity.public_key
-        assert [key.key_id for key in service.cloud.roll.keys.live("ward")] == [membership.identity().key_id]
+        assert membership.cloud_key() == service.cloud.credentials.identity.public_key
+        assert [key.key_id for key in service.cloud.credentials.keys.live("ward")] == [membership.identity().key_id]
 
 
 async def test_after_the_clouds_state_was_deleted_the_edge_joins_the_new_cloud(tmp_path):
@@ -48,7 +48,7 @@ async def test_after_the_clouds_key_alone_was_deleted_the_edge_pins_the_new_one(
     shutil.rmtree(tmp_path / "cloud" / "identity")
     async with running_cloud(tmp_path / "cloud") as service:
         await connected(tmp_path / "ward", service)
-        assert Membership(tmp_path / "ward").cloud_key() == service.cloud.roll.identity.public_key
+        assert Membership(tmp_path / "ward").cloud_key() == service.cloud.credentials.identity.public_key
 
 
 async def test_after_the_edges_state_was_deleted_its_new_key_takes_the_place_of_the_old_one(tmp_path):
@@ -56,7 +56,7 @@ async def test_after_the_edges_state_was_deleted_its_new_key_takes_the_place_of_
         await connected(tmp_path / "ward", service)
         shutil.rmtree(tmp_path / "ward")
         await connected(tmp_path / "ward", service)
-        assert len(service.cloud.roll.keys.live("ward")) == 1
+        assert len(service.cloud.credentials.keys.live("ward")) == 1
 
 
 async def test_a_readmitted_edge_comes_back_with_the_key_that_it_has(tmp_path):

@@ -5,11 +5,11 @@ import contextlib
 
 import pytest
 
-from edge_node.cloud.link import AT_ONCE, BACKOFF_S, HEAD_EVERY_S, MAX_WAITING, MAX_WAITING_REPORTS, MOST_REPLIES, CloudLink
-from edge_node.cloud.sync import LinkState, Sync
+from edge_node.cloud.link import AT_ONCE, BACKOFF_S, HEAD_EVERY_S, MAX_WAITING, MAX_WAITING_REPORTS, MOST_REPLIES, CloudConnection
+from edge_node.cloud.sync import LinkState, SummaryReplicator
 from edge_node.database.schema import Database
 from edge_node.documents.receipts import ACKNOWLEDGED
-from edge_node.egress.ledger import Departure, Ledger
+from edge_node.egress.ledger import EgressRecord, Ledger
 from edge_node.egress.sharing import Served
 from edge_node.graph.store import GraphStore
 from shared.errors import CloudRefused, CloudUnavailable, Conflict, DiskFull, ModelUnavailable
@@ -101,8 +101,8 @@ class Policy:
 def link_of(cloud, graph, serve=None, *, points=None, join=None, policy=None, **more):
     """A link, and the ledger of its store."""
     state, ledger = LinkState(), Ledger(graph.database, SystemClock())
-    sync = Sync(cloud, graph, ledger, policy or Policy(), state, lambda: cloud.identity.public_key)
-    return CloudLink(cloud, sync, serve or found, join or not_invited, state, points=points or found, **more)
+    sync = SummaryReplicator(cloud, graph, ledger, policy or Policy(), state, lambda: cloud.identity.public_key)
+    return CloudConnection(cloud, sync, serve or found, join or not_invited, state, points=points or found, **more)
 
 
 async def not_invited():
@@ -459,7 +459,7 @@ async def test_a_stop_shows_the_end_of_the_ledger_when_all_replies_have_ended(gr
     async with running(link):
         await until(lambda: link.in_sync)
         await points.asked.wait()
-        ledger.record(Departure("question", "http://cloud", b"{}"))
+        ledger.record(EgressRecord("question", "http://cloud", b"{}"))
         shown = cloud.head
 
         async def head(said):
@@ -571,7 +571,7 @@ async def test_an_edge_that_needs_an_invitation_says_so(graph):
 
 async def test_after_a_sync_the_end_of_the_ledger_is_countersigned_and_kept(graph, ledger):
     cloud = FakeCloud()
-    entry = ledger.record(Departure("question", "http://cloud", b"{}"))
+    entry = ledger.record(EgressRecord("question", "http://cloud", b"{}"))
     async with running(link_of(cloud, graph)):
         await until(lambda: ledger.unseen() is None)
     assert [(head.seq, head.hash) for head in cloud.heads] == [(1, entry.hash)]
@@ -583,17 +583,17 @@ async def test_the_end_of_a_ledger_that_grows_is_shown_again_later(graph, ledger
     cloud = FakeCloud()
     async with running(link_of(cloud, graph)):
         await cloud.pushed.wait()
-        ledger.record(Departure("evidence", "http://cloud", b"{}"))
+        ledger.record(EgressRecord("evidence", "http://cloud", b"{}"))
         await until(lambda: [head.seq for head in cloud.heads] == [1])
-        ledger.record(Departure("head", "http://cloud", b"{}"))
-        ledger.record(Departure("evidence", "http://cloud", b"{}"))
+        ledger.record(EgressRecord("head", "http://cloud", b"{}"))
+        ledger.record(EgressRecord("evidence", "http://cloud", b"{}"))
         await until(lambda: [head.seq for head in cloud.heads] == [1, 3])
 
 
 async def test_a_fork_that_the_cloud_sees_does_not_break_the_line(graph, ledger):
     cloud = FakeCloud()
     cloud.refuse_heads = [CloudRefused("another record", status=409, reason="ledger_fork")]
-    ledger.record(Departure("question", "http://cloud", b"{}"))
+    ledger.record(EgressRecord("question", "http://cloud", b"{}"))
     link = link_of(cloud, graph)
     async with running(link):
         await until(lambda: not cloud.refuse_heads and link.in_sync)
@@ -604,7 +604,7 @@ async def test_a_fork_that_the_cloud_sees_does_not_break_the_line(graph, ledger)
 @pytest.mark.parametrize("lie", ["another cloud", "another head"])
 async def test_a_signature_that_is_not_the_pinned_clouds_or_not_of_this_head_is_not_kept(graph, ledger, lie):
     cloud = FakeCloud()
-    ledger.record(Departure("question", "http://cloud", b"{}"))
+    ledger.record(EgressRecord("question", "http://cloud", b"{}"))
     link = link_of(cloud, graph)
 
     async def lying(head):
@@ -631,7 +631,7 @@ async def test_a_store_that_the_cloud_has_seen_further_on_begins_a_new_history(g
 
 async def test_a_store_whose_records_the_cloud_has_seen_goes_on(graph, ledger):
     cloud, former = FakeCloud(), graph.epoch()
-    entry = ledger.record(Departure("question", "http://cloud", b"{}"))
+    entry = ledger.record(EgressRecord("question", "http://cloud", b"{}"))
     cloud.heads = [Head(epoch=former, seq=1, hash=entry.hash)]
     async with running(link_of(cloud, graph)):
         await cloud.pushed.wait()
@@ -653,11 +653,11 @@ async def test_a_cloud_that_knows_more_than_the_store_has_seen_a_later_one(graph
 
 async def test_a_stop_shows_the_cloud_what_the_ledger_holds_by_then(graph, ledger):
     cloud = FakeCloud()
-    ledger.record(Departure("question", "http://cloud", b"{}"))
+    ledger.record(EgressRecord("question", "http://cloud", b"{}"))
     link = link_of(cloud, graph)
     async with running(link):
         await until(lambda: [head.seq for head in cloud.heads] == [1])
-        ledger.record(Departure("question", "http://cloud", b"{}"))
+        ledger.record(EgressRecord("question", "http://cloud", b"{}"))
     assert [head.seq for head in cloud.heads] == [1, 2]
     assert ledger.unseen() is None
 
@@ -674,7 +674,7 @@ async def test_a_stop_waits_for_no_cloud_that_is_silent_and_asks_none_that_is_aw
     link = link_of(cloud, graph)
     async with running(link):
         await until(lambda: link.in_sync)
-        ledger.record(Departure("question", "http://cloud", b"{}"))
+        ledger.record(EgressRecord("question", "http://cloud", b"{}"))
     assert len(called) == 1
     cloud.away = True
     async with running(link):
@@ -747,7 +747,7 @@ async def test_a_store_begins_a_new_history_once_a_run_however_often_the_cloud_c
 
 
 async def test_a_flood_of_requests_waits_at_the_cloud_until_it_has_heard_that_the_edge_is_busy(graph):
-    cloud, polls, hear = FakeCloud(), [], asyncio.Event()
+    cloud, polls, on_text = FakeCloud(), [], asyncio.Event()
     flood = [REQUEST.model_copy(update={"request_id": f"r{i}", "deadline_ms": 60_000}) for i in range(MAX_POLLED)]
 
     async def poll(*, wait_s):
@@ -755,7 +755,7 @@ async def test_a_flood_of_requests_waits_at_the_cloud_until_it_has_heard_that_th
         return PollReply(requests=flood)
 
     async def reply(request_id, reply, **said):
-        await hear.wait()
+        await on_text.wait()
         await FakeCloud.reply(cloud, request_id, reply, **said)
 
     async def never(request):
@@ -769,6 +769,6 @@ async def test_a_flood_of_requests_waits_at_the_cloud_until_it_has_heard_that_th
         for _ in range(20):
             await asyncio.sleep(0)
         assert (len(polls), len(link._replies)) == (1, MAX_POLLED)
-        hear.set()
+        on_text.set()
         await until(lambda: len(polls) > 1)
         assert len(link._replies) <= MOST_REPLIES + MAX_POLLED

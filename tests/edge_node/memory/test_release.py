@@ -9,7 +9,7 @@ from edge_node.memory.records import Support, memory_of
 from edge_node.memory.release import MemoryRelease
 from edge_node.policy.hints import Names
 from edge_node.policy.redaction import Redactor
-from edge_node.policy.rules import Level, Memories, Redact
+from edge_node.policy.rules import Level, MemoryRules, Redact
 from edge_node.policy.surrogates import Drawing
 from shared.records import EntityMention
 from shared.wire import MAX_MEMORY_ANSWER_CHARS, MAX_MEMORY_QUESTION_CHARS
@@ -30,7 +30,7 @@ def memory(*documents, question=QUESTION, answer="Ann Lee", kind="template", at=
 
 
 def release(share="hints", *, k=1, redact=None, mentions=MENTIONS, released=(), levels=LEVELS, **rules):
-    rules = Memories(share=share, **rules)
+    rules = MemoryRules(share=share, **rules)
     names = Names.of([EntityMention("", *mention[:2], "", mention[2]) for mention in mentions], levels)
     drawing = Drawing(LIST, b"a secret", rules.epsilon, rules.epsilon_budget, {name.name_key: name for name in released})
     return MemoryRelease(rules, k, levels, names, Redactor.of(redact or Redact()), drawing)

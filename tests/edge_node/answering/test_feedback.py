@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from edge_node.answering import feedback
-from edge_node.answering.feedback import Verdicts, is_sure, learned, lesson_of
+from edge_node.answering.feedback import FeedbackDesk, is_sure, learned, lesson_of
 from shared.errors import Conflict, DiskFull, NotFound
 from shared.models.fake import HashEmbedder
 from shared.records import Answer, Citation, Confidence, GateReport, MemoryReport, Similarity
@@ -29,15 +29,15 @@ class Bench:
         self.documents = Documents(CHUNK)
         self.told = Told(self.documents)
         self.embedder = HashEmbedder()
-        self.verdicts = Verdicts("ward", self.told, self.embedder, self.documents, learn)
+        self.desk = FeedbackDesk("ward", self.told, self.embedder, self.documents, learn)
 
     def memories(self):
         return [memory for memory, _ in self.told.kept.values()]
 
 
 async def judged(bench, answer, *, right, question=QUESTION):
-    await bench.verdicts.given(question, answer, since=bench.verdicts.arrivals)
-    return await bench.verdicts.judge(answer.query_id, right=right)
+    await bench.desk.given(question, answer, since=bench.desk.arrivals)
+    return await bench.desk.judge(answer.query_id, right=right)
 
 
 async def test_an_answer_that_is_called_right_is_remembered_with_the_sentences_that_it_cites():
@@ -117,13 +117,13 @@ async def test_what_was_called_wrong_is_called_right_again_where_the_slow_way_gi
 
 async def test_a_lesson_knows_what_had_come_before_it_was_asked_for_and_not_before_its_verdict():
     bench = Bench()
-    before = bench.verdicts.arrivals
+    before = bench.desk.arrivals
     bench.told.arrivals += 1
-    await bench.verdicts.given(QUESTION, ANSWER, since=before)
-    await bench.verdicts.given(QUESTION, replace(ANSWER, query_id="q2"), since=bench.verdicts.arrivals)
+    await bench.desk.given(QUESTION, ANSWER, since=before)
+    await bench.desk.given(QUESTION, replace(ANSWER, query_id="q2"), since=bench.desk.arrivals)
     bench.told.arrivals += 1
     for query_id in ("q1", "q2"):
-        await bench.verdicts.judge(query_id, right=True)
+        await bench.desk.judge(query_id, right=True)
     assert bench.told.since == [0, 1]
 
 
@@ -140,10 +140,10 @@ async def test_a_verdict_on_a_memory_that_is_gone_is_taken():
 async def test_an_unknown_answer_cannot_be_judged_nor_any_one_twice():
     bench = Bench()
     with pytest.raises(NotFound):
-        await bench.verdicts.judge("q1", right=True)
+        await bench.desk.judge("q1", right=True)
     await judged(bench, ANSWER, right=False)
     with pytest.raises(Conflict):
-        await bench.verdicts.judge("q1", right=True)
+        await bench.desk.judge("q1", right=True)
     assert bench.memories() == []
 
 
@@ -163,10 +163,10 @@ NOT_THIS_SITE_S = {
 @pytest.mark.parametrize(("answer", "why"), NOT_THIS_SITE_S.values(), ids=NOT_THIS_SITE_S)
 async def test_a_verdict_that_could_change_nothing_is_refused_each_time_with_a_reason(answer, why, right):
     bench = Bench()
-    await bench.verdicts.given(QUESTION, answer, since=bench.verdicts.arrivals)
+    await bench.desk.given(QUESTION, answer, since=bench.desk.arrivals)
     for _ in range(2):
         with pytest.raises(Conflict, match=why) as refused:
-            await bench.verdicts.judge(answer.query_id, right=right)
+            await bench.desk.judge(answer.query_id, right=right)
         assert refused.value.next_step
     assert (bench.memories(), bench.told.ratings) == ([], {})
 
@@ -186,7 +186,7 @@ async def test_a_verdict_that_could_not_be_noted_may_be_sent_again(monkeypatch):
         broken.setattr(bench.told, "learn", full)
         with pytest.raises(DiskFull):
             await judged(bench, ANSWER, right=True)
-    await bench.verdicts.judge("q1", right=True)
+    await bench.desk.judge("q1", right=True)
     assert len(bench.memories()) == 1
 
 
@@ -194,10 +194,10 @@ async def test_only_the_last_answers_can_be_judged(monkeypatch):
     monkeypatch.setattr(feedback, "MOST_ANSWERS", 2)
     bench = Bench()
     for name in ("q1", "q2", "q3"):
-        await bench.verdicts.given(QUESTION, replace(ANSWER, query_id=name), since=bench.verdicts.arrivals)
+        await bench.desk.given(QUESTION, replace(ANSWER, query_id=name), since=bench.desk.arrivals)
     with pytest.raises(NotFound):
-        await bench.verdicts.judge("q1", right=True)
-    await bench.verdicts.judge("q2", right=True)
+        await bench.desk.judge("q1", right=True)
+    await bench.desk.judge("q2", right=True)
 
 
 UNSURE = {
@@ -214,7 +214,7 @@ UNSURE = {
 async def test_unjudged_an_answer_is_learned_only_where_the_gate_is_sure(gate):
     assert is_sure(ANSWER)
     bench = Bench("gate")
-    await bench.verdicts.given(QUESTION, replace(ANSWER, gate=gate), since=bench.verdicts.arrivals)
+    await bench.desk.given(QUESTION, replace(ANSWER, gate=gate), since=bench.desk.arrivals)
     assert bench.memories() == []
 
 
@@ -232,7 +232,7 @@ async def test_what_cannot_be_learned_is_logged_and_the_answer_stands(monkeypatc
 
     monkeypatch.setattr(bench.told, "learn", full)
     with caplog.at_level(logging.WARNING):
-        await bench.verdicts.given(QUESTION, ANSWER, since=bench.verdicts.arrivals)
+        await bench.desk.given(QUESTION, ANSWER, since=bench.desk.arrivals)
     assert "could not be learned: DiskFull" in caplog.text
     assert "Orrin" not in caplog.text
 
@@ -241,8 +241,8 @@ async def said_by(bench, *readers, right, answer):
     outcomes = []
     for n, reader in enumerate(readers):
         given = replace(answer, query_id=f"{reader}-{n}")
-        await bench.verdicts.given(QUESTION, given, since=bench.verdicts.arrivals)
-        outcomes.append(await bench.verdicts.judge(given.query_id, right=right, reader=reader))
+        await bench.desk.given(QUESTION, given, since=bench.desk.arrivals)
+        outcomes.append(await bench.desk.judge(given.query_id, right=right, reader=reader))
     return outcomes
 
 

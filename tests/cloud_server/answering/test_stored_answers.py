@@ -54,7 +54,7 @@ class Site:
         return [held.held_back for held in self.cloud.memories.of(edge)]
 
     def useless(self, edge="ward"):
-        return sum(seen.useless for seen in self.cloud.standing._seen.get(edge, {}).values())
+        return sum(seen.useless for seen in self.cloud.availability._seen.get(edge, {}).values())
 
     @property
     def prompts(self):

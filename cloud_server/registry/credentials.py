@@ -22,7 +22,7 @@ KEY_FILE = Path("identity", "cloud.key")
 
 
 @dataclass(frozen=True, slots=True)
-class Roll:
+class Credentials:
     """The parts that the routes use."""
 
     identity: Identity
@@ -41,11 +41,11 @@ class Roll:
         self.keys.rotate(edge, present=present, public_key=rotation.public_key, grace_s=grace_s)
 
 
-def open_roll(state_dir: Path, database: Database, registry: EdgeRegistry, clock: Clock, *, skew_s: float) -> Roll:
+def open_credentials(state_dir: Path, database: Database, registry: EdgeRegistry, clock: Clock, *, skew_s: float) -> Credentials:
     """Put the parts together; the cloud's key is made at its first start. Raises SettingsError for a key that others can read."""
     identity = open_identity(state_dir / KEY_FILE)
     keys, invites = KeyStore(database, clock), InviteStore(database, clock)
     nonces = NonceStore(state_dir / "nonces.db")
     authenticator = EdgeAuthenticator(keys, nonces, clock, audience=identity.key_id, skew_s=skew_s)
     joining = Joining(database, registry, keys, invites)
-    return Roll(identity, keys, nonces, authenticator, invites, joining, HeadStore(database, identity, clock))
+    return Credentials(identity, keys, nonces, authenticator, invites, joining, HeadStore(database, identity, clock))

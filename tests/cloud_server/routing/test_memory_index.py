@@ -7,8 +7,8 @@ from cloud_server.database import Database
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing import memory_index as module
 from cloud_server.routing.memories import MemoryStore
-from cloud_server.routing.memory_index import MemoryBank
-from cloud_server.routing.screening import HUB, NEAR_DUPLICATE, Sample, judged_words, memory_words
+from cloud_server.routing.memory_index import MemoryIndex
+from cloud_server.routing.screening import HUB, NEAR_DUPLICATE, SummarySample, judged_words, memory_words
 from shared.errors import NotFound
 from shared.index import open_index
 from shared.models.fake import HashEmbedder
@@ -27,7 +27,7 @@ class Bank:
         self.embedder = embedder or HashEmbedder(128)
         self.store = MemoryStore(self.database, clock, max_per_edge=100)
         indexes = [open_index("numpy", self.embedder.dimensions) for _ in range(2)]
-        self.bank = MemoryBank(self.registry, self.store, *indexes, self.embedder, is_on=is_on)
+        self.bank = MemoryIndex(self.registry, self.store, *indexes, self.embedder, is_on=is_on)
         for edge in EDGES:
             self.registry.enrol(edge)
         self.versions = dict.fromkeys(EDGES, 0)
@@ -207,7 +207,7 @@ def test_a_memory_near_to_everything_of_most_edges_is_held_back():
     others = {f"e{n}": rng.normal(size=(64, 16)) * 0.35 + middle for n in range(5)}
     others = {edge: (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32) for edge, rows in others.items()}
     hub, plain = middle.astype(np.float32), others["e0"][0]
-    assert judged_words(["a", "b"], np.stack([hub, -plain]), (), Sample.of(others, but="ward")) == [HUB, ""]
+    assert judged_words(["a", "b"], np.stack([hub, -plain]), (), SummarySample.of(others, but="ward")) == [HUB, ""]
 
 
 def test_words_of_a_memory_are_its_questions_and_its_answers():

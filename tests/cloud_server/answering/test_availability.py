@@ -1,0 +1,171 @@
+from random import Random
+
+import pytest
+
+from cloud_server.answering.availability import WRITTEN_EVERY_S, Availability, Reliability
+from cloud_server.database import Database
+from shared.errors import DiskFull
+from shared.records import EdgeReport
+
+
+@pytest.fixture
+def database(tmp_path):
+    database = Database(tmp_path / "cloud.db")
+    yield database
+    database.close()
+
+
+def standing_of(database, clock, **changes):
+    return Availability(database, clock, rng=Random(1), **{"breaker_failures": 5, "breaker_s": 30.0, "deadline_s": 2.0, **changes})
+
+
+@pytest.fixture
+def availability(database, clock):
+    return standing_of(database, clock)
+
+
+def report(edge, status, ms=2000.0):
+    return EdgeReport(edge, "evidence", status, ms, 0, 0, "")
+
+
+async def note(availability, edge, status, times=1, *, ms=2000.0, useful=False, requester=""):
+    """Another edge is of use each time, or there would be nothing to learn."""
+    for _ in range(times):
+        sent = ["other", *([edge] if useful else [])]
+        await availability.note([report(edge, status, ms)], matched=[edge], useful=sent, requester=requester)
+
+
+def chosen(availability, *edges, k=5, offline=(), requester=""):
+    asked, skipped = availability.chosen(edges, k=k, online=lambda edge: edge not in offline, requester=requester)
+    return asked, {one.edge: one.reason for one in skipped}
+
+
+async def test_after_five_failures_an_edge_is_left_alone_for_30_s_and_then_probed_once(availability, clock):
+    await note(availability, "a", "late", 5)
+    asked = []
+    for _ in range(300):  # ten questions a second
+        asked += chosen(availability, "a")[0]
+        clock.seconds += 0.1
+    assert asked == []
+    assert chosen(availability, "a")[0] == ["a"]
+    assert chosen(availability, "a")[0] == []
+
+
+async def test_without_a_breaker_it_is_asked_every_time(database, clock):
+    availability = standing_of(database, clock, breaker_failures=10**9)
+    await note(availability, "a", "late", 500)
+    assert chosen(availability, "a")[0] == ["a"]
+
+
+@pytest.mark.parametrize("status", ["late", "failed"])
+async def test_failures_open_the_breaker_and_the_answer_says_for_how_long(availability, status):
+    await note(availability, "a", status, 5)
+    assert chosen(availability, "a") == ([], {"a": "it failed several times in a row; asked again in 30 s"})
+
+
+@pytest.mark.parametrize("status", ["refused", "offline", "answered"])
+async def test_who_refuses_or_is_offline_does_not_fail(availability, status):
+    await note(availability, "a", status, 19)
+    assert chosen(availability, "a")[0] == ["a"]
+
+
+async def test_an_asker_in_a_hurry_opens_no_breakers(availability):
+    await note(availability, "a", "late", 100, ms=1500.0)  # three quarters of what the site gives
+    assert chosen(availability, "a")[0] == ["a"]
+    await note(availability, "a", "late", 5, ms=1990.0)
+    assert chosen(availability, "a")[0] == []
+
+
+async def test_who_is_passed_over_takes_nobodys_place(availability):
+    await note(availability, "a", "late", 5)
+    assert chosen(availability, "a", "b", "c", "d", k=2)[0] == ["b", "c"]
+    assert chosen(availability, "b", "c", "d", k=2, offline=["b"])[0] == ["b", "c", "d"]
+
+
+async def test_after_fifty_useless_replies_it_is_asked_one_time_in_five(availability):
+    await note(availability, "a", "answered", 50)
+    asked = sum(chosen(availability, "a")[0] == ["a"] for _ in range(2000))
+    assert 0.17 < asked / 2000 < 0.23
+    assert "its replies were hardly ever of use" in [chosen(availability, "a")[1].get("a") for _ in range(50)]
+
+
+async def test_nineteen_useless_replies_prove_nothing_and_twenty_do(availability):
+    await note(availability, "a", "answered", 19)
+    assert availability.reliability("a") == 1.0
+    await note(availability, "a", "answered")
+    assert availability.reliability("a") == 0.0
+
+
+async def test_an_edge_that_becomes_useful_is_asked_always_again(availability):
+    await note(availability, "a", "answered", 50)
+    await note(availability, "a", "answered", 15, useful=True)
+    assert all(chosen(availability, "a")[0] == ["a"] for _ in range(100))
+
+
+async def test_only_edges_that_their_summaries_brought_in_are_judged(availability):
+    for _ in range(50):
+        await availability.note([report("asker", "answered")], matched=[], useful=[])
+    assert availability.reliability("asker") == 1.0
+
+
+@pytest.mark.parametrize("askers", [["mallory"], ["mallory", "eve"]])
+async def test_what_two_askers_saw_costs_an_edge_nobody_elses_questions(availability, askers):
+    for asker in askers:
+        await note(availability, "a", "answered", 100, requester=asker)
+    assert availability.reliability("a") == 0.0
+    assert all(chosen(availability, "a", requester="ward")[0] == ["a"] for _ in range(100))
+    assert sum(chosen(availability, "a", requester="mallory")[0] == ["a"] for _ in range(100)) < 50
+
+
+async def test_an_edge_of_no_use_to_many_is_hardly_asked_by_one_who_knows_nothing_of_it(availability):
+    for number in range(10):
+        await note(availability, "a", "answered", 5, requester=f"edge-{number}")
+    assert sum(chosen(availability, "a", requester="ward")[0] == ["a"] for _ in range(1000)) < 300
+
+
+async def test_of_a_question_that_nobody_could_serve_nothing_is_learnt(availability):
+    for _ in range(50):
+        await availability.note([report("a", "answered")], matched=["a"], useful=[])
+    assert availability.reliability("a") == 1.0
+
+
+async def test_what_was_learnt_outlives_a_restart(availability, database, clock):
+    await note(availability, "a", "answered", 30)
+    clock.seconds += WRITTEN_EVERY_S
+    await note(availability, "a", "answered", requester="ward")
+    again = standing_of(database, clock)
+    assert again.reliability("a") == 0.0
+    assert again._seen == availability._seen
+
+
+async def test_a_full_disk_costs_no_answer(availability, database, clock, monkeypatch):
+    def full():
+        raise DiskFull("here")
+
+    clock.seconds += WRITTEN_EVERY_S
+    monkeypatch.setattr(database, "write", full)
+    await note(availability, "a", "answered", 30)
+    assert availability.reliability("a") == 0.0
+
+
+def test_old_replies_weigh_less_and_less():
+    one = Reliability()
+    for _ in range(1000):
+        one = one.after(useful=False)
+    assert one.useful + one.useless == pytest.approx(50)
+    for _ in range(50):
+        one = one.after(useful=True)
+    assert one.share > 0.6
+
+
+async def test_of_a_fan_out_with_a_deadline_of_its_own_that_one_counts(availability):
+    for ms, asked in ((100_000.0, ["a"]), (170_000.0, [])):
+        for _ in range(5):
+            await availability.note([report("a", "late", ms)], matched=[], useful=[], deadline_s=200.0)
+        assert chosen(availability, "a")[0] == asked
+
+
+async def test_who_is_passed_over_is_told_with_what_it_was_to_be_asked_for(availability):
+    await note(availability, "a", "late", 5)
+    (skipped,) = availability.chosen(["a"], k=5, online=lambda _: True, task="reports")[1]
+    assert skipped.asked_for == "reports"
