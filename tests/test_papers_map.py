@@ -65,7 +65,9 @@ def test_every_stop_of_a_question_and_of_a_document_exists_and_there_are_few():
     for story in stories:
         table = "\n".join(line for line in story.splitlines() if not line.startswith(("| stop", "| term")))
         assert broken(table) == []
-    assert [1 < story.count("\n| ") - 1 <= MOST_STOPS for story in stories] == [True] * 3
+    question, document, _ = [story.count("\n| ") - 2 for story in stories]
+    assert 1 < question <= MOST_STOPS
+    assert 1 < document <= MOST_STOPS
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def judged_words(new: Sequence[str], vectors: FloatArray, kept: Iterable[str], s
     kept: words of the edge's others, that are matched.
 
     >>> import numpy as np
-    >>> judged_words(["a", "b", "a"], np.eye(3, dtype=np.float32), ["b"], Sample.of({}, but="ward"))
+    >>> judged_words(["a", "b", "a"], np.eye(3, dtype=np.float32), ["b"], SummarySample.of({}, but="ward"))
     ['', 'near_duplicate', 'near_duplicate']
     """
     seen, feedback = set(kept), list[str]()

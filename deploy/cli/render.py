@@ -315,7 +315,7 @@ def failures(results: Iterable[SentDocument | Refused]) -> list[RenderableType]:
 def share_now(sent: SentDocument) -> str:
     """How much of a document may leave as it stands: of a parked one, of which nothing is served, nothing. "": the edge has not said.
 
-    >>> share_now(Sent("a.md", "d1", share="full")), share_now(Sent("a.md", "d1", share="full", status="parked"))
+    >>> share_now(SentDocument("a.md", "d1", share="full")), share_now(SentDocument("a.md", "d1", share="full", status="parked"))
     ('full', 'never')
     """
     return "never" if sent.share and sent.status == "parked" and not sent.served else sent.share

@@ -126,8 +126,8 @@ def next_start(run: ServiceRun, *, now: float, exit_code: int) -> RestartWait | 
 
     Half a second, doubled with each short run, a minute at most.
 
-    >>> next_start(Run(0.0, short_before=3), now=2.0, exit_code=-9)
-    Wait(until=6.0, short_before=4)
+    >>> next_start(ServiceRun(0.0, short_before=3), now=2.0, exit_code=-9)
+    RestartWait(until=6.0, short_before=4)
     """
     if hopeless(run, now=now, exit_code=exit_code):
         return None
@@ -138,7 +138,7 @@ def next_start(run: ServiceRun, *, now: float, exit_code: int) -> RestartWait | 
 def hopeless(run: ServiceRun, *, now: float, exit_code: int) -> str:
     """Why another start would end alike; empty where it may help.
 
-    >>> hopeless(Run(0.0), now=1.0, exit_code=6)
+    >>> hopeless(ServiceRun(0.0), now=1.0, exit_code=6)
     'another process uses its data'
     """
     if exit_code in HOPELESS:

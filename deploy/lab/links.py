@@ -55,7 +55,7 @@ class Lane:
     def admit(self, now: float, size: int, chance: float) -> float | None:
         """When a packet of ``size`` bytes arrives; None if it never does. ``chance``: drawn from [0, 1), below ``loss`` it is lost.
 
-        >>> lane = Lane(Shape(mbit=8, delay_ms=10, queue_ms=1))  # a byte takes a microsecond
+        >>> lane = Lane(LinkShape(mbit=8, delay_ms=10, queue_ms=1))  # a byte takes a microsecond
         >>> lane.admit(0.0, 1500, 0.5), lane.admit(0.0, 1500, 0.5)
         (0.0115, None)
         """
@@ -209,10 +209,10 @@ def hops(journal: Iterable[SentPacket], *, gap_s: float = GAP_S, least: int = LE
 
     A burst ends with a pause of more than ``gap_s``; while something of it was dropped and has not arrived, with one of more than WAIT_S.
 
-    >>> whole = [Sent(at, at + 0.02, "ward", "up", 4000, seq, 1500, 1448) for at, seq in ((0.0, 0), (0.01, 1448), (0.5, 2896))]
+    >>> whole = [SentPacket(at, at + 0.02, "ward", "up", 4000, seq, 1500, 1448) for at, seq in ((0.0, 0), (0.01, 1448), (0.5, 2896))]
     >>> [(hop.bytes, round(hop.ms)) for hop in hops(whole)]
     [(3000, 30), (1500, 20)]
-    >>> lost = Sent(0.5, None, "ward", "up", 4000, 2896, 1500, 1448)
+    >>> lost = SentPacket(0.5, None, "ward", "up", 4000, 2896, 1500, 1448)
     >>> [(hop.bytes, round(hop.ms)) for hop in hops([*whole[:2], lost, replace(lost, sent=0.75, delivered=0.77)])]
     [(3000, 30), (1500, 270)]
     """

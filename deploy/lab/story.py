@@ -32,7 +32,7 @@ class EventOutcome:
     def line(self) -> str:
         """The event for a person.
 
-        >>> Told(Event(do="cut", edge="ward"), 2.5, 0.01, "cut").line()
+        >>> EventOutcome(Event(do="cut", edge="ward"), 2.5, 0.01, "cut").line()
         '   2.5 s  cut ward: cut'
         """
         head = f"{self.began_s:6.1f} s  {self.event.do} {self.event.edge}: {self.said}"

@@ -41,8 +41,8 @@ class LinkShape:
 def parsed(words: Iterable[str], base: LinkShape) -> LinkShape:
     """``base`` with what the words say. Raises ClusterError for a word that says nothing.
 
-    >>> parsed(["rate=5mbit", "loss=1%"], Shape())
-    Shape(mbit=5.0, delay_ms=15.0, loss=0.01, queue_ms=100.0)
+    >>> parsed(["rate=5mbit", "loss=1%"], LinkShape())
+    LinkShape(mbit=5.0, delay_ms=15.0, loss=0.01, queue_ms=100.0)
     """
     shape = base
     for word in words:
@@ -60,7 +60,7 @@ def parsed(words: Iterable[str], base: LinkShape) -> LinkShape:
 def words_of(shape: LinkShape) -> str:
     """The shape as it would be written.
 
-    >>> words_of(Shape(loss=0.01))
+    >>> words_of(LinkShape(loss=0.01))
     'rate=50mbit delay=15ms loss=1% queue=100ms'
     """
     return f"rate={shape.mbit:g}mbit delay={shape.delay_ms:g}ms loss={shape.loss * 100:g}% queue={shape.queue_ms:g}ms"

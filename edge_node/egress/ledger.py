@@ -87,10 +87,10 @@ def hash_of(entry: Entry) -> str:
 def follow(last: Entry | None, departure: EgressRecord, *, at: float) -> Entry:
     """The record of a departure, after the ``last`` one; None: the first.
 
-    >>> first = follow(None, Departure("question", "http://cloud", b"{}"), at=1.5)
+    >>> first = follow(None, EgressRecord("question", "http://cloud", b"{}"), at=1.5)
     >>> first.seq, first.bytes, first.sha256[:8], first.hash == hash_of(first)
     (1, 2, '44136fa3', True)
-    >>> follow(first, Departure("head", "http://cloud", b""), at=2.0).previous == first.hash
+    >>> follow(first, EgressRecord("head", "http://cloud", b""), at=2.0).previous == first.hash
     True
     """
     seq, previous = (last.seq + 1, last.hash) if last else (1, START)
@@ -123,7 +123,7 @@ def faults(entries: Iterable[Entry], heads: Mapping[int, str]) -> Iterator[Fault
 
     ``heads`` are the hashes that the cloud has countersigned, by number: without them nobody sees that the last records are gone.
 
-    >>> one = follow(None, Departure("question", "http://cloud", b"{}"), at=1.0)
+    >>> one = follow(None, EgressRecord("question", "http://cloud", b"{}"), at=1.0)
     >>> list(faults([one], {1: one.hash}))
     []
     >>> [fault.what for fault in faults([replace(one, purpose="other")], {2: one.hash})]

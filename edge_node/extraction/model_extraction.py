@@ -106,7 +106,7 @@ def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "line
     candidates: the names that were given. Another name is accepted when it is one (no pronoun, number, general noun).
 
     >>> parse_relations("Ann | works at | the mill\nand so on", ["Ann", "Mill"])
-    Parsed(items=(RelationLine(subject='Ann', relation='works at', object='Mill'),), unread_lines=1)
+    ParsedRelations(items=(RelationLine(subject='Ann', relation='works at', object='Mill'),), unread_lines=1)
     """
     given = {normalise(name): name for name in candidates}
     rows = _rows_of_lines(reply) if form == "lines" else _rows_of_json(reply)

@@ -133,7 +133,7 @@ def could_name(pieces: Sequence[TextPart]) -> bool:
 
     The first word of all is let through if it is one that begins questions. Letters without case could be anything.
 
-    >>> [could_name([Piece(text)]) for text in ("Who built the mill?", "Orrin built what?", "Who is iBo?", "mail a@b?")]
+    >>> [could_name([TextPart(text)]) for text in ("Who built the mill?", "Orrin built what?", "Who is iBo?", "mail a@b?")]
     [False, True, True, True]
     """
     for row, piece in enumerate(pieces):
@@ -150,7 +150,7 @@ def could_name(pieces: Sequence[TextPart]) -> bool:
 def is_telling_nothing(pieces: Sequence[TextPart]) -> bool:
     """Whether all outside the pieces with a key are common words: what an answer must be to stand in a hint.
 
-    >>> [is_telling_nothing([Piece("the "), Piece("Ann Lee", "k"), Piece(text)]) for text in (" group", " cholera", " of ####")]
+    >>> [is_telling_nothing([TextPart("the "), TextPart("Ann Lee", "k"), TextPart(text)]) for text in (" group", " cholera", " of ####")]
     [True, False, False]
     """
     rest = [piece.text for piece in pieces if not piece.key]

@@ -47,7 +47,7 @@ def collapsed(leaves: Iterable[Hit], nodes: Iterable[Hit], *, k: int, budget_tok
 
     >>> leaf, node = Hit(0.5, "d:0", 100), Hit(0.9, "d:0", 100, "n", 60)
     >>> collapsed([leaf], [node], k=5, budget_tokens=200)
-    Chosen(passages=('d:0',), nodes=('n',))
+    SelectedContext(passages=('d:0',), nodes=('n',))
     """
     return _chosen([([*leaves, *nodes], k)], k=k, budget_tokens=budget_tokens)
 

@@ -71,7 +71,7 @@ class Bipartite:
 
     Not safe among threads: who reads must keep writers out.
 
-    >>> pump = ChunkTerms("c1", [Piece("c1", 4, {"pump"})], [{"pump"}], to_ints(np.array([[1.0, 0.0]], dtype=np.float32)))
+    >>> pump = ChunkTerms("c1", [SubChunk("c1", 4, {"pump"})], [{"pump"}], to_ints(np.array([[1.0, 0.0]], dtype=np.float32)))
     >>> graph = Bipartite(2)
     >>> graph.put([pump])
     >>> list(graph.nearest(np.array([0.6, 0.8], dtype=np.float32))), graph.pieces_with("pump")

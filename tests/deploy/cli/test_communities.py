@@ -8,7 +8,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from deploy.cli import write_path
+from deploy.cli import knowledge
 from deploy.cli.main import run
 
 EDGE = "http://edge"
@@ -59,7 +59,7 @@ class FakeEdge:
 @pytest.fixture
 def edge(monkeypatch: pytest.MonkeyPatch) -> FakeEdge:
     fake = FakeEdge()
-    monkeypatch.setattr(write_path, "client", lambda: httpx.Client(transport=httpx.MockTransport(fake)))
+    monkeypatch.setattr(knowledge, "client", lambda: httpx.Client(transport=httpx.MockTransport(fake)))
     return fake
 
 

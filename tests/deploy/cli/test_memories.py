@@ -8,7 +8,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from deploy.cli import ask, write_path
+from deploy.cli import ask, knowledge
 from deploy.cli.main import run
 
 EDGE = "http://edge"
@@ -48,7 +48,7 @@ class FakeEdge:
 @pytest.fixture
 def edge(monkeypatch: pytest.MonkeyPatch) -> FakeEdge:
     fake = FakeEdge()
-    for module in (ask, write_path):
+    for module in (ask, knowledge):
         monkeypatch.setattr(module, "client", lambda: httpx.Client(transport=httpx.MockTransport(fake)))
     return fake
 

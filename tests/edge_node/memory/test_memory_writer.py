@@ -3,7 +3,7 @@
 import pytest
 
 from shared.errors import ModelReplyError, ModelUnavailable
-from tests.support.idle import answers, memories, remembered
+from tests.support.idle import answers, remembered, remembering
 
 MODEL = {"memory": "model", "strategy": "naive", "memory_tokens": 1000, "hyper_units": 2}
 TEXTS = {
@@ -32,7 +32,7 @@ async def idle(bench):
 
 @pytest.fixture
 async def bench(tmp_path):
-    async with memories(tmp_path, **MODEL) as opened:
+    async with remembering(tmp_path, **MODEL) as opened:
         opened.reply = written
         yield opened
 
@@ -60,13 +60,13 @@ async def test_a_memory_rests_on_its_sentence_without_the_blanks_around_it(bench
 
 
 async def test_a_hyperedge_is_asked_about_once_also_after_a_start(tmp_path):
-    async with memories(tmp_path, **MODEL) as before:
+    async with remembering(tmp_path, **MODEL) as before:
         before.reply = written
         await fill(before)
         await idle(before)
         asked = len(before.model.prompts)
         assert asked > 0
-    async with memories(tmp_path, **MODEL) as after:
+    async with remembering(tmp_path, **MODEL) as after:
         await idle(after)
         assert after.model.prompts == []
         assert await by_model(after) == [("Who opened Orrin Mill?", "Ann Lee")]
@@ -79,7 +79,7 @@ async def test_no_reply_is_kept_as_such(bench):
 
 
 async def test_once_the_tokens_are_spent_nothing_more_is_asked(tmp_path):
-    async with memories(tmp_path, **MODEL) as bench:  # two documents of three tokens
+    async with remembering(tmp_path, **MODEL) as bench:  # two documents of three tokens
         bench.reply = lambda prompt: "word " * 50
         await fill(bench)
         await idle(bench)
@@ -87,7 +87,7 @@ async def test_once_the_tokens_are_spent_nothing_more_is_asked(tmp_path):
 
 
 async def test_without_tokens_the_model_is_not_asked(tmp_path):
-    async with memories(tmp_path, **(MODEL | {"memory_tokens": 0})) as bench:
+    async with remembering(tmp_path, **(MODEL | {"memory_tokens": 0})) as bench:
         await fill(bench)
         await idle(bench)
         assert bench.model.prompts == []
@@ -137,13 +137,13 @@ async def test_what_the_model_wrote_of_a_document_goes_with_it(bench):
 
 
 async def test_what_was_spent_and_cannot_be_read_counts_as_nothing(tmp_path):
-    async with memories(tmp_path, **MODEL) as before:
+    async with remembering(tmp_path, **MODEL) as before:
         before.reply = written
         await fill(before)
         await idle(before)
         with before.database.write() as tx:
             assert tx.execute("UPDATE meta SET value = 'not a list' WHERE key GLOB 'asked_of_*'").rowcount > 0
-    async with memories(tmp_path, **MODEL) as after:
+    async with remembering(tmp_path, **MODEL) as after:
         after.reply = written
         await idle(after)
         assert len(after.model.prompts) > 0
@@ -175,14 +175,14 @@ async def test_what_went_with_a_document_is_written_anew_when_the_same_comes_aga
 
 @pytest.mark.parametrize("back", [False, True])
 async def test_a_start_in_between_changes_nothing_of_that(tmp_path, back):
-    async with memories(tmp_path, **MODEL) as before:
+    async with remembering(tmp_path, **MODEL) as before:
         before.reply = written
         await fill(before)
         await idle(before)
         await before.remove("mill")
         if back:
             await before.add("mill", [], text=TEXTS["mill"])
-    async with memories(tmp_path, **MODEL) as after:
+    async with remembering(tmp_path, **MODEL) as after:
         after.reply = written
         if not back:
             await after.add("mill", [], text=TEXTS["mill"])
@@ -191,7 +191,7 @@ async def test_a_start_in_between_changes_nothing_of_that(tmp_path, back):
 
 
 async def test_however_often_documents_come_and_go_what_is_there_costs_no_more_than_the_budget(tmp_path):
-    async with memories(tmp_path, **MODEL) as bench:  # six tokens of two documents: one reply of more
+    async with remembering(tmp_path, **MODEL) as bench:  # six tokens of two documents: one reply of more
         bench.reply = lambda prompt: LINE if "Orrin Mill" in prompt.messages[-1].content else OTHER
         await fill(bench)
         await idle(bench)
@@ -207,7 +207,7 @@ async def test_however_often_documents_come_and_go_what_is_there_costs_no_more_t
 
 async def test_what_was_cleared_is_written_anew(tmp_path):
     for memory in ("model", "off", "model"):
-        async with memories(tmp_path, **(MODEL | {"memory": memory})) as bench:
+        async with remembering(tmp_path, **(MODEL | {"memory": memory})) as bench:
             bench.reply = written
             if not bench.documents.totals()["chunks"]:
                 await fill(bench)

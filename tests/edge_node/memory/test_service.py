@@ -376,7 +376,7 @@ async def test_news_that_had_gone_and_come_back_after_an_answer_make_it_doubtful
 async def test_news_that_come_while_an_answer_is_learned_make_it_doubtful(bench, monkeypatch):
     document_id = await build(bench, "Orrin Mill")
     await bench.settle()
-    shelf, loop = bench.strategy.write_path.remembering._shelf, asyncio.get_running_loop()
+    shelf, loop = bench.strategy.write_path.memories._shelf, asyncio.get_running_loop()
     put, settling = shelf.put, []
 
     async def news():
