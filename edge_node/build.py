@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from edge_node.answering.answerer import Answerer, ReadLimits
+from edge_node.answering.answerer import Answerer
 from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
-from edge_node.answering.gate import Gate, GateLimits
+from edge_node.answering.gate import Gate
 from edge_node.answering.mapping import Mapper
-from edge_node.answering.overview import GlobalAnswerer, GlobalLimits
+from edge_node.answering.overview import GlobalAnswerer
 from edge_node.answering.released import ReleasedPassages
-from edge_node.answering.sampling import Sampling, SentenceSelector
+from edge_node.answering.sampling import SentenceSelector
 from edge_node.answering.told_passages import ToldPassages
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.link import CloudConnection
@@ -25,7 +25,7 @@ from edge_node.documents.jobs import JobQueue
 from edge_node.documents.readers.pool import Reads, ReadsHere
 from edge_node.documents.receipts import ReceiptStore
 from edge_node.documents.store import DocumentStore
-from edge_node.documents.worker import Background, Pace, Worker
+from edge_node.documents.worker import Background, Worker
 from edge_node.egress.ledger import Ledger
 from edge_node.egress.memory_outbox import SharedMemories
 from edge_node.egress.memory_sharing import MemorySharing
@@ -35,7 +35,6 @@ from edge_node.egress.sharing import Sharing
 from edge_node.graph.store import GraphStore
 from edge_node.graph.tools import Tools
 from edge_node.maintenance import check_fingerprint, open_store
-from edge_node.memory.guards import GuardLimits
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
@@ -89,7 +88,7 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
         membership.identity()  # a key that others can read is found now
         parts.cloud.auth = membership
         client = CloudClient(parts.cloud, edge, ledger, breaker, patience_s=settings.cloud_patience_s)
-    fast_path = _memorizer(settings, tools, strategy)
+    fast_path = FastPath(edge, strategy.memories, embedder, documents, settings)
     released = ReleasedPassages(tools, sharing)
     answerer = _answerer(settings, parts, tools, sharing, strategy, fast_path, client, released)
     overview = _overview(settings, parts, tools, sharing, strategy, client, released)
@@ -102,7 +101,7 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
 
     cutter = Cutter(parts.reads, parts.tokenizer, settings.chunk_tokens, settings.chunk_overlap)
     queue, receipts, background = JobQueue(database, parts.clock), ReceiptStore(database), Background()
-    worker = Worker(queue, receipts, strategy, cutter, _pace(settings), background, retries=parts.retries, on_settled=tell_cloud)
+    worker = Worker(queue, receipts, strategy, cutter, settings, background, retries=parts.retries, on_settled=tell_cloud)
     feedback = FeedbackDesk(edge, strategy.memories, embedder, documents, settings.memory_learn)
     write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, fast_path, feedback, overview)
     return EdgeNode(settings, *write, *read, link, background, ledger, sharing, breaker, recorder=parts.recorder)
@@ -118,15 +117,9 @@ def _answerer(
     client: CloudClient | None,
     released: ReleasedPassages,
 ) -> Answerer:
-    gate, selector = Gate(parts.generator, tools.embedder, _gate_limits(settings)), SentenceSelector(tools.embedder, parts.tokenizer)
+    gate, selector = Gate(parts.generator, tools.embedder, settings), SentenceSelector(tools.embedder, parts.tokenizer)
     told = ToldPassages(tools.edge, SharedMemories(tools.graph.database), tools.documents)
-    return Answerer(strategy, selector, parts.generator, gate, client, sharing, _read_limits(settings), fast_path, told, released)
-
-
-def _memorizer(settings: EdgeSettings, tools: Tools, strategy: Index) -> FastPath:
-    limits = GuardLimits(settings.memory_threshold, settings.memory_cover)
-    fast = "off" if settings.memory == "off" else settings.memory_fast
-    return FastPath(tools.edge, strategy.memories, tools.embedder, tools.documents, fast, limits, k=settings.memory_k)
+    return Answerer(strategy, selector, parts.generator, gate, client, sharing, settings, fast_path, told, released)
 
 
 def _overview(
@@ -138,21 +131,9 @@ def _overview(
     client: CloudClient | None,
     released: ReleasedPassages,
 ) -> GlobalAnswerer:
-    tokens, at_once, min_score = settings.partial_tokens, settings.global_at_once, settings.global_min_score
-    mapper = Mapper(parts.generator, tools.edge, max_tokens=tokens, at_once=at_once, min_score=min_score)
+    mapper = Mapper(parts.generator, tools.edge, max_tokens=settings.partial_tokens, at_once=settings.global_at_once)
     reducer = Reducer(parts.generator, parts.tokenizer.count, max_tokens=settings.global_answer_tokens)
-    limits = GlobalLimits(
-        level=settings.global_level,
-        read_tokens=settings.global_read_tokens,
-        floor=settings.global_floor,
-        nearness=settings.global_nearness,
-        context_tokens=settings.global_context_tokens,
-        reduce_tokens=settings.global_reduce_tokens,
-        findings=settings.report_findings,
-        deadline_s=settings.global_deadline_s,
-        seed=settings.seed,
-    )
-    return GlobalAnswerer(tools, sharing, strategy.reports, mapper, reducer, client, limits, released)
+    return GlobalAnswerer(tools, sharing, strategy.reports, mapper, reducer, client, settings, released)
 
 
 def _link(
@@ -170,26 +151,3 @@ def _link(
     told = MemoryReplicator(client, memories, tools.graph.database, state)
     serve, points = answerer.evidence, overview.points
     return CloudConnection(client, sync, serve, lambda: rejoin(client, membership), state, points=points, memories=told, recorder=recorder)
-
-
-def _pace(settings: EdgeSettings) -> Pace:
-    return Pace(settings.workers, settings.settle_every, settings.model_share, settings.gleanings)
-
-
-def _gate_limits(settings: EdgeSettings) -> GateLimits:
-    return GateLimits(settings.min_nearness, settings.max_unknown, settings.max_refusals, settings.min_sufficiency, settings.min_similarity)
-
-
-def _read_limits(settings: EdgeSettings) -> ReadLimits:
-    sampling = Sampling(settings.samples, settings.sample_tokens, settings.temperature, settings.seed)
-    return ReadLimits(
-        settings.candidate_tokens,
-        settings.context_tokens,
-        settings.top_k,
-        sampling,
-        settings.answer_deadline_s,
-        settings.cloud_deadline_s,
-        least=settings.evidence_threshold,
-        least_whole=settings.reader_threshold,
-        most_whole=settings.reader_passages,
-    )

@@ -165,7 +165,8 @@ class EdgeNode:
         """
         with self.meter.counting_failures():
             since = self.feedback.arrivals
-            deadline = Deadline(self.overview.limits.deadline_s if isinstance(ask, GlobalAsk) else self.answerer.limits.answer_deadline_s)
+            settings = self.settings
+            deadline = Deadline(settings.global_deadline_s if isinstance(ask, GlobalAsk) else settings.answer_deadline_s)
             try:
                 async with asyncio.timeout(deadline.seconds):
                     answer = await self._answer(ask, trace, deadline, on_text)
@@ -272,8 +273,9 @@ class EdgeNode:
             except InputError as error:
                 refused.append(Unreadable(document.name, error.code, error.message))
         known = await self.background.run(self.documents.known, [document.document_id for document in taken])
-        pace = self.worker.pace
-        found = await estimate(taken, self.cutter, self.worker.rates, known=known, share=pace.share, gleanings=pace.gleanings)
+        settings = self.settings
+        share, gleanings = settings.model_share, settings.gleanings
+        found = await estimate(taken, self.cutter, self.worker.rates, known=known, share=share, gleanings=gleanings)
         return replace(found, unreadable=(*refused, *found.unreadable))
 
     async def memory_status(self) -> dict[str, Any]:

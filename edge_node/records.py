@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Literal, Protocol
 
 from shared.ports import Prompt, Reply
@@ -69,10 +69,10 @@ class Needs:
     mentions: bool = False  # spaCy reads every chunk, and the model its share
     graph: bool = False  # mentions merged, embedded, partitioned and summarised for the cloud
     facts: bool = False  # what each sentence says of something, from the parse that finds mentions
+    hyperedges: bool = False  # sentences and passages in groups (FD-RAG §4.1)
 
     def __or__(self, other: Needs) -> Needs:
-        facts = self.facts or other.facts
-        return Needs(self.words or other.words, self.mentions or other.mentions, self.graph or other.graph, facts)
+        return Needs(*(mine or others for mine, others in zip(astuple(self), astuple(other), strict=True)))
 
 
 def silent(step: str, done: int, total: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from edge_node.records import Kind
@@ -104,23 +104,24 @@ Mix = Annotated[dict[MethodName, float], NoDecode, BeforeValidator(parsed_mix)]
 Thresholds = Annotated[dict[Kind, float], NoDecode, BeforeValidator(parsed_thresholds)]
 
 
-class EdgeSettings(BaseSettings):
-    """An edge's settings. The defaults suit the default 1.5B model on two CPU cores."""
+class Section(BaseModel):
+    """The knobs of one subject. A part is handed its section; an ``EdgeSettings`` is each of them."""
 
-    model_config = SettingsConfigDict(env_prefix="DGRAG_EDGE_", frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    # who and where
+
+class NodeSettings(Section):
+    """Who the edge is, and where."""
+
     id: Annotated[str, Field(pattern=EDGE_ID_PATTERN)] = "edge-1"
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8100
     state_dir: Path = Path(".dgrag/edges/edge-1")
-    cloud_url: str = ""  # empty: the one that `dgrag edge join` has noted; without that no cloud, the edge answers alone
-    max_document_bytes: Annotated[int, Field(ge=1)] = 32 * 2**20
-    reader_seconds: Annotated[int, Field(ge=1, le=3600)] = 60  # for the reading of one document, in a process of its own; then it is parked
-    reader_memory_bytes: Annotated[int, Field(ge=64 * 2**20)] = 2**30  # that this process may take beside its modules
-    min_free_bytes: Annotated[int, Field(ge=0)] = 64 * 2**20  # on the state folder's disk; below, no document is accepted (507)
 
-    # who may come in (goals S1, S2, S7, R13): docs/security.md
+
+class DoorSettings(Section):
+    """Who may come in (goals S1, S2, S7, R13): docs/security.md."""
+
     tls_cert: Path | None = None  # PEM; with tls_key the service speaks HTTPS
     tls_key: Path | None = None
     behind_tls_proxy: bool = False  # True: something in front of the service speaks HTTPS for it
@@ -131,142 +132,72 @@ class EdgeSettings(BaseSettings):
     global_questions_at_once: Annotated[int, Field(ge=1)] = 1  # questions about everything take minutes: their turns are others
     questions_waiting: Annotated[int, Field(ge=0)] = 16  # of each of the two; beyond, 503 with Retry-After
 
-    # what is told of its work: docs/operations.md, "Watch it"
+
+class TelemetrySettings(Section):
+    """What is told of its work: docs/operations.md, "Watch it"."""
+
     log: LogForm = "text"
     otlp_url: str = ""  # of an OpenTelemetry collector, as http://127.0.0.1:4318; empty: no spans. Needs the extra otel
 
-    # the line to the cloud (goals R4, R7)
+
+class CloudLineSettings(Section):
+    """The line to the cloud (goals R4, R7)."""
+
+    cloud_url: str = ""  # empty: the one that `dgrag edge join` has noted; without that no cloud, the edge answers alone
     cloud_ca: Path | None = None  # PEM bundle of a private certificate authority; None: the system's
     cloud_plain_http: bool = False  # True: http:// to another machine is meant, as inside a VPN
     cloud_patience_s: Annotated[float, Field(gt=HEARTBEAT_S)] = 0.9  # a cloud that gives no sign of life for so long counts as away
     breaker_failures: Annotated[int, Field(ge=1)] = 3  # in a row; then the cloud is left alone …
     breaker_s: Annotated[float, Field(gt=0)] = 30.0  # … for so long, and probed once
 
-    # what may leave: docs/security.md
+
+class EgressSettings(Section):
+    """What may leave: docs/security.md."""
+
     policy_file: Path | None = None  # None: policy.toml in state_dir
     evidence_threshold: Cosine = EVIDENCE_MIN_SCORE  # of another site's question with a sentence, as it would leave; below, it stays here
     reader_threshold: Cosine = 0.0  # the same of whole passages, which a reader asks for: a second hop is far from the question
     reader_passages: Annotated[int, Field(ge=1, le=MOST_WHOLE)] = MOST_WHOLE  # that a reader gets at most
 
-    # write path: DGRAG §III-B
+
+class DocumentSettings(Section):
+    """Documents, and how they are read and cut."""
+
+    max_document_bytes: Annotated[int, Field(ge=1)] = 32 * 2**20
+    reader_seconds: Annotated[int, Field(ge=1, le=3600)] = 60  # for the reading of one document, in a process of its own; then it is parked
+    reader_memory_bytes: Annotated[int, Field(ge=64 * 2**20)] = 2**30  # that this process may take beside its modules
+    min_free_bytes: Annotated[int, Field(ge=0)] = 64 * 2**20  # on the state folder's disk; below, no document is accepted (507)
+    chunk_tokens: Annotated[int, Field(ge=16, le=8192)] = 200  # a chunk fits the embedder's 256-token window whole
+    chunk_overlap: Annotated[int, Field(ge=0, le=4096)] = 30
+
+
+class GenerationSettings(Section):
+    """What calls of the model have in common."""
+
+    seed: int = 7
+    model_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of one call that writes for the store
+
+
+class IndexingSettings(GenerationSettings):
+    """The write path (DGRAG §III-B): its method, and what the model reads."""
+
     strategy: Literal[MethodName, "mix"] = "dgrag"
     mix: Mix | None = None  # of the strategy mix: methods, each with its share of a question's budget, as in "ketrag=0.5,erarag=0.5"
     index: Literal["numpy", "faiss", "nano"] = "numpy"
-    chunk_tokens: Annotated[int, Field(ge=16, le=8192)] = 200  # a chunk fits the embedder's 256-token window whole
-    chunk_overlap: Annotated[int, Field(ge=0, le=4096)] = 30
     extraction_share: Share = 0.0  # β of KET-RAG §4: share of chunks that the model extracts; the others get spaCy
     extraction_form: Literal["lines", "json"] = "lines"
     gleanings: Annotated[int, Field(ge=0, le=5)] = 0  # GraphRAG §3.1.1: further rounds that ask for what was missed
-    descriptions: Literal["joined", "model"] = "joined"  # ①: what is longer than the limit is cut there, or shortened by the model
-    description_chars: Annotated[int, Field(ge=100)] = 600
-    subgraph_entities: Annotated[int, Field(ge=2)] = 40  # §IV-B: entities per subgraph
-    leiden: Literal["igraph", "leidenalg"] = "igraph"
-    seed: int = 7
-    summaries: Literal["extractive", "model"] = "extractive"
-    summary_staleness: Share = 0.2  # share of a subgraph's facts that must differ before the model writes its summary again
-
-    # communities and reports: GraphRAG §2.4, §2.5
-    community_entities: Annotated[int, Field(ge=2, le=40)] = 10  # the most in a community of the finest level
-    community_tie: Share = 0.25  # what a shared passage counts beside a relation where parts are joined; 0: relations alone
-    report_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 2000  # what a report is written from; the paper: 8000
-    report_tokens: Annotated[int, Field(ge=64, le=4000)] = 240  # of its findings; the paper: 2000
-    report_findings: Annotated[int, Field(ge=1, le=10)] = 6
-    reports: Literal["off", "extractive", "model"] = "extractive"  # "extractive": sentences of the documents, made when they are asked for
-    report_staleness: Share = 0.2  # share of a community's facts that must differ before the model writes its report again
-    report_finest: Annotated[int, Field(ge=0, le=3)] = 2  # the finest level that the model writes
-    claims: Literal["off", "model"] = "off"  # "model": it reads each passage for claims, which reports tell of too; "off" takes them away
-
-    # questions about everything: GraphRAG §2.6
-    global_level: Level = "dynamic"  # "dynamic": as far down as reports are relevant; 0 to 3: a level; "text": passages instead of reports
-    global_read_tokens: Annotated[int, Field(ge=0, le=1_000_000)] = 2000  # of the reports that are read for a question; 0: all of the level
-    global_floor: Share = 0.5  # of the best relevance, that a report needs to be read, or descended into
-    global_nearness: Annotated[float, Field(ge=-1, le=1)] = 0.2  # of the nearest report; below, reports of what is most told of come first
-    global_min_score: Share = 0.45  # P(yes) that reports help with the question, below which nothing is written about them; the paper: 0
-    global_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 1000  # of one call; the paper: 8000
-    global_reduce_tokens: Annotated[int, Field(ge=200, le=100_000)] = 4000  # of the points that the answer is made of; the paper: 8000
-    partial_tokens: Annotated[int, Field(ge=16, le=4000)] = 120  # a partial answer's
-    global_answer_tokens: Annotated[int, Field(ge=16, le=4000)] = 320
-    global_at_once: Annotated[int, Field(ge=1, le=32)] = 1  # calls: a server that edges share ends one after the other, not all too late
-    global_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of the whole question
-
-    # FD-RAG §4.1: memories, made in idle time; §4.2: questions that a memory answers, without a model
-    memory: Literal["off", "plain", "model"] = "plain"  # "plain": questions by templates; "model": it writes some too; "off" takes all away
-    memory_anchors: Literal["question", "own"] = "question"  # whose words find a memory: its question's, or its sentences' (eq. 12)
-    memory_tokens: Annotated[int, Field(ge=0, le=1000)] = 58  # that the model may write for 1,000, and a reply more
-    hyper_units: Annotated[int, Field(ge=2, le=50)] = 4  # n/m: sentences, or passages, of a hyperedge on average
-    hyper_softness: Annotated[float, Field(ge=0.01, le=4)] = 0.25  # μ: how easily a sentence is in several hyperedges
-    hyper_spread: Annotated[float, Field(ge=0, le=10)] = 0.1  # λ: weight of the loss between hyperedges (eq. 8); 0 leaves it out
-    hyper_margin: Annotated[float, Field(ge=0, le=2)] = 1.0  # γ: distance up to which hyperedges that differ repel each other (eq. 7)
-    hyper_steps: Annotated[int, Field(ge=1, le=1000)] = 100  # of a training; the paper: 300
-    hyper_keep: Share = 0.1  # memberships below it go after training
-    hyper_staleness: Share = 0.2  # share of the sentences that came or went since the last training, beyond which all is trained anew
-    hyper_rows: Annotated[int, Field(ge=100, le=1_000_000)] = 20_000  # sentences that are trained on; the others join
-    memory_fast: Literal["on", "shadow", "off"] = "on"  # "shadow": memories are looked at and reported, and never answer
-    memory_alpha: Share = 0.7  # α: of the cosine of both questions in a memory's score; the rest is for shared words (eq. 11)
-    memory_threshold: Thresholds = dict(THRESHOLDS)  # τ by kind, as in "template=0.92,model=0.92,learned=0.88"; above 1: never answers
-    memory_cover: Share = 1.0  # of a question's words, that a memory or its sentences must have
-    memory_k: Annotated[int, Field(ge=1, le=100)] = 10  # memories that are looked at; those that fdrag searches by
-    memory_edges: Literal["hyperedges", "chunks"] = "hyperedges"  # where a memory leads fdrag: what belongs to its sentences; its own chunk
-    memory_learn: Literal["off", "confirmed", "gate"] = "confirmed"  # answers to remember: called right, or sure by the gate too
-
-    # KET-RAG §5; of the index: neighbours, core and splits
-    ket_variant: Literal["text", "knng", "keyword", "skeleton", "ket-u", "ket-p"] = "ket-p"  # §6.1
-    ket_neighbours: Annotated[int, Field(ge=2, le=20, multiple_of=2)] = 2  # K: half by shared words, half by meaning
-    ket_core_share: Annotated[float, Field(gt=0, le=1)] = 0.8  # beta: of the chunks, whose entities make the skeleton
-    ket_core_reader: Literal["nlp", "model"] = "nlp"  # who finds the relations of core chunks
-    ket_splits: Annotated[int, Field(ge=0, le=4)] = 0  # tau: a chunk is 2^tau pieces; ours are small already
-    ket_entity_share: Share = 0.4  # theta: of the tokens, for the skeleton's channel
-    ket_keywords: Literal["words", "names"] = "names"  # "words": the paper's; "names": pairs of words out of names too
-    ket_weights: Literal["plain", "idf"] = "idf"  # of keywords; "plain": the paper's, "idf": rare ones count more
-    ket_order: Literal["cosine", "fused"] = "fused"  # of pieces; "cosine": the paper's, "fused": by meaning and words
-    ket_fill: bool = True  # tokens that both channels leave go to the nearest other pieces
-
-    # EraRAG §III: a tree of summaries; what changes its shape is for a new index (of `summaries` see above)
-    tree_bits: Annotated[int, Field(ge=8, le=62)] = 32  # n hyperplanes
-    tree_min: Annotated[int, Field(ge=2)] = 4  # S_min, members of a segment
-    tree_max: Annotated[int, Field(ge=3)] = 16  # S_max, at least 2·S_min - 1
-    tree_levels: Annotated[int, Field(ge=1, le=20)] = 5  # L
-    tree_text_tokens: Annotated[int, Field(ge=16, le=2000)] = 160  # of a summary
-    tree_staleness: Share = 0.2  # a model's summary stays while its segment has grown by a smaller share; 0: written again at each change
-    tree_search: Literal["collapsed", "detailed", "summarised"] = "collapsed"  # §III-D
-    tree_share: Share = 0.7  # p of detailed and summarised search
-
-    model_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of one call of the write path
     workers: Annotated[int, Field(ge=1, le=16)] = 1  # documents that are indexed at the same time
     settle_every: Annotated[int, Field(ge=1)] = 64  # documents after which graph and summaries are renewed in a long queue
 
-    # read path: DGRAG §III-C
-    retrieval: Channels = DEFAULT_RETRIEVAL  # ④ what finds passages, by commas; "dense": vectors only, no graph; ADR 10
-    keywords: Literal["nlp", "model"] = "nlp"  # ④ dual-level keywords, for the channels entities and relations
-    top_k: Annotated[int, Field(ge=1, le=1000)] = 20  # ④ passages, and what each channel adds to their choice
-    candidate_tokens: Annotated[int, Field(ge=50)] = 1600  # ④ budget of the passages that are searched for the best sentences
-    context_tokens: Annotated[int, Field(ge=50)] = 300  # ④ budget of those sentences, which the model reads; a large model: 4000
-    facts_share: Share = 0.03  # ④ of the candidates' budget, for one-line relations
-    samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES)] = 5  # ④ n answers in one batch
-    sample_tokens: Annotated[int, Field(ge=8)] = 96
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
-    min_nearness: Annotated[float, Field(ge=-1, le=1)] = 0.45  # ⑤ 1: cosine with the nearest passage; below, nothing is sampled; -1: off
-    max_unknown: Share = 0.2  # ⑤ 1: a larger share of the question's words stands in no document here: nothing is sampled; 1: off
-    max_refusals: Share = 0.4  # ⑤ 1: a larger share of samples that lack information escalates; 1: off
-    min_sufficiency: Share = 0.45  # ⑤ 1: P(yes) that the passages hold the answer; 0: the model is not asked (ADR 12)
-    min_similarity: Share = 0.5  # ⑤ 2: mean of cosine, Jaccard and semantic consistency; 0: the answers are not compared
-    answer_deadline_s: Annotated[float, Field(gt=0)] = 180.0  # whole question, escalation included
-    cloud_deadline_s: Annotated[float, Field(gt=0)] = 150.0  # ⑥ at most this of it waits for the cloud
-
     @model_validator(mode="after")
-    def _belongs_together(self) -> Self:
+    def _mix_belongs_to_its_strategy(self) -> Self:
         if self.strategy == "mix" and self.mix is None:
             raise ValueError("the strategy mix needs the setting mix: methods and their shares, as in ketrag=0.5,erarag=0.5")
         if self.strategy != "mix" and self.mix is not None:
             raise ValueError(
                 f"the setting mix changes nothing while the strategy is {self.strategy}: set the strategy to mix, or take it away"
             )
-        if self.memory == "off" and "fdrag" in self.methods:
-            raise ValueError("the strategy fdrag searches by what is remembered: set memory to plain or model, or take another strategy")
-        if self.tree_max < 2 * self.tree_min - 1:
-            raise ValueError(f"tree_max must be at least 2 * tree_min - 1 = {2 * self.tree_min - 1}, to cut what is too large in two")
-        if "community_entities" in self.model_fields_set and self.community_entities > self.subgraph_entities:
-            raise ValueError(f"community_entities must be at most subgraph_entities = {self.subgraph_entities}, as it divides subgraphs")
         return self
 
     @property
@@ -283,3 +214,147 @@ class EdgeSettings(BaseSettings):
     def methods(self) -> dict[MethodName, float]:
         """The methods of the strategy, each with its share of a question's budget."""
         return {self.strategy: 1.0} if self.strategy != "mix" else self.mix or {}
+
+
+class GraphSettings(GenerationSettings):
+    """Graph, partition and summaries (DGRAG §III-B, §IV-B)."""
+
+    descriptions: Literal["joined", "model"] = "joined"  # ①: what is longer than the limit is cut there, or shortened by the model
+    description_chars: Annotated[int, Field(ge=100)] = 600
+    subgraph_entities: Annotated[int, Field(ge=2)] = 40  # §IV-B: entities per subgraph
+    leiden: Literal["igraph", "leidenalg"] = "igraph"
+    summaries: Literal["extractive", "model"] = "extractive"
+    summary_staleness: Share = 0.2  # share of a subgraph's facts that must differ before the model writes its summary again
+
+
+class CommunitySettings(GraphSettings):
+    """Communities and reports (GraphRAG §2.4, §2.5)."""
+
+    community_entities: Annotated[int, Field(ge=2, le=40)] = 10  # the most in a community of the finest level
+    community_tie: Share = 0.25  # what a shared passage counts beside a relation where parts are joined; 0: relations alone
+    report_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 2000  # what a report is written from; the paper: 8000
+    report_tokens: Annotated[int, Field(ge=64, le=4000)] = 240  # of its findings; the paper: 2000
+    report_findings: Annotated[int, Field(ge=1, le=10)] = 6
+    reports: Literal["off", "extractive", "model"] = "extractive"  # "extractive": sentences of the documents, made when they are asked for
+    report_staleness: Share = 0.2  # share of a community's facts that must differ before the model writes its report again
+    claims: Literal["off", "model"] = "off"  # "model": it reads each passage for claims, which reports tell of too; "off" takes them away
+
+    @model_validator(mode="after")
+    def _communities_divide_subgraphs(self) -> Self:
+        if "community_entities" in self.model_fields_set and self.community_entities > self.subgraph_entities:
+            raise ValueError(f"community_entities must be at most subgraph_entities = {self.subgraph_entities}, as it divides subgraphs")
+        return self
+
+
+class GlobalSettings(CommunitySettings):
+    """Questions about everything (GraphRAG §2.6)."""
+
+    global_level: Level = "dynamic"  # "dynamic": as far down as reports are relevant; 0 to 3: a level; "text": passages instead of reports
+    global_read_tokens: Annotated[int, Field(ge=0, le=1_000_000)] = 2000  # of the reports that are read for a question; 0: all of the level
+    global_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 1000  # of one call; the paper: 8000
+    global_reduce_tokens: Annotated[int, Field(ge=200, le=100_000)] = 4000  # of the points that the answer is made of; the paper: 8000
+    partial_tokens: Annotated[int, Field(ge=16, le=4000)] = 120  # a partial answer's
+    global_answer_tokens: Annotated[int, Field(ge=16, le=4000)] = 320
+    global_at_once: Annotated[int, Field(ge=1, le=32)] = 1  # calls: a server that edges share ends one after the other, not all too late
+    global_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of the whole question
+
+
+class MemorySettings(GenerationSettings):
+    """Memories (FD-RAG §4.1), and questions that one answers without a model (§4.2)."""
+
+    memory: Literal["off", "plain", "model"] = "plain"  # "plain": questions by templates; "model": it writes some too; "off" takes all away
+    memory_anchors: Literal["question", "own"] = "question"  # whose words find a memory: its question's, or its sentences' (eq. 12)
+    memory_tokens: Annotated[int, Field(ge=0, le=1000)] = 58  # that the model may write for 1,000, and a reply more
+    memory_fast: Literal["on", "shadow", "off"] = "on"  # "shadow": memories are looked at and reported, and never answer
+    memory_threshold: Thresholds = dict(THRESHOLDS)  # τ by kind, as in "template=0.92,model=0.92,learned=0.88"; above 1: never answers
+    memory_cover: Share = 1.0  # of a question's words, that a memory or its sentences must have
+    memory_k: Annotated[int, Field(ge=1, le=100)] = 10  # memories that are looked at; those that fdrag searches by
+    memory_edges: Literal["hyperedges", "chunks"] = "hyperedges"  # where a memory leads fdrag: what belongs to its sentences; its own chunk
+    memory_learn: Literal["off", "confirmed", "gate"] = "confirmed"  # answers to remember: called right, or sure by the gate too
+
+
+class KETRAGSettings(GraphSettings):
+    """KET-RAG §5; of the index: neighbours, core and splits."""
+
+    ket_variant: Literal["text", "knng", "keyword", "skeleton", "ket-u", "ket-p"] = "ket-p"  # §6.1
+    ket_neighbours: Annotated[int, Field(ge=2, le=20, multiple_of=2)] = 2  # K: half by shared words, half by meaning
+    ket_core_share: Annotated[float, Field(gt=0, le=1)] = 0.8  # beta: of the chunks, whose entities make the skeleton
+    ket_core_reader: Literal["nlp", "model"] = "nlp"  # who finds the relations of core chunks
+    ket_splits: Annotated[int, Field(ge=0, le=4)] = 0  # tau: a chunk is 2^tau pieces; ours are small already
+    ket_entity_share: Share = 0.4  # theta: of the tokens, for the skeleton's channel
+    ket_keywords: Literal["words", "names"] = "names"  # "words": the paper's; "names": pairs of words out of names too
+    ket_weights: Literal["plain", "idf"] = "idf"  # of keywords; "plain": the paper's, "idf": rare ones count more
+    ket_order: Literal["cosine", "fused"] = "fused"  # of pieces; "cosine": the paper's, "fused": by meaning and words
+    ket_fill: bool = True  # tokens that both channels leave go to the nearest other pieces
+
+
+class EraRAGSettings(GraphSettings):
+    """EraRAG §III: a tree of summaries. What changes its shape is for a new index."""
+
+    tree_bits: Annotated[int, Field(ge=8, le=62)] = 32  # n hyperplanes
+    tree_min: Annotated[int, Field(ge=2)] = 4  # S_min, members of a segment
+    tree_max: Annotated[int, Field(ge=3)] = 16  # S_max, at least 2·S_min - 1
+    tree_staleness: Share = 0.2  # a model's summary stays while its segment has grown by a smaller share; 0: written again at each change
+    tree_search: Literal["collapsed", "detailed", "summarised"] = "collapsed"  # §III-D
+    tree_share: Share = 0.7  # p of detailed and summarised search
+
+    @model_validator(mode="after")
+    def _a_segment_can_be_cut(self) -> Self:
+        if self.tree_max < 2 * self.tree_min - 1:
+            raise ValueError(f"tree_max must be at least 2 * tree_min - 1 = {2 * self.tree_min - 1}, to cut what is too large in two")
+        return self
+
+
+class RetrievalSettings(Section):
+    """What finds passages (DGRAG §III-C, step 4)."""
+
+    retrieval: Channels = DEFAULT_RETRIEVAL  # ④ what finds passages, by commas; "dense": vectors only, no graph; ADR 10
+    keywords: Literal["nlp", "model"] = "nlp"  # ④ dual-level keywords, for the channels entities and relations
+    top_k: Annotated[int, Field(ge=1, le=1000)] = 20  # ④ passages, and what each channel adds to their choice
+    candidate_tokens: Annotated[int, Field(ge=50)] = 1600  # ④ budget of the passages that are searched for the best sentences
+    context_tokens: Annotated[int, Field(ge=50)] = 300  # ④ budget of those sentences, which the model reads; a large model: 4000
+
+
+class GateSettings(Section):
+    """When the local answer suffices (DGRAG §III-C, step 5)."""
+
+    min_nearness: Annotated[float, Field(ge=-1, le=1)] = 0.45  # ⑤ 1: cosine with the nearest passage; below, nothing is sampled; -1: off
+    max_unknown: Share = 0.2  # ⑤ 1: a larger share of the question's words stands in no document here: nothing is sampled; 1: off
+    max_refusals: Share = 0.4  # ⑤ 1: a larger share of samples that lack information escalates; 1: off
+    min_sufficiency: Share = 0.45  # ⑤ 1: P(yes) that the passages hold the answer; 0: the model is not asked (ADR 12)
+    min_similarity: Share = 0.5  # ⑤ 2: mean of cosine, Jaccard and semantic consistency; 0: the answers are not compared
+
+
+class AnswerSettings(EgressSettings, RetrievalSettings, GateSettings, GenerationSettings):
+    """The read path (DGRAG §III-C)."""
+
+    samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES)] = 5  # ④ n answers in one batch
+    sample_tokens: Annotated[int, Field(ge=8)] = 96
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
+    answer_deadline_s: Annotated[float, Field(gt=0)] = 180.0  # whole question, escalation included
+    cloud_deadline_s: Annotated[float, Field(gt=0)] = 150.0  # ⑥ at most this of it waits for the cloud
+
+
+class EdgeSettings(
+    AnswerSettings,
+    EraRAGSettings,
+    KETRAGSettings,
+    MemorySettings,
+    GlobalSettings,
+    IndexingSettings,
+    DocumentSettings,
+    CloudLineSettings,
+    TelemetrySettings,
+    DoorSettings,
+    NodeSettings,
+    BaseSettings,
+):
+    """An edge's settings. The defaults suit the default 1.5B model on two CPU cores."""
+
+    model_config = SettingsConfigDict(env_prefix="DGRAG_EDGE_", frozen=True)
+
+    @model_validator(mode="after")
+    def _fdrag_needs_memories(self) -> Self:
+        if self.memory == "off" and "fdrag" in self.methods:
+            raise ValueError("the strategy fdrag searches by what is remembered: set memory to plain or model, or take another strategy")
+        return self

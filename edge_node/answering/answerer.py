@@ -21,6 +21,7 @@ from edge_node.egress.sharing import Requester, Served, Sharing
 from edge_node.graph.local_search import lines_within
 from edge_node.policy.rules import DENIED
 from edge_node.records import NOTHING_WITHHELD, Retrieval, Retriever
+from edge_node.settings import AnswerSettings
 from shared.errors import CloudError, InputError, ModelError, ModelTimeout, Withheld
 from shared.limits import Deadline
 from shared.ports import Generator
@@ -31,7 +32,7 @@ from shared.text.fence import FENCE_BYTES, Fence
 from shared.text.refusals import is_refusal
 from shared.text.sentences import questions_in
 from shared.text.support import Checking
-from shared.wire import EVIDENCE_MIN_SCORE, MOST_WHOLE, EvidenceRequest
+from shared.wire import EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.answer")
 WAITS = "This question would be sent to the cloud, and waits for a yes to that."
@@ -39,21 +40,6 @@ Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
 HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
 NOTHING_TOLD = ReducedAnswer("", ())
 NO_LOCAL_ANSWER = "The documents of this site do not answer this question."
-
-
-@dataclass(frozen=True, slots=True)
-class ReadLimits:
-    """Budgets and deadlines of the read path; see EdgeSettings."""
-
-    candidate_tokens: int
-    context_tokens: int
-    top_k: int
-    sampling: Sampling
-    answer_deadline_s: float
-    cloud_deadline_s: float
-    least: float = EVIDENCE_MIN_SCORE  # cosine of another site's question with a sentence that leaves …
-    least_whole: float = 0.0  # … and with a whole passage, of which a reader gets …
-    most_whole: int = MOST_WHOLE  # … so many at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +80,7 @@ class Answerer:
         gate: Gate,
         cloud: CloudClient | None,
         sharing: Sharing,
-        limits: ReadLimits,
+        settings: AnswerSettings,
         fast_path: FastPath | None = None,
         told: Tells | None = None,
         released: ReleasedPassages | None = None,
@@ -109,7 +95,7 @@ class Answerer:
         self._gate = gate
         self._cloud = cloud
         self._sharing = sharing
-        self.limits = limits
+        self.settings = settings
         self._memorizer = fast_path
         self._told = told
         self._released = released
@@ -132,7 +118,7 @@ class Answerer:
         look = look or await self.remembered(ask, trace)
         if look.answer is not None:
             return replace(look.answer, trace=trace.steps())
-        deadline = Deadline(self.limits.answer_deadline_s)
+        deadline = Deadline(self.settings.answer_deadline_s)
         try:
             async with asyncio.timeout(deadline.seconds):
                 return with_report(await self._answer(ask, stays, secrets.token_hex(8), trace, deadline), look)
@@ -160,8 +146,8 @@ class Answerer:
         with trace.step("retrieve"):
             return await self._retriever.retrieve(
                 question,
-                budget_tokens=budget_tokens or self.limits.candidate_tokens,
-                top_k=top_k or self.limits.top_k,
+                budget_tokens=budget_tokens or self.settings.candidate_tokens,
+                top_k=top_k or self.settings.top_k,
                 withheld=withheld,
             )
 
@@ -177,13 +163,14 @@ class Answerer:
 
     async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> LocalAttempt:
         """④⑤ Samples over what is here, and the gate's verdict. Unless the question stays, a failed model only makes it escalate."""
-        found = await self._read(ask.question, trace, budget_tokens=self.limits.context_tokens)
+        found = await self._read(ask.question, trace, budget_tokens=self.settings.context_tokens)
         if not found.evidence:
             return LocalAttempt(found, GateReport("escalate", "nothing is indexed here"))
         nearness = max(item.score for item in found.evidence)
         if (report := self._gate.too_far(nearness, found.unknown)) is not None:
             return LocalAttempt(found, report)
-        sampling = replace(self.limits.sampling, n=ask.samples or self.limits.sampling.n)
+        settings = self.settings
+        sampling = Sampling(ask.samples or settings.samples, settings.sample_tokens, settings.temperature, settings.seed)
         fence = Fence(secrets.token_hex(FENCE_BYTES))
         messages = answer_prompt(ask.question, found.evidence, found.facts, fence)
         probe = sufficiency_prompt(ask.question, found.evidence, found.facts, fence)
@@ -245,7 +232,7 @@ class Answerer:
                 raise Withheld(f"{DENIED} lets no question leave any more")
             if departing.escalation == "ask":
                 return await self._waiting(query_id, tried, trace, deadline, departing.text)
-            limit_s = min(self.limits.cloud_deadline_s, deadline.left_s())
+            limit_s = min(self.settings.cloud_deadline_s, deadline.left_s())
             with trace.step("cloud") as step:
                 found, sent, received = await self._cloud.ask(
                     departing.text, query_id=query_id, purpose=ask.purpose, rule=departing.rule, deadline_s=limit_s
@@ -271,7 +258,7 @@ class Answerer:
 
         Raises InputError where the question may not leave, or would need a yes first.
         """
-        budget_tokens, top_k = budget_tokens or self.limits.candidate_tokens, top_k or self.limits.top_k
+        budget_tokens, top_k = budget_tokens or self.settings.candidate_tokens, top_k or self.settings.top_k
         try:
             if self._cloud is None:
                 raise CloudError("this edge has no cloud")
@@ -286,7 +273,7 @@ class Answerer:
                     rule=departing.rule,
                     budget_tokens=budget_tokens,
                     top_k=top_k,
-                    deadline_s=min(self.limits.cloud_deadline_s, self.limits.answer_deadline_s),
+                    deadline_s=min(self.settings.cloud_deadline_s, self.settings.answer_deadline_s),
                 )
                 step.transfer(sent=sent, received=received)
         except CloudError as error:
@@ -319,12 +306,12 @@ class Answerer:
         told = await self._told.of(request.memories, withheld) if self._told else []
         if request.memories_only:
             return await asyncio.to_thread(serve, requester, told, trace.steps())
-        search, limits = await self._search_for_others(trace, withheld), self.limits
+        search, settings = await self._search_for_others(trace, withheld), self.settings
         if request.whole:
-            least, most = limits.least_whole, limits.most_whole
+            least, most = settings.reader_threshold, settings.reader_passages
             found = await search(request.question, budget_tokens=request.budget_tokens, top_k=most)
         else:
-            least = limits.least
+            least = settings.evidence_threshold
             found = await self._read(request.question, trace, budget_tokens=request.budget_tokens, search=search)
         relevant = [*told, *(item for item in found.evidence if item.score >= least)]
         return await asyncio.to_thread(serve, requester, relevant, trace.steps())
@@ -338,7 +325,7 @@ class Answerer:
         async def search(question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
             if self._released is None:
                 return Retrieval(())
-            budget_tokens, top_k = budget_tokens or self.limits.candidate_tokens, top_k or self.limits.top_k
+            budget_tokens, top_k = budget_tokens or self.settings.candidate_tokens, top_k or self.settings.top_k
             with trace.step("retrieve"):
                 return await self._released.retrieve(question, redactor, budget_tokens=budget_tokens, top_k=top_k, withheld=withheld)
 

@@ -6,12 +6,12 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from edge_node.documents.store import DocumentStore
-from edge_node.memory.guards import CHANGED, RIVAL_WITHIN, GuardLimits, rejection
+from edge_node.memory.guards import CHANGED, RIVAL_WITHIN, rejection
 from edge_node.memory.records import Recalled, Scored, Support
 from edge_node.memory.service import Memories
+from edge_node.settings import MemorySettings
 from shared.ports import Embedder
 from shared.records import Answer, EdgeId, Evidence, MemoryReport
 from shared.telemetry.logs import redacted
@@ -22,7 +22,6 @@ from shared.text.inert import inert
 from shared.text.sentences import sentences
 
 log = logging.getLogger("dgrag.edge.memory")
-Fast = Literal["on", "shadow", "off"]
 DEADLINE_S = 1.0  # a question that a memory could have answered goes on to the model, which takes ten times as long, rather than wait
 MOST_CITED = 4  # sentences, where many say the same
 LOWEST = -1.0  # of a score
@@ -43,17 +42,12 @@ NOTHING_SEEN = FastPathResult()
 class FastPath:
     """Answers in the words of what was asked and answered before, with the sentences that say so."""
 
-    def __init__(
-        self, edge: EdgeId, memories: Memories, embedder: Embedder, documents: DocumentStore, fast: Fast, limits: GuardLimits, *, k: int
-    ) -> None:
-        """``k``: memories that are looked at for one question."""
+    def __init__(self, edge: EdgeId, memories: Memories, embedder: Embedder, documents: DocumentStore, settings: MemorySettings) -> None:
         self._edge = edge
         self._memories = memories
         self._embedder = embedder
         self._documents = documents
-        self._fast = fast
-        self._limits = limits
-        self._k = k
+        self._settings = settings
         self.looked = 0  # questions since the start …
         self.answered = 0  # … and those of them that a memory answered
 
@@ -72,16 +66,18 @@ class FastPath:
 
     def _floor(self) -> float | None:
         """The least score worth finding: with the rivals of what answers. None: nothing is looked at."""
-        least = [score for score in self._limits.thresholds.values() if score <= 1]
-        if self._fast == "shadow":
+        if self._settings.memory == "off":
+            return None
+        least = [score for score in self._settings.memory_threshold.values() if score <= 1]
+        if self._settings.memory_fast == "shadow":
             return LOWEST
-        return min(least) - RIVAL_WITHIN if least and self._fast == "on" else None
+        return min(least) - RIVAL_WITHIN if least and self._settings.memory_fast == "on" else None
 
     async def _in_time(self, question: str, query_id: str, trace: Trace, floor: float) -> FastPathResult:
         with trace.step("remember"):
             async with asyncio.timeout(DEADLINE_S):
                 vector = (await self._embedder.embed([question]))[0]
-                found = await self._memories.recalled(question, vector, k=self._k, floor=floor)
+                found = await self._memories.recalled(question, vector, k=self._settings.memory_k, floor=floor)
                 return await asyncio.to_thread(self._judged, question, query_id, found) if found else NOTHING_SEEN
 
     def _judged(self, question: str, query_id: str, found: Sequence[Recalled]) -> FastPathResult:
@@ -91,10 +87,10 @@ class FastPath:
         the threshold of its own kind, but it may still answer otherwise.
         """
         sound = [one for one in found if not (one.backing.silenced or one.backing.doubtful)] or found
-        best = next((one for one in sound if one.scored.score >= self._limits.thresholds[one.scored.memory.kind]), sound[0])
+        best = next((one for one in sound if one.scored.score >= self._settings.memory_threshold[one.scored.memory.kind]), sound[0])
         rivals = [one.scored for one in sound if one is not best]
-        objection = rejection(question, best.scored, rivals, best.backing, self._limits)
-        if objection or self._fast == "shadow":
+        objection = rejection(question, best.scored, rivals, best.backing, self._settings)
+        if objection or self._settings.memory_fast == "shadow":
             return FastPathResult(report=self._report(best.scored, objection or SHADOW))
         passages = self._passages(best.scored)
         text, citations = cite(_offering(best.scored.memory.answer, len(passages)), passages)
@@ -122,7 +118,7 @@ class FastPath:
         memory = scored.memory
         question, answer = one_line(inert(memory.question)), one_line(inert(memory.answer))
         score, cosine, dice = (round(number, 4) for number in (scored.score, scored.cosine, scored.dice))
-        threshold = self._limits.thresholds[memory.kind]
+        threshold = self._settings.memory_threshold[memory.kind]
         return MemoryReport(memory.memory_id, memory.kind, question, answer, score, cosine, dice, threshold, objection)
 
 

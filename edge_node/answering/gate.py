@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
+from edge_node.settings import GateSettings
 from shared.limits import Deadline
 from shared.ports import Embedder, Generator, Message, Prompt
 from shared.records import Confidence, Evidence, GateReport, Similarity
@@ -64,17 +65,6 @@ def medoid(similarity: Sequence[Sequence[float]], among: Sequence[int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class GateLimits:
-    """Thresholds of the three steps; each in [0, 1] but for ``min_nearness``, a cosine."""
-
-    min_nearness: float  # -1: off
-    max_unknown: float  # 1: off
-    max_refusals: float  # 1: off
-    min_sufficiency: float  # 0: the model is not asked
-    min_similarity: float  # 0: the answers are not compared, only chosen from
-
-
-@dataclass(frozen=True, slots=True)
 class Question:
     """A question with its samples, and the prompt that asks whether the passages suffice."""
 
@@ -93,23 +83,23 @@ class Question:
 class Gate:
     """Decides whether local answers suffice."""
 
-    def __init__(self, generator: Generator, embedder: Embedder, limits: GateLimits) -> None:
+    def __init__(self, generator: Generator, embedder: Embedder, settings: GateSettings) -> None:
         self._generator = generator
         self._embedder = embedder
-        self.limits = limits
+        self.settings = settings
 
     @property
     def minds_refusals(self) -> bool:
         """Whether too many of them make it escalate; an answer that no passage says is one."""
-        return self.limits.max_refusals < 1
+        return self.settings.max_refusals < 1
 
     def too_far(self, nearness: float, unknown: float) -> GateReport | None:
         """The decision to escalate before anything is sampled: what is here is about something else, or lacks what the question names."""
-        limits = self.limits
-        if nearness < limits.min_nearness:
-            reason = f"the nearest passage here has a cosine of {nearness:.2f} with the question, below {limits.min_nearness:.2f}"
-        elif unknown > limits.max_unknown:
-            reason = f"{unknown:.0%} of the question's words stand in no document here, over {limits.max_unknown:.0%}"
+        settings = self.settings
+        if nearness < settings.min_nearness:
+            reason = f"the nearest passage here has a cosine of {nearness:.2f} with the question, below {settings.min_nearness:.2f}"
+        elif unknown > settings.max_unknown:
+            reason = f"{unknown:.0%} of the question's words stand in no document here, over {settings.max_unknown:.0%}"
         else:
             return None
         return GateReport("escalate", reason, self._seen(0, 0, nearness, unknown))
@@ -124,7 +114,7 @@ class Gate:
         everyone = range(len(question.samples))
         answers = [i for i in everyone if not question.refuses(i)] or list(everyone)
         report = GateReport("local", "how far the answers agree is not looked at", confidence, samples=question.samples)
-        if self.limits.min_similarity > 0:
+        if self.settings.min_similarity > 0:
             with trace.step("gate: similarity") as step:
                 similarity = await self._similarity(question, answers, step, deadline)
             report = replace(report, reason=f"the answers agree to {similarity.mean:.2f}", similarity=similarity)
@@ -137,27 +127,27 @@ class Gate:
     async def _confidence(self, question: Question, step: OpenStep, deadline: Deadline) -> Confidence:
         refusals = sum(map(question.refuses, range(len(question.samples))))
         confidence = self._seen(refusals, len(question.samples), question.nearness, question.unknown)
-        if self._lacks_confidence(confidence) or self.limits.min_sufficiency <= 0:
+        if self._lacks_confidence(confidence) or self.settings.min_sufficiency <= 0:
             return confidence  # the lexical pre-check decided, or nobody wants to know: the call is saved
         prompt = Prompt(question.sufficiency_probe, max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
         reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
         return replace(confidence, sufficiency=_round(probability_of(reply.first_token, "yes", ["no"])))
 
     def _seen(self, refusals: int, samples: int, nearness: float, unknown: float) -> Confidence:
-        limits = self.limits
+        settings = self.settings
         return Confidence(
             refusals,
             samples,
             None,
-            limits.min_sufficiency,
+            settings.min_sufficiency,
             round(nearness, 4),
-            limits.min_nearness,
+            settings.min_nearness,
             round(unknown, 4),
-            limits.max_unknown,
+            settings.max_unknown,
         )
 
     def _lacks_confidence(self, seen: Confidence) -> str:
-        if seen.refusals / seen.samples > self.limits.max_refusals:
+        if seen.refusals / seen.samples > self.settings.max_refusals:
             return f"{seen.refusals} of {seen.samples} answers say nothing that the passages found here tell"
         if seen.sufficiency is not None and seen.sufficiency < seen.threshold:
             return f"the passages found here hold the answer with probability {seen.sufficiency:.4g}, below {seen.threshold:.4g}"
@@ -175,7 +165,7 @@ class Gate:
             judged = probability_of(reply.first_token, "yes", ["no"])
             semantic = cosine if judged is None else judged  # a model that says neither leaves the meaning to the embedder
         mean = (cosine + jaccard + semantic) / 3
-        return Similarity(round(cosine, 4), round(jaccard, 4), round(semantic, 4), round(mean, 4), self.limits.min_similarity)
+        return Similarity(round(cosine, 4), round(jaccard, 4), round(semantic, 4), round(mean, 4), self.settings.min_similarity)
 
     async def _select(self, question: Question, answers: Sequence[int], step: OpenStep, deadline: Deadline) -> int:
         texts = [unmarked(question.samples[i]) for i in answers]

@@ -45,6 +45,7 @@ PROBE_TOKENS = 1
 TOP_LOGPROBS = 10
 LEAST_SCORE = 0.01
 MOST_PROBES = 8  # of the points of one question; those that neither words nor these decide are told in the documents' words
+MIN_SCORE = 0.45  # P(yes) that reports help with the question, below which nothing is written about them; the paper: 0
 NEARLY = 0.5  # of ``min_score``: a pack that may be written about all the same where none has it
 
 
@@ -106,7 +107,7 @@ class Mapper:
         *,
         max_tokens: int,
         at_once: int,
-        min_score: float,
+        min_score: float = MIN_SCORE,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         """``max_tokens``: of what is written about one pack; ``min_score``: of a pack that anything is written about."""

@@ -23,6 +23,7 @@ from edge_node.graph.tools import Tools
 from edge_node.policy.redaction import NOTHING_MASKED, Redactor
 from edge_node.policy.rules import DENIED
 from edge_node.records import NOTHING_WITHHELD
+from edge_node.settings import GlobalSettings
 from shared.errors import CloudError, Conflict, ModelError, Withheld
 from shared.limits import Deadline
 from shared.ports import FloatArray
@@ -32,6 +33,8 @@ from shared.telemetry.trace import Trace
 from shared.wire import EvidenceRequest, SharedLevel
 
 log = logging.getLogger("dgrag.edge.answer")
+FLOOR = 0.5  # of the best relevance, that a report needs to be read, or descended into
+NEARNESS = 0.2  # of the nearest report; below, reports of what is most told of come first
 MAP_SHARE = 0.75  # of the time that is left; the reduce step has the rest
 LAST_SHARE = 0.9  # … for what no other call follows: the answer is still to be put together, or written without a model
 CHOOSE = "choose"  # the step
@@ -48,21 +51,6 @@ class ServePoints(Protocol):
         self, requester: Requester, found: Sequence[Evidence], trace: Sequence[TraceStep], *, reports: ReportCoverage, most_bytes: int
     ) -> Served:
         """What may leave of the points."""
-
-
-@dataclass(frozen=True, slots=True)
-class GlobalLimits:
-    """Budgets and deadline; see EdgeSettings."""
-
-    level: Level
-    read_tokens: int
-    floor: float
-    nearness: float
-    context_tokens: int
-    reduce_tokens: int
-    findings: int  # that an answer without a model tells
-    deadline_s: float
-    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +98,7 @@ class GlobalAnswerer:
         mapper: Mapper,
         reducer: Reducer,
         cloud: CloudClient | None,
-        limits: GlobalLimits,
+        settings: GlobalSettings,
         released: ReleasedPassages,
     ) -> None:
         self._tools = tools
@@ -119,7 +107,7 @@ class GlobalAnswerer:
         self._mapper = mapper
         self._reducer = reducer
         self._cloud = cloud
-        self.limits = limits
+        self.settings = settings
         self._released = released
 
     # ------------------------------------------------------------ for this site's clients
@@ -205,17 +193,19 @@ class GlobalAnswerer:
 
     async def _told(self, question: str, found: _Found, trace: Trace, deadline: Deadline, on_text: OnText) -> tuple[ReducedAnswer, str]:
         """The answer that the points make, and why no model has written it although there are several."""
-        points = fitting(found.points, limit_tokens=self.limits.reduce_tokens, count=self._tools.tokenizer.count) or found.points[:1]
+        points = (
+            fitting(found.points, limit_tokens=self.settings.global_reduce_tokens, count=self._tools.tokenizer.count) or found.points[:1]
+        )
         if found.failed or len(points) < 2:
-            return spoken(points, most=self.limits.findings), ""
+            return spoken(points, most=self.settings.report_findings), ""
         try:
             told = await self._reducer.reduce(question, points, trace, deadline_s=LAST_SHARE * deadline.left_s(), on_text=on_text)
         except ModelError as error:
-            return spoken(points, most=self.limits.findings), f"the points are not joined: {error.message}"
-        return (told, "") if told else (spoken(points, most=self.limits.findings), UNSUPPORTED)
+            return spoken(points, most=self.settings.report_findings), f"the points are not joined: {error.message}"
+        return (told, "") if told else (spoken(points, most=self.settings.report_findings), UNSUPPORTED)
 
     def _level(self, ask: GlobalAsk) -> Level:
-        return self.limits.level if ask.level is None else ask.level
+        return self.settings.global_level if ask.level is None else ask.level
 
     # ------------------------------------------------------------ for other sites, through the cloud
 
@@ -258,16 +248,16 @@ class GlobalAnswerer:
         redactor: Redactor = NOTHING_MASKED,
     ) -> _Found:
         """The points that the chosen reports make. What ``redactor`` masks is masked before reports are chosen, read and quoted."""
-        limits, count = self.limits, self._tools.tokenizer.count
+        settings, count = self.settings, self._tools.tokenizer.count
         with trace.step(CHOOSE):
             vector = (await self._tools.embedder.embed([question]))[0]
             scores = None if redactor.idle else self._released.scores
             if scores is not None:
                 await self._released.renew(redactor)
-            asked = ReportQuery(vector, level, limits.read_tokens, limits.floor, withheld, limits.nearness, scores)
+            asked = ReportQuery(vector, level, settings.global_read_tokens, FLOOR, withheld, NEARNESS, scores)
             chosen = await self._reports.choose(asked)
         reports = [masked(report, redactor.mask) for report in chosen.reports]
-        packs = packed(shuffled(reports, seed=limits.seed, question=question), limit_tokens=limits.context_tokens, count=count)
+        packs = packed(shuffled(reports, seed=settings.seed, question=question), limit_tokens=settings.global_context_tokens, count=count)
         mapped = await self._mapper.map(question, packs, trace, deadline)
         said, read, failed = mapped.said, sum(map(len, mapped.read)), ""
         if not mapped.read and packs:
@@ -276,7 +266,9 @@ class GlobalAnswerer:
             said, read = await self._nearest(vector, compared), len(compared)
         pointed = await asyncio.to_thread(self._pointed, said, redactor)
         points = ordered(await self._mapper.grounded(pointed, trace, deadline))
-        most = limits.findings if failed else None  # many sentences that nobody chose would outweigh the few that a model wrote elsewhere
+        most = (
+            settings.report_findings if failed else None
+        )  # many sentences that nobody chose would outweigh the few that a model wrote elsewhere
         return _Found(points[:most], read, len(reports), chosen.there, failed, 0 if failed else len(said) - len(pointed))
 
     async def _nearest(self, vector: FloatArray, reports: Sequence[Report]) -> tuple[KeyPoint, ...]:
@@ -284,7 +276,7 @@ class GlobalAnswerer:
         notes = notes_of(reports)
         vectors = await self._tools.embedder.embed([note.finding.text for note in notes])
         cosines = (vectors @ vector).tolist()
-        if max(cosines, default=0.0) < self.limits.nearness:  # they tell nothing apart: the first of each report, then the second of each
+        if max(cosines, default=0.0) < NEARNESS:  # they tell nothing apart: the first of each report, then the second of each
             return tuple(KeyPoint(note, note.finding.text, 0.0) for note in in_turn(reports))
         return tuple(KeyPoint(note, note.finding.text, round(max(0.0, cosine), 2)) for note, cosine in zip(notes, cosines, strict=True))
 

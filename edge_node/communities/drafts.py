@@ -15,13 +15,15 @@ from edge_node.communities.cover import Count
 from edge_node.communities.elements import Line, elements_of, told_sentences
 from edge_node.communities.hierarchy import Community
 from edge_node.communities.reports import Headline, Report, Telling, chunks_of, headline, lines_of, plain_report
-from edge_node.communities.snapshot import ReportOptions, Snapshot
+from edge_node.communities.snapshot import Snapshot
 from edge_node.communities.store import StoredReport
 from edge_node.graph.knowledge_graph import Graph
 from edge_node.graph.local_search import lines_within
 from edge_node.graph.update import changed_share, facts_of
+from edge_node.settings import CommunitySettings
 from shared.records import ChunkId
 
+FINEST = 2  # level that the model writes: finer ones are plain, as there are most of them
 REMEMBERED = 2**14  # texts: about what the largest root of 40,000 entities has
 MOST_LEAVES = 4096  # plain reports of communities that are not divided: there are most of these, and each is soon written again
 
@@ -128,7 +130,7 @@ class DraftWriter:
         moment: Snapshot,
         texts: dict[str, StoredReport],
         former: Mapping[str, PlainReport],
-        options: ReportOptions,
+        settings: CommunitySettings,
         reading: SentenceCache,
         *,
         staleness: float,
@@ -143,7 +145,7 @@ class DraftWriter:
         self._communities = moment.hierarchy.communities
         self._texts = texts
         self._moved = [one for key, one in sorted(texts.items()) if key not in self._communities and one.report.by_model]
-        self._options = options
+        self._settings = settings
         self._reading = reading
         self._staleness = staleness
         self._telling = telling
@@ -177,7 +179,7 @@ class DraftWriter:
 
     def unwritten(self) -> list[Community]:
         """Those that a model should write, the lowest level first."""
-        found = (one for one in self._communities.values() if one.level <= self._options.report_finest and self.text(one) is None)
+        found = (one for one in self._communities.values() if one.level <= FINEST and self.text(one) is None)
         return sorted(found, key=lambda one: (-one.level, one.community_id))
 
     def ready(self, unwritten: Collection[Community]) -> list[Community]:
@@ -192,7 +194,7 @@ class DraftWriter:
 
     def unused(self) -> set[str]:
         """The texts that stand for no community of those that a model writes."""
-        used = (self.text(one) for one in self._communities.values() if one.level <= self._options.report_finest)
+        used = (self.text(one) for one in self._communities.values() if one.level <= FINEST)
         return self._texts.keys() - {stored.report.community_id for stored in used if stored is not None}
 
     def draft(self, community: Community) -> ReportDraft:
@@ -267,13 +269,13 @@ class DraftWriter:
 
     def _write(self, community: Community, part: Graph, made_of: bytes) -> PlainReport:
         lines, below = self._lines(community, part)
-        tokens, most = self._options.report_tokens, self._options.report_findings
+        tokens, most = self._settings.report_tokens, self._settings.report_findings
         report = plain_report(community, part, lines, report_tokens=tokens, most=most, count=self._reading.count, telling=self._telling)
         return PlainReport(made_of, below, report)
 
     def _lines(self, community: Community, part: Graph) -> tuple[tuple[Line, ...], dict[str, bytes]]:
         """What a report is written from, and what the reports below say that this took."""
-        limit_tokens, count = self._options.report_context_tokens, self._reading.count
+        limit_tokens, count = self._settings.report_context_tokens, self._reading.count
         elements = elements_of(part, self._degrees(part), self.moment.claims_about(part), split=self._reading.split)
         lines = leaf_context(elements, limit_tokens=limit_tokens, count=count)
         below = dict[str, bytes]()

@@ -11,12 +11,12 @@ from threading import Event
 from typing import TypeVar
 
 from edge_node.communities.claims import Claim, linked
-from edge_node.communities.drafts import DraftWriter, PlainReport, ReportDraft, SentenceCache
+from edge_node.communities.drafts import FINEST, DraftWriter, PlainReport, ReportDraft, SentenceCache
 from edge_node.communities.elements import Finding
 from edge_node.communities.hierarchy import LEVELS, Uppers
 from edge_node.communities.reports import Headline, Report, first_chunks
 from edge_node.communities.selection import ReportQuery, SelectedReports, by_weight, descended, relevance, told_tokens, within
-from edge_node.communities.snapshot import ReportOptions, Snapshot, guest_moment, own_moment
+from edge_node.communities.snapshot import Snapshot, guest_moment, own_moment
 from edge_node.communities.store import ReportStore, StoredReport
 from edge_node.graph.knowledge_graph import Graph
 from edge_node.graph.passages import Passages
@@ -25,6 +25,7 @@ from edge_node.graph.tools import Tools
 from edge_node.graph.update import GraphUpdater
 from edge_node.graph.view import View
 from edge_node.records import NO_GRAPH, WITH_GRAPH
+from edge_node.settings import CommunitySettings
 from shared.errors import Conflict, NotFound, StoreError
 from shared.records import Chunk, ChunkId, DocumentId, document_of
 from shared.text.fence import one_line
@@ -49,14 +50,16 @@ class CommunityReports:
     deletes a chunk of its community.
     """
 
-    def __init__(self, tools: Tools, updater: GraphUpdater, passages: Passages, options: ReportOptions, *, with_graph: bool = True) -> None:
+    def __init__(
+        self, tools: Tools, updater: GraphUpdater, passages: Passages, settings: CommunitySettings, *, with_graph: bool = True
+    ) -> None:
         self._settler = updater
         self._passages = passages
         self._documents = tools.documents
         self._mentions = tools.graph.mentions
         self._store = ReportStore(tools.graph.database)
         self._outside_ids = tools.releases.outside_ids
-        self._options = options
+        self._settings = settings
         self._with_graph = with_graph
         self._count = tools.tokenizer.count
         self._lock = asyncio.Lock()
@@ -73,7 +76,7 @@ class CommunityReports:
     @property
     def is_off(self) -> bool:
         """Nobody is to see communities and reports."""
-        return self._options.reports == "off"
+        return self._settings.reports == "off"
 
     def _require(self) -> None:
         if not self._with_graph:
@@ -112,7 +115,7 @@ class CommunityReports:
 
     async def unwritten(self, most: int) -> list[ReportDraft]:
         """The first of the reports that a model should write, the lowest level first; one above another waits for that."""
-        return await self._alone(lambda: self._drafts(most)) if self._options.reports == "model" else []
+        return await self._alone(lambda: self._drafts(most)) if self._settings.reports == "model" else []
 
     async def keep(self, draft: ReportDraft, report: Report) -> None:
         """Commit what was written for a draft, ``draft.plain`` where the model's text is of no use; not if the community changed since."""
@@ -125,11 +128,11 @@ class CommunityReports:
     @property
     def stale(self) -> int:
         """Reports that a model should write; until somebody looks what a settle has changed, as many as there may be."""
-        if self._options.reports != "model":
+        if self._settings.reports != "model":
             return 0
         if self._looked_at is self._settler.view:
             return self._unwritten
-        return (1 + self._options.report_finest) * len(self._settler.placer.parts.members)
+        return (1 + FINEST) * len(self._settler.placer.parts.members)
 
     async def _alone(self, work: Callable[[], T]) -> T:
         await self._lock.acquire()
@@ -161,7 +164,7 @@ class CommunityReports:
             return known
         if self._uppers is None:
             self._uppers = self._store.uppers()
-        moment = own_moment(view, parts, hidden, self._graph_without(view, hidden), self._uppers, self._options)
+        moment = own_moment(view, parts, hidden, self._graph_without(view, hidden), self._uppers, self._settings)
         if not hidden:  # else parts that are hidden would lose their labels
             self._keep_uppers(moment.uppers)
         self._reading = SentenceCache.of(self._count)
@@ -184,7 +187,7 @@ class CommunityReports:
         view, parts, hidden = own.moment.view, own.moment.parts, withheld | own.moment.hidden
         known = writer = self._guests.pop(withheld, None)
         if writer is None or writer.moment.view is not view or writer.moment.hidden != hidden:
-            moment = guest_moment(view, parts, hidden, self._graph_without(view, hidden), self._options)
+            moment = guest_moment(view, parts, hidden, self._graph_without(view, hidden), self._settings)
             former = own.written if known is None else own.written | known.written
             writer = self._writer(self._claimed(moment), former, staleness=0)  # what is withheld does not decide which text is told either
         self._guests[withheld] = writer
@@ -200,13 +203,13 @@ class CommunityReports:
         return replace(moment, claims=linked(self._claims, moment.graph, names))
 
     def _renewed(self, moment: Snapshot, former: Mapping[str, PlainReport]) -> DraftWriter:
-        self._own = self._writer(moment, former, staleness=self._options.report_staleness)
+        self._own = self._writer(moment, former, staleness=self._settings.report_staleness)
         return self._own
 
     def _writer(self, moment: Snapshot, former: Mapping[str, PlainReport], *, staleness: float) -> DraftWriter:
-        texts = self._store.texts() if self._options.reports == "model" else {}
+        texts = self._store.texts() if self._settings.reports == "model" else {}
         return DraftWriter(
-            moment, texts, former, self._options, self._reading, staleness=staleness, telling=self._telling, go_on=self._go_on
+            moment, texts, former, self._settings, self._reading, staleness=staleness, telling=self._telling, go_on=self._go_on
         )
 
     def _telling(self, finding: Finding) -> tuple[ChunkId, ...]:

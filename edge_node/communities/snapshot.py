@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Self
 
 from edge_node.communities.claims import Claim
 from edge_node.communities.hierarchy import Community, Hierarchy, Uppers, finer, fresh_uppers, hierarchy_of, kept_uppers
@@ -14,35 +13,10 @@ from edge_node.graph.partition import Home, partition, quotient
 from edge_node.graph.repair import Partition
 from edge_node.graph.summaries import part_of
 from edge_node.graph.view import View, told_by
+from edge_node.settings import CommunitySettings
 from shared.records import ChunkId, document_of
 
-if TYPE_CHECKING:
-    from edge_node.settings import EdgeSettings
-
-
 Members = Mapping[str, Sequence[str]]  # keys of entities by part
-
-
-@dataclass(frozen=True, slots=True)
-class ReportOptions:
-    """The knobs of communities and reports; see EdgeSettings."""
-
-    reports: Literal["off", "extractive", "model"]
-    subgraph_entities: int
-    community_entities: int
-    community_tie: float
-    report_context_tokens: int
-    report_tokens: int
-    report_findings: int
-    report_staleness: float
-    report_finest: int
-    leiden: Literal["igraph", "leidenalg"]
-    seed: int
-
-    @classmethod
-    def of(cls, settings: EdgeSettings) -> Self:
-        """Those of an edge's settings."""
-        return cls(**{name: getattr(settings, name) for name in cls.__dataclass_fields__})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,33 +59,33 @@ class Snapshot:
         return {key: len(chunk_ids) for key, chunk_ids in held.items()}
 
 
-def own_moment(view: View, parts: Partition, hidden: frozenset[str], graph: Graph, before: Uppers, options: ReportOptions) -> Snapshot:
+def own_moment(view: View, parts: Partition, hidden: frozenset[str], graph: Graph, before: Uppers, settings: CommunitySettings) -> Snapshot:
     """Of the partition that is kept; C0 and C1 stay as they were, as far as that is good. before: no labels at first."""
     within = {part: [key for key in keys if key in graph.entities] for part, keys in parts.members.items()}
     members = {part: keys for part, keys in within.items() if keys}  # the partition may be a moment ahead of the view
-    return _moment(view, parts, hidden, graph, members, before, options)
+    return _moment(view, parts, hidden, graph, members, before, settings)
 
 
-def guest_moment(view: View, parts: Partition, hidden: frozenset[str], graph: Graph, options: ReportOptions) -> Snapshot:
+def guest_moment(view: View, parts: Partition, hidden: frozenset[str], graph: Graph, settings: CommunitySettings) -> Snapshot:
     """Of this graph and nothing else: what hidden documents tell decides no border of a community either."""
     weights = {pair: relation.weight for pair, relation in graph.relations.items()}
-    most, seed, method = options.subgraph_entities, options.seed, options.leiden
+    most, seed, method = settings.subgraph_entities, settings.seed, settings.leiden
     found = partition(list(graph.entities), weights, _homes(graph), max_entities=most, seed=seed, method=method)
     members = {part.subgraph_id: part.entities for part in found}
-    return _moment(view, parts, hidden, graph, members, Uppers({}, {}), options)
+    return _moment(view, parts, hidden, graph, members, Uppers({}, {}), settings)
 
 
 def _moment(
-    view: View, parts: Partition, hidden: frozenset[str], graph: Graph, members: Members, before: Uppers, options: ReportOptions
+    view: View, parts: Partition, hidden: frozenset[str], graph: Graph, members: Members, before: Uppers, settings: CommunitySettings
 ) -> Snapshot:
     same = graph is view.graph
     adjacency = view.adjacency if same else adjacency_of(graph)
     home = {key: part for part, keys in members.items() for key in keys}
-    weights = quotient(home, graph.relations, view.told if same else told_by(graph), tie=options.community_tie)
-    uppers = fresh_uppers(members, weights, seed=options.seed, method=options.leiden)
+    weights = quotient(home, graph.relations, view.told if same else told_by(graph), tie=settings.community_tie)
+    uppers = fresh_uppers(members, weights, seed=settings.seed, method=settings.leiden)
     if before.root:
         uppers = kept_uppers(before, uppers, members, weights)
-    leaves = {part: _leaves(part_of(graph, adjacency, keys), options) for part, keys in members.items()}
+    leaves = {part: _leaves(part_of(graph, adjacency, keys), settings) for part, keys in members.items()}
     hierarchy = hierarchy_of(uppers, leaves)
     told = {key: _told(graph, one.entities) for key, one in hierarchy.communities.items() if not one.children}
     return Snapshot(view, parts, hidden, graph, adjacency, uppers, hierarchy, told)
@@ -121,8 +95,8 @@ def _told(graph: Graph, keys: Sequence[str]) -> tuple[ChunkId, ...]:
     return tuple(dict.fromkeys(chunk_id for key in keys for chunk_id in graph.entities[key].chunk_ids))
 
 
-def _leaves(part: Graph, options: ReportOptions) -> list[tuple[str, ...]]:
-    most, seed, method = options.community_entities, options.seed, options.leiden
+def _leaves(part: Graph, settings: CommunitySettings) -> list[tuple[str, ...]]:
+    most, seed, method = settings.community_entities, settings.seed, settings.leiden
     return finer(part, max_entities=most, seed=seed, method=method, homes=_homes(part))
 
 

@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -18,6 +17,7 @@ from edge_node.documents.jobs import Job, JobQueue, reason_of
 from edge_node.documents.progress import Backoff, JobProgress, News, Step
 from edge_node.documents.receipts import ReceiptStore
 from edge_node.records import Cost, Indexer, Progress
+from edge_node.settings import IndexingSettings
 from shared.errors import DgragError, DiskFailed, DiskFull, ModelTimeout, ModelUnavailable, NotFound, StoreError
 from shared.limits import RetryBudget
 from shared.telemetry.logs import redacted
@@ -73,16 +73,6 @@ class Background:
         self._pool.shutdown(cancel_futures=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How much at once, and (for the estimates) how much of it the model does."""
-
-    workers: int  # documents at the same time
-    settle_every: int  # documents after which a long queue waits for a settle
-    share: float
-    gleanings: int
-
-
 class Worker:
     """The write path of one edge."""
 
@@ -92,7 +82,7 @@ class Worker:
         receipts: ReceiptStore,
         indexer: Indexer,
         cutter: Cutter,
-        pace: Pace,
+        settings: IndexingSettings,
         background: Background,
         *,
         retries: RetryBudget,
@@ -102,7 +92,7 @@ class Worker:
         self._receipts = receipts
         self._indexer = indexer
         self._cutter = cutter
-        self.pace = pace
+        self.settings = settings
         self._background = background
         self._retries = retries
         self._on_settled = on_settled
@@ -163,7 +153,7 @@ class Worker:
                 tasks.create_task(self._refine_while_quiet(), name="refine")
                 tasks.create_task(self._renew_leases(), name="leases")
                 await self._try_alone()
-                for number in range(self.pace.workers):
+                for number in range(self.settings.workers):
                     tasks.create_task(self._take_jobs(), name=f"worker {number}")
         finally:
             error = await failure_of(self._background.run(self._queue.release))
@@ -184,7 +174,7 @@ class Worker:
             if job is not None:
                 self._wake.set()  # there may be one more, for another worker
                 await self._index(job)
-                if len(self._committed) >= self.pace.settle_every and started >= self._settle_at:
+                if len(self._committed) >= self.settings.settle_every and started >= self._settle_at:
                     await self._settle(self._wanted)
             elif self._wanted != self._settled and started >= self._settle_at and not self._settling.locked():
                 await self._settle(self._wanted)
@@ -248,7 +238,7 @@ class Worker:
     async def _add(self, job: Job) -> None:
         await self.news.tell(Step("read", 0, 1, job.job_id))
         chunks = await self._cutter.cut(job.document)
-        calls = model_calls(len(chunks), share=self.pace.share, gleanings=self.pace.gleanings)
+        calls = model_calls(len(chunks), share=self.settings.model_share, gleanings=self.settings.gleanings)
         before = tuple((await self._background.run(usage, self._queue.database)).values())
         progress = self.news.jobs[job.job_id] = JobProgress(self.rates, len(chunks), calls, before, time.perf_counter())
         added = await with_space(lambda: self._indexer.add(chunks, self._progress(job.job_id)), self.news.tell)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Self
 
 import orjson
 
@@ -26,12 +25,9 @@ from edge_node.graph.summaries import extractive_summary
 from edge_node.graph.tools import Tools
 from edge_node.graph.view import View, changed_told, entity_text, pair_of, relation_key, relation_text
 from edge_node.records import Progress
+from edge_node.settings import GraphSettings
 from shared.records import Summary, SummaryId
 from shared.sqlite import crc
-
-if TYPE_CHECKING:
-    from edge_node.settings import EdgeSettings
-
 
 SUMMARISED_BY = "summarised_by"  # key in meta
 
@@ -114,24 +110,6 @@ def changed_share(before: Collection[int], now: Collection[int]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class SettleOptions:
-    """The knobs of this step; see EdgeSettings."""
-
-    descriptions: Literal["joined", "model"]
-    description_chars: int
-    subgraph_entities: int
-    leiden: Literal["igraph", "leidenalg"]
-    seed: int
-    summaries: Literal["extractive", "model"]
-    summary_staleness: float
-
-    @classmethod
-    def of(cls, settings: EdgeSettings) -> Self:
-        """Those of an edge's settings."""
-        return cls(**{name: getattr(settings, name) for name in cls.__dataclass_fields__})
-
-
-@dataclass(frozen=True, slots=True)
 class _Renewed:
     """Vectors of one kind that are new or different, and the keys of those that are gone."""
 
@@ -142,16 +120,16 @@ class _Renewed:
 class GraphUpdater:
     """Runs the step for one edge, and holds what it made: the view that questions see, and the partition."""
 
-    def __init__(self, tools: Tools, options: SettleOptions) -> None:
+    def __init__(self, tools: Tools, settings: GraphSettings) -> None:
         self._store = tools.graph
         self._releases = tools.releases
         self._embedder = tools.embedder
         self._index = tools.index
-        self._options = options
-        self._form = SummaryForm(by_model=options.summaries == "model", staleness=options.summary_staleness)
+        self._settings = settings
+        self._form = SummaryForm(by_model=settings.summaries == "model", staleness=settings.summary_staleness)
         self._resolver = Resolver(tools.graph.mentions, tools.embedder)
-        self._merger = Merger(tools.graph, self._resolver, options.description_chars, by_model=options.descriptions == "model")
-        self.placer = Placer(tools.graph, max_entities=options.subgraph_entities, seed=options.seed, method=options.leiden)
+        self._merger = Merger(tools.graph, self._resolver, settings.description_chars, by_model=settings.descriptions == "model")
+        self.placer = Placer(tools.graph, max_entities=settings.subgraph_entities, seed=settings.seed, method=settings.leiden)
         self._doubtful = True  # memory may be behind the store: a settle did not end well, or nothing was read yet
         self._commit: asyncio.Future[None] | None = None  # the last one; it goes on where the settle that began it was cancelled
         self.lock = asyncio.Lock()
@@ -204,13 +182,13 @@ class GraphUpdater:
 
     def _forget_other_settings(self) -> None:
         """What the model was to write is not what it is to write now."""
-        if self._options.descriptions == "joined":
+        if self._settings.descriptions == "joined":
             self._store.drop_descriptions()
-        if self._store.database.meta(SUMMARISED_BY) == self._options.summaries:
+        if self._store.database.meta(SUMMARISED_BY) == self._settings.summaries:
             return
         if self._form.by_model:
             self._store.mark_all_stale()
-        self._store.database.set_meta(SUMMARISED_BY, self._options.summaries)
+        self._store.database.set_meta(SUMMARISED_BY, self._settings.summaries)
 
     async def _settle(self, changes: Changes, release: SummaryRelease, progress: Progress) -> None:
         progress("merge", 0, 1)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from threading import Lock
-from typing import TYPE_CHECKING, Self, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -23,37 +23,14 @@ from shared.ports import FloatArray
 from shared.records import Chunk, ChunkId
 from shared.vectors import from_ints, to_ints
 
-if TYPE_CHECKING:
-    from edge_node.settings import EdgeSettings
-
-
 GRAINS: tuple[Grain, ...] = get_args(Grain)
 TOGETHER = 16  # chunks whose sentences are embedded in one turn: a second or two
 LOADED = 256  # chunks that are read at once
+SHAPE = Shape()
+STALENESS = 0.2  # share of the trained units that were added or removed since, beyond which they are trained again
+ROWS = 20_000  # units that are trained on; the others join
 FAR = 0.9  # of the trained units are nearer to what they are in: beyond, a later one opens a hyperedge
 Parts = Mapping[str, ChunkUnits]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupOptions:
-    """How hyperedges are learned, and when anew; see EdgeSettings."""
-
-    shape: Shape
-    staleness: float  # share of the trained units that were added or removed since, beyond which they are trained again
-    rows: int  # units that are trained on; the others join
-
-    @classmethod
-    def of(cls, settings: EdgeSettings) -> Self:
-        """Those of an edge's settings."""
-        shape = Shape(
-            softness=settings.hyper_softness,
-            spread=settings.hyper_spread,
-            margin=settings.hyper_margin,
-            units=settings.hyper_units,
-            keep=settings.hyper_keep,
-            steps=settings.hyper_steps,
-        )
-        return cls(shape, settings.hyper_staleness, settings.hyper_rows)
 
 
 class HypergraphBuilder:
@@ -62,14 +39,14 @@ class HypergraphBuilder:
     Right after a training the groups are a function of the chunks that are there; what joins later finds them as they are.
     """
 
-    def __init__(self, tools: Tools, options: GroupOptions) -> None:
+    def __init__(self, tools: Tools, *, shape: Shape = SHAPE, staleness: float = STALENESS, rows: int = ROWS) -> None:
         self._documents = tools.documents
         self._vectors = tools.graph.vectors
         self._embedder = tools.embedder
         self._dimensions = tools.embedder.dimensions
         self._sentences = ChunkPartStore(tools.graph.database, self._dimensions)
         self._store = IncidenceStore(tools.graph.database)
-        self._options = options
+        self._shape, self._staleness, self._rows = shape, staleness, rows
         self._lock = Lock()
         self._parts: dict[Grain, dict[str, ChunkUnits]] = {grain: {} for grain in GRAINS}
         self._training: dict[Grain, Training | None] = dict.fromkeys(GRAINS)
@@ -142,7 +119,7 @@ class HypergraphBuilder:
         if training is None or not kept:  # there is nothing that could be joined
             return True
         others = sum(len(one.spans) for one in parts.values()) - kept
-        return others + training.units - kept > self._options.staleness * training.units
+        return others + training.units - kept > self._staleness * training.units
 
     # ------------------------------------------------------------ in idle time
 
@@ -154,7 +131,7 @@ class HypergraphBuilder:
         if self._waiting:
             await self._take_in(progress)
             return True
-        grain, steps = next(iter(self._due_grains()), None), self._options.shape.steps
+        grain, steps = next(iter(self._due_grains()), None), self._shape.steps
         if grain is None:
             return False
         await asyncio.to_thread(self._place, grain, lambda step: progress(f"group by {grain}", step, steps))
@@ -240,13 +217,13 @@ class HypergraphBuilder:
         if not keys:
             return [replace(one, rows=_none(), later=False) for one in parts], Training(0, 0.0)
         order = sorted(range(len(keys)), key=keys.__getitem__)
-        first, rest = order[: self._options.rows], order[self._options.rows :]
-        found = trained(units[first], [keys[row] for row in first], self._options.shape, on_step)
+        first, rest = order[: self._rows], order[self._rows :]
+        found = trained(units[first], [keys[row] for row in first], self._shape, on_step)
         means, _ = prototypes(found.rows, units[first], len(found.weights))
         residual = float(np.quantile(residuals(found.rows, units[first], means), FAR))
         rows = found.rows
         if rest:
-            rows = together([rows, grown(units[rest], means, self._options.shape, residual=residual)[0]])
+            rows = together([rows, grown(units[rest], means, self._shape, residual=residual)[0]])
         return list(_split(parts, some_rows(rows, np.argsort([*first, *rest])), later=False)), Training(len(keys), residual)
 
     def _joined(self, parts: Sequence[ChunkUnits], residual: float) -> list[ChunkUnits]:
@@ -256,7 +233,7 @@ class HypergraphBuilder:
         m = int(rows.columns.max(initial=-1)) + 1
         means, weights = prototypes(rows, _units_of(before, self._dimensions), m)
         live = np.flatnonzero(weights > 0)  # one that has lost its members is nowhere near anything
-        joining, seeds = grown(_units_of(new, self._dimensions), means[live], self._options.shape, residual=residual)
+        joining, seeds = grown(_units_of(new, self._dimensions), means[live], self._shape, residual=residual)
         numbers = np.concatenate([live, m + np.arange(len(seeds))])
         return list(_split(new, Rows(np.where(joining.values > 0, numbers[joining.columns], 0), joining.values), later=True))
 

@@ -6,11 +6,10 @@ the question then goes the slow way (beyond FD-RAG §4.2, which answers where S 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from edge_node.memory.records import Backing, Memory, Scored
-from edge_node.records import Kind
+from edge_node.settings import MemorySettings
 from shared.text.citations import MARKER, is_supported
 from shared.text.same_question import covered, fits, is_narrower, is_other_answer, is_same_way, is_single, is_word_for_word
 from shared.text.sentences import WORD, content_words
@@ -30,33 +29,25 @@ CHANGED = "the text that it rests on is not there as it was"
 RIVAL_WITHIN = 0.05  # of the score
 
 
-@dataclass(frozen=True, slots=True)
-class GuardLimits:
-    """``thresholds``: the least S of each kind; above 1 never answers. ``cover``: share of a question's words that must be said."""
-
-    thresholds: Mapping[Kind, float]
-    cover: float
-
-
-def rejection(question: str, best: Scored, rivals: Sequence[Scored], backing: Backing, limits: GuardLimits) -> str:
+def rejection(question: str, best: Scored, rivals: Sequence[Scored], backing: Backing, settings: MemorySettings) -> str:
     """Return why the best memory may not answer a question; "" where it may.
 
     ``rivals``: the others that were found, but those that are barred.
     """
     memory, sentences = best.memory, [text for text in backing.sentences if text is not None]
-    if objection := _held_against(best, backing, limits):
+    if objection := _held_against(best, backing, settings):
         return objection
     is_repeated = memory.kind == "learned" and is_word_for_word(question, memory.question)  # somebody called just this answer right
-    if objection := "" if is_repeated else _said_otherwise(question, memory, sentences, limits):
+    if objection := "" if is_repeated else _said_otherwise(question, memory, sentences, settings):
         return objection
     return RIVAL if any(_is_rival(question, best, other) for other in rivals) else ""
 
 
-def _said_otherwise(question: str, memory: Memory, sentences: Sequence[str], limits: GuardLimits) -> str:
+def _said_otherwise(question: str, memory: Memory, sentences: Sequence[str], settings: MemorySettings) -> str:
     """What speaks against a memory whose question is asked in other words."""
     if not (is_single(question) and is_single(memory.question)):
         return OTHER_FORM
-    if covered(question, [memory.question, *sentences]) < limits.cover:
+    if covered(question, [memory.question, *sentences]) < settings.memory_cover:
         return UNSAID
     if is_narrower(memory.question, question):
         return NARROWER
@@ -67,8 +58,8 @@ def _said_otherwise(question: str, memory: Memory, sentences: Sequence[str], lim
     return IN_QUESTION if content_words(memory.answer) <= content_words(question) else ""
 
 
-def _held_against(best: Scored, backing: Backing, limits: GuardLimits) -> str:
-    if best.score < limits.thresholds[best.memory.kind]:
+def _held_against(best: Scored, backing: Backing, settings: MemorySettings) -> str:
+    if best.score < settings.memory_threshold[best.memory.kind]:
         return BELOW
     if backing.silenced:
         return BARRED

@@ -71,14 +71,14 @@ def _over(scores: FloatArray, columns: IntArray) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How hyperedges are learned. All but ``softness`` are in the paper, most of them without a number."""
+    """How hyperedges are learned. All but ``softness`` are in the paper, most of them without a number: docs/adr/0018."""
 
-    softness: float  # μ > 0: of two hyperedges a unit belongs to both where its squared distances differ by less
-    spread: float  # λ: weight of L_inter (eq. 8); 0 leaves it out
-    margin: float  # γ: distance up to which prototypes that differ repel each other (eq. 7)
-    units: int  # a hyperedge, on average: m = ⌈n / units⌉
-    keep: float  # entries of H below it go after training (eq. 4)
-    steps: int  # at most
+    softness: float = 0.25  # μ > 0: of two hyperedges a unit belongs to both where its squared distances differ by less
+    spread: float = 0.1  # λ: weight of L_inter (eq. 8); 0 leaves it out
+    margin: float = 1.0  # γ: distance up to which prototypes that differ repel each other (eq. 7)
+    units: int = 4  # a hyperedge, on average: m = ⌈n / units⌉
+    keep: float = 0.1  # entries of H below it go after training (eq. 4)
+    steps: int = 100  # at most; the paper: 300
 
 
 def prototypes(rows: Rows, units: FloatArray, m: int) -> tuple[FloatArray, FloatArray]:

@@ -20,6 +20,7 @@ from shared.ports import FloatArray
 from shared.records import DocumentId, document_of
 from shared.vectors import from_ints
 
+ALPHA = 0.7  # α: of the cosine of both questions in a memory's score; the rest is for shared words (FD-RAG eq. 11)
 NEARER_BY = 1e-4  # of a cosine: a copy of a memory's own passage is no news
 
 
@@ -44,14 +45,12 @@ class MemoryIndex:
     What rested on a document that went is hidden at once, and leaves the index with the next ``tidy`` or ``put``.
     """
 
-    def __init__(self, tools: Tools, *, alpha: float) -> None:
-        """``alpha``: weight of the cosine in a score (FD-RAG eq. 11)."""
+    def __init__(self, tools: Tools) -> None:
         self.store = MemoryStore(tools.graph.database, tools.embedder.dimensions)
         self._ratings = Ratings(tools.graph.database)
         self._documents = tools.documents
         self._vectors = tools.graph.vectors
         self._dimensions = tools.embedder.dimensions
-        self._alpha = alpha
         self._lock = Lock()
         self._own = dict[str, float]()  # cosine of a learned memory's question with the nearest of its own passages
         self._moment = self._moment_of([], {})
@@ -78,7 +77,7 @@ class MemoryIndex:
         moment = self._moment
         hidden = withheld | moment.hidden
         anchors = moment.index.anchors_of(question, hidden)
-        found = moment.index.best(vector, anchors, k=k, alpha=self._alpha, floor=floor, withheld=hidden)
+        found = moment.index.best(vector, anchors, k=k, alpha=ALPHA, floor=floor, withheld=hidden)
         texts = self._documents.texts_of({place.chunk_id for one in found for place in one.memory.supports}) if found else {}
         return tuple(Recalled(one, self._backing(one, texts, moment)) for one in found)
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from threading import Lock
-from typing import TYPE_CHECKING, Literal, Self, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from edge_node.extraction.facts import Fact
 from edge_node.extraction.nlp import SpacyExtractor
 from edge_node.graph.passages import EMBED_BATCH
 from edge_node.graph.tools import Tools
-from edge_node.memory.clustering import GroupOptions, HypergraphBuilder
+from edge_node.memory.clustering import HypergraphBuilder
 from edge_node.memory.hypergraph import Hypergraph
 from edge_node.memory.index import MemoryIndex
 from edge_node.memory.records import Memory, Recalled, Remembered
@@ -26,13 +26,10 @@ from edge_node.memory.store import Grain, StoredMemory, insert_facts
 from edge_node.memory.templates import Anchoring, anchored, asked_of_chunk, names_in, version_of, without_repeats
 from edge_node.memory.writer import MemoryWriter
 from edge_node.records import NOTHING_WITHHELD, Cost, Kind, Progress, silent
+from edge_node.settings import MemorySettings
 from shared.ports import FloatArray
 from shared.records import Chunk, ChunkId, document_of
 from shared.vectors import Ints, from_ints, to_ints
-
-if TYPE_CHECKING:
-    from edge_node.settings import EdgeSettings
-
 
 TOGETHER = 64  # chunks of whose facts memories are made in one turn, and four times as many memories whose vectors are made again
 KINDS = get_args(Kind)
@@ -123,33 +120,6 @@ class MemoryMaker:
         return facts
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryOptions:
-    """The knobs of what is remembered; see EdgeSettings. ``grouped``: somebody reads the hypergraphs."""
-
-    memory: Literal["off", "plain", "model"]
-    anchoring: Anchoring
-    alpha: float
-    tokens_per_1000: int
-    grouped: bool
-    groups: GroupOptions
-    deadline_s: float
-
-    @classmethod
-    def of(cls, settings: EdgeSettings) -> Self:
-        """Those of an edge's settings. Hyperedges are what fdrag searches by, and what a model writes from; else there are none."""
-        grouped = settings.memory == "model" or (settings.memory != "off" and "fdrag" in set[str](settings.methods))
-        return cls(
-            settings.memory,
-            settings.memory_anchors,
-            settings.memory_alpha,
-            settings.memory_tokens,
-            grouped,
-            GroupOptions.of(settings),
-            settings.model_deadline_s,
-        )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Unread:
     """A chunk of whose facts no memories were made since it came; one that comes again is another one."""
@@ -164,14 +134,17 @@ class Memories:
     A turn of ``work`` takes a second or two, and what it made is committed at once: a stop loses no more than a turn.
     """
 
-    def __init__(self, tools: Tools, options: MemoryOptions) -> None:
+    def __init__(self, tools: Tools, settings: MemorySettings, *, grouped: bool) -> None:
+        """``grouped``: somebody reads the hypergraphs."""
         self._vectors = tools.graph.vectors
-        self._options = options
-        self._shelf = MemoryIndex(tools, alpha=options.alpha)
-        self._maker = MemoryMaker(tools, self._shelf, options.anchoring)
-        self.grouping = HypergraphBuilder(tools, options.groups)
-        tokens = options.tokens_per_1000 if options.memory == "model" else 0
-        self._writer = MemoryWriter(tools, self.grouping, self._maker.keep_written, tokens_per_1000=tokens, deadline_s=options.deadline_s)
+        self._kind, self.is_grouped = settings.memory, grouped
+        self._shelf = MemoryIndex(tools)
+        self._maker = MemoryMaker(tools, self._shelf, settings.memory_anchors)
+        self.grouping = HypergraphBuilder(tools)
+        tokens = settings.memory_tokens if settings.memory == "model" else 0
+        self._writer = MemoryWriter(
+            tools, self.grouping, self._maker.keep_written, tokens_per_1000=tokens, deadline_s=settings.model_deadline_s
+        )
         self._lock = Lock()
         self._unread: dict[str, _Unread] = {}
         self._fresh = set[str]()  # chunks that learned memories were not compared with
@@ -183,12 +156,7 @@ class Memories:
     @property
     def is_off(self) -> bool:
         """Nothing is to be remembered."""
-        return self._options.memory == "off"
-
-    @property
-    def is_grouped(self) -> bool:
-        """There are hyperedges."""
-        return self._options.grouped
+        return self._kind == "off"
 
     # ------------------------------------------------------------ write path
 
@@ -204,7 +172,7 @@ class Memories:
         there = self._vectors.all_hashes("chunk")
         self._unread = {key: _Unread(key in readings) for key in there if readings.get(key) != self._maker.version}
         self._fresh = {key for key in there if not readings.get(key)}
-        if self._options.grouped:
+        if self.is_grouped:
             self.grouping.load()
             self._writer.load()
 
@@ -221,7 +189,7 @@ class Memories:
             self._fresh.update(chunk_ids)
             self.arrivals += 1
             self._arrived |= {chunk_id: self.arrivals for chunk_id in chunk_ids if chunk_id not in self._arrived}
-        if self._options.grouped:
+        if self.is_grouped:
             self.grouping.arrived(chunk_ids, replaced)
 
     async def forget(self, chunk_ids: Collection[ChunkId]) -> None:
@@ -233,7 +201,7 @@ class Memories:
         self._shelf.hide(set(map(document_of, chunk_ids)))
         with self._lock:
             self._drop(chunk_ids)
-        if self._options.grouped:
+        if self.is_grouped:
             self.grouping.forget(chunk_ids)
 
     def _drop(self, chunk_ids: Collection[str]) -> None:
@@ -246,7 +214,7 @@ class Memories:
         """What cannot wait: doubts about answers that were given before the newest chunks came."""
         if self._fresh:
             await asyncio.to_thread(self._compare)
-        if self._options.memory == "model":
+        if self._kind == "model":
             await asyncio.to_thread(self._writer.count)
 
     def _compare(self) -> None:
@@ -265,7 +233,7 @@ class Memories:
         if self.is_off:
             return 0
         waiting = (not self._shelf.is_tidy) + len(self._outdated) + len(self._unread)
-        return waiting + (self.grouping.stale + self._writer.stale if self._options.grouped else 0)
+        return waiting + (self.grouping.stale + self._writer.stale if self.is_grouped else 0)
 
     async def work(self, progress: Progress) -> bool:
         """Do a little of what needs no model: True where anything was to be done. Raises ModelTimeout and ModelUnavailable (embedder)."""
@@ -278,12 +246,12 @@ class Memories:
         elif self._unread:
             await self._read(progress)
         else:
-            return self._options.grouped and await self.grouping.turn(progress)
+            return self.is_grouped and await self.grouping.turn(progress)
         return True
 
     async def write(self, progress: Progress) -> Cost:
         """Let the model write a few memories, once ``work`` has no more to do. Raises ModelError."""
-        return await self._writer.write(progress, most=CALLS) if self._options.memory == "model" else Cost()
+        return await self._writer.write(progress, most=CALLS) if self._kind == "model" else Cost()
 
     async def _make_again(self, progress: Progress) -> None:
         batch = self._outdated[: 4 * TOGETHER]
@@ -345,7 +313,7 @@ class Memories:
 
     def _counts(self) -> dict[str, int]:
         kinds = self._shelf.kinds()
-        hyperedges = self.grouping.hypergraph("sentence").hyperedges if self._options.grouped else 0
+        hyperedges = self.grouping.hypergraph("sentence").hyperedges if self.is_grouped else 0
         return {kind: kinds[kind] for kind in KINDS} | {"hyperedges": hyperedges, "waiting": len(self._unread)}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -18,14 +17,11 @@ from edge_node.memory.records import Support
 from edge_node.memory.store import Grain, MemoryStore
 from edge_node.memory.templates import names_in
 from edge_node.records import Needs, Retrieval
-from edge_node.strategies.method import Method, MethodQuery
+from edge_node.settings import EdgeSettings, MemorySettings
+from edge_node.strategies.method import FACTS_SHARE, Method, MethodQuery
 from edge_node.strategies.write_path import WritePath
 from shared.ports import FloatArray
 from shared.vectors import top_rows
-
-if TYPE_CHECKING:
-    from edge_node.settings import EdgeSettings
-
 
 GRAINS: tuple[Grain, ...] = ("paragraph", "sentence")
 LOWEST = -1.0  # of a memory's score
@@ -98,26 +94,18 @@ UnitScores = Callable[[Hypergraph, FloatArray, Iterable[Lead]], FloatArray]
 class FDRAG(Method):
     """Keeps nothing of its own: memories, facts and hyperedges are everybody's."""
 
-    def __init__(self, tools: Tools, write_path: WritePath, *, k: int, facts_share: float, score: UnitScores) -> None:
-        """``k``: memories that lead; ``facts_share``: of the tokens, for facts; ``score``: what a memory leads to."""
+    def __init__(self, tools: Tools, write_path: WritePath, settings: MemorySettings) -> None:
         self._knowledge = write_path
         self._facts = MemoryStore(tools.graph.database, tools.embedder.dimensions)
         self._count = tools.tokenizer.count
-        self._k = k
-        self._facts_share = facts_share
-        self._score = score
+        self._k = settings.memory_k
+        self._score = unit_scores if settings.memory_edges == "hyperedges" else unit_scores_by_chunk
 
     @staticmethod
     def needs(settings: EdgeSettings) -> Needs:
         """Facts, of which memories are made, and words for the gate."""
         del settings
-        return Needs(words=True, facts=True)
-
-    @classmethod
-    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:
-        """With as many memories as the fast path looks at."""
-        score = unit_scores if settings.memory_edges == "hyperedges" else unit_scores_by_chunk
-        return cls(tools, write_path, k=settings.memory_k, facts_share=settings.facts_share, score=score)
+        return Needs(words=True, facts=True, hyperedges=True)
 
     async def search(self, asked: MethodQuery) -> Retrieval:
         """The chunks whose best passage or sentence is nearest the question and its memories' hyperedges, and facts of them.
@@ -144,6 +132,6 @@ class FDRAG(Method):
         order = sorted(best, key=lambda chunk_id: (-best[chunk_id], chunk_id))[: asked.top_k]
         cosines = passages.scores(asked.vector, order)
         facts = sorted(self._facts.facts_of(order), key=lambda fact: order.index(fact.chunk_id))
-        lines = lines_within(told_facts(asked.question, facts), int(self._facts_share * asked.budget_tokens), self._count)
+        lines = lines_within(told_facts(asked.question, facts), int(FACTS_SHARE * asked.budget_tokens), self._count)
         left = asked.budget_tokens - sum(map(self._count, lines))
         return Retrieval(passages.read([(key, cosines[key]) for key in order if key in cosines], budget_tokens=left), lines)

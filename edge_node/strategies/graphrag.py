@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from edge_node.graph.local_search import SEEDS, SearchedGraph, local_search, relations_of
 from edge_node.graph.passages import top_allowed
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class GraphRAG(Method):
     """Keeps nothing of its own: chunks, and all that the graph says of them."""
 
-    def __init__(self, tools: Tools, write_path: WritePath) -> None:
+    def __init__(self, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> None:
+        del settings  # ten seeds, and half of the tokens for lines, are the paper's
         self._tools = tools
         self._knowledge = write_path
 
@@ -30,12 +31,6 @@ class GraphRAG(Method):
         """The graph, and words for the gate."""
         del settings
         return Needs(words=True, mentions=True, graph=True)
-
-    @classmethod
-    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:
-        """It has no knobs: ten seeds, and half of the tokens for lines, are the paper's."""
-        del settings
-        return cls(tools, write_path)
 
     async def search(self, asked: MethodQuery) -> Retrieval:
         """Lines of the entities nearest the question and of their relations, and the chunks that most of these stand in.

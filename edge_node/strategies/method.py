@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 
 from edge_node.database.vectors import VectorRows
 from edge_node.graph.passages import ChunkDraft
@@ -17,6 +17,9 @@ from shared.records import Chunk, ChunkId
 if TYPE_CHECKING:
     from edge_node.settings import EdgeSettings
     from edge_node.strategies.write_path import WritePath
+
+
+FACTS_SHARE = 0.03  # of the candidates' tokens, for one-line relations or facts: ADR 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +36,14 @@ class MethodQuery:
 class Method(Protocol):
     """One folder a paper. The bodies below are for methods that derive nothing of their own from the chunks."""
 
+    def __init__(self, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> None:
+        """Opened by ``open``, before anything else is called."""
+
     @staticmethod
     def needs(settings: EdgeSettings) -> Needs:
         """What the common write path must keep, with these settings."""
         del settings
         return Needs()
-
-    @classmethod
-    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:
-        """With this method's knobs out of the settings."""
 
     async def open(self) -> None:
         """Build caches from the store; ``WritePath`` is open by then."""

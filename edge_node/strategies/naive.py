@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from edge_node.graph.tools import Tools
 from edge_node.records import Retrieval
@@ -17,13 +17,9 @@ if TYPE_CHECKING:
 class Naive(Method):
     """Chunks alone; there are no summaries, so no other edge finds it."""
 
-    def __init__(self, write_path: WritePath) -> None:
+    def __init__(self, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> None:
+        del tools, settings
         self._passages = write_path.passages
-
-    @classmethod
-    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:  # noqa: ARG003 - the methods share one constructor
-        """It has no knobs."""
-        return cls(write_path)
 
     async def search(self, asked: MethodQuery) -> Retrieval:
         """The chunks nearest the question."""

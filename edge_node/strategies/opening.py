@@ -15,7 +15,7 @@ from edge_node.settings import EdgeSettings
 from edge_node.strategies.erarag.store import TreeStore
 from edge_node.strategies.index import Index
 from edge_node.strategies.method import Method
-from edge_node.strategies.write_path import Options, WritePath
+from edge_node.strategies.write_path import WritePath
 
 METHODS = {
     "naive": "edge_node.strategies.naive:Naive",
@@ -32,8 +32,9 @@ def open_strategy(tools: Tools, settings: EdgeSettings, extractor: Extracts | No
     kinds = {_method(name): share for name, share in settings.methods.items()}
     needs = reduce(or_, (kind.needs(settings) for kind in kinds))
     facts = settings.memory != "off" and (needs.facts or needs.mentions)  # where nothing is parsed, they are found in idle time
-    needs = replace(needs, facts=facts)
-    write_path = WritePath(tools, Options.of(settings), needs, extractor)
+    hyperedges = settings.memory == "model" or (settings.memory != "off" and needs.hyperedges)  # a model writes from them too
+    needs = replace(needs, facts=facts, hyperedges=hyperedges)
+    write_path = WritePath(tools, settings, needs, extractor)
     database = tools.graph.database  # what nobody keeps up to date says sentences of documents that may be deleted
     unused = [] if "erarag" in settings.methods else [TreeStore(database).clear]
     unused += [] if needs.graph and settings.reports == "model" else [ReportStore(database).clear]
@@ -41,7 +42,7 @@ def open_strategy(tools: Tools, settings: EdgeSettings, extractor: Extracts | No
         unused.append(MemoryStore(database, tools.embedder.dimensions).clear)
     if not write_path.memories.is_grouped:
         unused.append(IncidenceStore(database).clear)
-    return Index(write_path, {kind.of(tools, write_path, settings): share for kind, share in kinds.items()}, tools, unused)
+    return Index(write_path, {kind(tools, write_path, settings): share for kind, share in kinds.items()}, tools, unused)
 
 
 def _method(name: str) -> type[Method]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from edge_node.communities.claim_reader import ClaimReader
 from edge_node.communities.report_writer import ReportWriter
 from edge_node.communities.service import CommunityReports
-from edge_node.communities.snapshot import ReportOptions
 from edge_node.database.vectors import VectorRows
 from edge_node.documents.lexical import LexicalIndex
 from edge_node.extraction.extractor import Extracted, Extractor, Extracts
@@ -20,9 +19,9 @@ from edge_node.extraction.titles import title_mentions
 from edge_node.graph.passages import ChunkDraft, Passages
 from edge_node.graph.refinement import AT_ONCE, Limits, SummaryRefiner
 from edge_node.graph.tools import Tools
-from edge_node.graph.update import GraphUpdater, SettleOptions
+from edge_node.graph.update import GraphUpdater
 from edge_node.graph.view import View
-from edge_node.memory.service import Memories, MemoryOptions
+from edge_node.memory.service import Memories
 from edge_node.records import Added, Cost, Needs, Progress
 from shared.records import Chunk, ChunkId, EntityMention
 
@@ -30,51 +29,29 @@ if TYPE_CHECKING:
     from edge_node.settings import EdgeSettings
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The knobs of the write path; see EdgeSettings."""
-
-    model_share: float
-    extraction_form: Literal["lines", "json"]
-    gleanings: int
-    model_deadline_s: float
-    settle: SettleOptions
-    reports: ReportOptions
-    claims: Literal["off", "model"]
-    memory: MemoryOptions
-
-    @classmethod
-    def of(cls, settings: EdgeSettings) -> Self:
-        """Those of an edge's settings."""
-        form, deadline_s = settings.extraction_form, settings.model_deadline_s
-        settle, reports = SettleOptions.of(settings), ReportOptions.of(settings)
-        memory = MemoryOptions.of(settings)
-        return cls(settings.model_share, form, settings.gleanings, deadline_s, settle, reports, settings.claims, memory)
-
-
 class WritePath:
     """Chunks and, as far as ``needs`` says, words, mentions, graph and told summaries. ``extractor`` takes the place of spaCy and model."""
 
-    def __init__(self, tools: Tools, options: Options, needs: Needs, extractor: Extracts | None = None) -> None:
+    def __init__(self, tools: Tools, settings: EdgeSettings, needs: Needs, extractor: Extracts | None = None) -> None:
         self._tools = tools
         self.needs = needs
         self.tagger = SpacyExtractor(with_facts=needs.facts)
         words = LexicalIndex() if needs.words else None
         self.passages = Passages(tools.edge, tools.documents, tools.graph, tools.embedder, tools.index, words)
         model = ModelExtractor(
-            tools.generator, self.tagger, form=options.extraction_form, gleanings=options.gleanings, deadline_s=options.model_deadline_s
+            tools.generator, self.tagger, form=settings.extraction_form, gleanings=settings.gleanings, deadline_s=settings.model_deadline_s
         )
-        self.extractor = extractor or Extractor(self.tagger, model, options.model_share, tools.retries)
-        self.updater = GraphUpdater(tools, options.settle)
-        limits = Limits(options.settle.summaries == "model", options.settle.description_chars, options.model_deadline_s)
+        self.extractor = extractor or Extractor(self.tagger, model, settings.model_share, tools.retries)
+        self.updater = GraphUpdater(tools, settings)
+        limits = Limits(settings.summaries == "model", settings.description_chars, settings.model_deadline_s)
         self._refiner = SummaryRefiner(tools, self.updater, limits)
-        self.reports = CommunityReports(tools, self.updater, self.passages, options.reports, with_graph=needs.graph)
-        with_claims = needs.graph and options.claims == "model" and not self.reports.is_off
-        self._claims = ClaimReader(tools, self.updater, self.reports, is_on=with_claims, deadline_s=options.model_deadline_s)
-        self.memories = Memories(tools, options.memory)
-        report_tokens, most_findings = options.reports.report_tokens, options.reports.report_findings
+        self.reports = CommunityReports(tools, self.updater, self.passages, settings, with_graph=needs.graph)
+        with_claims = needs.graph and settings.claims == "model" and not self.reports.is_off
+        self._claims = ClaimReader(tools, self.updater, self.reports, is_on=with_claims, deadline_s=settings.model_deadline_s)
+        self.memories = Memories(tools, settings, grouped=needs.hyperedges)
+        report_tokens, most_findings = settings.report_tokens, settings.report_findings
         self._reporter = ReportWriter(
-            tools, self.reports, report_tokens=report_tokens, most_findings=most_findings, deadline_s=options.model_deadline_s
+            tools, self.reports, report_tokens=report_tokens, most_findings=most_findings, deadline_s=settings.model_deadline_s
         )
 
     @property

@@ -3,52 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING
 
 from edge_node.graph.local_search import lines_within
 from edge_node.graph.tools import Tools
 from edge_node.graph.view import View, fact_lines
 from edge_node.model_task import UncachedGenerator
 from edge_node.records import Needs, Retrieval
+from edge_node.settings import RetrievalSettings
 from edge_node.strategies.dgrag.search import GraphSearch, KeywordFinder, ModelKeywords, NlpKeywords, QueryVectors
-from edge_node.strategies.method import Method, MethodQuery
+from edge_node.strategies.method import FACTS_SHARE, Method, MethodQuery
 from edge_node.strategies.write_path import WritePath
 
 if TYPE_CHECKING:
-    from edge_node.settings import Channel, EdgeSettings
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The knobs of this method; see EdgeSettings."""
-
-    keywords: Literal["nlp", "model"]
-    retrieval: frozenset[Channel]
-    facts_share: float
+    from edge_node.settings import EdgeSettings
 
 
 class DGRAG(Method):
     """Finds chunks by nearness, words and graph."""
 
-    def __init__(self, tools: Tools, write_path: WritePath, options: Options) -> None:
+    def __init__(self, tools: Tools, write_path: WritePath, settings: RetrievalSettings) -> None:
         self._tools = tools
         self._knowledge = write_path
-        self._options = options
+        self._settings = settings
         self.keywords: KeywordFinder = (
-            NlpKeywords(write_path.tagger) if options.keywords == "nlp" else ModelKeywords(UncachedGenerator(tools.generator))
+            NlpKeywords(write_path.tagger) if settings.keywords == "nlp" else ModelKeywords(UncachedGenerator(tools.generator))
         )
 
     @staticmethod
     def needs(settings: EdgeSettings) -> Needs:
         """The graph; words where they are a channel."""
         return Needs(words="lexical" in settings.retrieval, mentions=True, graph=True)
-
-    @classmethod
-    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:
-        """Take this method's knobs out of the settings."""
-        return cls(tools, write_path, Options(settings.keywords, settings.retrieval, settings.facts_share))
 
     async def search(self, asked: MethodQuery) -> Retrieval:
         """④ Chunks by nearness, words and graph, within the budget; a passage's score is its own nearness to the question alone.
@@ -60,19 +46,19 @@ class DGRAG(Method):
 
     async def _sought(self, asked: MethodQuery) -> QueryVectors:
         """Keywords are looked for only where a channel searches for them."""
-        if self._options.retrieval.isdisjoint({"entities", "relations"}):
+        if self._settings.retrieval.isdisjoint({"entities", "relations"}):
             return QueryVectors(asked.question, asked.vector)
         keywords = await self.keywords.find(asked.question)
         low, high = await self._tools.embedder.embed([", ".join(keywords.low), ", ".join(keywords.high)])
-        channels = self._options.retrieval
+        channels = self._settings.retrieval
         return QueryVectors(
             asked.question, asked.vector, low if "entities" in channels else None, high if "relations" in channels else None
         )
 
     def _found(self, view: View, asked: MethodQuery, sought: QueryVectors) -> Retrieval:
         passages, shown = self._knowledge.passages, asked.shown
-        found = GraphSearch(view, passages, sought, shown, self._options.retrieval, asked.top_k).run()
-        facts_tokens = int(asked.budget_tokens * self._options.facts_share)
+        found = GraphSearch(view, passages, sought, shown, self._settings.retrieval, asked.top_k).run()
+        facts_tokens = int(asked.budget_tokens * FACTS_SHARE)
         evidence = passages.read(found.chunks, budget_tokens=asked.budget_tokens - facts_tokens)
         read = frozenset(item.chunk_id for item in evidence)
         pairs = found.relations if not shown.withheld else ()  # a fact may be of a withheld document

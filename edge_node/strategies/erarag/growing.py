@@ -14,6 +14,7 @@ import numpy as np
 from edge_node.communities.cover import node_text
 from edge_node.graph.tools import Tools
 from edge_node.records import Progress
+from edge_node.settings import EraRAGSettings
 from edge_node.strategies.erarag.nodes import PASSAGES, TreeView, chunk_of, inherited, leaf_key, leaves_under, number_of, placed
 from edge_node.strategies.erarag.segments import Bounds, draw_hyperplanes
 from edge_node.strategies.erarag.store import TreeNode, TreeStore
@@ -22,20 +23,9 @@ from shared.index import open_index
 from shared.ports import FloatArray
 from shared.text.sentences import content_words
 
+LEVELS = 5  # L: of summaries above the passages
+TEXT_TOKENS = 160  # of a summary
 BATCH = 32  # texts that are embedded at a time
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The knobs of the tree; see EdgeSettings."""
-
-    bits: int
-    bounds: Bounds
-    levels: int
-    text_tokens: int
-    staleness: float  # a model's text of a segment that grew by less than this share stays
-    by_model: bool
-    seed: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,12 +46,13 @@ class Grower:
     Store, tree and view change together, and when all of a change is made.
     """
 
-    def __init__(self, tools: Tools, shape: Shape) -> None:
+    def __init__(self, tools: Tools, settings: EraRAGSettings) -> None:
         self._tools = tools
         self._store = TreeStore(tools.graph.database)
-        self._shape = shape
+        self._settings = settings
+        self._bounds = Bounds(settings.tree_min, settings.tree_max)
         self._planes = np.zeros((0, 0), dtype=np.float32)
-        self._tree = Tree(shape.bounds, shape.levels)
+        self._tree = Tree(self._bounds, LEVELS)
         self._leaves: dict[str, str] = {}  # hash of its text by chunk id, of the passages in the tree
         self._saved: dict[str, TreeNode] = {}  # what the store has, also what must not be shown any more
         self._lock = asyncio.Lock()  # one change at a time
@@ -132,7 +123,7 @@ class Grower:
         return {chunk_id: known for chunk_id, known in there.items() if self._leaves.get(chunk_id) == known} | came, items, went
 
     def _maker(self, progress: Progress) -> _Maker:
-        return _Maker(self._tools, self._shape, self._planes, self._saved, progress, building=not self._tree.layers)
+        return _Maker(self._tools, self._settings, self._planes, self._saved, progress, building=not self._tree.layers)
 
     async def _keep(self, tree: Tree, leaves: dict[str, str], maker: _Maker) -> None:
         def keep() -> None:
@@ -159,13 +150,13 @@ class Grower:
             self._ending = None
 
     def _load(self) -> None:
-        bits, dimensions = self._shape.bits, self._tools.embedder.dimensions
+        bits, dimensions = self._settings.tree_bits, self._tools.embedder.dimensions
         planes = self._store.planes(bits=bits, dimensions=dimensions)
         if planes is None:
-            planes = draw_hyperplanes(bits, dimensions, np.random.default_rng(self._shape.seed))
+            planes = draw_hyperplanes(bits, dimensions, np.random.default_rng(self._settings.seed))
             self._store.begin(planes)
         self._planes = planes
-        self._tree, self._leaves = Tree(self._shape.bounds, self._shape.levels), {}  # to be built of the saved nodes by the next renewal
+        self._tree, self._leaves = Tree(self._bounds, LEVELS), {}  # to be built of the saved nodes by the next renewal
         self._saved = {node.node_id: node for node in self._store.nodes(dimensions=dimensions)}
         self._show_whole()
 
@@ -188,7 +179,7 @@ class Grower:
 
     def _show(self, view: TreeView) -> None:
         self.view = view
-        self.stale = sum(not node.by_model for node in view.nodes.values()) if self._shape.by_model else 0
+        self.stale = sum(not node.by_model for node in view.nodes.values()) if self._settings.summaries == "model" else 0
 
 
 class _Maker:
@@ -198,10 +189,11 @@ class _Maker:
     """
 
     def __init__(
-        self, tools: Tools, shape: Shape, planes: FloatArray, nodes: dict[str, TreeNode], progress: Progress, *, building: bool
+        self, tools: Tools, settings: EraRAGSettings, planes: FloatArray, nodes: dict[str, TreeNode], progress: Progress, *, building: bool
     ) -> None:
         self._tools = tools
-        self._shape = shape
+        self._settings = settings
+        self._bounds = Bounds(settings.tree_min, settings.tree_max)
         self._planes = planes
         self._nodes = nodes
         self._saved = {(node.level, node.members): node for node in sorted(nodes.values(), key=lambda node: node.by_model)}
@@ -257,11 +249,11 @@ class _Maker:
         if by_passage:
             numbers = self._numbers(members)
             former = {by_passage[number] for number in numbers & by_passage.keys()}
-            if kept := inherited(former, numbers, staleness=self._shape.staleness):
+            if kept := inherited(former, numbers, staleness=self._settings.tree_staleness):
                 return NodeDraft(level, members, frozenset(kept.made_of), True, kept.text, kept.vector)
         children = [texts[member] for member in members if member in texts]
         count = self._tools.tokenizer.count
-        text = node_text(children, max_tokens=self._shape.text_tokens, count=count, terms=content_words)
+        text = node_text(children, max_tokens=TEXT_TOKENS, count=count, terms=content_words)
         return NodeDraft(level, members, frozenset(), False, text)
 
 

@@ -6,9 +6,8 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING
 
 from edge_node.communities.cover import node_text
 from edge_node.graph.passages import top_allowed
@@ -16,10 +15,10 @@ from edge_node.graph.summaries import usable, whole_sentences
 from edge_node.graph.tools import Tools
 from edge_node.model_task import UncachedGenerator
 from edge_node.records import Cost, Needs, Progress, Retrieval
-from edge_node.strategies.erarag.growing import Grower, Shape
+from edge_node.settings import EraRAGSettings
+from edge_node.strategies.erarag.growing import TEXT_TOKENS, Grower
 from edge_node.strategies.erarag.nodes import PASSAGES, TreeView, chunk_of
 from edge_node.strategies.erarag.search import Hit, SelectedContext, collapsed, detailed, segment_prompt, summarised
-from edge_node.strategies.erarag.segments import Bounds
 from edge_node.strategies.erarag.store import TreeNode
 from edge_node.strategies.method import Method, MethodQuery
 from edge_node.strategies.write_path import WritePath
@@ -38,45 +37,21 @@ AT_ONCE = 8  # texts in one go: a new document must not wait longer (performance
 PROMPT_CHARS = 12_000  # of a segment's members together
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The knobs of the search; see EdgeSettings."""
-
-    search: Literal["collapsed", "detailed", "summarised"]
-    share: float
-    model_deadline_s: float
-
-
 class EraRAG(Method):
     """Finds passages, and summaries of many of them, by nearness."""
 
-    def __init__(self, tools: Tools, write_path: WritePath, shape: Shape, options: Options) -> None:
+    def __init__(self, tools: Tools, write_path: WritePath, settings: EraRAGSettings) -> None:
         self._tools = tools
         self._passages = write_path.passages
         self._model = UncachedGenerator(tools.generator)
-        self._options = options
-        self._shape = shape
-        self._grower = Grower(tools, shape)
+        self._settings = settings
+        self._grower = Grower(tools, settings)
 
     @staticmethod
     def needs(settings: EdgeSettings) -> Needs:
         """Words for the gate, and the graph for what the cloud is told: the tree's own texts stay at the site."""
         del settings
         return Needs(words=True, mentions=True, graph=True)
-
-    @classmethod
-    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:
-        """Take this method's knobs out of the settings."""
-        shape = Shape(
-            bits=settings.tree_bits,
-            bounds=Bounds(settings.tree_min, settings.tree_max),
-            levels=settings.tree_levels,
-            text_tokens=settings.tree_text_tokens,
-            staleness=settings.tree_staleness,
-            by_model=settings.summaries == "model",
-            seed=settings.seed,
-        )
-        return cls(tools, write_path, shape, Options(settings.tree_search, settings.tree_share, settings.model_deadline_s))
 
     # ------------------------------------------------------------ write path
 
@@ -115,16 +90,16 @@ class EraRAG(Method):
         text, cost = "", Cost()
         if any(member.strip() for member in members):
             fence = Fence(secrets.token_hex(FENCE_BYTES))
-            prompt = segment_prompt(members, fence, max_tokens=self._shape.text_tokens, max_chars=PROMPT_CHARS)
+            prompt = segment_prompt(members, fence, max_tokens=TEXT_TOKENS, max_chars=PROMPT_CHARS)
             try:
-                reply = await self._model.generate(prompt, deadline_s=self._options.model_deadline_s)
+                reply = await self._model.generate(prompt, deadline_s=self._settings.model_deadline_s)
             except ModelReplyError as error:
                 log.warning("the model did not summarise a segment: %s", error.code)
                 cost = Cost(calls=1)
             else:
                 text, cost = _said(reply, prompt, fence), Cost(1, reply.tokens_in, reply.tokens_out)
         if not usable(text):
-            text = node_text(members, max_tokens=self._shape.text_tokens, count=self._tools.tokenizer.count, terms=content_words)
+            text = node_text(members, max_tokens=TEXT_TOKENS, count=self._tools.tokenizer.count, terms=content_words)
         return text, cost
 
     @property
@@ -141,11 +116,11 @@ class EraRAG(Method):
     def _found(self, asked: MethodQuery) -> Retrieval:
         leaves, nodes = self._hits(asked)
         k, budget_tokens = asked.top_k, asked.budget_tokens
-        if self._options.search == "collapsed":
+        if self._settings.tree_search == "collapsed":
             chosen = collapsed(leaves, nodes, k=k, budget_tokens=budget_tokens)
         else:
-            by_level = detailed if self._options.search == "detailed" else summarised
-            chosen = by_level(leaves, nodes, k=k, budget_tokens=budget_tokens, share=self._options.share)
+            by_level = detailed if self._settings.tree_search == "detailed" else summarised
+            chosen = by_level(leaves, nodes, k=k, budget_tokens=budget_tokens, share=self._settings.tree_share)
         return self._read(asked, chosen)
 
     def _hits(self, asked: MethodQuery) -> tuple[list[Hit], list[Hit]]:

@@ -15,28 +15,17 @@ from edge_node.database.vectors import text_hash
 from edge_node.extraction.names import terms_of
 from edge_node.graph.tools import Tools
 from edge_node.records import Progress
+from edge_node.settings import KETRAGSettings
 from edge_node.strategies.ketrag.bipartite import Bipartite, ChunkTerms
 from edge_node.strategies.ketrag.core import core, core_uniform, pagerank
 from edge_node.strategies.ketrag.knn import Neighbours, Node
-from edge_node.strategies.ketrag.pieces import Cut, Keywords, Span, cut_of, terms_of_cut
+from edge_node.strategies.ketrag.pieces import Cut, Span, cut_of, terms_of_cut
 from shared.index import open_index
 from shared.records import Chunk, ChunkId
 from shared.vectors import ONE, Ints, to_ints
 
 BATCH = 32  # texts that are embedded at a time
 TOGETHER = 256  # chunks that are read, or written, at once
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """The knobs of the index; see EdgeSettings."""
-
-    neighbours: int  # K
-    core_share: float  # beta
-    uniform: bool  # the core is drawn, and not of highest PageRank (KET-RAG-U)
-    splits: int  # tau
-    keywords: Keywords
-    seed: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,12 +40,12 @@ class PreparedChunk:
 class Graphs:
     """The bipartite graph at once with every commit; the KNN graph and its core with every settle. ``lock`` keeps writers out."""
 
-    def __init__(self, tools: Tools, shape: Shape) -> None:
+    def __init__(self, tools: Tools, settings: KETRAGSettings) -> None:
         self._tools = tools
-        self.shape = shape
+        self.settings = settings
         self._dimensions = tools.embedder.dimensions
         self._store = ChunkPartStore(tools.graph.database, self._dimensions)
-        self._knn = Neighbours(self._dimensions, k=shape.neighbours)
+        self._knn = Neighbours(self._dimensions, k=settings.ket_neighbours)
         self._listed: dict[str, str] = {}  # hash of its text by chunk id, of the chunks in the KNN graph
         self._seen: dict[str, str] = {}  # the same, of those in the bipartite graph
         self._joining = Lock()  # of the thread that changes the KNN graph: it goes on where its settle was cancelled
@@ -73,7 +62,7 @@ class Graphs:
 
     async def seen(self, chunks: Sequence[tuple[Chunk, str]], progress: Progress) -> list[PreparedChunk]:
         """Cut chunks, each with its document's title, and embed their sentences and pieces."""
-        cuts = [cut_of(chunk, title, splits=self.shape.splits) for chunk, title in chunks]
+        cuts = [cut_of(chunk, title, splits=self.settings.ket_splits) for chunk, title in chunks]
         texts = [text for cut in cuts for text in cut.texts()]
         vectors = np.zeros((len(texts), self._dimensions), dtype=np.int16)
         for start in range(0, len(texts), BATCH):
@@ -85,11 +74,11 @@ class Graphs:
         return [self._seen_of(cut, own) for cut, own in zip(cuts, rows, strict=True)]
 
     def _seen_of(self, cut: Cut, vectors: Ints) -> PreparedChunk:
-        parts = ChunkParts(cut.chunk.chunk_id, text_hash(cut.chunk.text), self.shape.splits, vectors)
+        parts = ChunkParts(cut.chunk.chunk_id, text_hash(cut.chunk.text), self.settings.ket_splits, vectors)
         return PreparedChunk(cut, self._terms(cut, vectors), parts)
 
     def _terms(self, cut: Cut, vectors: Ints) -> ChunkTerms:
-        return terms_of_cut(cut, vectors[: len(cut.sentences)], self._tools.tokenizer, self.shape.keywords)
+        return terms_of_cut(cut, vectors[: len(cut.sentences)], self._tools.tokenizer, self.settings.ket_keywords)
 
     def put(self, seen: Sequence[PreparedChunk]) -> None:
         """Show chunks to searches."""
@@ -125,7 +114,7 @@ class Graphs:
         there = self._hashes()
         waiting: list[ChunkParts] = []
         for parts in self._store.all():
-            if there.get(parts.chunk_id) == parts.text_hash and parts.splits == self.shape.splits:
+            if there.get(parts.chunk_id) == parts.text_hash and parts.splits == self.settings.ket_splits:
                 waiting.append(parts)
             if len(waiting) == TOGETHER:
                 self.put(list(self._cut_again(waiting)))
@@ -137,7 +126,7 @@ class Graphs:
         for parts in stored:
             if parts.chunk_id in chunks:
                 chunk, _, title = chunks[parts.chunk_id]
-                cut = cut_of(chunk, title, splits=self.shape.splits)
+                cut = cut_of(chunk, title, splits=self.settings.ket_splits)
                 if len(parts.vectors) == len(cut.texts()):
                     yield PreparedChunk(cut, self._terms(cut, parts.vectors), parts)
 
@@ -173,7 +162,7 @@ class Graphs:
     def _join(self) -> None:
         with self._joining:
             if self._midway:  # it failed: nobody knows how far it came
-                self._knn, self._listed = Neighbours(self._dimensions, k=self.shape.neighbours), {}
+                self._knn, self._listed = Neighbours(self._dimensions, k=self.settings.ket_neighbours), {}
             there = self._hashes()
             came = [chunk_id for chunk_id, known in there.items() if self._listed.get(chunk_id) != known]
             went = [chunk_id for chunk_id, known in self._listed.items() if there.get(chunk_id) != known]
@@ -201,10 +190,10 @@ class Graphs:
 
     def _choose(self, changed: Collection[str]) -> None:
         graph = self._knn.graph()
-        if self.shape.uniform:
-            self.ranked = core_uniform(graph.keys, share=self.shape.core_share, seed=self.shape.seed)
+        if self.settings.ket_variant == "ket-u":
+            self.ranked = core_uniform(graph.keys, share=self.settings.ket_core_share, seed=self.settings.seed)
         else:
-            self.ranked = core(graph.keys, pagerank(graph.edges, len(graph.keys)), share=self.shape.core_share)
+            self.ranked = core(graph.keys, pagerank(graph.edges, len(graph.keys)), share=self.settings.ket_core_share)
         self.core = frozenset(self.ranked)
         self.neighbours = {key: self._knn.neighbours_of(key) if key in changed else self.neighbours[key] for key in graph.keys}
 

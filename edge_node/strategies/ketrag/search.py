@@ -14,7 +14,7 @@ from edge_node.graph.ranking import relevance
 from edge_node.graph.tools import Tools
 from edge_node.graph.view import View
 from edge_node.records import Retrieval
-from edge_node.strategies.ketrag.bipartite import Weights
+from edge_node.settings import KETRAGSettings
 from edge_node.strategies.ketrag.index import Graphs
 from edge_node.strategies.ketrag.pieces import pieces_naming
 from edge_node.strategies.method import MethodQuery
@@ -89,17 +89,6 @@ def seeds_and_neighbours(seeds: Iterable[str], neighbours_of: Callable[[str], Se
                 yield key
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The knobs of the search; see EdgeSettings."""
-
-    variant: Variant
-    theta: float
-    weights: Weights
-    order: Literal["cosine", "fused"]
-    fill: bool
-
-
 EMPTY = Context((), (), 0)
 SHORT = 16  # tokens of a short piece
 FEWEST = 64  # pieces that are looked at
@@ -117,26 +106,26 @@ class KetSearch:
     passages: Passages
     graphs: Graphs
     tools: Tools
-    options: Options
+    settings: KETRAGSettings
     asked: MethodQuery
     _sizes: dict[str, int] = field(default_factory=dict, init=False)  # tokens of the pieces that were met
 
     def run(self) -> Retrieval:
         """The pieces and lines of the variant, pieces best first."""
         limit = self.asked.budget_tokens
-        variant: Variant = "text" if self.asked.shown.withheld else self.options.variant
+        variant: Variant = "text" if self.asked.shown.withheld else self.settings.ket_variant
         if variant in {"text", "knng"}:
             order = self._dense(EMPTY) if variant == "text" else seeds_and_neighbours(self._dense(EMPTY), self._near)
             found = extended(EMPTY, order, self._tokens_of, limit_tokens=limit)
             return Retrieval(self._read(found.pieces))
         found = self._two_channels(limit)
-        if self.options.fill:
+        if self.settings.ket_fill:
             found = extended(found, self._dense(found), self._tokens_of, limit_tokens=limit - found.tokens)
         return Retrieval(self._read(by_score(found.pieces, self._scores(found.pieces))), found.lines)
 
     def _two_channels(self, limit: int) -> Context:
         """Alg. 4: local search on the skeleton, then the pieces around the keywords."""
-        skeleton_limit, keyword_limit = limits(limit, THETA.get(self.options.variant, self.options.theta))
+        skeleton_limit, keyword_limit = limits(limit, THETA.get(self.settings.ket_variant, self.settings.ket_entity_share))
         found = self._skeleton(skeleton_limit) if skeleton_limit else EMPTY
         if keyword_limit:
             with self.graphs.lock:
@@ -190,7 +179,7 @@ class KetSearch:
     # ------------------------------------------------------------ keywords
 
     def _seed_terms(self) -> Iterable[str]:
-        return (term for term, _ in self.graphs.bipartite.nearest(self.asked.vector, weights=self.options.weights))
+        return (term for term, _ in self.graphs.bipartite.nearest(self.asked.vector, weights=self.settings.ket_weights))
 
     def _near(self, piece: str) -> Sequence[str]:
         """Neighbours of a piece: those of its chunk."""
@@ -216,7 +205,7 @@ class KetSearch:
         k = max(FEWEST, min(4 * self._most, len(found.pieces) + left // SHORT))
         whole = self.passages.top(self.asked.vector, k, shown.withheld)
         cut = top_allowed(self.graphs.pieces, self.asked.vector, k, lambda key: bool(shown.visible([ChunkId(key)])))
-        said = self._pieces_of(key for key, _ in self._words.top(k)) if self.options.order == "fused" else ()
+        said = self._pieces_of(key for key, _ in self._words.top(k)) if self.settings.ket_order == "fused" else ()
         there = self._there(dict.fromkeys([*(key for key, _ in (*whole, *cut)), *said]))
         return by_score(there, self._scores(there))
 
@@ -226,7 +215,7 @@ class KetSearch:
     @property
     def _most(self) -> int:
         """Pieces that are found, as many as ``top_k`` chunks may have."""
-        return self.asked.top_k << self.graphs.shape.splits
+        return self.asked.top_k << self.graphs.settings.ket_splits
 
     def _cosines(self, pieces: Sequence[str]) -> dict[str, float]:
         if not self.graphs.spans:
@@ -241,7 +230,7 @@ class KetSearch:
     def _scores(self, pieces: Sequence[str]) -> Mapping[str, float]:
         """What orders pieces: their cosine (Alg. 4 l. 3); beyond the paper, with their chunks' words."""
         cosines = self._cosines(pieces)
-        if self.options.order == "cosine":
+        if self.settings.ket_order == "cosine":
             return cosines
         chunk_of = whole_of if self.graphs.spans else ChunkId
         return relevance(cosines, {key: self._words.of(chunk_of(key)) for key in cosines})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from edge_node.database.vectors import VectorRows
 from edge_node.extraction.model_extraction import ModelExtractor
@@ -13,8 +13,8 @@ from edge_node.graph.passages import ChunkDraft
 from edge_node.graph.tools import Tools
 from edge_node.records import Cost, Needs, Progress, Retrieval
 from edge_node.strategies.ketrag.core import CoreReader
-from edge_node.strategies.ketrag.index import Graphs, PartsDraft, Shape
-from edge_node.strategies.ketrag.search import KetSearch, Options
+from edge_node.strategies.ketrag.index import Graphs, PartsDraft
+from edge_node.strategies.ketrag.search import KetSearch
 from edge_node.strategies.method import Method, MethodQuery
 from edge_node.strategies.write_path import WritePath
 from shared.records import Chunk, ChunkId
@@ -26,31 +26,11 @@ if TYPE_CHECKING:
 class KETRAG(Method):
     """Every variant of the paper reads one index. Without a ``reader`` the skeleton is what spaCy found in the core."""
 
-    def __init__(self, tools: Tools, write_path: WritePath, shape: Shape, options: Options, reader: CoreReader | None) -> None:
+    def __init__(self, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> None:
         self._tools = tools
         self._knowledge = write_path
-        self._options = options
-        self._graphs = Graphs(tools, shape)
-        self._reader = reader
-
-    @staticmethod
-    def needs(settings: EdgeSettings) -> Needs:
-        """Words for the gate; the graph for the skeleton, which is the part of it that core chunks tell, and for what the cloud is told."""
-        del settings
-        return Needs(words=True, mentions=True, graph=True)
-
-    @classmethod
-    def of(cls, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> Self:
-        """Take this method's knobs out of the settings."""
-        uniform = settings.ket_variant == "ket-u"
-        shape = Shape(settings.ket_neighbours, settings.ket_core_share, uniform, settings.ket_splits, settings.ket_keywords, settings.seed)
-        options = Options(
-            variant=settings.ket_variant,
-            theta=settings.ket_entity_share,
-            weights=settings.ket_weights,
-            order=settings.ket_order,
-            fill=settings.ket_fill,
-        )
+        self._settings = settings
+        self._graphs = Graphs(tools, settings)
         model = ModelExtractor(
             tools.generator,
             write_path.tagger,
@@ -58,7 +38,13 @@ class KETRAG(Method):
             gleanings=settings.gleanings,
             deadline_s=settings.model_deadline_s,
         )
-        return cls(tools, write_path, shape, options, CoreReader(tools, model) if settings.ket_core_reader == "model" else None)
+        self._reader = CoreReader(tools, model) if settings.ket_core_reader == "model" else None
+
+    @staticmethod
+    def needs(settings: EdgeSettings) -> Needs:
+        """Words for the gate; the graph for the skeleton, which is the part of it that core chunks tell, and for what the cloud is told."""
+        del settings
+        return Needs(words=True, mentions=True, graph=True)
 
     async def open(self) -> None:
         """Read both graphs."""
@@ -102,5 +88,5 @@ class KETRAG(Method):
 
     async def search(self, asked: MethodQuery) -> Retrieval:
         """As the variant says, in exactly the tokens that there are."""
-        search = KetSearch(self._knowledge.view, self._knowledge.passages, self._graphs, self._tools, self._options, asked)
+        search = KetSearch(self._knowledge.view, self._knowledge.passages, self._graphs, self._tools, self._settings, asked)
         return await asyncio.to_thread(partial(search.run))
