@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from cloud_server.answering.availability import Availability
-from cloud_server.answering.coordinator import AnswerLimits, Coordinator, Models
+from cloud_server.answering.coordinator import Coordinator, Models
 from cloud_server.answering.fan_out import FanOut
-from cloud_server.answering.gathering import CollectorLimits, EvidenceCollector
+from cloud_server.answering.gathering import EvidenceCollector
 from cloud_server.answering.mailbox import Mailbox
-from cloud_server.answering.overview import GlobalCoordinator, GlobalLimits
-from cloud_server.answering.stored_answers import StoredAnswers, Trust
+from cloud_server.answering.overview import GlobalCoordinator
+from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.database import Database, Eraser
 from cloud_server.registry.credentials import Credentials, open_credentials
 from cloud_server.registry.edges import EdgeRegistry
@@ -113,10 +113,10 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     availability = Availability(
         database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s, deadline_s=settings.deadline_s
     )
-    collector = EvidenceCollector(summary_index, fan_out, availability, models.embedder, models.tokenizer, reach_of(settings), clock, bank)
-    rememberer = StoredAnswers(bank, collector, availability, trust_of(settings), clock)
-    coordinator = Coordinator(collector, rememberer, models, limits_of(settings), clock, new_id)
-    overviewer = GlobalCoordinator(registry, fan_out, availability, models, breadth_of(settings), clock, new_id)
+    collector = EvidenceCollector(summary_index, fan_out, availability, models.embedder, models.tokenizer, settings, clock, bank)
+    rememberer = StoredAnswers(bank, collector, availability, settings, clock)
+    coordinator = Coordinator(collector, rememberer, models, settings, clock, new_id)
+    overviewer = GlobalCoordinator(registry, fan_out, availability, models, settings, clock, new_id)
     credentials = open_credentials(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
     return Cloud(
         settings=settings,
@@ -137,44 +137,4 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
         credentials=credentials,
         clock=clock,
         meter=Meter("cloud"),
-    )
-
-
-def reach_of(settings: CloudSettings) -> CollectorLimits:
-    """The part of the settings that says whom a question reaches."""
-    return CollectorLimits(
-        m=settings.match_m,
-        min_match=settings.match_threshold,
-        slots=settings.slots_per_edge,
-        lead=settings.match_lead,
-        k=settings.edges_k,
-        min_evidence=settings.evidence_threshold,
-        budget_tokens=settings.evidence_budget_tokens,
-        fan_out_deadline_s=settings.deadline_s,
-        min_hint=settings.memory_hint,
-    )
-
-
-def trust_of(settings: CloudSettings) -> Trust:
-    """The part of the settings that says whose memories may answer."""
-    return Trust(frozenset(map(EdgeId, settings.memory_trusted)), settings.memory_threshold)
-
-
-def limits_of(settings: CloudSettings) -> AnswerLimits:
-    """The coordinator's part of the settings."""
-    return AnswerLimits(
-        max_answer_tokens=settings.max_answer_tokens,
-        min_sufficiency=settings.min_sufficiency if settings.verify else None,
-        min_doubt=settings.min_doubt,
-    )
-
-
-def breadth_of(settings: CloudSettings) -> GlobalLimits:
-    """The part of the settings that bounds a question about everything."""
-    return GlobalLimits(
-        edges=settings.global_edges,
-        fan_out_deadline_s=settings.global_deadline_s,
-        reply_bytes=settings.global_reply_bytes,
-        reduce_tokens=settings.global_reduce_tokens,
-        answer_tokens=settings.global_answer_tokens,
     )

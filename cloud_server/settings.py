@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from shared.telemetry.logs import LogForm
+from shared.settings import Count, FrontSettings, Port, Section, TelemetrySettings
 from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, MAX_MEMORIES, POINTS_MAX_BYTES
 
 PAPER_THRESHOLD = 0.4  # DGRAG §IV-B, both thresholds; a cosine of the paper's embedding model
@@ -19,51 +19,45 @@ Cosine = Annotated[float, Field(ge=-1, le=1)]
 Seconds = Annotated[float, Field(gt=0, le=600)]
 
 
-class CloudSettings(BaseSettings):
-    """The cloud's settings."""
+class ServiceSettings(TelemetrySettings, FrontSettings):
+    """The service, and who may come in."""
 
-    model_config = SettingsConfigDict(env_prefix="DGRAG_CLOUD_", frozen=True)
-
-    host: str = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535)] = 8099
+    port: Port = 8099
     state_dir: Path = Path(".dgrag/cloud")
     index: Literal["nano", "numpy", "faiss"] = "nano"
     max_body_bytes: Annotated[int, Field(ge=1024)] = 8 * 2**20
     erase_every_s: Annotated[float, Field(gt=0, le=60)] = 20.0  # so long the bytes of a removed summary may stay in the store's file
     max_poll_s: Annotated[float, Field(ge=0, le=60)] = 30.0  # a poll is held no longer, whatever the edge asks for
-
-    # who may come in (goals S1, S2, S7, R13): docs/security.md
-    tls_cert: Path | None = None  # PEM; with tls_key the service speaks HTTPS
-    tls_key: Path | None = None
-    behind_tls_proxy: bool = False  # True: something in front of the service speaks HTTPS for it
     clock_skew_s: Annotated[float, Field(gt=0, le=600)] = 60.0  # between an edge's clock and ours (goal S3)
     rotation_grace_s: Annotated[float, Field(ge=0)] = 3600.0  # so long an edge's former key is still taken
-    requests_per_minute: Annotated[int, Field(ge=1)] = 3000  # of one edge or API key; beyond, 429
-    head_s: Annotated[float, Field(gt=0, le=600)] = 10.0  # that a request's head may take, and a TLS handshake
-    connections_per_address: Annotated[int, Field(ge=0)] = (
-        256  # an edge has about four; 0: any number. Not on loopback, nor behind a TLS proxy
-    )
-    questions_at_once: Annotated[int, Field(ge=1)] = 16
+    requests_per_minute: Count = 3000
+    connections_per_address: Annotated[int, Field(ge=0)] = 256  # an edge has about four
+    questions_at_once: Count = 16
     questions_waiting: Annotated[int, Field(ge=0)] = 64  # beyond, 503 with Retry-After
 
-    # what is told of its work: docs/operations.md, "Watch it"
-    log: LogForm = "text"
-    otlp_url: str = ""  # of an OpenTelemetry collector, as http://127.0.0.1:4318; empty: no spans. Needs the extra otel
 
-    # edges that fail or lie (goals R6, S10)
+class TrustSettings(Section):
+    """Edges that fail or lie (goals R6, S10)."""
+
     breaker_failures: Annotated[int, Field(ge=1)] = 5  # in a row; then an edge is left alone …
     breaker_s: Annotated[float, Field(gt=0)] = 30.0  # … for so long, and probed once
     slots_per_edge: Annotated[int, Field(ge=1)] = 3  # of the m matched summaries, at most, where others match too
     max_summaries_per_edge: Annotated[int, Field(ge=1)] = 20_000
 
-    # what edges let the cloud know of their memories: FD-RAG §6
+
+class MemorySettings(Section):
+    """What edges let the cloud know of their memories (FD-RAG §6)."""
+
     memory_bank: bool = True  # False: none is held
     memory_trusted: tuple[str, ...] = ()  # edges whose answers may be given on the word of one site alone, as JSON: ["ward"]
     memory_threshold: Annotated[float, Field(ge=0, le=2)] = 0.92  # of the score from which one answers; above 1: none does
     memory_hint: Cosine = 0.6  # of a question with a memory's from which the memory's edge may know
     max_memories_per_edge: Annotated[int, Field(ge=1, le=MAX_MEMORIES)] = MAX_MEMORIES
 
-    # ⑥ cross-edge retrieval: DGRAG §III-C, §IV-B
+
+class RetrievalSettings(TrustSettings, MemorySettings):
+    """Cross-edge retrieval (DGRAG §III-C, step 6, and §IV-B)."""
+
     match_m: Annotated[int, Field(ge=1, le=100)] = 5  # summaries; the paper's mixed-domain setting
     match_threshold: Cosine = MATCH_THRESHOLD
     match_lead: Annotated[float, Field(ge=0, le=1)] = 0.9  # of the best edge's score, that an edge needs to match for an answer; 0: off
@@ -71,13 +65,21 @@ class CloudSettings(BaseSettings):
     evidence_threshold: Cosine = EVIDENCE_THRESHOLD
     evidence_budget_tokens: Annotated[int, Field(ge=50, le=100_000)] = EVIDENCE_BUDGET_TOKENS  # suits the 1.5B model; a large one: 4000
     deadline_s: Seconds = 20.0  # of one fan-out
+
+
+class AnswerSettings(Section):
+    """What the large model may write, and when it is not asked to."""
+
     answer_deadline_s: Seconds = 120.0  # of a whole question
     max_answer_tokens: Annotated[int, Field(ge=8)] = 160
     verify: bool = True  # ask once more, for one token, whether the passages hold the answer, where the answer itself was near to a refusal
     min_doubt: Annotated[float, Field(ge=0, le=1)] = 0.15  # P(the answer begins as a refusal) from which `verify` asks; 0: always
     min_sufficiency: Annotated[float, Field(ge=0, le=1)] = 0.45  # P(yes) below which `verify` gives up
 
-    # questions about everything: GraphRAG §2.6 over sites
+
+class GlobalSettings(Section):
+    """Questions about everything (GraphRAG §2.6 over sites)."""
+
     global_questions_at_once: Annotated[int, Field(ge=1)] = 4  # besides the others; `questions_waiting` wait here too
     global_edges: Annotated[int, Field(ge=1, le=1000)] = 100  # that are asked
     global_deadline_s: Seconds = 200.0  # of the fan-out
@@ -85,3 +87,9 @@ class CloudSettings(BaseSettings):
     global_reply_bytes: Annotated[int, Field(ge=1000, le=250_000)] = POINTS_MAX_BYTES  # of one edge's points
     global_reduce_tokens: Annotated[int, Field(ge=200, le=100_000)] = 4000  # of the points that the answer is made of; the paper: 8000
     global_answer_tokens: Annotated[int, Field(ge=16, le=4000)] = 320
+
+
+class CloudSettings(GlobalSettings, AnswerSettings, RetrievalSettings, ServiceSettings, BaseSettings):
+    """The cloud's settings."""
+
+    model_config = SettingsConfigDict(env_prefix="DGRAG_CLOUD_", frozen=True)

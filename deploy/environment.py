@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings
 from cloud_server.settings import CloudSettings
 from edge_node.settings import EdgeSettings
 from shared.models.settings import ModelSettings
+from shared.settings import Section
 
 FOLDER = Path(__file__).parent / "compose"
 FILES: Mapping[str, type[BaseSettings]] = {"edge.env": EdgeSettings, "cloud.env": CloudSettings, "model.env": ModelSettings}
@@ -32,13 +33,12 @@ LIMITS = {
 ASSIGNMENT = re.compile(r"^#?(DGRAG_[A-Z0-9_]+)=(.*)$")
 
 
-def written(settings: type[BaseSettings], source: str, *, values: Mapping[str, str] | None = None) -> str:
+def written(settings: type[BaseSettings], *, values: Mapping[str, str] | None = None) -> str:
     """An env file: a section's heading, then for each setting what it means, what it takes, and its default behind a ``#``.
 
-    source: of the class, whose comments tell the meaning. values: by name, of the settings that are to be set, without a ``#``.
-    A secret is only named: the file is under version control.
+    values: by name, of the settings that are to be set, without a ``#``. A secret is only named: the file is under version control.
     """
-    said, headings = comments(source), sections(source)
+    said, headings = meanings(settings), sections(settings)
     prefix, schema = settings.model_config.get("env_prefix", ""), settings.model_json_schema()["properties"]
     lines = [HEAD.format(origin=settings.__module__.replace(".", "/") + ".py")]
     lines += [HEAD_OF_SECRETS] if any(map(secret, schema.values())) else []
@@ -69,26 +69,36 @@ def assigned(text: str) -> dict[str, str]:
 def comments(source: str) -> dict[str, str]:
     r"""The comment at the end of each field's line.
 
-    >>> comments("class S:\n    a: int = 1  # of them\n    b: int = 2\n")
+    >>> comments("class S:\n    a: int = 1  # of them\n    b: str = '# 2'\n")
     {'a': 'of them'}
     """
-    found = re.finditer(r"^    (\w+): ", source, re.MULTILINE)
-    rows = {source.count("\n", 0, match.start()) + 1: match[1] for match in found}
-    return {rows[row]: text for row, column, text in _said(source) if row in rows and column}
-
-
-def sections(source: str) -> dict[str, str]:
-    """The headings, comments on a line of their own, each by the first field below it."""
-    fields = [(source.count("\n", 0, match.start()) + 1, match[1]) for match in re.finditer(r"^    (\w+): ", source, re.MULTILINE)]
-    headings = [(row, text) for row, column, text in _said(source) if not column]
-    return {next(field for at, field in fields if at > row): text for row, text in headings if row < fields[-1][0]}
-
-
-def _said(source: str) -> list[tuple[int, bool, str]]:
-    """The comments: row, whether something stands before it on the line, text."""
+    fields = {source.count("\n", 0, match.start()) + 1: match[1] for match in re.finditer(r"^    (\w+): ", source, re.MULTILINE)}
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    found = [token for token in tokens if token.type == tokenize.COMMENT]
-    return [(token.start[0], bool(token.line[: token.start[1]].strip()), token.string.lstrip("# ")) for token in found]
+    found = [token for token in tokens if token.type == tokenize.COMMENT and token.start[0] in fields]
+    return {fields[token.start[0]]: token.string.lstrip("# ") for token in found}
+
+
+def classes(settings: type[BaseSettings]) -> list[type]:
+    """The class and its sections, in the order of their fields."""
+    return [each for each in reversed(settings.__mro__) if each is settings or issubclass(each, Section)]
+
+
+def meanings(settings: type[BaseSettings]) -> dict[str, str]:
+    """What each field means: the comments of the sections."""
+    return {field: text for each in classes(settings) for field, text in comments(inspect.getsource(each)).items()}
+
+
+def sections(settings: type[BaseSettings]) -> dict[str, str]:
+    """What each section is about, by its first field."""
+    found: dict[str, str] = {}
+    fields = settings.model_fields
+    seen: set[str] = set()
+    for each in classes(settings):
+        own = [name for name in each.__annotations__ if name in fields and name not in seen]
+        seen.update(own)
+        if own and each is not settings:
+            found[own[0]] = (inspect.getdoc(each) or "").partition("\n")[0].rstrip(".")
+    return found
 
 
 def secret(schema: Mapping[str, Any]) -> bool:
@@ -146,7 +156,7 @@ def main() -> None:
     for name, settings in FILES.items():
         path = FOLDER / name
         values = assigned(path.read_text(encoding="utf-8")) if path.exists() else {}
-        path.write_text(written(settings, inspect.getsource(settings), values=values), encoding="utf-8")
+        path.write_text(written(settings, values=values), encoding="utf-8")
 
 
 if __name__ == "__main__":

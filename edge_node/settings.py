@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from edge_node.records import Kind
 from shared.records import Level
-from shared.telemetry.logs import LogForm
+from shared.settings import Count, FrontSettings, Port, Section, TelemetrySettings
 from shared.wire import EDGE_ID_PATTERN, EVIDENCE_MIN_SCORE, HEARTBEAT_S, MOST_WHOLE
 
 MAX_SAMPLES = 8  # a llama.cpp server draws at most as many samples in one request as it has slots; ours has eight
@@ -23,7 +23,7 @@ DEFAULT_RETRIEVAL: frozenset[Channel] = frozenset({"dense", "lexical", "pagerank
 ROUNDING = 1e-6  # of a sum of shares
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
-THRESHOLDS: Mapping[Kind, float] = {"template": 0.92, "model": 0.92, "learned": 0.88}
+THRESHOLDS: dict[Kind, float] = {"template": 0.92, "model": 0.92, "learned": 0.88}
 HIGHEST = 2.0  # a score is at most 1: above it never answers
 _FORM = "as in template=0.92,model=0.92,learned=0.88"
 
@@ -104,40 +104,17 @@ Mix = Annotated[dict[MethodName, float], NoDecode, BeforeValidator(parsed_mix)]
 Thresholds = Annotated[dict[Kind, float], NoDecode, BeforeValidator(parsed_thresholds)]
 
 
-class Section(BaseModel):
-    """The knobs of one subject. A part is handed its section; an ``EdgeSettings`` is each of them."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class NodeSettings(Section):
+class NodeSettings(TelemetrySettings, FrontSettings):
     """Who the edge is, and where."""
 
     id: Annotated[str, Field(pattern=EDGE_ID_PATTERN)] = "edge-1"
-    host: str = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535)] = 8100
+    port: Port = 8100
     state_dir: Path = Path(".dgrag/edges/edge-1")
-
-
-class DoorSettings(Section):
-    """Who may come in (goals S1, S2, S7, R13): docs/security.md."""
-
-    tls_cert: Path | None = None  # PEM; with tls_key the service speaks HTTPS
-    tls_key: Path | None = None
-    behind_tls_proxy: bool = False  # True: something in front of the service speaks HTTPS for it
-    requests_per_minute: Annotated[int, Field(ge=1)] = 600  # of one API key; beyond, 429
-    head_s: Annotated[float, Field(gt=0, le=600)] = 10.0  # that a request's head may take, and a TLS handshake
-    connections_per_address: Annotated[int, Field(ge=0)] = 64  # 0: any number. Not on loopback, nor behind a TLS proxy
-    questions_at_once: Annotated[int, Field(ge=1)] = 4
-    global_questions_at_once: Annotated[int, Field(ge=1)] = 1  # questions about everything take minutes: their turns are others
+    requests_per_minute: Count = 600
+    connections_per_address: Annotated[int, Field(ge=0)] = 64
+    questions_at_once: Count = 4
+    global_questions_at_once: Count = 1  # questions about everything take minutes: their turns are others
     questions_waiting: Annotated[int, Field(ge=0)] = 16  # of each of the two; beyond, 503 with Retry-After
-
-
-class TelemetrySettings(Section):
-    """What is told of its work: docs/operations.md, "Watch it"."""
-
-    log: LogForm = "text"
-    otlp_url: str = ""  # of an OpenTelemetry collector, as http://127.0.0.1:4318; empty: no spans. Needs the extra otel
 
 
 class CloudLineSettings(Section):
@@ -237,6 +214,7 @@ class CommunitySettings(GraphSettings):
     report_findings: Annotated[int, Field(ge=1, le=10)] = 6
     reports: Literal["off", "extractive", "model"] = "extractive"  # "extractive": sentences of the documents, made when they are asked for
     report_staleness: Share = 0.2  # share of a community's facts that must differ before the model writes its report again
+    report_finest: Annotated[int, Field(ge=0, le=3)] = 2  # the finest level that the model writes
     claims: Literal["off", "model"] = "off"  # "model": it reads each passage for claims, which reports tell of too; "off" takes them away
 
     @model_validator(mode="after")
@@ -266,7 +244,7 @@ class MemorySettings(GenerationSettings):
     memory_anchors: Literal["question", "own"] = "question"  # whose words find a memory: its question's, or its sentences' (eq. 12)
     memory_tokens: Annotated[int, Field(ge=0, le=1000)] = 58  # that the model may write for 1,000, and a reply more
     memory_fast: Literal["on", "shadow", "off"] = "on"  # "shadow": memories are looked at and reported, and never answer
-    memory_threshold: Thresholds = dict(THRESHOLDS)  # τ by kind, as in "template=0.92,model=0.92,learned=0.88"; above 1: never answers
+    memory_threshold: Thresholds = THRESHOLDS  # τ by kind, as in "template=0.92,model=0.92,learned=0.88"; above 1: never answers
     memory_cover: Share = 1.0  # of a question's words, that a memory or its sentences must have
     memory_k: Annotated[int, Field(ge=1, le=100)] = 10  # memories that are looked at; those that fdrag searches by
     memory_edges: Literal["hyperedges", "chunks"] = "hyperedges"  # where a memory leads fdrag: what belongs to its sentences; its own chunk
@@ -344,8 +322,6 @@ class EdgeSettings(
     IndexingSettings,
     DocumentSettings,
     CloudLineSettings,
-    TelemetrySettings,
-    DoorSettings,
     NodeSettings,
     BaseSettings,
 ):

@@ -265,6 +265,7 @@ BORDER = [
     "shared/models/wordpiece.py",
     "shared/ports.py",
     "shared/reduce.py",
+    "shared/settings.py",
     "shared/signing.py",
     "shared/sqlite.py",
     "shared/telemetry/correlation.py",

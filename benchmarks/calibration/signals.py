@@ -26,7 +26,7 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """As ``edge_node.answering.gate.GateLimits``; the defaults let everything pass."""
+    """As ``edge_node.settings.GateSettings``; the defaults let everything pass."""
 
     min_nearness: float = -1.0
     max_unknown: float = 1.0

@@ -12,6 +12,7 @@ from cloud_server.answering.gathering import EdgeQuery, EvidenceCollector
 from cloud_server.answering.passages import Reader
 from cloud_server.answering.prompts import NOT_MATCHED, missing_reason, none_of, render, unsupported_by, with_edges
 from cloud_server.answering.stored_answers import StoredAnswers
+from cloud_server.settings import AnswerSettings
 from shared.errors import ModelTimeout
 from shared.evidence import Found, FoundPassage, SearchBody
 from shared.limits import Deadline
@@ -31,15 +32,6 @@ TOP_LOGPROBS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerLimits:
-    """What the model may write, and when it is not asked to."""
-
-    max_answer_tokens: int
-    min_sufficiency: float | None  # P(yes) that the passages hold the answer; None: never asked
-    min_doubt: float  # P(the answer begins as a refusal) from which that is asked
-
-
-@dataclass(frozen=True, slots=True)
 class Models:
     """The cloud's own models."""
 
@@ -56,7 +48,7 @@ class Coordinator:
         collector: EvidenceCollector,
         rememberer: StoredAnswers,
         models: Models,
-        limits: AnswerLimits,
+        settings: AnswerSettings,
         clock: Clock,
         new_id: Callable[[], str],
     ) -> None:
@@ -64,7 +56,7 @@ class Coordinator:
         self._rememberer = rememberer
         self._reader = Reader(collector)
         self._models = models
-        self._limits = limits
+        self._settings = settings
         self._clock = clock
         self._new_id = new_id
 
@@ -106,8 +98,8 @@ class Coordinator:
         nobody = replace(nobody, answer=unsupported_by(evidence))
         fence = Fence(secrets.token_hex(FENCE_BYTES))
         with trace.step("generate") as step:
-            messages, limits = render(ANSWER, question, evidence, fence), self._limits
-            prompt = Prompt(messages, max_tokens=limits.max_answer_tokens, stop=("\nQuestion:",), top_logprobs=TOP_LOGPROBS)
+            messages, settings = render(ANSWER, question, evidence, fence), self._settings
+            prompt = Prompt(messages, max_tokens=settings.max_answer_tokens, stop=("\nQuestion:",), top_logprobs=TOP_LOGPROBS)
             reply = step.model(await self._models.generator.generate(prompt, deadline_s=until - self._clock.monotonic()))
         if fence.is_given_away(reply.texts[0], messages):
             return replace(nobody, reason="the model's answer is withheld: it repeats its instructions")
@@ -124,7 +116,7 @@ class Coordinator:
     def _is_doubtful(self, reply: Reply) -> bool:
         """Whether the model was near to refusing, so that a second call is worth its tokens; always, where it does not tell."""
         refusing = probability_of_start(reply.first_token, REFUSAL)
-        return self._limits.min_sufficiency is not None and (refusing is None or refusing >= self._limits.min_doubt)
+        return self._settings.verify and (refusing is None or refusing >= self._settings.min_doubt)
 
     async def _suffices(self, question: str, evidence: Sequence[Evidence], fence: Fence, trace: Trace, *, until: float) -> bool:
         """Whether the passages hold the answer, by the first token's Yes and No; a model that says neither decides nothing."""
@@ -133,7 +125,7 @@ class Coordinator:
             prompt = Prompt(messages, max_tokens=1, top_logprobs=TOP_LOGPROBS)
             reply = step.model(await self._models.generator.generate(prompt, deadline_s=until - self._clock.monotonic()))
         probability = probability_of(reply.first_token, "yes", ["no"])
-        return probability is None or probability >= (self._limits.min_sufficiency or 0.0)
+        return probability is None or probability >= self._settings.min_sufficiency
 
 
 @asynccontextmanager

@@ -15,6 +15,7 @@ from cloud_server.answering.ranking import Pool
 from cloud_server.routing.matching import FURTHER, SummaryMatch, owners
 from cloud_server.routing.memory_index import MemoryIndex
 from cloud_server.routing.summary_index import SummaryIndex
+from cloud_server.settings import RetrievalSettings
 from shared.ports import Clock, Embedder, FloatArray, Tokenizer
 from shared.records import EdgeId, EdgeReport, Evidence
 from shared.telemetry.trace import Trace
@@ -23,21 +24,6 @@ from shared.text.sentences import questions_in
 from shared.wire import MAX_EVIDENCE
 
 RETRIEVAL_SHARE = 0.5  # of the time that is left, at most: the model needs the rest
-
-
-@dataclass(frozen=True, slots=True)
-class CollectorLimits:
-    """Whom a question reaches, and what comes back; see CloudSettings."""
-
-    m: int  # summaries
-    min_match: float  # cosine, question with summary
-    slots: int  # of the m, at most, for one edge where others match too
-    lead: float  # of the best edge's score, that an edge needs to be asked for an answer
-    k: int  # edges, the asking one included
-    min_evidence: float  # cosine, question with passage
-    budget_tokens: int  # of an answer's passages
-    fan_out_deadline_s: float
-    min_hint: float  # cosine, question with the question of a memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +66,7 @@ class EvidenceCollector:
         availability: Availability,
         embedder: Embedder,
         tokenizer: Tokenizer,
-        reach: CollectorLimits,
+        settings: RetrievalSettings,
         clock: Clock,
         bank: MemoryIndex,
     ) -> None:
@@ -91,34 +77,34 @@ class EvidenceCollector:
         self._tokenizer = tokenizer
         self._clock = clock
         self.embedder = embedder
-        self.reach = reach
+        self.settings = settings
 
     async def for_answer(self, sought: EdgeQuery, trace: Trace, *, m: int | None, until: float) -> CollectedEvidence:
         """The best sentences for the cloud's own model, within its budget, of the edges whose summaries match."""
-        reach = self.reach
+        settings = self.settings
         with trace.step("match"):
             questions = await self.embedder.embed(questions_in(sought.question))
-            chosen = await self._chosen(sought, questions, m=m or reach.m)
+            chosen = await self._chosen(sought, questions, m=m or settings.match_m)
         if not chosen.asked:
             reason = "no site that may know can be asked now" if chosen.skipped else "no summary is near enough to the question"
             return CollectedEvidence((), (), tuple(chosen.skipped), reason)
-        told = (sought.question, reach.budget_tokens, sought.requester, sought.purpose)
+        told = (sought.question, settings.evidence_budget_tokens, sought.requester, sought.purpose)
         result = await self.ask(chosen.asked, FanOutRequest(*told, memories=chosen.hints), trace, until=until)
         with trace.step("rescore"):
-            pool = await self.read(result, questions, budget_tokens=reach.budget_tokens)
+            pool = await self.read(result, questions, budget_tokens=settings.evidence_budget_tokens)
             await self.note(result.reports, pool, chosen.matched, sought.requester)
-            ranked = rescore(pool.passages, pool.vectors, questions, min_cosine=reach.min_evidence)
-            evidence = grouped(self.within(ranked, budget_tokens=reach.budget_tokens))
+            ranked = rescore(pool.passages, pool.vectors, questions, min_cosine=settings.evidence_threshold)
+            evidence = grouped(self.within(ranked, budget_tokens=settings.evidence_budget_tokens))
         return CollectedEvidence(tuple(evidence), tuple(chosen.asked), (*result.reports, *chosen.skipped))
 
     async def matched(self, question: str, *, m: int, min_score: float | None = None) -> tuple[list[SummaryMatch], list[EdgeId]]:
         """The m summaries that a question matches, and their edges: as for an answer, down to ``min_score`` where one is given."""
         questions = await self.embedder.embed(questions_in(question))
-        found = await self._matches(question, questions, m=m, min_cosine=self.reach.min_match if min_score is None else min_score)
+        found = await self._matches(question, questions, m=m, min_cosine=self.settings.match_threshold if min_score is None else min_score)
         return found[:m], owners(found[:m])
 
     async def _matches(self, question: str, questions: FloatArray, *, m: int, min_cosine: float) -> list[SummaryMatch]:
-        slots, lead, reaches = self.reach.slots, self.reach.lead, self._fan_out.reaches
+        slots, lead, reaches = self.settings.slots_per_edge, self.settings.match_lead, self._fan_out.reaches
         return await self._catalogue.match(question, questions, m=m, min_cosine=min_cosine, slots=slots, lead=lead, reaches=reaches)
 
     async def ask(self, edges: Sequence[EdgeId], wanted: FanOutRequest, trace: Trace, *, until: float) -> FanOutResult:
@@ -144,7 +130,7 @@ class EvidenceCollector:
 
     async def note(self, reports: Sequence[EdgeReport], pool: Pool, matched: Collection[EdgeId], requester: str) -> None:
         """Remember who sent a passage near enough, whether or not another site sent the same."""
-        near = pool.cosines >= self.reach.min_evidence
+        near = pool.cosines >= self.settings.evidence_threshold
         useful = {passage.edge for passage, is_near in zip(pool.passages, near, strict=True) if is_near}
         await self._standing.note(reports, matched=matched, useful=useful, requester=requester)
 
@@ -152,7 +138,7 @@ class EvidenceCollector:
         self, sought: EdgeQuery, texts: Sequence[str], vectors: FloatArray, *, but: Collection[EdgeId], k: int
     ) -> list[EdgeId]:
         """The k edges to ask for passages, best first: those whose summaries share names and rare words with one of ``texts``."""
-        found = await self._catalogue.nearest_edges(texts, vectors, min_cosine=FURTHER * self.reach.min_match)
+        found = await self._catalogue.nearest_edges(texts, vectors, min_cosine=FURTHER * self.settings.match_threshold)
         others = [edge for edge in found if edge not in but and self._fan_out.reaches(edge)]
         return self._standing.chosen(others, k=k, online=self._fan_out.reaches, requester=sought.requester)[0]
 
@@ -161,7 +147,7 @@ class EvidenceCollector:
         return self._fan_out.reaches(edge) and self._standing.lets(edge)
 
     def _retrieval_s(self, until: float) -> float:
-        return max(0.0, min(self.reach.fan_out_deadline_s, RETRIEVAL_SHARE * (until - self._clock.monotonic())))
+        return max(0.0, min(self.settings.deadline_s, RETRIEVAL_SHARE * (until - self._clock.monotonic())))
 
     async def _chosen(self, sought: EdgeQuery, questions: FloatArray, *, m: int) -> _Chosen:
         """The edges whose summaries match, and those to ask.
@@ -171,7 +157,7 @@ class EvidenceCollector:
         Where fewer than two others match, a second opinion is asked, if m and k leave room for one; that it cannot be had is no loss
         to report, and what it says of its edge's summaries is nothing.
         """
-        reach, asking, reaches = self.reach, sought.asking, self._fan_out.reaches
+        settings, asking, reaches = self.settings, sought.asking, self._fan_out.reaches
 
         def is_other(edge: EdgeId) -> bool:
             return edge != asking and reaches(edge)
@@ -179,16 +165,16 @@ class EvidenceCollector:
         def chosen(edges: Sequence[EdgeId], k: int, online: Callable[[EdgeId], bool] = reaches) -> tuple[list[EdgeId], list[EdgeReport]]:
             return self._standing.chosen(edges, k=k, online=online, requester=sought.requester)
 
-        matched = owners(await self._matches(sought.question, questions, m=m, min_cosine=reach.min_match))
-        hints = await self._bank.hinted(questions, min_cosine=reach.min_hint, reaches=reaches)
+        matched = owners(await self._matches(sought.question, questions, m=m, min_cosine=settings.match_threshold))
+        hints = await self._bank.hinted(questions, min_cosine=settings.memory_hint, reaches=reaches)
         own = [asking] if asking and self.can_ask(asking) else []
-        room = max(1, reach.k - len(own))
+        room = max(1, settings.edges_k - len(own))
         hinted = [edge for edge in hints if edge != asking and edge not in matched][:1]
         more, passed_over = chosen(hinted, 1) if room > 1 or not matched else ([], [])
         asked, skipped = chosen([edge for edge in matched if edge not in own], room - len(more))
         asked += more
         if m > 1 and len(asked) < room:
             others = [edge for edge in (*matched, *more) if edge != asking] or matched
-            further = await self._catalogue.second_opinion(questions, known=others, min_cosine=reach.min_match, reaches=is_other)
+            further = await self._catalogue.second_opinion(questions, known=others, min_cosine=settings.match_threshold, reaches=is_other)
             asked += chosen(further, 1, is_other)[0]
         return _Chosen([*matched, *more], [*asked, *own], [*skipped, *passed_over], hints)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cloud_server.answering.availability import Availability
 from cloud_server.answering.coordinator import Models, within
@@ -15,6 +15,7 @@ from cloud_server.answering.fan_out import FanOut, FanOutRequest, FanOutResult
 from cloud_server.answering.points import in_turn, is_about_something, rescored, within_shares, worth_reading
 from cloud_server.answering.prompts import with_edges, with_shortfalls
 from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.settings import GlobalSettings
 from shared.errors import ModelError
 from shared.plural import counted
 from shared.ports import Clock
@@ -31,17 +32,6 @@ MOST_SPOKEN = 12  # points that are told where the model is away
 NOTHING_TOLD = "No connected site has told anything that answers this question."
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalLimits:
-    """How many are asked, and how much is read of them; see CloudSettings."""
-
-    edges: int
-    fan_out_deadline_s: float
-    reply_bytes: int  # of one edge
-    reduce_tokens: int  # of the points that the answer is made of
-    answer_tokens: int
-
-
 class GlobalCoordinator:
     """Answers questions about everything."""
 
@@ -51,7 +41,7 @@ class GlobalCoordinator:
         fan_out: FanOut,
         availability: Availability,
         models: Models,
-        breadth: GlobalLimits,
+        settings: GlobalSettings,
         clock: Clock,
         new_id: Callable[[], str],
     ) -> None:
@@ -59,8 +49,8 @@ class GlobalCoordinator:
         self._fan_out = fan_out
         self._standing = availability
         self._models = models
-        self._reducer = Reducer(models.generator, models.tokenizer.count, max_tokens=breadth.answer_tokens)
-        self._breadth = breadth
+        self._reducer = Reducer(models.generator, models.tokenizer.count, max_tokens=settings.global_answer_tokens)
+        self._settings = settings
         self._clock = clock
         self._new_id = new_id
 
@@ -94,7 +84,7 @@ class GlobalCoordinator:
 
         No summary is matched: all sites are meant.
         """
-        reaches, most = self._fan_out.reaches, self._breadth.edges
+        reaches, most = self._fan_out.reaches, self._settings.global_edges
         joined = [row.edge for row in await asyncio.to_thread(self._registry.all) if not row.quarantined]
         joined.sort(key=lambda edge: (edge != asking, not reaches(edge), edge))
         asked, skipped = self._standing.chosen(joined, k=most, online=reaches, requester=requester, task="reports")
@@ -103,17 +93,17 @@ class GlobalCoordinator:
         return asked, [*skipped, *(EdgeReport(edge, "reports", "skipped", 0.0, 0, 0, why) for edge in joined if edge not in told)]
 
     async def _ask(self, edges: Sequence[EdgeId], body: QuestionBody, requester: str, trace: Trace, *, until: float) -> FanOutResult:
-        breadth = self._breadth
+        settings = self._settings
         wanted = FanOutRequest(
             body.question,
-            breadth.reduce_tokens,
+            settings.global_reduce_tokens,
             requester,
             body.purpose,
             task="reports",
             level=body.level,
-            max_bytes=breadth.reply_bytes,
+            max_bytes=settings.global_reply_bytes,
         )
-        deadline_s = max(0.0, min(breadth.fan_out_deadline_s, FAN_OUT_SHARE * (until - self._clock.monotonic())))
+        deadline_s = max(0.0, min(settings.global_deadline_s, FAN_OUT_SHARE * (until - self._clock.monotonic())))
         with trace.step("fan_out") as step:
             result = await self._fan_out.ask(edges, wanted, deadline_s=deadline_s)
             step.transfer(sent=result.bytes_out, received=result.bytes_in)
@@ -125,19 +115,19 @@ class GlobalCoordinator:
 
         Who sent some, and none worth reading, was of no use.
         """
-        breadth, models = self._breadth, self._models
-        points = await asyncio.to_thread(worth_reading, result.evidence.values(), question, max_bytes=breadth.reply_bytes)
+        settings, models = self._settings, self._models
+        points = await asyncio.to_thread(worth_reading, result.evidence.values(), question, max_bytes=settings.global_reply_bytes)
         await self._standing.note(
             result.reports,
             matched=result.evidence,
             useful={point.edge for point in points},
             requester=requester,
-            deadline_s=breadth.fan_out_deadline_s,
+            deadline_s=settings.global_deadline_s,
         )
         if not points:
             return [], ""
         best, uncompared = await self._best(question, points, until=until)
-        return await asyncio.to_thread(within_shares, best, models.tokenizer, budget_tokens=breadth.reduce_tokens), uncompared
+        return await asyncio.to_thread(within_shares, best, models.tokenizer, budget_tokens=settings.global_reduce_tokens), uncompared
 
     async def _best(self, question: str, points: Sequence[Evidence], *, until: float) -> tuple[list[Evidence], str]:
         """The points, nearest to the question first; or in turn, each site's in its own order, and why: the embedder is late, or fails."""

@@ -40,19 +40,19 @@ class Reader:
 
     async def find(self, sought: EdgeQuery, trace: Trace, *, budget_tokens: int, top_k: int, until: float) -> CollectedEvidence:
         """The passages of at most k edges, best first; the asking edge is one of them."""
-        collector, reach = self._gatherer, self._gatherer.reach
+        collector, settings = self._gatherer, self._gatherer.settings
         wanted = FanOutRequest(sought.question, budget_tokens, sought.requester, sought.purpose, whole=True)
         with trace.step("match"):
             questions = await collector.embedder.embed(questions_in(sought.question))
             own = [sought.asking] if sought.asking and collector.can_ask(sought.asking) else []
-            first = min(FIRST, reach.k - len(own))
+            first = min(FIRST, settings.edges_k - len(own))
             asked = [*own, *(await collector.nearest(sought, [sought.question], questions, but=own, k=first) if first else [])]
         if not asked:
             return CollectedEvidence((), (), (), "no summary is near enough to the question")
         results = [await collector.ask(asked, wanted, trace, until=until)]
         pool = await self._pool(results[0], questions, trace, budget_tokens=budget_tokens)
         found = await self._read(pool, sought.question, questions, trace)
-        if len(asked) < reach.k and (further := await self._further(sought, found, questions, asked, trace)):
+        if len(asked) < settings.edges_k and (further := await self._further(sought, found, questions, asked, trace)):
             results.append(await collector.ask(further, wanted, trace, until=until))
             asked += further
             pool = pool.and_also(await self._pool(results[1], questions, trace, budget_tokens=budget_tokens))
@@ -61,7 +61,7 @@ class Reader:
         await collector.note(reports, pool, asked, sought.requester)
         ranked = distinct(pool.passages, pool.vectors, pool.cosines, found.order)
         kept = collector.within(ranked, budget_tokens=budget_tokens)
-        evidence = shared_places(kept, k=top_k, share=EDGE_SHARE, near=reach.min_evidence)
+        evidence = shared_places(kept, k=top_k, share=EDGE_SHARE, near=settings.evidence_threshold)
         return CollectedEvidence(tuple(evidence), tuple(asked), reports)
 
     async def _pool(self, result: FanOutResult, questions: FloatArray, trace: Trace, *, budget_tokens: int) -> Pool:
@@ -83,7 +83,7 @@ class Reader:
 
     async def _further(self, sought: EdgeQuery, found: _Read, questions: FloatArray, asked: Sequence[EdgeId], trace: Trace) -> list[EdgeId]:
         """Whom the passages lead to; where there are none, who is next."""
-        room = self._gatherer.reach.k - len(asked)
+        room = self._gatherer.settings.edges_k - len(asked)
         texts, vectors = (found.leads, found.vectors) if found.leads else ([sought.question], questions)
         with trace.step("match"):
             return await self._gatherer.nearest(sought, texts, vectors, but=asked, k=room)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cloud_server.answering.availability import Availability
 from cloud_server.answering.fan_out import FanOutRequest, FanOutResult
 from cloud_server.answering.gathering import EdgeQuery, EvidenceCollector
 from cloud_server.answering.prompts import with_edges
 from cloud_server.routing.memory_index import MemoryCandidate, MemoryIndex
+from cloud_server.settings import MemorySettings
 from shared.ports import Clock
 from shared.records import Answer, EdgeId, Evidence, MemoryReport
 from shared.telemetry.trace import Trace
@@ -70,38 +70,33 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(WORD.findall(text.casefold()))
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
-    """``edges``: whose answers may be given on the word of that site alone, as the operator vouches for it; ``threshold``: least score."""
-
-    edges: frozenset[EdgeId]
-    threshold: float
-
-
 class StoredAnswers:
     """Looks whether a question has been answered by a site that is trusted, and asks that site whether it still says so."""
 
-    def __init__(self, bank: MemoryIndex, collector: EvidenceCollector, availability: Availability, trust: Trust, clock: Clock) -> None:
+    def __init__(
+        self, bank: MemoryIndex, collector: EvidenceCollector, availability: Availability, settings: MemorySettings, clock: Clock
+    ) -> None:
         self._bank = bank
         self._gatherer = collector
         self._standing = availability
-        self._trust = trust
+        self._trusted = frozenset(map(EdgeId, settings.memory_trusted))
+        self._threshold = settings.memory_threshold
         self._clock = clock
 
     async def answer(self, sought: EdgeQuery, query_id: str, trace: Trace, *, until: float) -> Answer | None:
         """The stored answer with the owner's citation; None: the usual way, also where the owner is away, refuses or is late."""
-        owners = [edge for edge in sorted(self._trust.edges) if self._gatherer.can_ask(edge)]
+        owners = [edge for edge in sorted(self._trusted) if self._gatherer.can_ask(edge)]
         if not owners or not is_single(sought.question):
             return None
         with trace.step("remember"):
             vector = (await self._gatherer.embedder.embed([sought.question]))[0]
-            best = await self._bank.best(sought.question, vector, owners=owners, threshold=self._trust.threshold)
+            best = await self._bank.best(sought.question, vector, owners=owners, threshold=self._threshold)
         if best is None:
             return None
         result = await self._ask(best, sought, trace, until=until)
         passages, reports = result.evidence.get(best.edge, ()), result.reports
         passage = confirming(sought.question, best.memory.question, best.memory.answer, passages)
-        found = given(best, passage, query_id, threshold=self._trust.threshold) if passage else None
+        found = given(best, passage, query_id, threshold=self._threshold) if passage else None
         useful = {best.edge} if found else set[EdgeId]()
         await self._standing.note(reports, matched={best.edge}, useful=useful, requester=sought.requester)
         if found is not None:

@@ -23,7 +23,6 @@ from edge_node.graph.update import changed_share, facts_of
 from edge_node.settings import CommunitySettings
 from shared.records import ChunkId
 
-FINEST = 2  # level that the model writes: finer ones are plain, as there are most of them
 REMEMBERED = 2**14  # texts: about what the largest root of 40,000 entities has
 MOST_LEAVES = 4096  # plain reports of communities that are not divided: there are most of these, and each is soon written again
 
@@ -179,7 +178,7 @@ class DraftWriter:
 
     def unwritten(self) -> list[Community]:
         """Those that a model should write, the lowest level first."""
-        found = (one for one in self._communities.values() if one.level <= FINEST and self.text(one) is None)
+        found = (one for one in self._communities.values() if one.level <= self._settings.report_finest and self.text(one) is None)
         return sorted(found, key=lambda one: (-one.level, one.community_id))
 
     def ready(self, unwritten: Collection[Community]) -> list[Community]:
@@ -194,7 +193,7 @@ class DraftWriter:
 
     def unused(self) -> set[str]:
         """The texts that stand for no community of those that a model writes."""
-        used = (self.text(one) for one in self._communities.values() if one.level <= FINEST)
+        used = (self.text(one) for one in self._communities.values() if one.level <= self._settings.report_finest)
         return self._texts.keys() - {stored.report.community_id for stored in used if stored is not None}
 
     def draft(self, community: Community) -> ReportDraft:

@@ -11,7 +11,7 @@ from threading import Event
 from typing import TypeVar
 
 from edge_node.communities.claims import Claim, linked
-from edge_node.communities.drafts import FINEST, DraftWriter, PlainReport, ReportDraft, SentenceCache
+from edge_node.communities.drafts import DraftWriter, PlainReport, ReportDraft, SentenceCache
 from edge_node.communities.elements import Finding
 from edge_node.communities.hierarchy import LEVELS, Uppers
 from edge_node.communities.reports import Headline, Report, first_chunks
@@ -132,7 +132,7 @@ class CommunityReports:
             return 0
         if self._looked_at is self._settler.view:
             return self._unwritten
-        return (1 + FINEST) * len(self._settler.placer.parts.members)
+        return (1 + self._settings.report_finest) * len(self._settler.placer.parts.members)
 
     async def _alone(self, work: Callable[[], T]) -> T:
         await self._lock.acquire()

@@ -9,8 +9,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 import uvicorn
 from fastapi import FastAPI
@@ -24,6 +23,7 @@ from shared.http.connections import ConnectionLimits, Crowd, bounded
 from shared.http.doorkeeper import Doorkeeper, EdgeAuthenticator
 from shared.http.keyring import KeyRing
 from shared.ports import Clock, SystemClock
+from shared.settings import FrontSettings
 from shared.telemetry import logs
 from shared.telemetry.correlation import Recorder
 from shared.tls import check_plain_http, is_loopback, server_context
@@ -60,57 +60,17 @@ def strangers(settings: BaseSettings, environment: Mapping[str, str] = os.enviro
     return {f"{prefix}{name}": f"{prefix}{found[0]}" if found else "" for name, found in near.items()}
 
 
-class Front(Protocol):
-    """The settings that say how a service faces the network; both services have them."""
-
-    @property
-    def host(self) -> str:
-        """Address to listen on."""
-
-    @property
-    def port(self) -> int:
-        """Port to listen on."""
-
-    @property
-    def state_dir(self) -> Path:
-        """Folder of the store, and of the keys."""
-
-    @property
-    def tls_cert(self) -> Path | None:
-        """PEM certificate, or None."""
-
-    @property
-    def tls_key(self) -> Path | None:
-        """PEM key of the certificate, or None."""
-
-    @property
-    def behind_tls_proxy(self) -> bool:
-        """Something in front of the service speaks HTTPS for it."""
-
-    @property
-    def requests_per_minute(self) -> int:
-        """Of one caller."""
-
-    @property
-    def head_s(self) -> float:
-        """Seconds that a request's head may take, and a TLS handshake."""
-
-    @property
-    def connections_per_address(self) -> int:
-        """The most connections that one address may have, where others than this machine's users come in; 0: any number."""
-
-
-def is_exposed(front: Front) -> bool:
+def is_exposed(front: FrontSettings) -> bool:
     """Whether others than this machine's users can reach the service."""
     return not is_loopback(front.host) or front.behind_tls_proxy
 
 
-def doorkeeper(front: Front, keys: KeyRing, edges: EdgeAuthenticator | None = None, clock: Clock | None = None) -> Doorkeeper:
+def doorkeeper(front: FrontSettings, keys: KeyRing, edges: EdgeAuthenticator | None = None, clock: Clock | None = None) -> Doorkeeper:
     """The guard of a service. ``edges``: who knows edges by their signatures, at the cloud."""
     return Doorkeeper(keys, clock or SystemClock(), may_be_open=not is_exposed(front), per_minute=front.requests_per_minute, edges=edges)
 
 
-def check_front(front: Front, *, verb: str) -> None:
+def check_front(front: FrontSettings, *, verb: str) -> None:
     """Closed by default (goal S1): others come in with keys and over TLS only. ``verb``: ``edge`` or ``cloud``. Raises SettingsError."""
     prefix = f"DGRAG_{verb.upper()}"
     both = f"{prefix}_TLS_CERT and {prefix}_TLS_KEY"
@@ -150,7 +110,7 @@ def recorder_of(url: str, *, service: str, instance: str, setting: str) -> Recor
     return spans_to(url, service=service, instance=instance)
 
 
-def limits_of(front: Front) -> ConnectionLimits:
+def limits_of(front: FrontSettings) -> ConnectionLimits:
     """What connections are held to. Raises SettingsError for a certificate that cannot be used.
 
     Nobody's are counted where all come from one address: from this machine, or from the proxy in front, which has to count its clients.
@@ -161,7 +121,7 @@ def limits_of(front: Front) -> ConnectionLimits:
     return ConnectionLimits(front.head_s, Crowd(front.connections_per_address if counted else 0), tls)
 
 
-def server_config(app: FastAPI, front: Front) -> uvicorn.Config:
+def server_config(app: FastAPI, front: FrontSettings) -> uvicorn.Config:
     """How we run uvicorn; ``check_front`` comes first. Raises SettingsError for a certificate that cannot be used."""
     return uvicorn.Config(
         app,
@@ -182,7 +142,7 @@ def server_config(app: FastAPI, front: Front) -> uvicorn.Config:
 class Server(uvicorn.Server):
     """Says in one line when it answers, where, and to whom; ``check_front`` comes first."""
 
-    def __init__(self, app: FastAPI, front: Front, *, name: str) -> None:
+    def __init__(self, app: FastAPI, front: FrontSettings, *, name: str) -> None:
         super().__init__(server_config(app, front))
         self._app = app
         self._door: Doorkeeper = app.state.guard

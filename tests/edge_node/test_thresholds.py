@@ -39,9 +39,7 @@ def test_they_come_from_the_environment(monkeypatch):
     assert EdgeSettings().memory_threshold == {"template": 2.0, "model": 0.92, "learned": 0.9}
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"memory_fast": "maybe"}, {"memory_learn": "all"}, {"memory_alpha": 1.1}, {"memory_cover": -0.1}, {"memory_k": 0}]
-)
+@pytest.mark.parametrize("wrong", [{"memory_fast": "maybe"}, {"memory_learn": "all"}, {"memory_cover": -0.1}, {"memory_k": 0}])
 def test_settings_of_memories_have_their_ranges(wrong):
     with pytest.raises(ValidationError):
         EdgeSettings(**wrong)

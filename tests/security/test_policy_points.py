@@ -9,13 +9,14 @@ import httpx
 import pytest
 
 from edge_node.answering.mapping import Mapper
-from edge_node.answering.overview import GlobalAnswerer, GlobalLimits
+from edge_node.answering.overview import GlobalAnswerer
 from edge_node.answering.released import ReleasedPassages
 from edge_node.cloud.client import CloudClient
 from edge_node.egress import sharing as sharing_module
 from edge_node.egress.bodies import reply_body
 from edge_node.egress.sharing import Requester
 from edge_node.policy.rules import Level, Policy
+from edge_node.settings import GlobalSettings
 from shared.limits import Breaker
 from shared.models.fake import WordTokenizer
 from shared.ports import SystemClock
@@ -27,7 +28,7 @@ from tests.support.injections import injections
 from tests.support.policies import EDGES, PURPOSES, Canary, RandomPolicy, Site, spelling
 
 POLICIES = 40  # on each site
-LIMITS = GlobalLimits("dynamic", 3000, 0.0, -1.0, 400, 4000, 6, 60.0, 7)
+SETTINGS = GlobalSettings(global_read_tokens=3000, global_context_tokens=400, global_deadline_s=60.0)
 NOTE = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
 
 
@@ -52,7 +53,7 @@ def overview_of(site):
         Mapper(model, "ward", max_tokens=400, at_once=2, min_score=0.0),
         Reducer(model, WordTokenizer().count, max_tokens=200),
         None,
-        LIMITS,
+        SETTINGS,
         ReleasedPassages(site.bench.tools, site.sharing),
     )
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from edge_node.answering.answerer import Answerer, ReadLimits
+from edge_node.answering.answerer import Answerer
 from edge_node.answering.released import ReleasedPassages
-from edge_node.answering.sampling import Sampling, SentenceSelector
+from edge_node.answering.sampling import SentenceSelector
 from edge_node.egress.policy_file import NAME
 from edge_node.records import Retrieval
+from edge_node.settings import AnswerSettings
 from shared.errors import FetchError
 from shared.models.catalogue import model_named
 from shared.models.embedders import OnnxEmbedder
@@ -80,9 +81,11 @@ class Clinic:
 
     def answerer(self, released=None):
         tools = self.bench.tools
-        limits = ReadLimits(1600, 300, 20, Sampling(1, 8, 0.0, 7), 9.0, 9.0, least=0.1, least_whole=-1.0)
+        settings = AnswerSettings(
+            samples=1, sample_tokens=8, answer_deadline_s=9.0, cloud_deadline_s=9.0, evidence_threshold=0.1, reader_threshold=-1.0
+        )
         released, selector = released or ReleasedPassages(tools, tools.releases), SentenceSelector(tools.embedder, WordTokenizer())
-        return Answerer(self.bench.strategy, selector, None, None, None, tools.releases, limits, released=released)
+        return Answerer(self.bench.strategy, selector, None, None, None, tools.releases, settings, released=released)
 
     async def sent(self, answerer, question, *, whole):
         """The texts that leave, in their order."""

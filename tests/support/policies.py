@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import httpx
 
-from edge_node.answering.answerer import Answerer, ReadLimits
+from edge_node.answering.answerer import Answerer
 from edge_node.answering.ask import Ask
 from edge_node.answering.released import ReleasedPassages
-from edge_node.answering.sampling import Sampling, SentenceSelector
+from edge_node.answering.sampling import SentenceSelector
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.sync import LinkState, SummaryReplicator
 from edge_node.egress.bodies import reply_body
 from edge_node.egress.dry_run import next_sync
 from edge_node.egress.ledger import Ledger
 from edge_node.egress.policy_file import NAME
-from edge_node.settings import EdgeSettings
+from edge_node.settings import AnswerSettings, EdgeSettings
 from edge_node.strategies.opening import open_strategy
 from shared.errors import InputError
 from shared.limits import Breaker
@@ -59,7 +59,9 @@ class Site:
     def __init__(self, bench, strategy):
         self.bench = bench
         self.strategy = strategy
-        limits = ReadLimits(1600, 300, 20, Sampling(1, 8, 0.0, 7), 9.0, 9.0, least=-1.0, least_whole=-1.0)
+        settings = AnswerSettings(
+            samples=1, sample_tokens=8, answer_deadline_s=9.0, cloud_deadline_s=9.0, evidence_threshold=-1.0, reader_threshold=-1.0
+        )
         embedder = HashEmbedder()
         self.sharing = bench.tools.releases
         self.sent = []  # the bodies that the client has put on the wire
@@ -73,7 +75,7 @@ class Site:
             None,
             self.client,
             self.sharing,
-            limits,
+            settings,
             released=ReleasedPassages(bench.tools, self.sharing),
         )
 

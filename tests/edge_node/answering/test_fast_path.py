@@ -8,7 +8,7 @@ import pytest
 from edge_node.answering import fast_path
 from edge_node.answering.fast_path import SHADOW, FastPath
 from edge_node.memory import guards
-from edge_node.memory.guards import GuardLimits
+from edge_node.settings import MemorySettings
 from shared.models.fake import HashEmbedder
 from shared.telemetry.trace import Trace
 from tests.support.memories import Documents, Told, chunk_of, memory_in
@@ -23,12 +23,12 @@ WHO = memory_in(CHUNK, QUESTION, "Ann Lee", said=SAID)
 class Bench:
     """A Memorizer over memories that are told."""
 
-    def __init__(self, *chunks, fast="on", thresholds=None, **limits):
+    def __init__(self, *chunks, fast="on", thresholds=None):
         self.documents = Documents(*(chunks or (CHUNK,)))
         self.told = Told(self.documents)
         self.embedder = HashEmbedder()
-        told = {"template": 0.92, "model": 0.92, "learned": 0.88} | (thresholds or {})
-        self.fast_path = FastPath("ward", self.told, self.embedder, self.documents, fast, GuardLimits(told, 1.0, **limits), k=3)
+        settings = MemorySettings(memory_fast=fast, memory_threshold=thresholds or {}, memory_k=3)
+        self.fast_path = FastPath("ward", self.told, self.embedder, self.documents, settings)
 
     async def look(self, question=QUESTION, trace=None):
         return await self.fast_path.answer(question, "q1", trace or Trace())

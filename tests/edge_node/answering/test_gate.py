@@ -4,13 +4,14 @@ import math
 
 import pytest
 
-from edge_node.answering.gate import Gate, GateLimits, Question
+from edge_node.answering.gate import Gate, Question
+from edge_node.settings import GateSettings
 from shared.limits import Deadline
 from shared.models.fake import HashEmbedder, ScriptedGenerator
 from shared.ports import Message
 from shared.telemetry.trace import Trace
 
-LIMITS = GateLimits(min_nearness=0.4, max_unknown=0.2, max_refusals=0.4, min_sufficiency=0.5, min_similarity=0.6)
+LIMITS = GateSettings(min_nearness=0.4, max_unknown=0.2, max_refusals=0.4, min_sufficiency=0.5, min_similarity=0.6)
 PROBE = (Message("user", "sufficient?"),)
 REFUSAL = "Insufficient information."
 

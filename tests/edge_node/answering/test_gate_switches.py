@@ -2,7 +2,8 @@
 
 import pytest
 
-from edge_node.answering.gate import Gate, GateLimits, Question
+from edge_node.answering.gate import Gate, Question
+from edge_node.settings import GateSettings
 from shared.limits import Deadline
 from shared.models.fake import HashEmbedder, ScriptedGenerator
 from shared.ports import Message
@@ -17,7 +18,7 @@ DIFFERENT = ("Juniper Ward reported it.", "Rowan Ward reported it.", "Juniper Wa
 async def judged(samples, **limits):
     """The report, and the tasks that the model was given, by their first words."""
     generator = scripted()
-    gate = Gate(generator, HashEmbedder(), GateLimits(**{**ALL, **limits}))
+    gate = Gate(generator, HashEmbedder(), GateSettings(**{**ALL, **limits}))
     question = Question("which ward?", samples, (Message("user", "sufficient?"),), 0.8)
     report = await gate.judge(question, Trace(), Deadline(5))
     ends = [prompt.messages[-1].content.splitlines()[-1] for prompt in generator.prompts]

@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -10,12 +9,13 @@ import pytest
 from edge_node.answering import overview as overview_module
 from edge_node.answering.ask import GlobalAsk
 from edge_node.answering.mapping import Mapper
-from edge_node.answering.overview import NOTHING_HELPS, GlobalAnswerer, GlobalLimits
+from edge_node.answering.overview import NOTHING_HELPS, GlobalAnswerer
 from edge_node.communities.elements import Finding
 from edge_node.communities.reports import Report
 from edge_node.communities.selection import SelectedReports
 from edge_node.egress.sharing import SPENT, OutgoingQuestion, ReportCoverage, Requester, Served
 from edge_node.graph.tools import Tools
+from edge_node.settings import GlobalSettings
 from shared.errors import CloudUnavailable, Conflict, ModelReplyError, ModelUnavailable, Withheld
 from shared.limits import Deadline
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
@@ -142,13 +142,18 @@ def model(*, zero="nothing", reduce=None, fails=None):
     return ScriptedGenerator(said, first_token)
 
 
+@pytest.fixture(autouse=True)
+def any_nearness(monkeypatch):
+    monkeypatch.setattr(overview_module, "NEARNESS", -1.0)
+
+
 def overview(generator=None, *, reports=None, cloud=None, sharing=None, context_tokens=200):
     generator, count = generator or model(), WordTokenizer().count
     sharing = sharing or Sharing()
     tools = Tools("ward", Documents(), None, HashEmbedder(256), None, sharing, WordTokenizer())
     mapper, reducer = Mapper(generator, "ward", max_tokens=50, at_once=2, min_score=0.0), Reducer(generator, count, max_tokens=90)
-    limits = GlobalLimits("dynamic", 3000, 0.5, -1.0, context_tokens, 4000, 6, 9.0, 7)
-    return GlobalAnswerer(tools, sharing, reports or Reports(), mapper, reducer, cloud, limits, Released())
+    settings = GlobalSettings.model_construct(global_read_tokens=3000, global_context_tokens=context_tokens, global_deadline_s=9.0)
+    return GlobalAnswerer(tools, sharing, reports or Reports(), mapper, reducer, cloud, settings, Released())
 
 
 async def test_every_sentence_of_an_answer_names_a_report_and_the_documents_own_words():
@@ -419,17 +424,17 @@ async def test_without_a_model_another_site_gets_the_documents_words():
 async def test_without_a_model_another_site_gets_no_more_than_an_answer_tells():
     sharing = Sharing()
     made = overview(model(fails=("*", ModelUnavailable("no model"))), sharing=sharing)
-    made.limits = replace(made.limits, findings=2)
+    made.settings = made.settings.model_copy(update={"report_findings": 2})
     await made.points(request())
     assert len(sharing.sent[0][1]) == 2
 
 
 @pytest.mark.parametrize(("nearness", "told"), [(-1.0, ["nearest", "first", "second"]), (1.01, ["first", "second", "nearest"])])
-async def test_without_a_model_and_with_nothing_near_each_report_tells_its_first_finding_before_any_its_second(nearness, told):
+async def test_without_a_model_and_with_nothing_near_each_report_tells_its_first_finding_before_any_its_second(nearness, told, monkeypatch):
     texts = {"first": LOANS, "nearest": PUMP, "second": PLANT}
     reports = Reports((report("r1", (LOANS, "d:1"), (PUMP, "d:0")), report("r2", (PLANT, "e:0"))))
     made = overview(model(fails=("*", ModelUnavailable("no model"))), reports=reports)
-    made.limits = replace(made.limits, nearness=nearness)
+    monkeypatch.setattr(overview_module, "NEARNESS", nearness)
     answer = await made.answer(GlobalAsk("Which pump P-204 of Juniper Ward failed?", None, "no"), Trace(), Deadline(9.0))
     said = [next(name for name, text in texts.items() if text[:9] in line) for line in answer.answer.splitlines()]
     assert said == told

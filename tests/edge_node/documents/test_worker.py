@@ -14,8 +14,9 @@ from edge_node.documents.jobs import JobQueue
 from edge_node.documents.readers.pool import ReadsHere
 from edge_node.documents.receipts import ReceiptStore
 from edge_node.documents.store import DocumentStore
-from edge_node.documents.worker import Background, Pace, StoppingError, Worker
+from edge_node.documents.worker import Background, StoppingError, Worker
 from edge_node.records import Added, Cost, Shortfall
+from edge_node.settings import IndexingSettings
 from shared.errors import DiskFull, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.limits import RetryBudget
 from shared.models.fake import WordTokenizer
@@ -91,7 +92,7 @@ class Bench:
             self.receipts,
             self.strategy,
             Cutter(ReadsHere(), WordTokenizer(), 100, 10),
-            Pace(self.workers, settle_every=100, share=0.0, gleanings=0),
+            IndexingSettings(workers=self.workers, settle_every=100),
             Background(),
             retries=RetryBudget(share=0.0, reserve=self.reserve),
             on_settled=self.on_settled,
@@ -190,7 +191,7 @@ async def test_new_documents_are_added_while_a_failed_settle_waits(bench, monkey
 
 async def test_a_long_queue_is_settled_now_and_then(make):
     bench = make()
-    bench.worker.pace = Pace(1, settle_every=2, share=0.0, gleanings=0)
+    bench.worker.settings = IndexingSettings(settle_every=2)
     for name in "abcde":
         bench.accept(name)
     async with bench.running():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge_node.database.chunk_parts import ChunkPartStore
-from edge_node.memory.clustering import GRAINS, GroupOptions, HypergraphBuilder
+from edge_node.memory.clustering import GRAINS, HypergraphBuilder
 from edge_node.memory.hypergraph import Shape
 from edge_node.memory.store import IncidenceStore
 from edge_node.records import silent
@@ -34,7 +34,7 @@ class Groups:
 
     def __init__(self, bench, **options):
         self.bench = bench
-        self.grouping = HypergraphBuilder(bench.tools, GroupOptions(**({"shape": SHAPE, "staleness": 0.2, "rows": 1000} | options)))
+        self.grouping = HypergraphBuilder(bench.tools, **({"shape": SHAPE, "staleness": 0.2, "rows": 1000} | options))
         self.grouping.load()
 
     async def add(self, *names):

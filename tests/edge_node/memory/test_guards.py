@@ -3,11 +3,12 @@
 import pytest
 
 from edge_node.memory import guards
-from edge_node.memory.guards import GuardLimits, rejection, stands
+from edge_node.memory.guards import rejection, stands
 from edge_node.memory.records import Backing, Scored, Support, memory_of
+from edge_node.settings import MemorySettings
 from shared.text.same_question import covered, fits, is_same_way, is_single
 
-LIMITS = GuardLimits({"template": 0.92, "model": 0.92, "learned": 0.88}, cover=1.0)
+SETTINGS = MemorySettings()
 SENTENCE = "Orrin Mill was built by Ann Lee in 1881, and it has 40 looms."
 
 
@@ -19,8 +20,8 @@ def scored(memory, score=0.97):
     return Scored(memory, score, score, score)
 
 
-def objection(question, memory, *, score=0.97, rivals=(), sentences=(SENTENCE,), limits=LIMITS, **backing):
-    return rejection(question, scored(memory, score), rivals, Backing(sentences, **backing), limits)
+def objection(question, memory, *, score=0.97, rivals=(), sentences=(SENTENCE,), settings=SETTINGS, **backing):
+    return rejection(question, scored(memory, score), rivals, Backing(sentences, **backing), settings)
 
 
 WHO = remembered("Who built Orrin Mill?", "Ann Lee")
@@ -54,7 +55,7 @@ def test_a_score_below_the_threshold_of_its_kind_is_a_miss(kind, score, why):
 
 
 def test_a_threshold_above_one_never_answers():
-    assert objection(WHO.question, WHO, score=1.0, limits=GuardLimits({"template": 1.01}, cover=1.0)) == guards.BELOW
+    assert objection(WHO.question, WHO, score=1.0, settings=MemorySettings(memory_threshold={"template": 1.01})) == guards.BELOW
 
 
 @pytest.mark.parametrize(("good", "bad"), [(0, 1), (1, 1), (3, 3), (3, 4)])
@@ -128,7 +129,7 @@ def test_of_the_words_that_carry_meaning_only_those_of_a_type_need_not_be_said()
 
 def test_words_need_only_be_covered_as_far_as_is_asked_for():
     """Two of three: "constructed" is missing."""
-    assert objection("Who constructed Orrin Mill?", WHO, limits=GuardLimits(LIMITS.thresholds, cover=0.66)) == ""
+    assert objection("Who constructed Orrin Mill?", WHO, settings=MemorySettings(memory_cover=0.66)) == ""
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,28 @@
 """Memories that a model writes of hyperedges: asked once, within the tokens that there are."""
 
+from functools import partial
+
 import pytest
 
+from edge_node.memory import service
+from edge_node.memory.clustering import HypergraphBuilder
+from edge_node.memory.hypergraph import Shape
 from shared.errors import ModelReplyError, ModelUnavailable
 from tests.support.idle import answers, remembered, remembering
 
-MODEL = {"memory": "model", "strategy": "naive", "memory_tokens": 1000, "hyper_units": 2}
+MODEL = {"memory": "model", "strategy": "naive", "memory_tokens": 1000}
 TEXTS = {
     "mill": "Orrin Mill was opened by Ann Lee. Ann Lee opened Orrin Mill.",
     "lock": "Fenlow Lock lifts boats. Boats wait at Fenlow Lock.",
 }
 LINE = "Q: Who opened Orrin Mill? | A: Ann Lee | [1]"
 OTHER = "Q: What does Fenlow Lock lift? | A: boats | [1]"
+
+
+@pytest.fixture(autouse=True)
+def pairs(monkeypatch):
+    """Two sentences to a hyperedge."""
+    monkeypatch.setattr(service, "HypergraphBuilder", partial(HypergraphBuilder, shape=Shape(units=2)))
 
 
 def written(prompt):

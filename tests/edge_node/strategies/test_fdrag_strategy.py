@@ -11,6 +11,7 @@ from edge_node.graph.store import GraphStore
 from edge_node.graph.tools import Tools
 from edge_node.records import silent
 from edge_node.settings import EdgeSettings
+from edge_node.strategies import fdrag
 from edge_node.strategies.opening import open_strategy
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from shared.ports import SystemClock
@@ -26,18 +27,20 @@ QUESTION = "What does the Heron Gate Barrier protect?"
 
 
 @contextlib.asynccontextmanager
-async def opened(folder, **settings):
+async def opened(folder, *, facts_share=fdrag.FACTS_SHARE, **settings):
     folder.mkdir(exist_ok=True)
     database = Database(folder / "edge.db")
     documents, graph = DocumentStore(database, SystemClock()), GraphStore(database)
     generator, sharing = ScriptedGenerator(lambda prompt: ""), sharing_of(documents, graph)
     tools = Tools("ward", documents, graph, HashEmbedder(), generator, sharing, WordTokenizer(), "numpy")
     strategy = open_strategy(tools, EdgeSettings(**{"strategy": "fdrag", "state_dir": folder} | settings))
-    try:
-        await strategy.open()
-        yield strategy, documents
-    finally:
-        database.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fdrag, "FACTS_SHARE", facts_share)
+        try:
+            await strategy.open()
+            yield strategy, documents
+        finally:
+            database.close()
 
 
 async def filled(strategy, documents, names=tuple(TEXTS)):

@@ -3,8 +3,9 @@
 import pytest
 
 from edge_node.memory import guards
-from edge_node.memory.guards import GuardLimits, rejection
+from edge_node.memory.guards import rejection
 from edge_node.memory.records import Backing, Scored, Support, memory_of
+from edge_node.settings import MemorySettings
 from shared.text.same_question import is_same_way
 
 NEAR_MISSES = [  # asked, remembered, its answer
@@ -37,7 +38,7 @@ def test_small_words_and_times_tell_questions_apart_both_ways(asked, told, answe
 def test_a_memory_never_answers_such_a_question_however_near_it_is(asked, told, answer):
     text = f"{told} {answer}."
     memory = memory_of("learned", told, f"{answer}.", [Support("d:0", 0, len(text))], [])
-    limits = GuardLimits({"learned": 0.88}, cover=1.0)
+    limits = MemorySettings()
     assert rejection(told, Scored(memory, 0.99, 0.99, 0.99), (), Backing((text,)), limits) == ""
     assert rejection(asked, Scored(memory, 0.99, 0.99, 0.99), (), Backing((text,)), limits) != ""
 
@@ -52,5 +53,5 @@ def test_only_the_checks_of_small_words_hold_some_of_them_back():
     """The null control: without it, the first of the pairs is answered with the day on which the valve was opened."""
     asked, told, answer = NEAR_MISSES[0]
     memory = memory_of("template", told, answer, [Support("d:0", 0, 9)], [])
-    backing, limits = Backing((f"Valve V2 was opened on {answer}.",)), GuardLimits({"template": 0.92}, 1.0)
+    backing, limits = Backing((f"Valve V2 was opened on {answer}.",)), MemorySettings()
     assert rejection(asked, Scored(memory, 0.97, 0.97, 1.0), (), backing, limits) == guards.OTHER_WAY
