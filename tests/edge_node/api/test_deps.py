@@ -10,6 +10,7 @@ from edge_node.answering.ask import Admissions, Ask, GlobalAsk
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPathResult
 from edge_node.api.streaming import hearing
 from edge_node.node import EdgeNode
+from edge_node.settings import EdgeSettings
 from shared.errors import DiskFull, ModelTimeout, ModelUnavailable, Overloaded
 from shared.limits import Admission
 from shared.records import Answer
@@ -41,10 +42,10 @@ class Node(SimpleNamespace):
 
 
 def node_of(answer, *, deadline_s=5.0, remembered=nothing_remembered, given=forgotten):
-    limits = SimpleNamespace(deadline_s=deadline_s, answer_deadline_s=deadline_s)
-    answerer = SimpleNamespace(answer=answer, remembered=remembered, limits=limits)
-    overview, feedback = SimpleNamespace(answer=answer, limits=limits), SimpleNamespace(given=given, arrivals=0)
-    return Node(overview=overview, answerer=answerer, feedback=feedback, meter=Words("ward"), admissions=admissions())
+    settings = EdgeSettings(global_deadline_s=deadline_s, answer_deadline_s=deadline_s)
+    answerer = SimpleNamespace(answer=answer, remembered=remembered)
+    overview, feedback = SimpleNamespace(answer=answer), SimpleNamespace(given=given, arrivals=0)
+    return Node(settings=settings, overview=overview, answerer=answerer, feedback=feedback, meter=Words("ward"), admissions=admissions())
 
 
 REMEMBERED = Answer("q", "Ann Lee [1]", (), "memory")

@@ -114,7 +114,7 @@ def outcome(bench):
     assert max(map(len, parts.members.values()), default=0) <= 3
     assert bench.graph.summary_ids() == set(parts.members) == set(bench.graph.subgraphs())
     assert [*unlike_the_store(bench.strategy)] == []
-    assert "model" not in bench.strategy.write_path.updater._options.summaries or [*misjudged_parts(bench.strategy)] == []
+    assert "model" not in bench.strategy.write_path.updater._settings.summaries or [*misjudged_parts(bench.strategy)] == []
     fingerprint = bench.fingerprint() if graph.entities else ([], [])
     return fingerprint, modularity(bench.adjacency_now(), parts.home), {row["key"]: row["canonical"] for row in aliases(bench)}
 

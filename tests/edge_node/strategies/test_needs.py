@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from edge_node.extraction.extractor import Extracted
 from edge_node.records import Needs, silent
 from edge_node.settings import EdgeSettings
-from edge_node.strategies.write_path import Options, WritePath
+from edge_node.strategies.write_path import WritePath
 from tests.support.memory_store import a_fact
 from tests.support.settling import Bench, said_of
 
@@ -30,7 +30,7 @@ async def read(tmp_path):
                 return Extracted(said.entities, said.relations, facts=(a_fact(chunk.chunk_id),))
 
         async def run(**needs):
-            write_path = WritePath(bench.tools, Options.of(EdgeSettings(state_dir=tmp_path)), Needs(**needs), Told())
+            write_path = WritePath(bench.tools, EdgeSettings(state_dir=tmp_path), Needs(**needs), Told())
             await write_path.open()
             found = await write_path.read([chunk], silent)
             return Told.loaded, [one.name for one in found.entities], len(found.facts), write_path.tagger.with_facts

@@ -102,7 +102,7 @@ async def test_passages_with_the_questions_words_are_looked_at_however_far_they_
         question = "The mill of zeppelins"
         asked = MethodQuery(question, (await bench.tools.embedder.embed([question]))[0], Visibility(frozenset()), 400, 10)
         search = KetSearch(
-            bench.strategy.write_path.view, bench.strategy.write_path.passages, method._graphs, bench.tools, method._options, asked
+            bench.strategy.write_path.view, bench.strategy.write_path.passages, method._graphs, bench.tools, method._settings, asked
         )
         assert (f"{far}:0" in search._dense(EMPTY)) is is_looked_at
 
