@@ -17,7 +17,7 @@ from edge_node.extraction.languages import languages_of
 from edge_node.graph.release import SummaryRelease
 from edge_node.graph.store import OBEYS, GraphStore
 from edge_node.policy.keeping import WithheldCounts, holds
-from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_of
+from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in
 from edge_node.policy.rules import DENIED, EscalationMode, Level, Policy, Share, share_of
 from shared.records import ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk
 from shared.sqlite import crc
@@ -279,7 +279,7 @@ class Sharing:
         """Whether a passage, its title, or what stands right beside it, has one of these words; they are in lower case without accents."""
         start, end = item.span
         around, _ = self._documents.around(item.document_id, max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS)
-        return any(not words.isdisjoint(words_of(text)) for text in {around, item.text, item.title})
+        return any(not words.isdisjoint(words_in(text)) for text in {around, item.text, item.title})
 
     def _labels_changed(self) -> str:
         return self._documents.database.meta(LABELS_CHANGED, "0")
