@@ -108,7 +108,6 @@ def reading(name: str) -> Working:
 
 SAID = "The pump a 1 A failed in May, said Ann Lee [1]."
 NAMES = Redactor.of(Redact(names=["Ann Lee", "a a a a a a", "1 1 1 1"], types=["person"], patterns=["PAT-[0-9]{6}"]), ["Q Obermayer"])
-SENTENCE = 200  # a copy takes time with the product of sentence and passage
 PASSAGE, QUESTION = MAX_EVIDENCE_CHARS, MAX_QUESTION_CHARS  # a chunk of 200 tokens has 12,800 characters at most
 
 
@@ -130,7 +129,8 @@ FUNCTIONS = [
     Working("control tokens", without_control_tokens),
     Working("a fence that is given away", lambda text: Fence("7f3a").is_given_away(text, [Message("system", text)])),
     Working("depth of JSON", lambda text: is_too_deep(text.encode())),
-    Working("a copy", lambda text: is_copy(text[:SENTENCE], text), PASSAGE),
+    Working("a copy", lambda text: is_copy(text, text), MIDDLE),
+    Working("a copy of other words", lambda text: is_copy(text, text.upper()[::-1]), MIDDLE),
     Working("is a refusal", is_refusal),
     Working("citing in an answer", lambda text: cite(text, [evidence(SAID)]), MAX_ANSWER_CHARS),
     Working("citing a passage", lambda text: cite(SAID, [evidence(text)]), PASSAGE),
