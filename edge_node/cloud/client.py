@@ -13,7 +13,7 @@ import httpx
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from edge_node.egress.bodies import ReportLevel, always, body_of, question_body, reply_body, search_body, summaries_body
+from edge_node.egress.bodies import ReportLevel, always, body_of, chunks_of, question_body, reply_body, search_body, summaries_body
 from edge_node.egress.ledger import EgressRecord
 from shared.errors import CloudRefused, CloudUnavailable, SettingsError, StoreError, Unrecorded, WireMismatch, Withheld
 from shared.evidence import FindLine, Found, checked_found
@@ -230,7 +230,7 @@ class CloudClient:
             purpose=purpose,
             rule=rule,
             subject=request_id,
-            items=tuple(item.chunk_id for item in reply.evidence),
+            items=tuple(identity for told in reply.evidence for identity in chunks_of(told)),
         )
         await self._repeat(bytes, "POST", f"/v1/edges/{self.edge}/replies/{request_id}", departure, deadline_s, holds, done=(404, 409))
 

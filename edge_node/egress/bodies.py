@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from shared.errors import Unsendable
 from shared.evidence import MAX_FOUND, MAX_SEARCH_TOKENS, SearchBody
 from shared.records import SummaryDelta
-from shared.wire import DeltaBody, EvidenceReply, QuestionBody, SharedLevel
+from shared.wire import DeltaBody, EvidenceBody, EvidenceReply, QuestionBody, SharedLevel
 
 Body = TypeVar("Body", bound=BaseModel)
 ReportLevel = SharedLevel | None  # of the reports for a question about everything; None: it is any other
@@ -34,6 +34,11 @@ def always() -> bool:
 def summaries_body(delta: SummaryDelta) -> bytes:
     """The body of a sync. Raises Unsendable, which quotes nothing of it."""
     return body_of(_made(lambda: DeltaBody.from_record(delta)))
+
+
+def chunks_of(told: EvidenceBody) -> tuple[str, ...]:
+    """The different chunks that a passage or point rests on, its own first."""
+    return tuple(dict.fromkeys((told.chunk_id, *told.chunk_ids)))
 
 
 def reply_body(reply: EvidenceReply) -> bytes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol
 
@@ -14,6 +16,14 @@ log = logging.getLogger("dgrag.edge.policy")
 DAY_S = 86_400.0
 MAX_NAMES = 10_000  # of requesters that are remembered
 ALARM_SHARE, ALARM_LEAST = 0.05, 50  # of all passages, had in a day; and so many: small sites are read whole
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A passage or point of a reply: its bytes, and the ids of the different chunks that it rests on."""
+
+    size: int
+    ids: tuple[str, ...] = ()
 
 
 class SpentToday(Protocol):
@@ -62,29 +72,9 @@ class EgressMeter:
         self._clock = clock
         self._day = -1
         self._had: dict[str | None, tuple[int, int, int]] = {}
-        self._seen: dict[str | None, set[str]] = {}  # different passages of the day
+        self._seen: dict[str | None, set[str]] = {}  # different chunks of the day
         self._warned: set[str | None] = set()
         self._lock = Lock()
-
-    def new_ones(self, requester: str, ids: Sequence[str], limits: DailyLimits, there: int) -> int:
-        """How many of the first passages may go so that nobody has more different ones than the share of all ``there`` that is allowed."""
-        with self._lock:
-            kept = len(ids)
-            for who, daily in _asked(requester, limits):
-                if kept and daily.share:
-                    seen, most = self._passages(who), int(daily.share * there)
-                    kept = min(kept, next((row for row in range(kept) if len(seen.union(ids[: row + 1])) > most), kept))
-            return kept
-
-    def sent(self, requester: str, ids: Sequence[str], there: int) -> None:
-        """Remember the passages of a reply; a log says once a day that a requester, or all together, had a large share (goal S12)."""
-        with self._lock:
-            for who in (None, requester):
-                seen = self._passages(who)
-                seen.update(ids)
-                if len(seen) >= max(ALARM_SHARE * there, ALARM_LEAST) and who not in self._warned:
-                    self._warned.add(who)
-                    log.warning("%s had %d of %d passages of this site today", _crawling(who), len(seen), there)
 
     def _passages(self, who: str | None) -> set[str]:
         self._begin_day()
@@ -101,29 +91,46 @@ class EgressMeter:
         if day != self._day:
             self._day, self._had, self._seen, self._warned = day, {}, {}, set()
 
-    def take(self, requester: str, sizes: Sequence[int], limits: DailyLimits) -> int:
-        """How many of the passages with these sizes (bytes) may go in one reply; they count as sent from now on. 0: none, and no reply."""
+    def take(self, requester: str, told: Sequence[Told], limits: DailyLimits, there: int) -> int:
+        """How many of the first passages may go in one reply; they count as sent from now on. 0: none, and no reply.
+
+        Nobody gets more different chunks than the share of all ``there`` that is allowed. Looked at and counted under one lock, so that
+        replies which are made at once do not pass a limit together.
+        """
         with self._lock:
-            kept = self._allowed(requester, sizes, limits)
+            kept = self._allowed(requester, told, limits, there)
             for who, daily in _asked(requester, limits):
                 if kept and not daily.lifted:
                     replies, passages, size = self._today(who)
-                    self._had[who] = (replies + 1, passages + kept, size + sum(sizes[:kept]))
+                    self._had[who] = (replies + 1, passages + sum(map(_chunks, told[:kept])), size + sum(one.size for one in told[:kept]))
+            if kept:
+                self._note(requester, frozenset().union(*(one.ids for one in told[:kept])), there)
             return kept
 
-    def allowance(self, requester: str, sizes: Sequence[int], limits: DailyLimits) -> int:
+    def allowance(self, requester: str, told: Sequence[Told], limits: DailyLimits, there: int) -> int:
         """The same, and nothing counts as sent."""
         with self._lock:
-            return self._allowed(requester, sizes, limits)
+            return self._allowed(requester, told, limits, there)
 
-    def _allowed(self, requester: str, sizes: Sequence[int], limits: DailyLimits) -> int:
-        kept = len(sizes)
+    def _allowed(self, requester: str, told: Sequence[Told], limits: DailyLimits, there: int) -> int:
+        kept = len(told)
         for who, daily in _asked(requester, limits):
             if daily.lifted:
                 self._had.pop(who, None)  # what goes meanwhile is not counted here
             elif kept:
-                kept = _within(self._today(who), sizes[:kept], daily)
+                kept = _within(self._today(who), told[:kept], daily)
+            if kept and daily.share:
+                kept = _within_share(self._passages(who), told[:kept], int(daily.share * there))
         return kept
+
+    def _note(self, requester: str, ids: AbstractSet[str], there: int) -> None:
+        """Remember the chunks of a reply; a log says once a day that a requester, or all together, had a large share (goal S12)."""
+        for who in (None, requester):
+            seen = self._passages(who)
+            seen.update(ids)
+            if len(seen) >= max(ALARM_SHARE * there, ALARM_LEAST) and who not in self._warned:
+                self._warned.add(who)
+                log.warning("%s had %d of %d passages of this site today", _crawling(who), len(seen), there)
 
     def _today(self, who: str | None) -> tuple[int, int, int]:
         self._begin_day()
@@ -149,11 +156,25 @@ def _crawling(who: str | None) -> str:
     return "the requesters together crawl: they have" if who is None else f"{who or 'somebody'} crawls: it has"
 
 
-def _within(had: tuple[int, int, int], sizes: Sequence[int], daily: Daily) -> int:
+def _chunks(told: Told) -> int:
+    return max(1, len(told.ids))
+
+
+def _within(had: tuple[int, int, int], told: Sequence[Told], daily: Daily) -> int:
     replies, passages, size = had
-    kept = len(sizes) if not daily.replies or replies < daily.replies else 0
-    if daily.passages:
-        kept = min(kept, max(0, daily.passages - passages))
-    while daily.bytes and kept and size + sum(sizes[:kept]) > daily.bytes:
+    kept = len(told) if not daily.replies or replies < daily.replies else 0
+    while daily.passages and kept and passages + sum(map(_chunks, told[:kept])) > daily.passages:
+        kept -= 1
+    while daily.bytes and kept and size + sum(one.size for one in told[:kept]) > daily.bytes:
         kept -= 1
     return kept
+
+
+def _within_share(seen: AbstractSet[str], told: Sequence[Told], most: int) -> int:
+    """How many of the first passages may go so that there are at most so many different chunks."""
+    ids = set(seen)
+    for row, one in enumerate(told):
+        ids.update(one.ids)
+        if len(ids) > most:
+            return row
+    return len(told)

@@ -10,14 +10,14 @@ from typing import Any
 from edge_node.database.public_ids import PublicIds
 from edge_node.documents.languages import Languages, State
 from edge_node.documents.store import LABELS_CHANGED, DocumentStore
-from edge_node.egress.bodies import always, body_of
-from edge_node.egress.meter import EgressMeter
+from edge_node.egress.bodies import always, body_of, chunks_of
+from edge_node.egress.meter import EgressMeter, Told
 from edge_node.egress.policy_file import PolicyFile
 from edge_node.extraction.languages import languages_of
 from edge_node.graph.release import SummaryRelease
 from edge_node.graph.store import OBEYS, GraphStore
 from edge_node.policy.keeping import WithheldCounts, holds
-from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_of
+from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in
 from edge_node.policy.rules import DENIED, EscalationMode, Level, Policy, Share, share_of
 from shared.records import ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk
 from shared.sqlite import crc
@@ -28,7 +28,7 @@ MAX_REPLY_BYTES = 250_000  # the cloud reads 256 KiB of a reply
 COMMA_BYTES = 1
 AT_ONCE = 500  # chunks, at least, whose languages are noted in one transaction, but for the last ones
 SPENT = f"{DENIED}: the limit of the day"
-Allowed = Callable[[str, Sequence[int], Policy], int]  # how many passages of these sizes a requester gets today
+Allowed = Callable[[str, Sequence[Told], Policy, int], int]  # how many of these a requester gets today, of so many that there are
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Sharing:
 
     def is_spent(self, requester: Requester) -> bool:
         """Whether the limit of the day leaves this requester nothing, however small: then nothing need be read for it."""
-        return not self._meter.allowance(requester.name, (len(body_of(EvidenceReply())),), self.policy)
+        return not self._meter.allowance(requester.name, [Told(len(body_of(EvidenceReply())))], self.policy, self._there())
 
     def served(
         self,
@@ -203,20 +203,16 @@ class Sharing:
                 narrowed = self._narrowed(item, policy, redactor, quotable=granted >= Level.FULL)
                 parcel.append((EvidenceBody.from_record(narrowed), rule))
         sizes = [len(body_of(body)) + (COMMA_BYTES if row else len(body_of(bare))) for row, (body, _) in enumerate(parcel)]
-        sizes = _fitting(sizes, most_bytes)
-        ids, there = [body.chunk_id for body, _ in parcel], self._documents.totals()["chunks"]
-        new = self._meter.new_ones(requester.name, ids[: len(sizes)], policy, there)
-        if sizes and not new:
-            return self.refused(SPENT)
-        sizes = sizes[:new]
-        kept = allowed(requester.name, sizes, policy) if sizes else 0
-        if policy.fault or (sizes and not kept):
-            return self.refused(SPENT if sizes else DENIED)
+        told = [Told(size, chunks_of(body)) for size, (body, _) in zip(_fitting(sizes, most_bytes), parcel, strict=False)]
+        kept = allowed(requester.name, told, policy, self._there()) if told else 0
+        if policy.fault or (told and not kept):
+            return self.refused(SPENT if told else DENIED)
         reply = bare.model_copy(update={"evidence": [body for body, _ in parcel[:kept]]})
-        if kept and allowed == self._meter.take:
-            self._meter.sent(requester.name, ids[:kept], there)
         rule = f"{_listed([rule for _, rule in parcel[:kept]])}; policy {policy.key}"
         return Served(reply, rule, lambda: (self.policy.key, self._labels_changed()) == (policy.key, changed))
+
+    def _there(self) -> int:
+        return self._documents.totals()["chunks"]
 
     def _grants(self, policy: Policy, requester: Requester, found: Iterable[Evidence]) -> dict[DocumentId, tuple[Level, str]]:
         """How much of each document that is told of this requester gets, by the strictest of its versions, and the rule that says so."""
@@ -279,7 +275,7 @@ class Sharing:
         """Whether a passage, its title, or what stands right beside it, has one of these words; they are in lower case without accents."""
         start, end = item.span
         around, _ = self._documents.around(item.document_id, max(0, start - CONTEXT_CHARS), end + CONTEXT_CHARS)
-        return any(not words.isdisjoint(words_of(text)) for text in {around, item.text, item.title})
+        return any(not words.isdisjoint(words_in(text)) for text in {around, item.text, item.title})
 
     def _labels_changed(self) -> str:
         return self._documents.database.meta(LABELS_CHANGED, "0")

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from urllib.parse import unquote
 
 import phonenumbers
 from stdnum import iban, numdb
@@ -24,7 +25,14 @@ from edge_node.policy.rules import Identifier, Redact
 CONTEXT_CHARS = 80  # beside a passage: an identifier that its edge cuts is looked for as a whole
 MASK = "█"
 _GAP = "[ ._/-]"  # what stands between groups of digits
-_NO_CODE = re.compile(_GAP)
+_WIDE_GAP = "(?: ?[|,-] ?|[ ._/])"  # of an IBAN, whose country, length and check digits tell it from the cells of a table
+_DASH = "(?: ?- ?|[ ._/])"
+_NO_CODE = re.compile(r"[^A-Za-z0-9]")
+_CARD_GROUPS = re.compile(  # of four times four digits, or of 4, 6 and 5: there alone a comma or a bar may stand between them
+    r"(?<![^\W_])(?:(?:[3-6]\d|2[2-7])\d\d(?P<gap> ?[|,-] ?)\d{4}(?P=gap)\d{4}(?P=gap)\d{4}"
+    r"|3[47]\d\d(?P<other> ?[|,-] ?)\d{6}(?P=other)\d{5})(?!\d)",
+    re.ASCII,
+)
 _LEAST_CARD = 13  # digits
 _DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)  # the sum of the digits of twice a digit
 _WORD = re.compile(r"[^\W_]+")
@@ -32,9 +40,10 @@ _NAME_GAP_CHARS = 3  # at most so many characters between two words of a name
 _PARTICLES = frozenset("al bin da de del della den der di do dos du el ibn la le ten ter van vom von zu zum zur".split())  # noqa: SIM905
 _MOST_PARTICLES = 3  # "van der", "de la"
 _MAX_NAME_WORDS = 12
+_LEAST_GENITIVE = 4  # letters of a word to which a language adds an s, as in "Obermayers Akte"
 _EMAIL = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
 _PERSON = re.compile(  # numbers of persons in the United States, Britain and France, whose shape or check digits are known
-    rf"(?<!\d)(?:\d{{3}}{_GAP}?\d{{2}}{_GAP}?\d{{4}}|\d{{3}}{_GAP}?\d{{3}}{_GAP}?\d{{4}}|[12](?:{_GAP}?\d){{14}})(?!\d)", re.ASCII
+    rf"(?<!\d)(?:\d{{3}}{_DASH}?\d{{2}}{_DASH}?\d{{4}}|\d{{3}}{_DASH}?\d{{3}}{_DASH}?\d{{4}}|[12](?:{_DASH}?\d){{14}})(?!\d)", re.ASCII
 )
 _RECORD = re.compile(
     r"\b(?P<code>[A-Z]{1,6}[-/_]?\d[\d-]{3,14}\d)\b"
@@ -48,16 +57,19 @@ _PIECE = re.compile(
     r"(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});)"
     rf"|(?P<joined>-{_LINE_END}(?=[a-z])|(?<=-){_LINE_END}(?=\d)|(?<=@){_LINE_END}|{_LINE_END}(?=@)"  # what the end of a line cuts
     r"|\*{1,3}|\\(?=[^\w\s]))"  # Markdown
+    r"|(?P<percent>(?:%[0-9A-Fa-f]{2}){1,12})"  # of an address
+    r"|(?P<inline></?(?:b|em|font|i|mark|small|span|strong|u)(?:\s[^<>\n]{0,200})?>)"
     r"|(?P<tag></?[A-Za-z][^<>\n]{0,200}>)"
     r"|(?P<space>\s+)"
     r"|(?P<character>.)",
     re.DOTALL,
 )
 _PLAIN = re.compile(r"(?:[^\W_]|[.,;:!?@/#()'\"-]| (?! ))*", re.ASCII)  # most texts: nothing here means anything else
-# Cyrillic and Greek letters that are drawn as Latin ones
+_FOLDED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "0": "o"})
+# Cyrillic, Greek and Armenian letters that are drawn as Latin ones
 _LOOKS_LIKE = str.maketrans(
-    "АВЕЅІЈКМНОРСТУХԚԜаеіјорсухѕԛԝһԁΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαινρυ",
-    "ABESIJKMHOPCTYXQWaeijopcyxsqwhdABEZHIKMNOPTYXoaivpu",
+    "АВЕЅІЈКМНОРСТУХԚԜаеіјорсухѕԛԝһԁΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαινρυՕՍՏԼօսհոյցզ",
+    "ABESIJKMHOPCTYXQWaeijopcyxsqwhdABEZHIKMNOPTYXoaivpuOUSLouhnjgq",
 )
 
 _LETTERED_WORD = re.compile(r"[^\W\d_]+(?:['’.-][^\W\d_]+)*")
@@ -74,8 +86,10 @@ class Shadow:
     places: tuple[tuple[int, int], ...] | None  # None: the same as in the original
 
     @classmethod
-    def of(cls, original: str) -> Shadow:
+    def of(cls, original: str, *, joined: bool = False) -> Shadow:
         r"""Compatibility forms become plain ones, digits 0-9, dashes "-", white space one blank; accents and what is invisible go.
+
+        A tag is a blank; ``joined``: one inside a line, as <b>, is nothing.
 
         >>> Shadow.of("4111\u00ad **1111**, Nightin-\ngale").text
         '4111 1111, Nightingale'
@@ -84,10 +98,16 @@ class Shadow:
             return cls(original, None)
         text, places = list[str](), list[tuple[int, int]]()
         for piece in _PIECE.finditer(original):
-            for character in _meant(piece):
+            for character in "" if joined and piece["inline"] else _meant(piece):
                 text.append(character)
                 places.append(piece.span())
         return cls("".join(text), tuple(places))
+
+    @classmethod
+    def readings(cls, original: str) -> list[Shadow]:
+        """A text as its words are written, and, where a tag inside a line may cut one, as they are read."""
+        apart = cls.of(original)
+        return [apart, cls.of(original, joined=True)] if "<" in original and ">" in original else [apart]
 
     def place(self, start: int, end: int) -> tuple[int, int]:
         """Where [start, end) of ``text`` stands in the original; never empty for what is not."""
@@ -99,8 +119,10 @@ class Shadow:
 def _meant(piece: re.Match[str]) -> str:
     if piece["joined"]:
         return ""
-    if piece["space"] or piece["tag"]:
+    if piece["space"] or piece["tag"] or piece["inline"]:
         return " "
+    if piece["percent"]:
+        return "".join(map(_plain_letters, unquote(piece["percent"])))
     if piece["entity"]:
         return "".join(map(_plain_letters, html.unescape(piece["entity"])))
     return _plain_letters(piece["character"])
@@ -203,7 +225,8 @@ class Redactor:
             return None
         forms = set().union(*self.names.values()) ^ set().union(*other.names.values())
         lasts = {last for _, last in self.initials ^ other.initials}
-        return frozenset({form[0] for form in forms} | lasts | (self.surnames ^ other.surnames))
+        words = {form[0] for form in forms} | lasts | (self.surnames ^ other.surnames)
+        return frozenset(words | {f"{word}s" for word in words})
 
     def mask(self, text: str) -> str:
         """The text with everything masked that it holds."""
@@ -218,13 +241,18 @@ class Redactor:
         """Everything to be masked, also overlapping."""
         if self.idle:
             return []
-        shadow = Shadow.of(text)
-        found = [span for kind in self.redact.identifiers for span in self._identifiers(kind, shadow.text)]
-        found += [*self._patterns(shadow.text), *self._names(shadow.text)]
-        meant = [Span(*shadow.place(span.start, span.end), span.kind) for span in found]
+        shadows = Shadow.readings(text)
+        meant = [Span(*shadow.place(span.start, span.end), span.kind) for shadow in shadows for span in self._found(shadow.text)]
         if self.redact.masks_persons:
             meant += [Span(start, end, "name") for start, end in strangely_written(text)]
-        return meant if shadow.places is None else meant + list(self._patterns(text))  # which may be written for what stands there
+        # patterns may be written for what stands there
+        return meant if shadows[0].places is None else meant + list(self._patterns(text))
+
+    def _found(self, text: str) -> Iterator[Span]:
+        for kind in self.redact.identifiers:
+            yield from self._identifiers(kind, text)
+        yield from self._patterns(text)
+        yield from self._names(text)
 
     def _patterns(self, text: str) -> Iterator[Span]:
         return (Span(match.start(), match.end(), "pattern") for pattern in self.patterns for match in pattern.finditer(text))
@@ -244,9 +272,11 @@ class Redactor:
         words = [(match.start(), match.end(), _plain(match.group())) for match in _WORD.finditer(text)]
         small = text.islower()
         for row, (start, end, word) in enumerate(words):
-            if word in self.surnames and (small or text[start].isupper()):
+            is_written_as_one = small or text[start].isupper()
+            stem = _stem(word) if is_written_as_one else word
+            if is_written_as_one and not self.surnames.isdisjoint((word, stem)):
                 yield Span(start, end, "name")
-            for name in self.names.get(word, ()):
+            for name in {*self.names.get(word, ()), *self.names.get(stem, ())}:
                 if end := _end_of(name, words, row):
                     yield Span(start, end, "name")
             if len(word) == 1 and text[start].isupper() and (end := self._initialled(word, text, words, row)):
@@ -258,7 +288,7 @@ class Redactor:
             start, end, word = words[last]
             if start - words[last - 1][1] > _NAME_GAP_CHARS:
                 return 0
-            if (initial, word) in self.initials and text[start].isupper():
+            if not self.initials.isdisjoint(((initial, word), (initial, _stem(word)))) and text[start].isupper():
                 return end
             if len(word) > 1 and word not in _PARTICLES:
                 return 0
@@ -310,16 +340,27 @@ def last_words(names: Iterable[str]) -> set[str]:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a name or passage as a ``Redactor`` compares them."""
+    """The words of a name as a ``Redactor`` compares them."""
     return tuple(_plain(word) for word in _WORD.findall(Shadow.of(text).text))
 
 
+def words_in(text: str) -> frozenset[str]:
+    """All words of a passage as a ``Redactor`` compares them, however tags cut them."""
+    return frozenset(_plain(word) for shadow in Shadow.readings(text) for word in _WORD.findall(shadow.text))
+
+
 def _written(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """As "Ann Lee", "Lee, Ann" and "AnnLee"."""
-    yield words
-    if len(words) > 1:
-        yield words[-1], *words[:-1]
-        yield ("".join(words),)
+    """As "Ann Lee", "Lee, Ann" and "AnnLee"; with its particles and without.
+
+    >>> [" ".join(form) for form in _written(("ludwig", "van", "beethoven"))][3:]
+    ['ludwig beethoven', 'beethoven ludwig', 'ludwigbeethoven']
+    """
+    bare = tuple(word for word in words if word not in _PARTICLES)
+    for form in (words, bare) if 1 < len(bare) < len(words) else (words,):
+        yield form
+        if len(form) > 1:
+            yield form[-1], *form[:-1]
+            yield ("".join(form),)
 
 
 def _end_of(name: tuple[str, ...], words: Sequence[tuple[int, int, str]], row: int) -> int:
@@ -332,27 +373,39 @@ def _end_of(name: tuple[str, ...], words: Sequence[tuple[int, int, str]], row: i
         for _ in range(_MOST_PARTICLES):
             if row < len(words) and words[row][2] in _PARTICLES and words[row][2] != wanted and words[row][0] - ends <= _NAME_GAP_CHARS:
                 ends, row = words[row][1], row + 1
-        if row >= len(words) or words[row][2] != wanted or words[row][0] - ends > _NAME_GAP_CHARS:
+        if row >= len(words) or wanted not in (words[row][2], _stem(words[row][2])) or words[row][0] - ends > _NAME_GAP_CHARS:
             return 0
         ends = words[row][1]
     return ends
 
 
+def _stem(word: str) -> str:
+    """A word without the s of a genitive, as it stands where it is short.
+
+    >>> _stem("obermayers"), _stem("ross")
+    ('obermayer', 'ross')
+    """
+    return word[:-1] if word.endswith("s") and len(word) > _LEAST_GENITIVE else word
+
+
 def _plain(word: str) -> str:
-    """Without accents and case, so that Müller is found as MULLER too."""
+    """Without accents, strokes and case, so that Müller is found as MULLER too, and with the letter o for a zero."""
     if word.isascii():
-        return word.lower()
-    return "".join(letter for letter in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(letter))
+        return word.lower().replace("0", "o")
+    bare = unicodedata.normalize("NFKD", word.casefold())
+    return "".join(letter for letter in bare if not unicodedata.combining(letter)).translate(_FOLDED)
 
 
-def _grouped(first: str, character: str, most: int, longest: Callable[[str], int]) -> Callable[[str], Iterator[tuple[int, int]]]:
+def _grouped(
+    first: str, character: str, most: int, longest: Callable[[str], int], *, gap: str = _GAP
+) -> Callable[[str], Iterator[tuple[int, int]]]:
     """A finder of codes with check digits, in groups or not: the longest one from each place counts.
 
     ``longest`` tells how many of at most so many characters are the longest right code; 0: none is. It is asked once for each place where
     a group begins, so the time is linear in the text.
     """
-    begin = re.compile(rf"(?<![^\W_]){first}")
-    run = re.compile(rf"{character}(?:{_GAP}?{character}){{0,{most - 1}}}")
+    begin = re.compile(rf"(?:(?<![^\W_])|(?<=\bIBAN)){first}")
+    run = re.compile(rf"{character}(?:{gap}?{character}){{0,{most - 1}}}")
 
     def find(text: str) -> Iterator[tuple[int, int]]:
         done = 0
@@ -366,6 +419,13 @@ def _grouped(first: str, character: str, most: int, longest: Callable[[str], int
                 yield match.start(), done
 
     return find
+
+
+def _cards(text: str) -> Iterator[tuple[int, int]]:
+    yield from _plain_cards(text)
+    for match in _CARD_GROUPS.finditer(text):
+        if _longest_card(code := _NO_CODE.sub("", match.group())) == len(code):
+            yield match.span()
 
 
 def _longest_card(digits: str) -> int:
@@ -415,10 +475,11 @@ def _records(text: str) -> Iterator[tuple[int, int]]:
         yield match.span("code" if match["code"] else "number")
 
 
+_plain_cards = _grouped("[0-9]", "[0-9]", 19, _longest_card)
 _FINDERS: dict[Identifier, Callable[[str], Iterator[tuple[int, int]]]] = {
     "email": _emails,
-    "iban": _grouped("[A-Za-z]{2}[0-9]{2}", "[A-Za-z0-9]", 34, _longest_iban),
-    "card": _grouped("[0-9]", "[0-9]", 19, _longest_card),
+    "iban": _grouped("[A-Za-z]{2}[0-9]{2}", "[A-Za-z0-9]", 34, _longest_iban, gap=_WIDE_GAP),
+    "card": _cards,
     "ssn": _person_numbers,
     "record": _records,
 }

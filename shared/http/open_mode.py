@@ -34,7 +34,7 @@ def _check_proxy(request: Request) -> None:
         raise Forbidden(
             "this service has no keys, so no proxy may pass anybody on to it", next_step=f"call it without the proxy, or {KEYS}"
         )
-    if request.scope["http_version"] == "1.0":  # what nginx speaks to a service by default, and hardly any program on this machine
+    if request.scope["http_version"] == "1.0":  # what nginx before 1.29.7 speaks to a service, and hardly any program on this machine
         raise Forbidden("this service has no keys, so it takes no HTTP/1.0, which proxies speak", next_step=f"use HTTP/1.1, or {KEYS}")
     if not is_loopback(_split(f"//{headers.get('host', '')}").hostname or ""):
         raise Forbidden(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
+from math import ceil
 
 from shared.text.sentences import WORD, sentences
 
@@ -13,19 +13,21 @@ MIN_COPIED_SENTENCE = 3  # words of a sentence that is a copy wherever it stands
 
 
 def is_copy(said: str, text: str) -> bool:
-    """Whether a sentence of ``said`` has a run of ``COPIED_WORDS`` words from ``text``, or one of ``COPIED_SHARE`` of its own words.
+    """Whether ``said`` has a run of ``COPIED_WORDS`` words from ``text``, or a sentence of it one of ``COPIED_SHARE`` of its own words.
 
-    So is what says a whole sentence of ``text``. A run goes on over one changed word; case and punctuation do not count. Not seen is a
-    short sentence with a word put in or left out in its middle.
+    So is what says a whole sentence of ``text``. A run goes on over one changed word; case, punctuation and the ends of sentences do not
+    count. Not seen is a short sentence with a word put in or left out in its middle. Linear in the lengths of both.
 
     >>> is_copy("He wrote: the pump failed!", "The pump failed."), is_copy("A failure struck the pump.", "The pump failed.")
     (True, False)
     """
-    given, told = _words(text), _words(said)
-    runs = ((_run(part, given), len(part)) for part in _parts(said))
-    if any(run >= min(COPIED_WORDS, COPIED_SHARE * length) for run, length in runs):
+    told, given = _words(said), _words(text)
+    parts = [(part, min(COPIED_WORDS, ceil(COPIED_SHARE * len(part)))) for part in _parts(said)]
+    runs = {length: _runs(given, length) for length in {COPIED_WORDS, *(length for _, length in parts)}}
+    if any(not runs[length].isdisjoint(_runs(part, length)) for part, length in [(told, COPIED_WORDS), *parts]):
         return True
-    return any(_run(part, told) == len(part) >= MIN_COPIED_SENTENCE for part in _parts(text))
+    short = {tuple(part) for part in _parts(text) if MIN_COPIED_SENTENCE <= len(part) < COPIED_WORDS}  # a longer one is a run
+    return any(not short.isdisjoint(_rows(told, length)) for length in {len(part) for part in short})
 
 
 def _words(text: str) -> list[str]:
@@ -36,30 +38,16 @@ def _parts(text: str) -> list[list[str]]:
     return [words for start, end in sentences(text) if (words := _words(text[start:end]))]
 
 
-def _run(part: Sequence[str], words: Sequence[str]) -> int:
-    """How many words of ``part`` stand in ``words`` in one row at best, not counting one that is another there."""
-    places = defaultdict[str, list[int]](list)
-    for place, word in enumerate(words):
-        places[word].append(place)
-    same = defaultdict[int, list[int]](list)  # by how far part is moved along words: its rows that agree, in order
-    for row, word in enumerate(part):
-        for place in places.get(word, ()):
-            same[place - row].append(row)
-    return max(map(_longest, same.values()), default=0)
+def _rows(words: Sequence[str], length: int) -> set[tuple[str, ...]]:
+    """So many words in a row, from each place."""
+    return {tuple(words[at : at + length]) for at in range(len(words) - length + 1)}
 
 
-def _longest(rows: Sequence[int]) -> int:
-    """The most rows without a gap but one of a single row.
+def _runs(words: Sequence[str], length: int) -> set[tuple[str, ...]]:
+    """The same, and each longer row with nothing for one of its inner words.
 
-    >>> _longest([0, 1, 3, 4, 6])
-    4
+    >>> sorted(_runs(["a", "b", "c"], 2))
+    [('a', '', 'c'), ('a', 'b'), ('b', 'c')]
     """
-    best = unbroken = run = 0
-    last = -2
-    for row in rows:
-        if row == last + 1:
-            unbroken, run = unbroken + 1, run + 1
-        else:
-            unbroken, run = 1, unbroken + 1 if row == last + 2 else 1
-        best, last = max(best, run), row
-    return best
+    blank = {(*row[:gap], "", *row[gap + 1 :]) for row in _rows(words, length + 1) for gap in range(1, length)}
+    return blank | _rows(words, length)

@@ -32,7 +32,7 @@ _INNER_CAPITAL = re.compile(r"[a-z'’][A-Z]")
 _LISTED = re.compile(r"^(?:[#*>|•–-]+\s+|\d{1,2}[.)]\s+)+")
 _PUNCTUATION, _ARTICLES = "\"'“”‘’*,;:.!?", frozenset({"a", "an", "the"})
 _JOINTS = frozenset({"at", "by", "during", "in", "on", "since"})  # before a name: where, when or who; "in theory" and "in few" limit
-_STOPS = (".", "!", "?", ":", ";", "…", "”", '"')  # behind which a sentence begins of itself
+_STOPS, _CLOSING = (".", "!", "?", ";", "…"), "\"'”’)"  # behind these a sentence begins of itself
 # a condition, a contrast, a doubt or another's word: what stands before it is not said without it
 _HEDGE = re.compile(
     r"\b(?:may|MAY|(?i:according|alleged(?:ly)?|although|assum\w+|barely|believ\w+|but|claim\w*|could|den(?:y|ie[sd])|despite|doubt\w*"
@@ -40,6 +40,17 @@ _HEDGE = re.compile(
     r"|provided|rarely|rather|reject\w*|said|scarcely|seldom|should|suggest\w*|suppos\w+|though|unless|unlikely|until|when|whenever|whereas"
     r"|whether|while|would|wrong\w*|yet))\b"  # "May" is a month
 )
+# a word that makes what stands before it, behind it or below it no statement
+_UNTRUE = re.compile(
+    r"\b(?:alleg(?:ed(?:ly)?|ations?|es?)|avoid\w*|beliefs?|believ\w+|claim(?:s|ed|ing)?|contradict\w*|contraindicat\w*|debunk\w*|deni(?:al|ed|es)"
+    r"|deny|disprov\w+|erroneous\w*|errors?|fake\w*|fallac(?:y|ies|ious)|false\w*|fiction\w*|forbid\w*|hoax\w*|hypothetical\w*|incorrect\w*"
+    r"|jok(?:e|es|ed|ing)|(?:an?|the|this) lie|misconceptions?|misinformation|mistake\w*|myth\w*|nonsense|prohibit\w*|refut\w*|reject\w*"
+    r"|rumou?r\w*|superstiti\w+|suppos(?:e|ed|edly)|unproven|unsafe|untrue|wrong\w*)\b",
+    re.IGNORECASE,
+)
+_POINTS_BACK = re.compile(r"\W*(?:both|but|however|it|neither|no|none|nobody|not|that|these|they|this|those|yet)\b", re.IGNORECASE)
+_POINTS_ON = re.compile(r"\b(?:as follows|below|following|so|that|these|this|those)\W*\Z", re.IGNORECASE)
+_LEAD_IN = re.compile(r"#|.*:\s*\Z", re.DOTALL)  # a heading, or the line above a list
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ied|ies|ed|es|ly|e|y)$")
 
 
@@ -47,9 +58,9 @@ def by_words(sentence: str, texts: Sequence[str], *, heading: str = "", aside: A
     """Whether ``texts`` say what a sentence says, as far as words tell; None: they leave it open.
 
     They do where one sentence of them begins with all its words, in its order, and goes on with nothing that hedges, limits or denies them
-    (``_opens``). They do not where they lack one of its names or figures, or hold fewer than ``MIN_SHARED`` of its words, or where the
-    sentence denies something and they nothing. ``heading``: what may name the subject beside them, as a title does.
-    ``aside``: words that need no support. Linear in the lengths of both.
+    (``_opens``), and nothing around takes it back (``_is_stated``). They do not where they lack one of its names or figures, or hold fewer
+    than ``MIN_SHARED`` of its words, or where the sentence denies something and they nothing. ``heading``: what may name the subject beside
+    them, as a title does. ``aside``: words that need no support. Linear in the lengths of both.
 
     >>> pumps = ["Two of 9 pumps failed in May. The others were replaced by Ann Lee."]
     >>> [by_words(said, pumps) for said in ("Two of 9 pumps failed.", "In May, 8 pumps failed.", "Bo Orr replaced pumps.")]
@@ -65,9 +76,38 @@ def by_words(sentence: str, texts: Sequence[str], *, heading: str = "", aside: A
     if NEGATION.search(said) and not any(map(NEGATION.search, texts)):
         return False
     opening = [_bare(word) for word in _spoken(said)]
-    if any(_begins(text, start) and _opens(opening, text[start:end]) for text in texts for start, end in sentences(text)):
-        return True
-    return None
+    return True if any(_is_stated(opening, text) for text in texts) else None
+
+
+def _is_stated(opening: Sequence[str], text: str) -> bool:
+    r"""Whether a sentence of a text begins with these words, and nothing around takes it back.
+
+    It must begin of itself: one behind a bare line break may go on from the line before. The sentences on both sides and the last lead-in
+    above are looked at. Linear in the text.
+
+    >>> [_is_stated(["it", "leaks"], text) for text in ("It leaks. It is old.", "It leaks. This is a myth.", "# Myths\nIt leaks.")]
+    [True, False, False]
+    """
+    pieces = [piece for start, end in sentences(text) if (piece := text[start:end].strip())]
+    before, is_doubted = "", False  # by the lead-in
+    for piece, behind in zip(pieces, [*pieces[1:], ""], strict=True):
+        begins = not before or before.startswith("#") or before.rstrip(_CLOSING).endswith(_STOPS)
+        if begins and not is_doubted and _opens(opening, piece) and not _takes_back(before, behind):
+            return True
+        if _LEAD_IN.match(piece):
+            is_doubted = any(said.search(piece) for said in (NEGATION, _HEDGE, _UNTRUE))
+        before = piece
+    return False
+
+
+def _takes_back(before: str, behind: str) -> bool:
+    """Whether a sentence is taken back by the one before it, or by the one behind it.
+
+    >>> _takes_back("Never do this.", ""), _takes_back("", "This is a myth."), _takes_back("It never rains.", "Its motor does not run.")
+    (True, True, False)
+    """
+    limits = (around for around, points in ((before, _POINTS_ON.search), (behind, _POINTS_BACK.match)) if points(around))
+    return any(map(_UNTRUE.search, (before, behind))) or any(NEGATION.search(around) or _HEDGE.search(around) for around in limits)
 
 
 def _opens(opening: Sequence[str], sentence: str) -> bool:
@@ -87,12 +127,6 @@ def _opens(opening: Sequence[str], sentence: str) -> bool:
     before_name = len(rest) > 1 and _bare(rest[0]) in _JOINTS and rest[1][:1].isupper()
     may_end = not rest or (before_name and not any(map(str.isdigit, same[-1])))
     return may_end and not sentence.rstrip().endswith("?") and not _HEDGE.search(behind) and not NEGATION.search(behind)
-
-
-def _begins(text: str, start: int) -> bool:
-    """Whether a sentence begins of itself: one behind a bare line break may go on from the line before."""
-    before = text[:start].rstrip()
-    return not before or before.endswith(_STOPS)
 
 
 def _spoken(text: str) -> list[str]:

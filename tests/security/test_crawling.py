@@ -3,12 +3,19 @@
 import json
 import logging
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from edge_node.egress.meter import EgressMeter
+from edge_node.egress.sharing import Requester
+from shared.records import Evidence
+from shared.wire import MAX_EVIDENCE
 from tests.support.policies import Site
 
 PASSAGES = 1_000  # of two entities each that no other passage has
+CROWD = 8  # replies at once
 
 
 async def crawled(site, name="bank-1"):
@@ -52,6 +59,34 @@ async def test_who_invents_a_name_for_each_question_gets_no_more_and_is_noticed_
         await filled(site)
         assert PASSAGES // 20 < len(await crawled(site, "bank-{}")) <= PASSAGES // 10
     assert [(PASSAGES // 20 <= had < PASSAGES // 10, there) for had, there in warned(caplog).values()] == [(True, PASSAGES)]
+
+
+async def crowd(site, monkeypatch, allowed):
+    """How many different chunks leave in replies that all have looked before one of them is counted."""
+    chunks = [(identity, f"{identity}:0") for identity in site.bench.ids.values()]
+    started = threading.Barrier(CROWD)
+
+    def held_up(meter, *reply):
+        started.wait()
+        return allowed(meter, *reply)
+
+    def served(number):
+        mine = chunks[number * MAX_EVIDENCE : (number + 1) * MAX_EVIDENCE]
+        found = [Evidence("ward", document, "a.md", chunk, (0, 9), "The pump ", 0.5) for document, chunk in mine]
+        return {told.chunk_id for told in site.sharing.served(Requester("bank-1", None), found, []).reply.evidence}
+
+    with monkeypatch.context() as patched, ThreadPoolExecutor(CROWD) as pool:
+        patched.setattr(EgressMeter, "take", held_up)
+        return len(frozenset().union(*pool.map(served, range(CROWD))))
+
+
+async def test_replies_that_are_made_at_once_do_not_pass_the_share_together(tmp_path, monkeypatch):
+    """Null control: replies that look first and are counted later take more than five times as much."""
+    async with Site.opened(tmp_path, naive=True) as site:
+        site.obey("[daily]\nshare = 0.1")
+        await filled(site)
+        assert await crowd(site, monkeypatch, EgressMeter.allowance) == CROWD * MAX_EVIDENCE > PASSAGES // 2
+        assert await crowd(site, monkeypatch, EgressMeter.take) == PASSAGES // 10
 
 
 @pytest.mark.parametrize(("policy", "name"), [("[daily]\npassages = 0", "bank-1"), ("[daily]\nshare = 0.1", "bank-{}")])

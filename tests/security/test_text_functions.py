@@ -31,7 +31,7 @@ from shared.http.doorkeeper import is_too_deep
 from shared.models.fake import WordTokenizer
 from shared.ports import Message
 from shared.records import Answer, Document, Evidence
-from shared.text import same_question
+from shared.text import same_question, support
 from shared.text.citations import MAX_ANSWER_CHARS, checked_answer, cite
 from shared.text.fence import Fence, one_line, without_control_tokens
 from shared.text.inert import inert
@@ -47,7 +47,19 @@ NEXT = 3  # of the slowest short texts, that are tried at MIDDLE; the slowest of
 LINEAR = 4  # times what a linear function takes for a longer text, after what it took for the one before
 LEAST_S, MOST_S = 2.0, 20.0  # CPU time that is always granted, as what is shorter is no attack, and that is never passed
 SPOKEN = (
-    *("Ann Lee (AL) said so. ", "The pump failed [1]. ", "from a ", "ab, and which b ", "A of the ", "no ", "Q. ", "Of ", "a?\n", "x\ny"),
+    *(
+        "Ann Lee (AL) said so. ",
+        "The pump failed [1]. ",
+        "from a ",
+        "ab, and which b ",
+        "A of the ",
+        "no ",
+        "Q. ",
+        "Of ",
+        "a?\n",
+        "a.\n",
+        "x\ny",
+    ),
     *("1_", "4111 ", "DE89 ", "a@b.", "+49 30 ", "[name]█", "&amp;", "中文。", "привет ", "\u200b", "[1] ", "Score: 1\n", "well-\nknown "),
     *(
         "<div>",
@@ -96,8 +108,14 @@ def reading(name: str) -> Working:
 
 SAID = "The pump a 1 A failed in May, said Ann Lee [1]."
 NAMES = Redactor.of(Redact(names=["Ann Lee", "a a a a a a", "1 1 1 1"], types=["person"], patterns=["PAT-[0-9]{6}"]), ["Q Obermayer"])
-SENTENCE = 200  # a copy takes time with the product of sentence and passage
 PASSAGE, QUESTION = MAX_EVIDENCE_CHARS, MAX_QUESTION_CHARS  # a chunk of 200 tokens has 12,800 characters at most
+
+
+def saying(text: str) -> str:
+    """A passage with all words of ``SAID`` in its last line: nothing is decided before all of it is read."""
+    return f"{text}\nand {SAID}"
+
+
 FUNCTIONS = [
     *map(reading, ("a.txt", "a.md", "a.csv", "a.html")),
     Working("flowing", lambda text: flowing([text])),
@@ -111,13 +129,14 @@ FUNCTIONS = [
     Working("control tokens", without_control_tokens),
     Working("a fence that is given away", lambda text: Fence("7f3a").is_given_away(text, [Message("system", text)])),
     Working("depth of JSON", lambda text: is_too_deep(text.encode())),
-    Working("a copy", lambda text: is_copy(text[:SENTENCE], text), PASSAGE),
+    Working("a copy", lambda text: is_copy(text, text), MIDDLE),
+    Working("a copy of other words", lambda text: is_copy(text, text.upper()[::-1]), MIDDLE),
     Working("is a refusal", is_refusal),
     Working("citing in an answer", lambda text: cite(text, [evidence(SAID)]), MAX_ANSWER_CHARS),
     Working("citing a passage", lambda text: cite(SAID, [evidence(text)]), PASSAGE),
     Working("checked answer", lambda text: checked_answer(Answer("q", text, (), "cloud"))),
     Working("support of a sentence", lambda text: by_words(text, [SAID])),
-    Working("support by a passage", lambda text: by_words(SAID, [text])),
+    Working("support by a passage", lambda text: by_words(SAID, [saying(text)])),
     Working("units of a passage", lambda text: units([evidence(text)])),
     Working("score of an answer", scored),
     Working("unmarked", unmarked),
@@ -186,6 +205,25 @@ def runaway(working: Working, forms: Sequence[str] = FORMS) -> str:
 @pytest.mark.parametrize("working", FUNCTIONS, ids=lambda working: working.name)
 def test_each_function_takes_time_linear_in_the_text(working):
     assert runaway(working) == ""
+
+
+def test_each_sentence_of_a_passage_is_looked_at_for_support(monkeypatch):
+    """Null control: without the words of what is said, names decide, and no sentence is looked at."""
+    looked = []
+    monkeypatch.setattr(support, "_is_stated", lambda opening, text: looked.append(text))
+    passages = [written(unit, 300) for unit in FORMS]
+    assert [by_words(SAID, [saying(text)]) for text in passages] == [None] * len(FORMS)
+    assert looked == [saying(text) for text in passages]
+    assert (by_words(SAID, passages[:1]), len(looked)) == (False, len(FORMS))
+
+
+def ends_before(text):
+    """The character before each sentence, with all that stands before it cut anew."""
+    return [text[:start].rstrip()[-1:] for start, _ in sentences(text)]
+
+
+def test_a_look_back_that_copies_what_stands_before_each_sentence_is_found():
+    assert runaway(Working("ends before", ends_before), ["a.\n"]) != ""
 
 
 def words_before(text):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from edge_node.database.schema import Database
 from edge_node.documents.store import DocumentStore, insert_chunks
-from edge_node.egress.bodies import reply_body
+from edge_node.egress.bodies import chunks_of, reply_body
 from edge_node.egress.ledger import EgressRecord, Ledger
 from edge_node.egress.sharing import MAX_REPLY_BYTES, ReportCoverage, Requester
 from edge_node.graph.store import GraphStore
@@ -181,8 +181,8 @@ def test_what_the_meter_counts_is_what_the_ledger_says_after_a_restart(bench):
     ledger = Ledger(bench.database, bench.clock)
     bench.file.write_text(LABELS + "[daily]\npassages = 100\n")
     for number in range(1, 4):
-        reply = bench.sharing.served(BANK, [bench.point("open")] * number, STEPS, most_bytes=MAX_REPLY_BYTES).reply
-        items = tuple(item.chunk_id for item in reply.evidence)
+        reply = bench.sharing.served(BANK, [bench.point("open", others=("read",))] * number, STEPS, most_bytes=MAX_REPLY_BYTES).reply
+        items = tuple(identity for told in reply.evidence for identity in chunks_of(told))
         ledger.record(EgressRecord("evidence", "http://cloud", reply_body(reply), requester="bank", items=items))
     spent = ledger.spent("bank", since=0.0)
     assert bench.sharing._meter._had["bank"] == (spent.replies, spent.passages, spent.bytes)

@@ -18,6 +18,7 @@ TEXT = "Old. The pump P-204 of Juniper Ward failed in May. It was loud."
         "The pump P-204 of Chestnut Ward failed in May.",
         "Pump failed in May.",  # three of four words
         "As everybody knew by then, it was loud, which nobody had said in so many words.",  # a whole sentence, within another
+        "They knew the pump P-204. Of Juniper Ward all spoke well.",  # six words, between which a sentence ends
         "All was well. The pump P-204 of Juniper Ward failed.",  # in the second sentence
     ],
 )

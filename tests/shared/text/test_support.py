@@ -93,6 +93,37 @@ def test_the_same_words_in_another_order_or_without_their_hedge_are_left_to_the_
     assert by_words(sentence, [text]) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("Never do any of these:\n- Give aspirin to children.\n- Skip meals.", "Give aspirin to children."),
+        ("Never do any of these:\n- Skip meals.\n- Smoke.\n- Give aspirin to children.", "Give aspirin to children."),
+        ("The following claims are false:\nVaccines cause autism.", "Vaccines cause autism."),
+        ("## Common myths\n\nSleep is short.\n\nVaccines cause autism.", "Vaccines cause autism."),
+        ('He told a lie: "quote." The drug cures cancer. This is a myth.', "The drug cures cancer."),
+        ("The drug cures cancer. That has never been shown.", "The drug cures cancer."),
+        ("The drug cures cancer. However, mice alone were tried.", "The drug cures cancer."),
+        ("Nobody should do this. Give aspirin to children.", "Give aspirin to children."),
+        ('It is false, in the words of "Bo Orr"\nthe drug cures cancer.', "The drug cures cancer."),
+    ],
+)
+def test_a_sentence_that_its_list_or_a_sentence_beside_it_takes_back_is_left_to_the_model(text, sentence):
+    assert by_words(sentence, [text]) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Take these steps:\n- Wash your hands.\n- Give aspirin to adults.",
+        "Its motor does not run without oil. Give aspirin to adults. Children may sleep.",
+        'She wrote: "Rest." Give aspirin to adults. It helps.',
+        "## Doses\n\nGive aspirin to adults.",
+    ],
+)
+def test_what_stands_around_a_sentence_and_does_not_speak_of_it_calls_no_model(text):
+    assert by_words("Give aspirin to adults.", [text]) is True
+
+
 def test_a_name_with_a_capital_inside_must_stand_even_as_the_first_word_and_a_plain_one_is_left_to_the_model():
     text = ["The sorting thesis was proposed by an economist."]
     assert by_words("McGregor proposed the sorting thesis", text) is False
