@@ -6,6 +6,8 @@ import pytest
 
 from tests.faults.report import told
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.usefixtures("strace")
 def test_a_disk_that_fails_from_the_nth_write_on_costs_refusals_and_nothing_else():
@@ -15,7 +17,7 @@ def test_a_disk_that_fails_from_the_nth_write_on_costs_refusals_and_nothing_else
     assert report.figures["went on without a restart"] >= 15
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("strace")
 def test_a_disk_that_fails_from_the_nth_write_on_costs_nothing_at_many_more_points():
     assert told("full_disk", 500, "--seed", 8).faults == []

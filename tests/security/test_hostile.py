@@ -77,7 +77,7 @@ async def test_hostile_values_in_every_field(service):
     assert await faults_in(service, requests_with_values(service, every=6)) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_all_hostile_values_in_every_field(service):
     assert await faults_in(service, requests_with_values(service, every=1)) == {}
 

@@ -119,7 +119,7 @@ async def test_no_forbidden_canary_leaves_in_points_in_400_random_cases(tmp_path
     assert sum(bool(point["report"]) for point in points) > 500
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_no_forbidden_canary_leaves_in_points_in_4000_random_cases(tmp_path):
     assert (await campaign(tmp_path, sites=100))[0] == []
 

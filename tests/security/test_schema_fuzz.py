@@ -92,6 +92,6 @@ def test_every_operation_takes_valid_and_invalid_input(running):
     assert fuzz(running, examples=6) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_operation_takes_a_lot_of_valid_and_invalid_input(running):
     assert fuzz(running, examples=300, by_chance=True) == {}

@@ -147,7 +147,7 @@ def test_any_history_with_failures_and_a_model_equals_a_fresh_build(embedder, hi
     asyncio.run(compare(history, embedder(), BY_MODEL))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("embedder", [HashEmbedder, OneDirection])
 @pytest.mark.parametrize("knobs", [PLAIN, BY_MODEL], ids=["plain", "by model"])
 @given(history=troubled_histories)
