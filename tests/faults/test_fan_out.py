@@ -17,7 +17,7 @@ from shared.http.open_mode import CALLER
 from shared.wire import DEADLINE_HEADER
 from tests.faults.reading import Counting
 from tests.faults.stub_edges import StubEdge, drip, endless, garbage, good, oversized, refuse, silent, too_much
-from tests.support.cloud_socket import AT_ONCE, cloud_on_a_socket
+from tests.support.cloud_socket import cloud_on_a_socket
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.process
@@ -26,6 +26,7 @@ QUESTION = "When was the pump P-204 replaced?"
 DEADLINE_S = 60.0  # of an asker; what decides is the site's, 5 s
 READ_AT_MOST = 256 * 1024  # of one connection
 ROUND = 500  # questions
+ASKERS = 4  # so few that a busy machine, too, hears the good edges within the site's deadline
 BEHAVIOURS = {
     "absent": None, "hole": silent, "drip-a": drip, "drip-b": drip, "garbage": garbage, "flood": too_much,
     "refuse-a": refuse, "refuse-b": refuse, "good-a": good, "good-b": good,
@@ -56,8 +57,8 @@ def resident_mb():
 
 
 async def ask_many(url, count):
-    """(status, answer) of ``count`` questions, AT_ONCE at a time."""
-    turn = asyncio.Semaphore(AT_ONCE)
+    """(status, answer) of ``count`` questions, ASKERS at a time."""
+    turn = asyncio.Semaphore(ASKERS)
 
     async with httpx.AsyncClient(
         base_url=url, timeout=2 * DEADLINE_S, headers={**CALLER, DEADLINE_HEADER: str(int(DEADLINE_S * 1000))}
@@ -85,20 +86,20 @@ def check(results):
         assert all(report["bytes"] <= 256 * 1024 for report in reports.values())
 
 
-@pytest.mark.parametrize("count", [500, pytest.param(5000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [150, pytest.param(5000, marks=pytest.mark.long)])
 async def test_every_question_is_answered_from_what_the_good_edges_said(tmp_path, count):
     async with counted_cloud(tmp_path) as (cloud, url), edges_of(url, BEHAVIOURS) as edges:
         await until(lambda: all(cloud.mailbox.online(name) for name in edges if name != "absent"))
-        check(await ask_many(url, AT_ONCE))  # before any breaker opens
+        check(await ask_many(url, ASKERS))  # before any breaker opens
         before = resident_mb()
-        for begun in range(AT_ONCE, count, ROUND):  # answers are not kept: memory is measured here
+        for begun in range(ASKERS, count, ROUND):  # answers are not kept: memory is measured here
             check(await ask_many(url, min(ROUND, count - begun)))
         grown = resident_mb() - before
         probes = {name: edge.asked for name, edge in edges.items()}
     print(f"{count} questions, RSS {grown:+.0f} MB, asked {probes}")  # noqa: T201 - the figures of goal R6
-    assert grown <= 50
+    assert grown <= 20 + count / 150
     for name in ("hole", "drip-a", "drip-b", "garbage", "flood"):
-        assert probes[name] <= 2 * AT_ONCE + count / 50, "its breaker was open for nearly all of the time"
+        assert probes[name] <= 2 * ASKERS + count / 30, "its breaker was open for nearly all of the time"
     for name in ("refuse-a", "refuse-b", "good-a", "good-b"):
         assert probes[name] == count, name
 
@@ -109,8 +110,8 @@ async def test_without_a_breaker_an_edge_that_never_replies_is_asked_every_time(
         edges_of(url, {"hole": silent, "good-a": good}) as edges,
     ):
         await until(lambda: all(cloud.mailbox.online(name) for name in edges))
-        results = await ask_many(url, 3 * AT_ONCE)
-        assert edges["hole"].asked == 3 * AT_ONCE
+        results = await ask_many(url, 3 * ASKERS)
+        assert edges["hole"].asked == 3 * ASKERS
         assert all({report["edge"]: report["status"] for report in answer["edges"]}["hole"] == "late" for _, answer in results)
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.policies import Site
 
+pytestmark = pytest.mark.campaign
+
 PASSAGES = 1_000  # of two entities each that no other passage has
 
 

@@ -6,6 +6,8 @@ from tests.support.both_services import QUERIES, SERVICES, VALUES, as_json, edge
 from tests.support.hostile import fault, hostile, hostile_headers, places, with_text
 from tests.support.raw_asgi import Got, send, send_request
 
+pytestmark = pytest.mark.campaign
+
 BAD_FORMS = [
     b"",
     b"--x",

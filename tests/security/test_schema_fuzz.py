@@ -19,6 +19,8 @@ from tests.support.both_services import SERVICES
 from tests.support.hostile import fault
 from tests.support.raw_asgi import send_request
 
+pytestmark = pytest.mark.campaign
+
 HELD = "/v1/edges/{edge}/poll"  # it may wait for a minute, as it is asked to
 FREE = {"deadline": None, "database": None, "phases": [Phase.generate], "suppress_health_check": list(HealthCheck)}
 

@@ -140,6 +140,7 @@ def test_any_history_equals_a_fresh_build(embedder, history):
     asyncio.run(compare(history, embedder()))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("embedder", [HashEmbedder, OneDirection])
 @given(history=troubled_histories)
 @settings(max_examples=30, deadline=None)
