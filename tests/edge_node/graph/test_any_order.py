@@ -135,7 +135,7 @@ async def compare(history, embedder, knobs=PLAIN):
 
 @pytest.mark.parametrize("embedder", [HashEmbedder, OneDirection])
 @given(history=histories)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_any_history_equals_a_fresh_build(embedder, history):
     asyncio.run(compare(history, embedder()))
 
