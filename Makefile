@@ -3,13 +3,15 @@ PYTHON ?= python3
 MODEL ?= standard
 JOBS ?= 2
 VENV := .venv
+REST := process or campaign or model
+BESIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 BIN := $(VENV)/bin
 PACKAGES := shared edge_node cloud_server deploy benchmarks
 BENCH ?= paper
 SITES := hospital bank plant fieldoffice
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow check check-deploy lock env audit bench up down clean
+.PHONY: help install demo test test-rest test-all test-campaigns check check-deploy lock env audit bench up down clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,12 +21,16 @@ install: $(VENV)/.models-$(MODEL) ## make .venv with everything that runs, and f
 demo: install ## four sites and a cloud on this machine: documents indexed, questions answered
 	$(BIN)/dgrag demo --model $(MODEL)
 
-test: $(VENV)/.models-small ## every test but the slow ones, as CI runs them; fetches the small model (0.5 GB)
-	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "not slow and not alone" -n $(JOBS) --dist loadfile --no-loadscope-reorder
-	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "alone and not slow"
+test: $(VENV)/.installed ## the tests that need no process, no campaign and no model: minutes
+	$(BIN)/python -m pytest -m "not ($(REST)) and not long" $(BESIDE)
 
-test-slow: $(VENV)/.models-small ## the tests that take minutes
-	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m slow
+test-rest: $(VENV)/.models-small ## those that do; fetches the small model (0.5 GB)
+	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "($(REST)) and not long" $(BESIDE)
+
+test-all: test test-rest ## all that CI runs
+
+test-campaigns: $(VENV)/.models-small ## the tests that take minutes each, one after the other; CI does not run them
+	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m long
 
 check: check-deploy ## lint, format, types, import contracts, unsafe code; then the size of each package
 	$(BIN)/ruff check .

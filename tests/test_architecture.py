@@ -9,6 +9,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -301,10 +302,13 @@ class Module:
     tree: ast.Module
 
 
+parsed = cache(ast.parse)  # most tests look at all files
+
+
 def modules(root: Path = ROOT) -> list[Module]:
     files = sorted(file for package in PACKAGES for file in (root / package).rglob("*.py"))
     texts = [(file.relative_to(root).as_posix(), file.read_text(encoding="utf-8")) for file in files]
-    return [Module(path, text, ast.parse(text)) for path, text in texts]
+    return [Module(path, text, parsed(text)) for path, text in texts]
 
 
 def imported_names(tree: ast.AST) -> Iterator[str]:
@@ -317,8 +321,10 @@ def imported_names(tree: ast.AST) -> Iterator[str]:
 
 
 def does_io(module: Module) -> bool:
-    opens = any(isinstance(node, ast.Call) and ast.unparse(node.func) in {"open", "input"} for node in ast.walk(module.tree))
-    return opens or any(name == io or name.startswith(f"{io}.") for name in imported_names(module.tree) for io in IO_MODULES)
+    called = {node.func.id for node in ast.walk(module.tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return bool(called & {"open", "input"}) or any(
+        name == io or name.startswith(f"{io}.") for name in imported_names(module.tree) for io in IO_MODULES
+    )
 
 
 def border_modules(root: Path = ROOT) -> list[str]:
@@ -417,7 +423,7 @@ def imports(root: Path = ROOT) -> dict[str, set[str]]:
     }
     found = dict[str, set[str]]()
     for module, file in files.items():
-        nodes = [node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.ImportFrom)]
+        nodes = [node for node in ast.walk(parsed(file.read_text(encoding="utf-8"))) if isinstance(node, ast.ImportFrom)]
         named = {
             name if name in files else node.module or ""
             for node in nodes

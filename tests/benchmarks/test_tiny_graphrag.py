@@ -13,7 +13,7 @@ from shared.models.settings import ModelSettings
 from tests.benchmarks.scripted_server import scripted_server
 from tests.support.models import no_model
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.process, pytest.mark.model]
 ROOT = Path(__file__).parents[2]
 
 
@@ -42,7 +42,7 @@ def run(tmp_path, monkeypatch):
     def made(name):
         with scripted_server() as url:
             config = load_config(ROOT / "benchmarks" / "configs" / f"{name}.toml")
-            scripted = config.model_copy(update={"models": ModelsConfig(generator=url)})
+            scripted = config.model_copy(update={"models": ModelsConfig(generator=url), "limit": 1})
             return Runner(scripted, tmp_path / "work", Quiet()).run(tmp_path / "out").figures
 
     return made
@@ -51,18 +51,14 @@ def run(tmp_path, monkeypatch):
 def test_each_condition_answers_and_every_reference_opens(run):
     figures = run("tiny-graphrag")
     metrics = {row["system"]: row["metrics"] for row in figures["systems"]}
-    assert [row["errors"] for row in figures["systems"]] == [0, 0, 0, 0]
+    assert [row["errors"] for row in figures["systems"]] == [0, 0, 0]
     for system in ("graphrag-c0", "graphrag-c2", "graphrag-ts"):
         assert metrics[system]["opened"]["mean"] == metrics[system]["referenced"]["mean"] == 1.0
     assert all(row["coverage"].startswith("this site alone") for row in figures["coverage"])
     (index,) = figures["index"]
     assert index["writing_calls"] >= sum(one["by_model"] for one in index["reports"][-1:]) > 0
     assert [one["level"] for one in index["reports"]] == [0, 1, 2]
-    assert {(row["system"], row["against"]) for row in figures["wins"]} <= {
-        ("graphrag-c0", "graphrag-ts"),
-        ("graphrag-c0", "graphrag-ss"),
-        ("graphrag-ts", "graphrag-ss"),
-    }
+    assert {(row["system"], row["against"]) for row in figures["wins"]} <= {("graphrag-c0", "graphrag-ts")}
 
 
 def test_a_federated_answer_names_all_sites_and_every_reference_opens_at_its_own(run):
@@ -75,5 +71,5 @@ def test_a_federated_answer_names_all_sites_and_every_reference_opens_at_its_own
     assert federated["bytes_moved"]["mean"] > 0
     assert federated["over_slowest"]["mean"] >= 1.0
     told = [row["coverage"] for row in figures["coverage"] if row["system"] == "graphrag-federated"]
-    assert len(told) == 3
+    assert len(told) == 1
     assert all(edge in line for line in told for edge in ("harbour", "observatory", "orchard"))

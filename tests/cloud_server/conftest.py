@@ -1,3 +1,4 @@
+import asyncio
 from contextlib import asynccontextmanager
 from itertools import count
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from cloud_server.settings import CloudSettings
 from shared.http.open_mode import CALLER
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from tests.support import signed as support
+from tests.support.skipping_loop import LoopClock, SkippingLoop, run_sync
 from tests.support.waiting import until
 
 
@@ -42,6 +44,21 @@ def answer_with_first_passage(prompt):
 def settings_for(folder, **changes):
     thresholds = {"match_threshold": 0.3, "match_lead": 0.0, "evidence_threshold": 0.3}
     return CloudSettings(**{"state_dir": folder, **thresholds, "edges_k": 5, "deadline_s": 5.0, "verify": False, **changes})
+
+
+@pytest.fixture
+def on_skipping_loop(monkeypatch):
+    """Runs what a deadline decides on a loop whose time only waiting takes; it is given that loop's clock."""
+    monkeypatch.setattr("anyio.to_thread.run_sync", run_sync)
+
+    def run(main):
+        async def on_loop():
+            return await main(LoopClock(asyncio.get_running_loop()))
+
+        with asyncio.Runner(loop_factory=SkippingLoop) as runner:
+            return runner.run(on_loop())
+
+    return run
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 # A Docker engine for the tests of this folder, on a Debian machine that has none and reaches no image registry. Needs root.
 #   tests/compose/engine.sh start DIR   installs the packages, starts dockerd in DIR, makes the base image of our Dockerfiles
 #   tests/compose/engine.sh stop DIR    stops that dockerd; its data stay in DIR for the next start
-# Afterwards: DOCKER_HOST=unix://DIR/docker.sock .venv/bin/python -m pytest -m slow tests/compose
+# Afterwards: DOCKER_HOST=unix://DIR/docker.sock .venv/bin/python -m pytest -m long tests/compose
 set -euo pipefail
 
 BASE=python:3.11-slim-bookworm

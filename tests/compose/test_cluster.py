@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.containers import Traffic, added, asked, said, works
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 MB = 1_000_000
 AT_MOST = {"edge": 1200 * MB, "cloud": 700 * MB}
 WARD = "Juniper Ward reported the failure of four infusion pumps on 14 March. Juniper Ward lies on the second floor of the Anchor Building."

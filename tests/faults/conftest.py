@@ -4,14 +4,16 @@ import pytest
 
 from tests.faults.forks import STRACE
 
+SHORT = 50  # kills
+
 
 def pytest_addoption(parser):
-    parser.addoption("--kills", type=int, default=80, help="points at which an edge is killed (R1); the long run: 3000")
+    parser.addoption("--kills", type=int, default=SHORT, help="points at which an edge is killed (R1); the long run: 3000")
 
 
 @pytest.fixture
 def kills(pytestconfig):
-    return pytestconfig.getoption("--kills", default=80)  # not known where pytest was started above this folder
+    return pytestconfig.getoption("--kills", default=SHORT)  # not known where pytest was started above this folder
 
 
 @pytest.fixture

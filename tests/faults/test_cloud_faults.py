@@ -17,7 +17,7 @@ from tests.support.federation import REFUSAL, WARD
 from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.alone  # it counts the loop's turns, which other tests' processes stretch
+pytestmark = pytest.mark.process
 PATIENCE_S, ADDED_S, BEAT_S = 0.3, 1.0, 0.01
 OK = b"HTTP/1.1 200 OK\r\ncontent-type: " + NDJSON.encode() + b"\r\nconnection: close\r\n\r\n"
 ALIVE = b'{"alive":true}\n'

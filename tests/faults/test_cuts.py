@@ -5,28 +5,34 @@ import pytest
 from tests.faults.power_cut import Disk, lost
 from tests.faults.report import told
 
+SHARE = 0.15  # of the images, drawn with the seed
 
+
+@pytest.mark.process
 @pytest.mark.usefixtures("strace")
-def test_a_power_cut_at_any_system_call_loses_nothing_that_was_acknowledged():
-    report = told("cuts")
+def test_a_power_cut_at_one_of_many_system_calls_loses_nothing_that_was_acknowledged():
+    report = told("cuts", "--share", SHARE)
     assert report.faults == []
-    assert report.points >= 300
-    assert report.figures["brought to an end"] >= 20
+    assert report.points >= 200
+    assert report.figures["brought to an end"] >= 10
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("strace")
-def test_without_fsync_the_same_power_cuts_lose_what_was_acknowledged():
+def test_without_fsync_such_power_cuts_lose_what_was_acknowledged():
     """The null control."""
-    found = told("cuts", "--unsynced", "--until", "lost", "unreadable").found
+    found = told("cuts", "--share", SHARE, "--unsynced", "--until", "lost", "unreadable").found
     assert found["lost"] > 0
     assert found["unreadable"] > 0  # seen, and said, by the count of commits beside the store
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("strace")
-@pytest.mark.parametrize("seed", range(8, 18))
-def test_other_pages_torn_by_other_power_cuts_lose_nothing(seed):
-    assert told("cuts", "--seed", seed).faults == []
+@pytest.mark.parametrize("seed", range(7, 18))
+def test_a_power_cut_at_any_system_call_loses_nothing_whichever_pages_it_tears(seed):
+    report = told("cuts", "--seed", seed)
+    assert report.faults == []
+    assert report.points >= 2000
 
 
 def replayed(*calls):

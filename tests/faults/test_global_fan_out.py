@@ -1,7 +1,6 @@
 """Goal R6 for a question about everything: it is put to all sites, so every way to fail is among them, over real sockets."""
 
 import asyncio
-import time
 
 import httpx
 import pytest
@@ -13,7 +12,7 @@ from tests.faults.test_fan_out import edges_of
 from tests.support.cloud_socket import cloud_on_a_socket
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.alone
+pytestmark = pytest.mark.process
 ASK = {"question": "What went wrong with the pumps?", "mode": "global"}
 DEADLINE_S = 4.0  # of the fan-out; that it is kept to, test_overview measures by a clock of its own
 
@@ -39,18 +38,15 @@ BEHAVIOURS = {
 }  # fmt: skip
 
 
-async def test_what_the_honest_sites_say_is_told_in_time_and_every_other_one_is_named(tmp_path):
+async def test_what_the_honest_sites_say_is_told_and_every_other_one_is_named(tmp_path):
     async with (
         cloud_on_a_socket(tmp_path, global_deadline_s=DEADLINE_S, global_reduce_tokens=400) as (cloud, url),
         edges_of(url, BEHAVIOURS),
         httpx.AsyncClient(headers=CALLER, base_url=url, timeout=60) as http,
     ):
         await until(lambda: all(cloud.mailbox.online(name) for name in BEHAVIOURS if name != "absent"))
-        started = time.monotonic()
         responses = await asyncio.gather(*(http.post("/v1/questions", json=ASK) for _ in range(4)))
-        took_s = time.monotonic() - started
     assert {response.status_code for response in responses} == {200}
-    print(f"4 global questions, {len(BEHAVIOURS)} sites, {took_s:.2f} s of {DEADLINE_S} s")  # noqa: T201 - a figure of goal R6
     for answer in (response.json() for response in responses):
         statuses = {one["edge"]: one["status"] for one in answer["edges"]}
         assert {name for name, status in statuses.items() if status == "answered"} == {"heavy", "honest-a", "honest-b", "passages"}

@@ -5,7 +5,7 @@ import pytest
 from tests.faults.report import told
 from tests.faults.steps import STEPS, allowed
 
-pytestmark = pytest.mark.usefixtures("strace")
+pytestmark = [pytest.mark.process, pytest.mark.usefixtures("strace")]
 
 
 def test_an_edge_that_is_killed_anywhere_loses_nothing_and_ends_as_if_it_had_not_been(kills):
@@ -31,7 +31,7 @@ def test_a_client_or_an_edge_that_lacks_one_thing_is_seen_to_lose_something(miss
     assert any(kind.startswith(loss) for kind in told("kills", TRIES, "--without", missing, "--until", loss).found)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_thousand_kills_lose_nothing():
     report = told("kills", 1000, "--seed", 8)
     assert report.faults == []

@@ -24,6 +24,7 @@ from shared.records import Chunk, ChunkId, DocumentId
 from tests.faults.model_server import PROFILES, RETRY_AFTER_S, about, always, first, model_server, never
 from tests.support.running_edge import running_edge
 
+pytestmark = pytest.mark.process
 AWAY = {"429", "500", "hang", "drip"}  # the model gives no answer; with the other profiles it gives a bad one
 NAMES = [
     "Alder",
@@ -184,7 +185,7 @@ async def test_one_bad_passage_of_120_blocks_nothing(tmp_path):
 
 @pytest.mark.parametrize("profile", sorted(AWAY - {"429"}))
 async def test_a_second_attempt_repeats_no_finished_call(tmp_path, profile):
-    async with bench(tmp_path, profile, about("Damson Ward"), deadline_s=0.3) as tested:
+    async with bench(tmp_path, profile, about("Damson Ward"), deadline_s=1.0) as tested:
         chunks = tested.chunks("one", [text_about(name) for name in NAMES[:6]])
         error = await tested.extract(chunks)
         assert error.chunk_id.endswith(":3")

@@ -18,6 +18,7 @@ from shared.vectors import unit
 from tests.faults import workload
 from tests.faults.on_disk import opened
 
+pytestmark = pytest.mark.campaign
 WRITERS = READERS = 8
 NO_FAISS = pytest.mark.skipif(find_spec("faiss") is None, reason="the extra faiss is not installed")
 NAMES = [pytest.param(name, marks=NO_FAISS if name == "faiss" else ()) for name in INDEXES]
@@ -75,7 +76,7 @@ def test_an_index_under_eight_writers_and_eight_readers_holds_each_row_with_its_
     assert race(open_index(name, DIMENSIONS), 100) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_an_index_under_eight_writers_and_eight_readers_for_long_holds_each_row_with_its_own_vector(name):
     assert race(open_index(name, DIMENSIONS), 2000) == []
@@ -182,11 +183,11 @@ async def check_busy_edge(folder, index, count):
         assert (stored["entity"], stored["relation"]) == (counts["entities"], counts["relations"])
 
 
-@pytest.mark.parametrize("index", NAMES)
-async def test_a_busy_edge_has_each_acknowledged_document_once_and_whole(tmp_path, index):
-    await check_busy_edge(tmp_path, index, 6)
+async def test_a_busy_edge_has_each_acknowledged_document_once_and_whole(tmp_path):
+    """On one index; each of them has its own race above."""
+    await check_busy_edge(tmp_path, "nano", 6)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_an_edge_that_is_busy_for_long_has_each_acknowledged_document_once_and_whole(tmp_path):
     await check_busy_edge(tmp_path, "nano", 60)

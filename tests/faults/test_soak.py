@@ -8,7 +8,7 @@ import pytest
 from tests.faults.report import told
 
 can_measure = Path("/proc/self/statm").exists() and hasattr(ctypes.CDLL(None), "malloc_trim")
-pytestmark = [pytest.mark.alone, pytest.mark.skipif(not can_measure, reason="needs /proc and glibc")]
+pytestmark = [pytest.mark.process, pytest.mark.skipif(not can_measure, reason="needs /proc and glibc")]
 GOAL_KB = 0.05  # a request, of resident memory
 LONG_KB = 0.1  # twice the goal: 0.004 and 0.065 were measured, as the allocator had it
 SHORT_KB = 0.5  # what so few requests can show: caches still fill (0.15 and 0.19 were measured)
@@ -33,7 +33,7 @@ def test_nothing_grows_with_the_requests_and_what_is_kept_of_each_is_seen():
     assert report.figures["KB a request, leaking"] > SHORT_KB
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("requests", "most_kb"), [(10_000, LONG_KB), (100_000, GOAL_KB)])
 def test_nothing_grows_with_many_more(requests, most_kb):
     judge(told("soak", requests), most_kb=most_kb)

@@ -10,6 +10,8 @@ from shared.errors import StaleEpoch
 from tests.faults.report import MEMORY
 from tests.faults.sync import campaign
 
+pytestmark = pytest.mark.campaign
+
 
 @pytest.fixture
 def folder(monkeypatch):
@@ -23,7 +25,7 @@ async def test_after_faults_at_a_hundred_points_the_cloud_has_what_the_edges_hav
     assert await campaign(folder, 100) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [8, 9])
 async def test_after_faults_at_a_thousand_points_the_cloud_has_what_the_edges_have(folder, seed):
     """In two halves: what a point costs grows with the edges that its cloud knows already."""

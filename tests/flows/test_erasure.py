@@ -133,10 +133,12 @@ async def left_of_many(folder, *, seed=1):
         return [number for number in deleted if f"quix{number:04}ell".encode() in content]
 
 
+@pytest.mark.campaign
 async def test_of_many_small_documents_no_byte_of_a_deleted_one_is_left(tmp_path):
     assert await left_of_many(tmp_path) == []
 
 
+@pytest.mark.campaign
 async def test_null_control_without_a_new_file_bytes_of_some_are_left(tmp_path, monkeypatch):
     monkeypatch.setattr(Database, "_vacuum", lambda self: True)
     for seed in range(1, 10):  # which cells move depends on how the work was divided among settles

@@ -19,7 +19,7 @@ from shared.models.fetch import located
 from shared.models.settings import ModelSettings
 from tests.support.models import named_server, no_model
 
-pytestmark = pytest.mark.model
+pytestmark = [pytest.mark.process, pytest.mark.model]
 DGRAG = str(Path(sys.executable).with_name("dgrag"))
 WARD = (
     "Juniper Ward reported the failure of four infusion pumps on 14 March. Juniper Ward lies on the second floor of the Anchor Building.\n"

@@ -53,7 +53,7 @@ async def test_a_restored_edge_syncs_under_a_new_epoch_and_the_cloud_converges(t
             assert known(tmp_path / "cloud") == own(edge) != newest
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_twenty_thousand_vectors_are_restored_and_served_within_the_goal(tmp_path):
     models = Models()
     async with instant_edge(tmp_path / "ward", models) as node:

@@ -24,18 +24,13 @@ async def sites(request, tmp_path):
         yield parts
 
 
-async def test_what_another_site_knows_is_answered_from_its_passages_and_cited_with_its_place(sites):
-    edges, _, _ = sites
+async def test_another_sites_passages_answer_with_their_place_and_lines_of_a_graph_or_a_tree_stay_there(sites):
+    edges, _, cloud = sites
     answer = await edges["bank"].ask(QUESTION)
     assert (answer["route"], answer["answered"], answer["degraded"]) == ("cloud", True, False)
     citation = answer["citations"][0]
     assert (citation["edge"], citation["document"]) == ("plant", "report.md")
     assert PLANT[slice(*citation["span"])] == citation["quote"]
-
-
-async def test_lines_of_a_graph_or_a_tree_stay_at_their_site(sites):
-    edges, _, cloud = sites
-    await edges["bank"].ask(QUESTION)
     read = ["\n".join(message.content for message in prompt.messages) for prompt in cloud.models.generator.prompts]
     assert read
     assert not any("Known relations" in text or text.count("The seal of lot L-7713 leaked.") > 1 for text in read)

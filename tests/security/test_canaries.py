@@ -222,6 +222,7 @@ def ended(how):
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
+@pytest.mark.process
 def test_a_service_that_ends_by_a_surprise_tells_its_kind_and_place_alone():
     end = ended("service")
     assert (end.returncode, found_in([end.stdout, end.stderr])) == (1, [])
@@ -230,6 +231,7 @@ def test_a_service_that_ends_by_a_surprise_tells_its_kind_and_place_alone():
     assert " CRITICAL dgrag ended by an error that nobody expected" in end.stderr
 
 
+@pytest.mark.process
 def test_pythons_own_last_words_show_the_canary():
     """The null control."""
     assert found_in([ended("alone").stderr]) == [DOCUMENT]

@@ -189,6 +189,7 @@ def rss_mb(pid):
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.parametrize("chunked", [True, False])
 async def test_300_mb_are_refused_unread(cloud_process, chunked):
@@ -205,6 +206,7 @@ class Strangers(Counting):
     marker, read = b"POST ", {}
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("chunked", [True, False])
 async def test_of_what_is_refused_at_the_door_a_server_reads_little_more_than_its_socket_brings(tmp_path, chunked):
     """Goal S2 has 64 KiB; uvicorn stops reading when it has more than those, with what the last read brought."""
@@ -220,6 +222,7 @@ async def test_of_what_is_refused_at_the_door_a_server_reads_little_more_than_it
     assert max(Strangers.read.values()) <= READ_OF_REFUSED
 
 
+@pytest.mark.process
 async def test_control_a_body_that_is_let_in_is_read(tmp_path):
     Strangers.read.clear()
     async with cloud_on_a_socket(tmp_path, http=Strangers) as (_, url), httpx.AsyncClient(headers=CALLER, base_url=url) as http:

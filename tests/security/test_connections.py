@@ -19,6 +19,8 @@ from shared.http.connections import ConnectionLimits, Crowd, bounded, network_of
 from shared.http.service import limits_of, server_config
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.process
+
 HEAD_S = 1.0  # long for what is sent at once, also on a busy machine
 PATIENCE_S = 30.0
 CLOSE = b"connection: close\r\n\r\n"

@@ -14,6 +14,8 @@ from shared.records import Evidence
 from shared.wire import MAX_EVIDENCE
 from tests.support.policies import Site
 
+pytestmark = pytest.mark.campaign
+
 PASSAGES = 1_000  # of two entities each that no other passage has
 CROWD = 8  # replies at once
 

@@ -6,6 +6,8 @@ from tests.support.both_services import QUERIES, SERVICES, VALUES, as_json, edge
 from tests.support.hostile import fault, hostile, hostile_headers, places, with_text
 from tests.support.raw_asgi import Got, send, send_request
 
+pytestmark = pytest.mark.campaign
+
 BAD_FORMS = [
     b"",
     b"--x",
@@ -77,7 +79,7 @@ async def test_hostile_values_in_every_field(service):
     assert await faults_in(service, requests_with_values(service, every=6)) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_all_hostile_values_in_every_field(service):
     assert await faults_in(service, requests_with_values(service, every=1)) == {}
 

@@ -14,6 +14,8 @@ from tests.security.test_gone_clients import call
 from tests.support.running_edge import running_edge
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.process
+
 LINES = b"a\r" * 4_000_000  # below the limit for uploads; each step of reading them is one call that keeps the interpreter's lock
 GOOD = "Juniper Ward reported the failure of four infusion pumps."
 

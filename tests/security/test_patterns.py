@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.adversarial import TooSlowError, Used, applied, cpu_seconds, hostile, patterns_of_the_product, written
 
+pytestmark = pytest.mark.campaign
+
 SMALL, LARGE = 8_000, 1_000_000  # characters
 SCREEN_S = 0.5  # CPU time for 8,000 characters: linear ones take some milliseconds
 LEAST_S = 8.0  # CPU time for 1,000,000: linear ones take 0.05 to 2 s, a quadratic one that the screen lets pass takes minutes

@@ -91,15 +91,17 @@ async def campaign(folder, *, sites, naive=False):
     return found
 
 
+@pytest.mark.campaign
 async def test_no_forbidden_canary_leaves_in_1500_random_cases(tmp_path):
     assert await campaign(tmp_path, sites=30) == []
 
 
+@pytest.mark.campaign
 async def test_no_forbidden_canary_leaves_a_site_without_a_graph_in_500_random_cases(tmp_path):
     assert await campaign(tmp_path, sites=10, naive=True) == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_no_forbidden_canary_leaves_in_10000_random_cases(tmp_path):
     assert await campaign(tmp_path, sites=200) == []
 

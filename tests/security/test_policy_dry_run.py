@@ -45,6 +45,7 @@ async def sent(graph):
     return bodies
 
 
+@pytest.mark.campaign
 async def test_the_dry_runs_of_100_random_corpora_are_their_next_syncs(tmp_path, monkeypatch):
     rng, wrong, told = random.Random(5), 0, 0
     for number in range(CORPORA):

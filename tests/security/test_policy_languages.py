@@ -163,6 +163,7 @@ def told(folder):
     return found
 
 
+@pytest.mark.campaign
 async def test_languages_are_those_of_a_fresh_build_in_whatever_order_documents_came_went_and_changed(tmp_path):
     mixed = "\n\n".join([*[ENGLISH] * 12, *[FOREIGN["de"][0]] * 30, NOTE])
     texts = {"mixed.md": mixed, "note.txt": NOTE, "en.md": ENGLISH, "codes.md": "MR-2232 MR-2241"}

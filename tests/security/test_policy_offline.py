@@ -14,6 +14,8 @@ from shared.models.settings import ModelSettings
 from tests.support.models import no_model
 from tests.support.running_edge import running_edge
 
+pytestmark = [pytest.mark.model, pytest.mark.process]
+
 OFFLINE = ["unshare", "--map-root-user", "--net"]
 WATCHED = """
 import sys

@@ -111,6 +111,7 @@ async def campaign(folder, *, sites, seed=11):
     return found, [point for reply in replies for point in reply["evidence"]]
 
 
+@pytest.mark.campaign
 async def test_no_forbidden_canary_leaves_in_points_in_400_random_cases(tmp_path):
     found, points = await campaign(tmp_path, sites=10)
     assert found == []
@@ -120,7 +121,7 @@ async def test_no_forbidden_canary_leaves_in_points_in_400_random_cases(tmp_path
     assert sum(bool(point["report"]) for point in points) > 500
 
 
-@pytest.mark.slow
+@pytest.mark.long
 async def test_no_forbidden_canary_leaves_in_points_in_4000_random_cases(tmp_path):
     assert (await campaign(tmp_path, sites=100))[0] == []
 
@@ -174,6 +175,7 @@ async def joined_campaign(folder, *, cases):
     return found
 
 
+@pytest.mark.campaign
 async def test_no_forbidden_canary_leaves_in_1500_replies_of_points_that_join_documents(tmp_path):
     assert await joined_campaign(tmp_path, cases=1500) == []
 

@@ -19,6 +19,8 @@ from tests.support.both_services import SERVICES
 from tests.support.hostile import fault
 from tests.support.raw_asgi import send_request
 
+pytestmark = pytest.mark.campaign
+
 HELD = "/v1/edges/{edge}/poll"  # it may wait for a minute, as it is asked to
 FREE = {"deadline": None, "database": None, "phases": [Phase.generate], "suppress_health_check": list(HealthCheck)}
 
@@ -92,6 +94,6 @@ def test_every_operation_takes_valid_and_invalid_input(running):
     assert fuzz(running, examples=6) == {}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_operation_takes_a_lot_of_valid_and_invalid_input(running):
     assert fuzz(running, examples=300, by_chance=True) == {}

@@ -30,6 +30,8 @@ from shared.wire import EvidenceRequest
 from tests.support.models import no_model
 from tests.support.settling import Bench
 
+pytestmark = pytest.mark.campaign
+
 CANDIDATES, TRIALS = 100, 12
 MOST_BY_CHANCE = (
     2  # of 12 guesses at 1 in 100: more come by chance in 1 of 5,000 draws, P(X > 2) for X ~ Binomial(12, 0.01); the seed is fixed

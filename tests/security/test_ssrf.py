@@ -10,6 +10,8 @@ from tests.support.hostile import places, with_text
 from tests.support.raw_asgi import send_request
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.process
+
 PORT = "{port}"
 EVERY = 4  # each address in one of four fields, so that every field has a quarter of them
 WRITTEN = """

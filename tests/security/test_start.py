@@ -106,6 +106,7 @@ def test_null_control_secrets_are_seen(tmp_path):
         assert secrets_in(text), text
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("module", "prefix"), [("edge_node", "DGRAG_EDGE"), ("cloud_server", "DGRAG_CLOUD")])
 def test_the_real_process_on_an_open_address_ends_with_status_1_and_one_line(tmp_path, module, prefix):
     settings = {f"{prefix}_HOST": "0.0.0.0", f"{prefix}_PORT": "0", f"{prefix}_STATE_DIR": str(tmp_path)}

@@ -42,6 +42,8 @@ from shared.text.support import by_words
 from shared.wire import MAX_EVIDENCE_CHARS, MAX_QUESTION_CHARS
 from tests.support.adversarial import HAND, TooSlowError, cpu_seconds
 
+pytestmark = pytest.mark.campaign
+
 SMALL, MIDDLE, LARGE = 8_000, 64_000, 1_000_000  # characters
 NEXT = 3  # of the slowest short texts, that are tried at MIDDLE; the slowest of these at LARGE
 LINEAR = 4  # times what a linear function takes for a longer text, after what it took for the one before

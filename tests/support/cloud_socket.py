@@ -23,7 +23,11 @@ async def cloud_on_a_socket(folder, *, embedder=None, http="auto", deadline_s=5.
         state_dir=folder, match_threshold=0.1, evidence_threshold=0.1, verify=False, match_lead=0, match_m=10, edges_k=10, slots_per_edge=1,
         deadline_s=deadline_s, questions_at_once=AT_ONCE, requests_per_minute=1_000_000, **changes,
     )  # fmt: skip
-    models = Models(embedder or HashEmbedder(256), ScriptedGenerator(lambda _: "It was replaced in March [1] [2]."), WordTokenizer())
+    models = Models(
+        embedder or HashEmbedder(256),
+        ScriptedGenerator(lambda _: "It was replaced in March [1] [2].", lambda _: {"Yes": -0.1}),
+        WordTokenizer(),
+    )
     cloud = build_cloud(settings, models)
     server = uvicorn.Server(uvicorn.Config(create_app(cloud), http=http, log_level="critical", lifespan="on", timeout_graceful_shutdown=1))
     with socket.create_server(("127.0.0.1", 0)) as listening:

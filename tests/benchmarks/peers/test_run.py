@@ -190,7 +190,7 @@ def test_contexts_of_chunks_alone_are_judged_apart(data, tmp_path, monkeypatch):
     assert [(one["chunks_alone"], one["coverage"]) for one in row["quality"]] == [(False, 0.0), (True, 1.0)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.model
 @pytest.mark.data
 def test_the_real_peers_index_answer_and_take_one_more_document(data_folder, tmp_path):

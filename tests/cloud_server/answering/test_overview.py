@@ -14,7 +14,6 @@ from shared.records import EdgeReport
 from shared.text.citations import checked_answer
 from shared.wire import QuestionBody
 from tests.support.injections import injections
-from tests.support.skipping_loop import LoopClock, SkippingLoop, run_sync
 from tests.support.viewer import active
 
 QUESTION = "What threatens the wildlife here?"
@@ -79,21 +78,6 @@ async def sites(folder, kit, *, generator=None, **changes):
     """A cloud whose model tells every point, or as ``generator`` says."""
     async with kit.running(folder, generator=generator or ScriptedGenerator(all_points, yes), **changes) as service:
         yield service
-
-
-@pytest.fixture
-def on_skipping_loop(monkeypatch):
-    """Runs what a deadline decides on a loop whose time only waiting takes; it is given that loop's clock."""
-    monkeypatch.setattr("anyio.to_thread.run_sync", run_sync)
-
-    def run(main):
-        async def on_loop():
-            return await main(LoopClock(asyncio.get_running_loop()))
-
-        with asyncio.Runner(loop_factory=SkippingLoop) as runner:
-            return runner.run(on_loop())
-
-    return run
 
 
 async def stuck(texts):

@@ -55,7 +55,7 @@ def test_the_cloud_ends_with_what_the_edge_has(steps, chance):
     play(steps, chance)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=1000, deadline=None)
 @given(STEPS, CHANCE)
 def test_the_cloud_ends_with_what_the_edge_has_in_a_thousand_histories(steps, chance):

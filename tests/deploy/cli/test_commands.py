@@ -19,6 +19,8 @@ from deploy.cluster.state import StateDir
 from tests.deploy.conftest import OwnPorts
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.process
+
 
 class Dgrag(Protocol):
     """The fixture of conftest.py."""

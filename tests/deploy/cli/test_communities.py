@@ -11,6 +11,8 @@ import pytest
 from deploy.cli import knowledge
 from deploy.cli.main import run
 
+pytestmark = pytest.mark.process
+
 EDGE = "http://edge"
 KNOWN = "5502396da5540eed"
 VIEWS = [

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 Dgrag = Callable[..., tuple[int, str, str]]  # the fixture of conftest.py
 
 

@@ -14,6 +14,8 @@ from deploy.cli import add, documents
 from deploy.cli import add as estimating
 from deploy.cli.main import run
 
+pytestmark = pytest.mark.process
+
 EDGE = "http://edge"
 GONE = "0123456789abcdef01234567"  # id of a document that was deleted
 USE = {"model_calls": 2, "tokens_in": 800, "tokens_out": 240, "seconds": 75.0}

@@ -11,6 +11,8 @@ import pytest
 from deploy.cli import ask, knowledge
 from deploy.cli.main import run
 
+pytestmark = pytest.mark.process
+
 EDGE = "http://edge"
 SUPPORT = {"chunk_id": "d:0", "document_id": "d", "document": "mill.md", "span": [0, 9], "text": "…"}
 

@@ -25,6 +25,8 @@ from deploy.cluster.state import ClusterState, Member, StateDir, SupervisorPlan
 from deploy.cluster.supervisor import Patience, Supervisor, is_silent
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.process
+
 spec = importlib.util.spec_from_file_location("foreground", Path(__file__).parents[1] / "foreground.py")
 assert spec
 assert spec.loader

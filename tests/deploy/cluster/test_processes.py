@@ -13,6 +13,8 @@ from deploy.cluster import child
 from deploy.cluster.processes import Mark, birth, ended, rotate, spawn, stop, tail
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.process
+
 
 def test_this_process_is_alive_and_keeps_its_birth():
     mine = birth(os.getpid())

@@ -25,6 +25,8 @@ from deploy.cluster.services import Service
 from deploy.cluster.state import ClusterState, Member, StateDir
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.process
+
 HERE = Path(__file__).parents[1]
 spec = importlib.util.spec_from_file_location("foreground", HERE / "foreground.py")
 assert spec

@@ -8,6 +8,8 @@ import pytest
 from deploy.cluster.errors import ClusterError
 from deploy.container.edge_start import claimed
 
+pytestmark = pytest.mark.process
+
 HOLDS = "import os, sys; from pathlib import Path; from deploy.container.edge_start import claimed; slot = claimed(Path(sys.argv[1]), 4)"
 SAYS = "print(slot.number, flush=True); sys.stdin.read()"
 SLEEPER = "import sys; print('other program', flush=True); sys.stdin.read()"

@@ -12,7 +12,7 @@ from deploy.lab.topology import prefix_of
 
 LOSSY = "rate=50mbit delay=15ms loss=1% congestion=reno"
 why = unable()
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(why), reason=why or "-")]
+pytestmark = [pytest.mark.long, pytest.mark.skipif(bool(why), reason=why or "-")]
 
 
 SCENARIOS = Path(__file__).parents[3] / "deploy" / "scenarios"

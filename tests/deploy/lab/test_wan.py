@@ -19,7 +19,7 @@ from deploy.lab.relay import HOST
 from deploy.lab.topology import LinkShape, Node, prefix_of
 
 why = namespaces.unable()
-pytestmark = pytest.mark.skipif(bool(why), reason=why or "-")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(bool(why), reason=why or "-")]
 FAST = LinkShape(mbit=1000, delay_ms=0, queue_ms=1000)
 
 

@@ -124,6 +124,7 @@ def outcome(folder, sound, seed):
     return "sound" if now == truth else "mended"
 
 
+@pytest.mark.campaign
 def test_nothing_wrong_is_served_after_random_damage_and_the_start_never_crashes(tmp_path, sound):
     outcomes = Counter(outcome(tmp_path, sound, seed) for seed in range(TRIALS))
     assert set(outcomes) == {"damage named", "mended", "sound"}, outcomes
@@ -146,6 +147,7 @@ async def settles(folder, sound, seed):
         shutil.rmtree(place)
 
 
+@pytest.mark.campaign
 async def test_after_any_damage_that_was_mended_a_settle_ends(tmp_path, sound):
     assert {await settles(tmp_path, sound, seed) for seed in range(SETTLED_TRIALS)} == {True, None}
 

@@ -8,6 +8,8 @@ import pytest
 from edge_node.database.commits import only_user
 from shared.errors import StoreInUse
 
+pytestmark = pytest.mark.process
+
 IMPORTS = "import sys; from pathlib import Path; from edge_node.database.commits import only_user; from shared.http.service import run\n"
 HOLD = IMPORTS + "with only_user(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
 SERVE = IMPORTS + "def serve():\n    with only_user(Path(sys.argv[1])): pass\nsys.exit(run(serve))"

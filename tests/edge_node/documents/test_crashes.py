@@ -9,6 +9,8 @@ from edge_node.database.schema import Database
 from edge_node.documents.store import DocumentStore
 from shared.ports import SystemClock
 
+pytestmark = pytest.mark.process
+
 LIFE = """
 import asyncio, os, sys
 from pathlib import Path

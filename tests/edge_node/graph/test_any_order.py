@@ -135,11 +135,12 @@ async def compare(history, embedder, knobs=PLAIN):
 
 @pytest.mark.parametrize("embedder", [HashEmbedder, OneDirection])
 @given(history=histories)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_any_history_equals_a_fresh_build(embedder, history):
     asyncio.run(compare(history, embedder()))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("embedder", [HashEmbedder, OneDirection])
 @given(history=troubled_histories)
 @settings(max_examples=30, deadline=None)
@@ -147,7 +148,7 @@ def test_any_history_with_failures_and_a_model_equals_a_fresh_build(embedder, hi
     asyncio.run(compare(history, embedder(), BY_MODEL))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("embedder", [HashEmbedder, OneDirection])
 @pytest.mark.parametrize("knobs", [PLAIN, BY_MODEL], ids=["plain", "by model"])
 @given(history=troubled_histories)

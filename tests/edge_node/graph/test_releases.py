@@ -197,6 +197,7 @@ def test_what_was_damaged_before_the_migration_is_still_seen_after_it(v1, table,
     database.close()
 
 
+@pytest.mark.campaign
 def test_a_migration_killed_at_any_statement_leaves_a_store_that_opens(earlier, tmp_path, root):
     trials = tmp_path / "trials"
     trials.mkdir()

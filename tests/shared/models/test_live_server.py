@@ -27,7 +27,7 @@ from shared.ports import Message, Prompt
 from shared.text.refusals import probability_of
 from tests.support.models import named_server
 
-pytestmark = [pytest.mark.live, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.long]
 PATIENCE_S = 240  # for one answer of a slow machine
 CROWD = 12
 POLLS = 600

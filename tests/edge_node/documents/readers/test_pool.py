@@ -19,7 +19,7 @@ from edge_node.documents.readers.pool import ReaderLimits, ReaderPool, ReadsHere
 from shared.errors import UnreadableDocument
 from tests.support.waiting import eventually, until
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="children are found in /proc")
+pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="children are found in /proc")]
 ENDLESS = ReaderLimits(seconds=600, memory_bytes=2**30)
 SLOW = many_operators(pages=200)  # minutes
 

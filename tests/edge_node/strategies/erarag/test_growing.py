@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +27,7 @@ async def test_every_passage_lies_under_one_segment_within_the_bounds(tmp_path):
         assert {row[1] for row in tree_of(bench)} >= {1, 2}
 
 
+@pytest.mark.campaign
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_any_history_equals_one_build(tmp_path_factory, data):
