@@ -119,7 +119,7 @@ class Cloud:
         self._lexicon = LexicalIndex()
         self._samples: dict[EdgeId, FloatArray] = {}
         self._database = Database(folder / "cloud.db")
-        self._standing = Availability(self._database, SystemClock(), breaker_failures=5, breaker_s=30.0, deadline_s=20.0, rng=Random(7))
+        self._availability = Availability(self._database, SystemClock(), breaker_failures=5, breaker_s=30.0, deadline_s=20.0, rng=Random(7))
 
     async def take(self, edge: EdgeId, summaries: Sequence[str]) -> float:
         """Take an edge's summaries in; returns the share that is held back."""
@@ -151,7 +151,7 @@ class Cloud:
         context = fill_budget(ranked, self._tokenizer, budget_tokens=BUDGET_TOKENS) if self._controlled else self._first(ranked)
         sent = frozenset(passage.edge for passage in ranked)
         reports = [EdgeReport(edge, "evidence", "answered", 1.0, 1, len(texts[edge])) for edge in asked]
-        await self._standing.note(reports, matched=matched, useful=sent)
+        await self._availability.note(reports, matched=matched, useful=sent)
         read = dict.fromkeys(sorted({passage.edge for passage in context}), 0)
         for passage in context:
             read[passage.edge] += self._tokenizer.count(passage.text)
@@ -162,9 +162,9 @@ class Cloud:
         self._database.close()
 
     def _chosen(self, question: FloatArray, matched: Sequence[EdgeId]) -> list[EdgeId]:
-        asked, _ = self._standing.chosen(matched, k=K, online=lambda _: True)
+        asked, _ = self._availability.chosen(matched, k=K, online=lambda _: True)
         further = second_opinion(question, self._index, known=matched, min_cosine=self._thresholds.match, barred=())
-        return [*asked, *self._standing.chosen(further, k=1, online=lambda _: True)[0]]
+        return [*asked, *self._availability.chosen(further, k=1, online=lambda _: True)[0]]
 
     async def _ranked(self, passages: Sequence[Evidence], question: FloatArray) -> list[Evidence]:
         if not self._controlled:

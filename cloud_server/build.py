@@ -45,7 +45,7 @@ class Cloud:
     availability: Availability
     collector: EvidenceCollector
     coordinator: Coordinator
-    overviewer: GlobalCoordinator
+    global_coordinator: GlobalCoordinator
     eraser: Eraser
     credentials: Credentials
     clock: Clock
@@ -114,9 +114,9 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
         database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s, deadline_s=settings.deadline_s
     )
     collector = EvidenceCollector(summary_index, fan_out, availability, models.embedder, models.tokenizer, settings, clock, bank)
-    rememberer = StoredAnswers(bank, collector, availability, settings, clock)
-    coordinator = Coordinator(collector, rememberer, models, settings, clock, new_id)
-    overviewer = GlobalCoordinator(registry, fan_out, availability, models, settings, clock, new_id)
+    stored_answers = StoredAnswers(bank, collector, availability, settings, clock)
+    coordinator = Coordinator(collector, stored_answers, models, settings, clock, new_id)
+    global_coordinator = GlobalCoordinator(registry, fan_out, availability, models, settings, clock, new_id)
     credentials = open_credentials(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
     return Cloud(
         settings=settings,
@@ -132,7 +132,7 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
         availability=availability,
         collector=collector,
         coordinator=coordinator,
-        overviewer=overviewer,
+        global_coordinator=global_coordinator,
         eraser=eraser,
         credentials=credentials,
         clock=clock,

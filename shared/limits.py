@@ -145,11 +145,11 @@ def retry_after_s(value: str, *, date: str) -> float | None:
     """
     if value.isascii() and value.isdigit():
         return min(float(value), LONGEST_RETRY_S)
-    until, now = _moment(value), _moment(date)
+    until, now = _snapshot(value), _snapshot(date)
     return None if until is None or now is None else min(max(0.0, (until - now).total_seconds()), LONGEST_RETRY_S)
 
 
-def _moment(text: str) -> datetime | None:
+def _snapshot(text: str) -> datetime | None:
     try:
         moment = parsedate_to_datetime(text)
     except (ValueError, OverflowError):

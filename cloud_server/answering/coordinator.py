@@ -46,14 +46,14 @@ class Coordinator:
     def __init__(
         self,
         collector: EvidenceCollector,
-        rememberer: StoredAnswers,
+        stored_answers: StoredAnswers,
         models: Models,
         settings: AnswerSettings,
         clock: Clock,
         new_id: Callable[[], str],
     ) -> None:
-        self._gatherer = collector
-        self._rememberer = rememberer
+        self._collector = collector
+        self._stored_answers = stored_answers
         self._reader = Reader(collector)
         self._models = models
         self._settings = settings
@@ -82,10 +82,10 @@ class Coordinator:
     async def _answer(self, body: QuestionBody, asking: EdgeId | None, requester: str, *, until: float) -> Answer:
         trace, sought = Trace(), EdgeQuery(body.question, body.purpose, asking, requester)
         query_id = body.query_id or self._new_id()
-        if (remembered := await self._rememberer.answer(sought, query_id, trace, until=until)) is not None:
+        if (remembered := await self._stored_answers.answer(sought, query_id, trace, until=until)) is not None:
             return remembered
         nobody = Answer(query_id, NOT_MATCHED, (), "cloud", answered=False)
-        found = await self._gatherer.for_answer(sought, trace, m=body.m, until=until)
+        found = await self._collector.for_answer(sought, trace, m=body.m, until=until)
         if not found.asked:
             return with_edges(replace(nobody, reason=found.reason), found.reports, trace.steps())
         nobody = replace(nobody, answer=none_of(found.asked))

@@ -70,10 +70,10 @@ class EvidenceCollector:
         clock: Clock,
         bank: MemoryIndex,
     ) -> None:
-        self._catalogue = summary_index
+        self._summary_index = summary_index
         self._bank = bank
         self._fan_out = fan_out
-        self._standing = availability
+        self._availability = availability
         self._tokenizer = tokenizer
         self._clock = clock
         self.embedder = embedder
@@ -105,7 +105,7 @@ class EvidenceCollector:
 
     async def _matches(self, question: str, questions: FloatArray, *, m: int, min_cosine: float) -> list[SummaryMatch]:
         slots, lead, reaches = self.settings.slots_per_edge, self.settings.match_lead, self._fan_out.reaches
-        return await self._catalogue.match(question, questions, m=m, min_cosine=min_cosine, slots=slots, lead=lead, reaches=reaches)
+        return await self._summary_index.match(question, questions, m=m, min_cosine=min_cosine, slots=slots, lead=lead, reaches=reaches)
 
     async def ask(self, edges: Sequence[EdgeId], wanted: FanOutRequest, trace: Trace, *, until: float) -> FanOutResult:
         """One round: all ``edges`` at once, for half of the time that is left at most."""
@@ -132,19 +132,19 @@ class EvidenceCollector:
         """Remember who sent a passage near enough, whether or not another site sent the same."""
         near = pool.cosines >= self.settings.evidence_threshold
         useful = {passage.edge for passage, is_near in zip(pool.passages, near, strict=True) if is_near}
-        await self._standing.note(reports, matched=matched, useful=useful, requester=requester)
+        await self._availability.note(reports, matched=matched, useful=useful, requester=requester)
 
     async def nearest(
         self, sought: EdgeQuery, texts: Sequence[str], vectors: FloatArray, *, but: Collection[EdgeId], k: int
     ) -> list[EdgeId]:
         """The k edges to ask for passages, best first: those whose summaries share names and rare words with one of ``texts``."""
-        found = await self._catalogue.nearest_edges(texts, vectors, min_cosine=FURTHER * self.settings.match_threshold)
+        found = await self._summary_index.nearest_edges(texts, vectors, min_cosine=FURTHER * self.settings.match_threshold)
         others = [edge for edge in found if edge not in but and self._fan_out.reaches(edge)]
-        return self._standing.chosen(others, k=k, online=self._fan_out.reaches, requester=sought.requester)[0]
+        return self._availability.chosen(others, k=k, online=self._fan_out.reaches, requester=sought.requester)[0]
 
     def can_ask(self, edge: EdgeId) -> bool:
         """Whether the asking edge can be asked as well: of what use it was plays no part."""
-        return self._fan_out.reaches(edge) and self._standing.lets(edge)
+        return self._fan_out.reaches(edge) and self._availability.lets(edge)
 
     def _retrieval_s(self, until: float) -> float:
         return max(0.0, min(self.settings.deadline_s, RETRIEVAL_SHARE * (until - self._clock.monotonic())))
@@ -163,7 +163,7 @@ class EvidenceCollector:
             return edge != asking and reaches(edge)
 
         def chosen(edges: Sequence[EdgeId], k: int, online: Callable[[EdgeId], bool] = reaches) -> tuple[list[EdgeId], list[EdgeReport]]:
-            return self._standing.chosen(edges, k=k, online=online, requester=sought.requester)
+            return self._availability.chosen(edges, k=k, online=online, requester=sought.requester)
 
         matched = owners(await self._matches(sought.question, questions, m=m, min_cosine=settings.match_threshold))
         hints = await self._bank.hinted(questions, min_cosine=settings.memory_hint, reaches=reaches)
@@ -175,6 +175,8 @@ class EvidenceCollector:
         asked += more
         if m > 1 and len(asked) < room:
             others = [edge for edge in (*matched, *more) if edge != asking] or matched
-            further = await self._catalogue.second_opinion(questions, known=others, min_cosine=settings.match_threshold, reaches=is_other)
+            further = await self._summary_index.second_opinion(
+                questions, known=others, min_cosine=settings.match_threshold, reaches=is_other
+            )
             asked += chosen(further, 1, is_other)[0]
         return _Chosen([*matched, *more], [*asked, *own], [*skipped, *passed_over], hints)

@@ -47,7 +47,7 @@ class GlobalCoordinator:
     ) -> None:
         self._registry = registry
         self._fan_out = fan_out
-        self._standing = availability
+        self._availability = availability
         self._models = models
         self._reducer = Reducer(models.generator, models.tokenizer.count, max_tokens=settings.global_answer_tokens)
         self._settings = settings
@@ -87,7 +87,7 @@ class GlobalCoordinator:
         reaches, most = self._fan_out.reaches, self._settings.global_edges
         joined = [row.edge for row in await asyncio.to_thread(self._registry.all) if not row.quarantined]
         joined.sort(key=lambda edge: (edge != asking, not reaches(edge), edge))
-        asked, skipped = self._standing.chosen(joined, k=most, online=reaches, requester=requester, task="reports")
+        asked, skipped = self._availability.chosen(joined, k=most, online=reaches, requester=requester, task="reports")
         told = {*asked, *(report.edge for report in skipped)}
         why = f"a question is put to {counted(most, 'site')} at most"
         return asked, [*skipped, *(EdgeReport(edge, "reports", "skipped", 0.0, 0, 0, why) for edge in joined if edge not in told)]
@@ -117,7 +117,7 @@ class GlobalCoordinator:
         """
         settings, models = self._settings, self._models
         points = await asyncio.to_thread(worth_reading, result.evidence.values(), question, max_bytes=settings.global_reply_bytes)
-        await self._standing.note(
+        await self._availability.note(
             result.reports,
             matched=result.evidence,
             useful={point.edge for point in points},

@@ -36,11 +36,11 @@ class Reader:
     """Finds passages for a reader. Edges see the question, and nothing of what other edges sent."""
 
     def __init__(self, collector: EvidenceCollector) -> None:
-        self._gatherer = collector
+        self._collector = collector
 
     async def find(self, sought: EdgeQuery, trace: Trace, *, budget_tokens: int, top_k: int, until: float) -> CollectedEvidence:
         """The passages of at most k edges, best first; the asking edge is one of them."""
-        collector, settings = self._gatherer, self._gatherer.settings
+        collector, settings = self._collector, self._collector.settings
         wanted = FanOutRequest(sought.question, budget_tokens, sought.requester, sought.purpose, whole=True)
         with trace.step("match"):
             questions = await collector.embedder.embed(questions_in(sought.question))
@@ -66,10 +66,10 @@ class Reader:
 
     async def _pool(self, result: FanOutResult, questions: FloatArray, trace: Trace, *, budget_tokens: int) -> Pool:
         with trace.step("rescore"):
-            return await self._gatherer.read(result, questions, budget_tokens=budget_tokens, most=MOST_WHOLE)
+            return await self._collector.read(result, questions, budget_tokens=budget_tokens, most=MOST_WHOLE)
 
     async def _read(self, pool: Pool, question: str, questions: FloatArray, trace: Trace) -> _Read:
-        embedder = self._gatherer.embedder
+        embedder = self._collector.embedder
         if not pool.passages:
             return _Read([], [], questions[:0])
         with trace.step("order"):
@@ -83,7 +83,7 @@ class Reader:
 
     async def _further(self, sought: EdgeQuery, found: _Read, questions: FloatArray, asked: Sequence[EdgeId], trace: Trace) -> list[EdgeId]:
         """Whom the passages lead to; where there are none, who is next."""
-        room = self._gatherer.settings.edges_k - len(asked)
+        room = self._collector.settings.edges_k - len(asked)
         texts, vectors = (found.leads, found.vectors) if found.leads else ([sought.question], questions)
         with trace.step("match"):
-            return await self._gatherer.nearest(sought, texts, vectors, but=asked, k=room)
+            return await self._collector.nearest(sought, texts, vectors, but=asked, k=room)

@@ -77,19 +77,19 @@ class StoredAnswers:
         self, bank: MemoryIndex, collector: EvidenceCollector, availability: Availability, settings: MemorySettings, clock: Clock
     ) -> None:
         self._bank = bank
-        self._gatherer = collector
-        self._standing = availability
+        self._collector = collector
+        self._availability = availability
         self._trusted = frozenset(map(EdgeId, settings.memory_trusted))
         self._threshold = settings.memory_threshold
         self._clock = clock
 
     async def answer(self, sought: EdgeQuery, query_id: str, trace: Trace, *, until: float) -> Answer | None:
         """The stored answer with the owner's citation; None: the usual way, also where the owner is away, refuses or is late."""
-        owners = [edge for edge in sorted(self._trusted) if self._gatherer.can_ask(edge)]
+        owners = [edge for edge in sorted(self._trusted) if self._collector.can_ask(edge)]
         if not owners or not is_single(sought.question):
             return None
         with trace.step("remember"):
-            vector = (await self._gatherer.embedder.embed([sought.question]))[0]
+            vector = (await self._collector.embedder.embed([sought.question]))[0]
             best = await self._bank.best(sought.question, vector, owners=owners, threshold=self._threshold)
         if best is None:
             return None
@@ -98,12 +98,12 @@ class StoredAnswers:
         passage = confirming(sought.question, best.memory.question, best.memory.answer, passages)
         found = given(best, passage, query_id, threshold=self._threshold) if passage else None
         useful = {best.edge} if found else set[EdgeId]()
-        await self._standing.note(reports, matched={best.edge}, useful=useful, requester=sought.requester)
+        await self._availability.note(reports, matched={best.edge}, useful=useful, requester=sought.requester)
         if found is not None:
             return with_edges(found, reports, trace.steps())
         if passages and not any(holds_answer(best.memory.answer, one.text) for one in passages):  # it told what its documents do not say
             await self._bank.refute(best.edge, best.memory.memory_id)
-            self._standing.disappointed(best.edge, sought.requester)
+            self._availability.disappointed(best.edge, sought.requester)
         return None
 
     async def _ask(self, best: MemoryCandidate, sought: EdgeQuery, trace: Trace, *, until: float) -> FanOutResult:
@@ -112,4 +112,4 @@ class StoredAnswers:
         asked = (sought.question, BUDGET_TOKENS, sought.requester, sought.purpose)
         wanted = FanOutRequest(*asked, memories=memories, memories_only=True)
         soon = min(until, self._clock.monotonic() + 2 * ROUND_S)  # one round takes half of the time that is left at most
-        return await self._gatherer.ask([best.edge], wanted, trace, until=soon)
+        return await self._collector.ask([best.edge], wanted, trace, until=soon)

@@ -52,7 +52,7 @@ async def ask(
     work: AnswerFunction[Answer] = partial(cloud.coordinator.answer, body)
     limit_s, admission = cloud.settings.answer_deadline_s, request.app.state.admission
     if body.mode == "global":  # takes minutes: it has turns of its own, and leaves the others theirs
-        work = partial(cloud.overviewer.answer, body, on_text=heard.append)
+        work = partial(cloud.global_coordinator.answer, body, on_text=heard.append)
         limit_s, admission = cloud.settings.global_answer_deadline_s, request.app.state.global_admission
     turn = _turn(cloud, admission, caller, work, deadline_ms, limit_s=limit_s, counting=cloud.meter.counting_failures)
     return await _told(request, turn, lambda answer: AskLine(answer=answer), heard)

@@ -34,7 +34,7 @@ class ByProcess:
     def __init__(self, directory: StateDir, *, detached: bool = True) -> None:
         self.directory = directory
         self._detached = detached
-        self._keeper: subprocess.Popen[bytes] | None = None
+        self._reports: subprocess.Popen[bytes] | None = None
         self._logged: dict[str, int] = {}  # bytes of a log that are of earlier starts
 
     @property
@@ -61,7 +61,7 @@ class ByProcess:
         self.directory.save_charge(SupervisorPlan(services, others, supervisor))
         key = {"DGRAG_MODEL_API_KEY": self._key()} if any(service.role == "model" for service in services) else {}
         words = ("-m", "deploy.cluster.supervisor", str(self.directory.root))
-        self._keeper = spawn(words, key, self.directory.log(KEEPER), outlive_us=self._detached)
+        self._reports = spawn(words, key, self.directory.log(KEEPER), outlive_us=self._detached)
 
     def _key(self) -> str:
         """A new key of the model server, which reaches it and whoever asks it by their environment; this user's commands read the file."""
@@ -73,7 +73,7 @@ class ByProcess:
         for member in self.state.members:
             if member.last_exit is not None:
                 raise self._crash(member.name, member.last_exit)
-        if self._keeper is not None and (code := self._keeper.poll()) is not None:
+        if self._reports is not None and (code := self._reports.poll()) is not None:
             raise self._crash(KEEPER, code)
 
     def _crash(self, name: str, exit_code: int) -> ChildCrashError:
@@ -83,7 +83,7 @@ class ByProcess:
     def watch(self, tell: Callable[[str], None]) -> None:
         """Stay until the keeper has ended or has given all services up, telling of each service that ends."""
         seen = {member.name: member for member in self.state.members}
-        while self._keeper is not None and self._keeper.poll() is None:
+        while self._reports is not None and self._reports.poll() is None:
             members = [member for member in self.state.members if member.mark]
             for member in members:
                 if member.last_exit is not None and _news(member) != _news(seen.get(member.name)):
@@ -120,8 +120,8 @@ class ByProcess:
             wait_gone([keeper], patience_s=KEEPER_PATIENCE_S)
         state = self.state  # it may have started one again meanwhile
         stop([*([keeper] if keeper else []), *state.marks()])
-        if self._keeper:
-            self._keeper.wait()
+        if self._reports:
+            self._reports.wait()
         self.directory.forget()
         return running
 
@@ -140,7 +140,7 @@ class ByProcess:
 
     def _mark_of_keeper(self, state: ClusterState) -> Mark | None:
         """Also of one that has written nothing down yet."""
-        return Mark(self._keeper.pid, birth(self._keeper.pid) or "") if self._keeper else state.keeper
+        return Mark(self._reports.pid, birth(self._reports.pid) or "") if self._reports else state.keeper
 
 
 def _news(member: Member | None) -> tuple[int, str] | None:

@@ -90,21 +90,21 @@ class Answerer:
         ``released``: where other sites' questions look if something is masked; None: then they find nothing.
         """
         self._retriever = retriever
-        self._focus = selector
+        self._selector = selector
         self._generator = generator
         self._gate = gate
         self._cloud = cloud
         self._sharing = sharing
         self.settings = settings
-        self._memorizer = fast_path
+        self._fast_path = fast_path
         self._told = told
         self._released = released
 
     async def remembered(self, ask: Ask, trace: Trace) -> FastPathResult:
         """What memories say of a question that may be answered here; it needs no model, and so no turn at one."""
-        if self._memorizer is None or not ask.memory or ask.mode == "cloud":
+        if self._fast_path is None or not ask.memory or ask.mode == "cloud":
             return NOTHING_SEEN
-        return await self._memorizer.answer(ask.question, secrets.token_hex(8), trace)
+        return await self._fast_path.answer(ask.question, secrets.token_hex(8), trace)
 
     async def answer(self, ask: Ask, trace: Trace, look: FastPathResult | None = None) -> Answer:
         """Answer from memory, from the local graph, or through the cloud. ``look``: what ``remembered`` gave, where it was asked before.
@@ -157,8 +157,8 @@ class Answerer:
         found = [await search(part) for part in questions_in(question)]
         passages = {passage.chunk_id: passage for retrieval in found for passage in retrieval.evidence}
         with trace.step("narrow"):
-            evidence = await self._focus.narrow(question, list(passages.values()), budget_tokens=budget_tokens)
-        lines = lines_within(found[0].facts, budget_tokens, self._focus.count)  # as much again as the passages, at most
+            evidence = await self._selector.narrow(question, list(passages.values()), budget_tokens=budget_tokens)
+        lines = lines_within(found[0].facts, budget_tokens, self._selector.count)  # as much again as the passages, at most
         return Retrieval(evidence, lines, found[0].unknown)
 
     async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> LocalAttempt:

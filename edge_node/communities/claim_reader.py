@@ -86,8 +86,8 @@ class ClaimReader:
         self._documents = tools.documents
         self._mentions = tools.graph.mentions
         self._store = ClaimStore(tools.graph.database)
-        self._settler = updater
-        self._keeper = reports
+        self._updater = updater
+        self._reports = reports
         self._is_on = is_on
         self._deadline_s = deadline_s
         self._looked_at: View | None = None  # whose chunks stand in ``_unread``, as far as they do
@@ -98,13 +98,13 @@ class ClaimReader:
         """Chunks that the model should read; until somebody looks what a settle has changed, as many as there may be."""
         if not self._is_on:
             return 0
-        view = self._settler.view
+        view = self._updater.view
         return len(self._unread) if self._looked_at is view else len(view.told)
 
     async def open(self) -> None:
         """Tell of what was read before."""
         if self._is_on:
-            await self._keeper.tell(await asyncio.to_thread(self._store.all))
+            await self._reports.tell(await asyncio.to_thread(self._store.all))
         else:
             await asyncio.to_thread(self._store.clear)
 
@@ -123,11 +123,11 @@ class ClaimReader:
                     cost += await self._read(chunks[chunk_id][0])
                 self._unread.remove(chunk_id)
         finally:
-            await self._keeper.tell(await asyncio.to_thread(self._store.all))
+            await self._reports.tell(await asyncio.to_thread(self._store.all))
         return cost
 
     async def _look(self) -> None:
-        view = self._settler.view
+        view = self._updater.view
         if self._looked_at is not view:
             read = await asyncio.to_thread(self._store.readings)
             self._unread = sorted(view.told.keys() - read, key=lambda chunk_id: (-len(view.told[chunk_id]), chunk_id))

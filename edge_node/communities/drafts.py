@@ -126,7 +126,7 @@ class DraftWriter:
 
     def __init__(
         self,
-        moment: Snapshot,
+        snapshot: Snapshot,
         texts: dict[str, StoredReport],
         former: Mapping[str, PlainReport],
         settings: CommunitySettings,
@@ -140,8 +140,8 @@ class DraftWriter:
 
         ``telling``: as of ``plain_report``. ``go_on`` is called before each report, and may raise; what was made is kept.
         """
-        self.moment = moment
-        self._communities = moment.hierarchy.communities
+        self.snapshot = snapshot
+        self._communities = snapshot.hierarchy.communities
         self._texts = texts
         self._moved = [one for key, one in sorted(texts.items()) if key not in self._communities and one.report.by_model]
         self._settings = settings
@@ -152,7 +152,7 @@ class DraftWriter:
         self.written = {key: written for key, written in former.items() if key in self._communities}
         self._leaves = dict.fromkeys(key for key in self.written if not self._communities[key].children)  # the oldest first
         self._looked_at = set[str]()  # those written that hold in this moment
-        self._standing: dict[str, StoredReport | None] = {}
+        self._availability: dict[str, StoredReport | None] = {}
 
     def report(self, community: Community) -> Report:
         """What is told about a community: a model's text, where one stands for it."""
@@ -163,7 +163,7 @@ class DraftWriter:
 
     def headline(self, community: Community) -> Headline:
         """Title and rating of its report."""
-        short = headline(community, self.moment.part(community))
+        short = headline(community, self.snapshot.part(community))
         if not self._texts:
             return short
         told = self.report(community)
@@ -172,9 +172,9 @@ class DraftWriter:
     def text(self, community: Community) -> StoredReport | None:
         """What a model has written that stands for a community; it may have been of no use."""
         key = community.community_id
-        if key not in self._standing:
-            self._standing[key] = self._found(community) if self._texts else None
-        return self._standing[key]
+        if key not in self._availability:
+            self._availability[key] = self._found(community) if self._texts else None
+        return self._availability[key]
 
     def unwritten(self) -> list[Community]:
         """Those that a model should write, the lowest level first."""
@@ -198,7 +198,7 @@ class DraftWriter:
 
     def draft(self, community: Community) -> ReportDraft:
         """What a model is to write a community's report from."""
-        plain, part = self._plain_of(community), self.moment.part(community)
+        plain, part = self._plain_of(community), self.snapshot.part(community)
         lines, _ = self._lines(community, part)
         return ReportDraft(plain, lines, self._facts(part), frozenset(chunks_of(part)))
 
@@ -207,7 +207,7 @@ class DraftWriter:
         key = stored.report.community_id
         self._texts[key] = stored
         while key:
-            self._standing.pop(key, None)
+            self._availability.pop(key, None)
             self._looked_at.discard(key)
             key = self._communities[key].parent
 
@@ -220,7 +220,7 @@ class DraftWriter:
             return own
         if not self._staleness:
             return None
-        part = self.moment.part(community)
+        part = self.snapshot.part(community)
         facts, chunks = self._facts(part), chunks_of(part)
         near = []
         for stored in self._candidates(community, own):
@@ -241,7 +241,7 @@ class DraftWriter:
         known = self.written.get(key)
         if known is None or key not in self._looked_at:
             self._go_on()
-            part = self.moment.part(community)
+            part = self.snapshot.part(community)
             made_of = self._made_of(community, part)
             if known is None or known.made_of != made_of or not self._says_the_same(known.below):
                 known = self._write(community, part, made_of)
@@ -251,7 +251,9 @@ class DraftWriter:
     def _made_of(self, community: Community, part: Graph) -> bytes:
         """A name of all that a plain report follows from, but for the reports below it."""
         elements = [list(part.entities.values()), list(part.relations.values())]
-        return _digest([community.level, community.children, elements, list(self._degrees(part).values()), self.moment.claims_about(part)])
+        return _digest(
+            [community.level, community.children, elements, list(self._degrees(part).values()), self.snapshot.claims_about(part)]
+        )
 
     def _says_the_same(self, below: Mapping[str, bytes]) -> bool:
         return all(_digest(lines_of(self.report(self._communities[child]))) == said for child, said in below.items())
@@ -275,7 +277,7 @@ class DraftWriter:
     def _lines(self, community: Community, part: Graph) -> tuple[tuple[Line, ...], dict[str, bytes]]:
         """What a report is written from, and what the reports below say that this took."""
         limit_tokens, count = self._settings.report_context_tokens, self._reading.count
-        elements = elements_of(part, self._degrees(part), self.moment.claims_about(part), split=self._reading.split)
+        elements = elements_of(part, self._degrees(part), self.snapshot.claims_about(part), split=self._reading.split)
         lines = leaf_context(elements, limit_tokens=limit_tokens, count=count)
         below = dict[str, bytes]()
         if len(lines) == len(elements) or not community.children:
@@ -290,11 +292,11 @@ class DraftWriter:
         return upper_context(elements, children, reported, limit_tokens=limit_tokens, count=count), below
 
     def _facts(self, part: Graph) -> tuple[int, ...]:
-        claims = self.moment.claims_about(part).values()
+        claims = self.snapshot.claims_about(part).values()
         return (*facts_of(part), *sorted(claim.fact for several in claims for claim in several))
 
     def _degrees(self, part: Graph) -> dict[str, int]:
-        return {key: len(self.moment.adjacency.get(key, ())) for key in part.entities}
+        return {key: len(self.snapshot.adjacency.get(key, ())) for key in part.entities}
 
 
 def _digest(value: object) -> bytes:

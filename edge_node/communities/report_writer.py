@@ -158,7 +158,7 @@ class ReportWriter:
     def __init__(self, tools: Tools, reports: CommunityReports, *, report_tokens: int, most_findings: int, deadline_s: float) -> None:
         """``deadline_s``: of one call."""
         self._model = UncachedGenerator(tools.generator)
-        self._keeper = reports
+        self._reports = reports
         self._report_tokens = report_tokens
         self._most_findings = most_findings
         self._deadline_s = deadline_s
@@ -166,16 +166,16 @@ class ReportWriter:
     @property
     def stale(self) -> int:
         """Reports that the model should write."""
-        return self._keeper.stale
+        return self._reports.stale
 
     async def write(self, progress: Progress, *, most: int) -> Cost:
         """Write up to ``most`` reports, the lowest level first. Raises ModelError; what was written is kept."""
         cost = Cost()
-        drafts = await self._keeper.unwritten(most) if most > 0 and self.stale else []
+        drafts = await self._reports.unwritten(most) if most > 0 and self.stale else []
         for done, draft in enumerate(drafts):
             progress("write reports", done, len(drafts))
             report, spent = await self._written(draft)
-            await self._keeper.keep(draft, report)
+            await self._reports.keep(draft, report)
             cost += spent
         return cost
 

@@ -16,7 +16,7 @@ from edge_node.communities.elements import Finding
 from edge_node.communities.hierarchy import LEVELS, Uppers
 from edge_node.communities.reports import Headline, Report, first_chunks
 from edge_node.communities.selection import ReportQuery, SelectedReports, by_weight, descended, relevance, told_tokens, within
-from edge_node.communities.snapshot import Snapshot, guest_moment, own_moment
+from edge_node.communities.snapshot import Snapshot, guest_snapshot, own_snapshot
 from edge_node.communities.store import ReportStore, StoredReport
 from edge_node.graph.knowledge_graph import Graph
 from edge_node.graph.passages import Passages
@@ -53,7 +53,7 @@ class CommunityReports:
     def __init__(
         self, tools: Tools, updater: GraphUpdater, passages: Passages, settings: CommunitySettings, *, with_graph: bool = True
     ) -> None:
-        self._settler = updater
+        self._updater = updater
         self._passages = passages
         self._documents = tools.documents
         self._mentions = tools.graph.mentions
@@ -130,9 +130,9 @@ class CommunityReports:
         """Reports that a model should write; until somebody looks what a settle has changed, as many as there may be."""
         if self._settings.reports != "model":
             return 0
-        if self._looked_at is self._settler.view:
+        if self._looked_at is self._updater.view:
             return self._unwritten
-        return (1 + self._settings.report_finest) * len(self._settler.placer.parts.members)
+        return (1 + self._settings.report_finest) * len(self._updater.placer.parts.members)
 
     async def _alone(self, work: Callable[[], T]) -> T:
         await self._lock.acquire()
@@ -158,17 +158,17 @@ class CommunityReports:
     # ------------------------------------------------------------ in the thread: moments
 
     def _now(self) -> DraftWriter:
-        view, parts = self._settler.view, self._settler.placer.parts
+        view, parts = self._updater.view, self._updater.placer.parts
         known, hidden = self._own, self._gone(view)
-        if known is not None and known.moment.view is view and known.moment.parts is parts and known.moment.hidden == hidden:
+        if known is not None and known.snapshot.view is view and known.snapshot.parts is parts and known.snapshot.hidden == hidden:
             return known
         if self._uppers is None:
             self._uppers = self._store.uppers()
-        moment = own_moment(view, parts, hidden, self._graph_without(view, hidden), self._uppers, self._settings)
+        snapshot = own_snapshot(view, parts, hidden, self._graph_without(view, hidden), self._uppers, self._settings)
         if not hidden:  # else parts that are hidden would lose their labels
-            self._keep_uppers(moment.uppers)
+            self._keep_uppers(snapshot.uppers)
         self._reading = SentenceCache.of(self._count)
-        return self._renewed(self._claimed(moment), {} if known is None else known.written)
+        return self._renewed(self._claimed(snapshot), {} if known is None else known.written)
 
     def _gone(self, view: View) -> frozenset[DocumentId]:
         """Documents of chunks that the view tells of, and the store has no more."""
@@ -184,12 +184,14 @@ class CommunityReports:
         own = self._now()
         if not withheld:
             return own
-        view, parts, hidden = own.moment.view, own.moment.parts, withheld | own.moment.hidden
+        view, parts, hidden = own.snapshot.view, own.snapshot.parts, withheld | own.snapshot.hidden
         known = writer = self._guests.pop(withheld, None)
-        if writer is None or writer.moment.view is not view or writer.moment.hidden != hidden:
-            moment = guest_moment(view, parts, hidden, self._graph_without(view, hidden), self._settings)
+        if writer is None or writer.snapshot.view is not view or writer.snapshot.hidden != hidden:
+            snapshot = guest_snapshot(view, parts, hidden, self._graph_without(view, hidden), self._settings)
             former = own.written if known is None else own.written | known.written
-            writer = self._writer(self._claimed(moment), former, staleness=0)  # what is withheld does not decide which text is told either
+            writer = self._writer(
+                self._claimed(snapshot), former, staleness=0
+            )  # what is withheld does not decide which text is told either
         self._guests[withheld] = writer
         while len(self._guests) > GUESTS:
             del self._guests[next(iter(self._guests))]
@@ -198,18 +200,18 @@ class CommunityReports:
     def _graph_without(self, view: View, hidden: frozenset[str]) -> Graph:
         return graph_without(view.graph, hidden, dict(view.canonical), self._mentions)  # a settle may change the names that it is given
 
-    def _claimed(self, moment: Snapshot) -> Snapshot:
-        names = {} if moment.hidden else moment.view.canonical  # what is hidden may be why two names are one's
-        return replace(moment, claims=linked(self._claims, moment.graph, names))
+    def _claimed(self, snapshot: Snapshot) -> Snapshot:
+        names = {} if snapshot.hidden else snapshot.view.canonical  # what is hidden may be why two names are one's
+        return replace(snapshot, claims=linked(self._claims, snapshot.graph, names))
 
-    def _renewed(self, moment: Snapshot, former: Mapping[str, PlainReport]) -> DraftWriter:
-        self._own = self._writer(moment, former, staleness=self._settings.report_staleness)
+    def _renewed(self, snapshot: Snapshot, former: Mapping[str, PlainReport]) -> DraftWriter:
+        self._own = self._writer(snapshot, former, staleness=self._settings.report_staleness)
         return self._own
 
-    def _writer(self, moment: Snapshot, former: Mapping[str, PlainReport], *, staleness: float) -> DraftWriter:
+    def _writer(self, snapshot: Snapshot, former: Mapping[str, PlainReport], *, staleness: float) -> DraftWriter:
         texts = self._store.texts() if self._settings.reports == "model" else {}
         return DraftWriter(
-            moment, texts, former, self._settings, self._reading, staleness=staleness, telling=self._telling, go_on=self._go_on
+            snapshot, texts, former, self._settings, self._reading, staleness=staleness, telling=self._telling, go_on=self._go_on
         )
 
     def _telling(self, finding: Finding) -> tuple[ChunkId, ...]:
@@ -229,15 +231,17 @@ class CommunityReports:
 
     def _headlines(self, level: int, limit: int, after: str) -> list[Headline]:
         now = self._now()
-        hierarchy = now.moment.hierarchy
+        hierarchy = now.snapshot.hierarchy
         ids = (found for found in hierarchy.at(level) if found > after)
         return [now.headline(hierarchy.communities[found]) for found in islice(ids, limit)]
 
     def _asked(self, community_id: str) -> Report:
         own = self._now()
-        guests = [one for one in self._guests.values() if one.moment.view is own.moment.view and one.moment.hidden >= own.moment.hidden]
+        guests = [
+            one for one in self._guests.values() if one.snapshot.view is own.snapshot.view and one.snapshot.hidden >= own.snapshot.hidden
+        ]
         for writer in (own, *reversed(guests)):
-            communities = writer.moment.hierarchy.communities
+            communities = writer.snapshot.hierarchy.communities
             outside = (key for key in communities if self._outside_ids.of_report(key) == community_id)
             if (key := community_id if community_id in communities else next(outside, None)) is not None:
                 return writer.report(communities[key])
@@ -246,11 +250,11 @@ class CommunityReports:
 
     def _reports_for(self, asked: ReportQuery) -> SelectedReports:
         writer = self._seen_without(asked.withheld)
-        hierarchy, told = writer.moment.hierarchy, writer.moment.told
+        hierarchy, told = writer.snapshot.hierarchy, writer.snapshot.told
         cosines = (asked.scores or self._passages.scores)(asked.vector, list({*chain.from_iterable(told.values())}))
-        near, floor = writer.moment.near(cosines), asked.floor
+        near, floor = writer.snapshot.near(cosines), asked.floor
         if relevance(cosines, cosines) < asked.nearness:
-            near, floor = by_weight(writer.moment.sizes()), 0.0
+            near, floor = by_weight(writer.snapshot.sizes()), 0.0
 
         def tokens(key: str) -> int:
             return told_tokens(writer.report(hierarchy.communities[key]), self._reading.count)
@@ -290,22 +294,22 @@ class CommunityReports:
         self._claims, self._looked_at = claims, None
         self._guests.clear()
         if self._own is not None:
-            self._renewed(self._claimed(self._own.moment), self._own.written)
+            self._renewed(self._claimed(self._own.snapshot), self._own.written)
 
     def _drafts(self, most: int) -> list[ReportDraft]:
         now = self._now()
-        if now.moment.hidden:  # for a moment: the settle that follows brings most of it back
+        if now.snapshot.hidden:  # for a moment: the settle that follows brings most of it back
             return []
         unwritten = now.unwritten()
-        self._unwritten, self._looked_at = len(unwritten), now.moment.view
+        self._unwritten, self._looked_at = len(unwritten), now.snapshot.view
         if not unwritten and (unused := now.unused()):
             self._store.drop(unused)
-            self._renewed(now.moment, now.written)
+            self._renewed(now.snapshot, now.written)
         return [now.draft(community) for community in now.ready(unwritten)[:most]]
 
     def _kept(self, draft: ReportDraft, report: Report) -> None:
         now = self._now()
-        community = now.moment.hierarchy.communities.get(draft.plain.community_id)
+        community = now.snapshot.hierarchy.communities.get(draft.plain.community_id)
         if community is None or now.draft(community) != draft:
             return
         stored = StoredReport(report, draft.facts, draft.made_of)

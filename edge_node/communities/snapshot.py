@@ -59,23 +59,25 @@ class Snapshot:
         return {key: len(chunk_ids) for key, chunk_ids in held.items()}
 
 
-def own_moment(view: View, parts: Partition, hidden: frozenset[str], graph: Graph, before: Uppers, settings: CommunitySettings) -> Snapshot:
+def own_snapshot(
+    view: View, parts: Partition, hidden: frozenset[str], graph: Graph, before: Uppers, settings: CommunitySettings
+) -> Snapshot:
     """Of the partition that is kept; C0 and C1 stay as they were, as far as that is good. before: no labels at first."""
     within = {part: [key for key in keys if key in graph.entities] for part, keys in parts.members.items()}
     members = {part: keys for part, keys in within.items() if keys}  # the partition may be a moment ahead of the view
-    return _moment(view, parts, hidden, graph, members, before, settings)
+    return _snapshot(view, parts, hidden, graph, members, before, settings)
 
 
-def guest_moment(view: View, parts: Partition, hidden: frozenset[str], graph: Graph, settings: CommunitySettings) -> Snapshot:
+def guest_snapshot(view: View, parts: Partition, hidden: frozenset[str], graph: Graph, settings: CommunitySettings) -> Snapshot:
     """Of this graph and nothing else: what hidden documents tell decides no border of a community either."""
     weights = {pair: relation.weight for pair, relation in graph.relations.items()}
     most, seed, method = settings.subgraph_entities, settings.seed, settings.leiden
     found = partition(list(graph.entities), weights, _homes(graph), max_entities=most, seed=seed, method=method)
     members = {part.subgraph_id: part.entities for part in found}
-    return _moment(view, parts, hidden, graph, members, Uppers({}, {}), settings)
+    return _snapshot(view, parts, hidden, graph, members, Uppers({}, {}), settings)
 
 
-def _moment(
+def _snapshot(
     view: View, parts: Partition, hidden: frozenset[str], graph: Graph, members: Members, before: Uppers, settings: CommunitySettings
 ) -> Snapshot:
     same = graph is view.graph

@@ -39,25 +39,25 @@ class SummaryRefiner:
         self._model = UncachedGenerator(tools.generator)
         self._store = tools.graph
         self._releases = tools.releases
-        self._settler = updater
+        self._updater = updater
         self._limits = limits
         self.stale = 0  # texts that the model should still write
 
     async def count(self) -> None:
         """Look how many texts there are to write."""
         summaries = await self._stale_summaries()
-        self.stale = len(summaries) + len(self._settler.wanted_descriptions)
+        self.stale = len(summaries) + len(self._updater.wanted_descriptions)
 
     async def refine(self, progress: Progress) -> Cost:
         """Write up to AT_ONCE texts: descriptions first, as summaries rest on them. Raises ModelError; what was written is kept."""
-        descriptions = list(self._settler.wanted_descriptions.items())[:AT_ONCE]
+        descriptions = list(self._updater.wanted_descriptions.items())[:AT_ONCE]
         summaries = (await self._stale_summaries())[: AT_ONCE - len(descriptions)]
         cost, total = Cost(), len(descriptions) + len(summaries)
         for done, (key, wanted) in enumerate(descriptions):
             progress("shorten descriptions", done, total)
             cost += await self._describe(key, wanted)
         if descriptions:
-            await self._settler.settle(progress)
+            await self._updater.settle(progress)
         for done, subgraph_id in enumerate(summaries, start=len(descriptions)):
             progress("write summaries", done, total)
             cost += await self._summarise(subgraph_id)
@@ -68,8 +68,8 @@ class SummaryRefiner:
         return await asyncio.to_thread(self._store.stale_ids) if self._limits.summaries else []
 
     async def _describe(self, key: str, wanted: str) -> Cost:
-        name = _name_of(key, self._settler.view.graph)
-        texts = await asyncio.to_thread(self._settler.descriptions_of, key)
+        name = _name_of(key, self._updater.view.graph)
+        texts = await asyncio.to_thread(self._updater.descriptions_of, key)
         if not name or descriptions_hash(texts) != wanted:
             return Cost()  # a document came or went that no settle has seen yet
         limits = self._limits
@@ -80,13 +80,13 @@ class SummaryRefiner:
             text, cost = describe(texts, limits.description_chars), Cost(calls=1)
         else:
             text, cost = written.text, _cost(written)
-        async with self._settler.lock:
-            if self._settler.wanted_descriptions.get(key) == wanted:
+        async with self._updater.lock:
+            if self._updater.wanted_descriptions.get(key) == wanted:
                 await asyncio.to_thread(self._store.save_description, key, wanted, text)
         return cost
 
     async def _summarise(self, subgraph_id: str) -> Cost:
-        async with self._settler.lock:  # between two settles: what is stored is of the part that is shown
+        async with self._updater.lock:  # between two settles: what is stored is of the part that is shown
             found = await asyncio.to_thread(self._part, subgraph_id)
         if found is None:
             return Cost()
@@ -100,14 +100,14 @@ class SummaryRefiner:
             text, cost = written.text, _cost(written)
         summary = Summary(SummaryId(subgraph_id), mask(text), len(part.entities), len(part.relations))
         better = StoredSummary(summary, stored.input_hash, facts_of(part), stale=False)
-        async with self._settler.lock:
+        async with self._updater.lock:
             await asyncio.to_thread(self._store.save_summary, better, asked_for=stored.input_hash)
         return cost
 
     def _part(self, subgraph_id: str) -> tuple[StoredSummary, Graph, Callable[[str], str]] | None:
         """The stored summary, the part as the cloud may know it, and what masks its text; None where it is gone or holds nothing."""
         release = self._releases.summaries()
-        stored, part = self._store.stored_summaries([subgraph_id]).get(subgraph_id), self._settler.released_part(subgraph_id, release)
+        stored, part = self._store.stored_summaries([subgraph_id]).get(subgraph_id), self._updater.released_part(subgraph_id, release)
         if stored is None or part is None or summary_hash(part) != stored.input_hash:  # the next settle sees that
             return None
         return stored, part, release.redactor.mask

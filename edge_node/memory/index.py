@@ -53,16 +53,16 @@ class MemoryIndex:
         self._dimensions = tools.embedder.dimensions
         self._lock = Lock()
         self._own = dict[str, float]()  # cosine of a learned memory's question with the nearest of its own passages
-        self._moment = self._moment_of([], {})
+        self._snapshot = self._snapshot_of([], {})
 
     def load(self) -> tuple[StoredMemory, ...]:
         """Read all memories, and return them; those whose questions have no vectors are not found by anything."""
         stored = self.store.all()
         with self._lock:
-            self._moment = self._moment_of([one for one in stored if len(one.vector)], self._ratings.all())
+            self._snapshot = self._snapshot_of([one for one in stored if len(one.vector)], self._ratings.all())
         return stored
 
-    def _moment_of(self, stored: Sequence[StoredMemory], ratings: Mapping[str, Rating]) -> _Moment:
+    def _snapshot_of(self, stored: Sequence[StoredMemory], ratings: Mapping[str, Rating]) -> _Moment:
         index = RecallIndex.of([one.memory for one in stored], self._vectors_of(stored))
         learned = frozenset(one.memory.memory_id for one in stored if one.memory.kind == "learned")
         return _Moment(index, frozenset(), learned, frozenset(one.memory.memory_id for one in stored if one.doubtful), ratings)
@@ -74,7 +74,7 @@ class MemoryIndex:
 
     def recalled(self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[str]) -> tuple[Recalled, ...]:
         """The k memories nearest a question, best first, with their sentences as the store has them now."""
-        moment = self._moment
+        moment = self._snapshot
         hidden = withheld | moment.hidden
         anchors = moment.index.anchors_of(question, hidden)
         found = moment.index.best(vector, anchors, k=k, alpha=ALPHA, floor=floor, withheld=hidden)
@@ -91,7 +91,7 @@ class MemoryIndex:
 
     def page(self, after: str, limit: int) -> tuple[Remembered, ...]:
         """The first memories by id behind ``after``."""
-        moment = self._moment
+        moment = self._snapshot
         hidden = {memory.memory_id for memory in moment.index.of_documents(moment.hidden)}
         behind = (memory for memory in moment.index if memory.memory_id > after and memory.memory_id not in hidden)
         page = nsmallest(limit, behind, key=lambda memory: memory.memory_id)
@@ -100,17 +100,17 @@ class MemoryIndex:
 
     def kinds(self) -> Counter[Kind]:
         """How many memories of each kind there are."""
-        moment = self._moment
+        moment = self._snapshot
         held = Counter(memory.kind for memory in moment.index)
         return held - Counter(memory.kind for memory in moment.index.of_documents(moment.hidden))
 
     def __len__(self) -> int:
-        return len(self._moment.index)
+        return len(self._snapshot.index)
 
     def templates_of(self, chunk_ids: Collection[str]) -> list[Memory]:
         """The memories that templates made of some chunks."""
         documents = frozenset(map(document_of, chunk_ids))
-        found = self._moment.index.of_documents(documents)
+        found = self._snapshot.index.of_documents(documents)
         return [one for one in found if one.kind == "template" and not {place.chunk_id for place in one.supports}.isdisjoint(chunk_ids)]
 
     # ------------------------------------------------------------ what changes
@@ -128,12 +128,12 @@ class MemoryIndex:
             moment = moment.without(gone, index)
             learned = {one.memory.memory_id for one in there if one.memory.kind == "learned"}
             doubtful = moment.doubtful - ids | {one.memory.memory_id for one in there if one.doubtful}
-            self._moment = replace(moment, learned=moment.learned | learned, doubtful=doubtful)
+            self._snapshot = replace(moment, learned=moment.learned | learned, doubtful=doubtful)
             return written
 
     def learn(self, one: StoredMemory, later: Collection[str]) -> None:
         """``put`` an answer that was given, unless people have barred it; ``later``: the chunks that came since, as for ``doubt``."""
-        if not self._moment.ratings.get(self._ratings.key_of(one.memory), UNRATED).barred:
+        if not self._snapshot.ratings.get(self._ratings.key_of(one.memory), UNRATED).barred:
             self.put([replace(one, doubtful=self._is_overtaken(one, later))])
 
     def _is_overtaken(self, one: StoredMemory, later: Collection[str]) -> bool:
@@ -145,22 +145,22 @@ class MemoryIndex:
     def hide(self, documents: Collection[DocumentId]) -> None:
         """Let nothing be found that rests on these documents, until it is known what of that the store still has."""
         with self._lock:
-            resting = frozenset(document for document in documents if self._moment.index.of_documents({document}))
+            resting = frozenset(document for document in documents if self._snapshot.index.of_documents({document}))
             if resting:
-                self._moment = replace(self._moment, hidden=self._moment.hidden | resting)
+                self._snapshot = replace(self._snapshot, hidden=self._snapshot.hidden | resting)
 
     @property
     def is_tidy(self) -> bool:
         """Nothing is hidden."""
-        return not self._moment.hidden
+        return not self._snapshot.hidden
 
     def tidy(self) -> None:
         """Take out of the index what the store has no more."""
         with self._lock:
-            self._moment = self._tidied()
+            self._snapshot = self._tidied()
 
     def _tidied(self) -> _Moment:
-        moment = self._moment
+        moment = self._snapshot
         if not moment.hidden:
             return moment
         ids = {memory.memory_id for memory in moment.index.of_documents(moment.hidden)}
@@ -174,7 +174,7 @@ class MemoryIndex:
         """Note a verdict on what a memory answered, and so do the others that ask and answer the same. Raises NotFound."""
         with self._lock:
             self._ratings.rate(self._alike(memory_id), right=right)
-            self._moment = replace(self._moment, ratings=self._ratings.all())
+            self._snapshot = replace(self._snapshot, ratings=self._ratings.all())
 
     def bar(self, memory_id: str) -> None:
         """Let what a memory, and those that ask and answer the same, say be answered no more, ever; learned ones are deleted.
@@ -184,18 +184,18 @@ class MemoryIndex:
         with self._lock:
             alike = self._alike(memory_id)
             self._ratings.bar(alike)
-            self._moment = replace(self._moment, ratings=self._ratings.all())
+            self._snapshot = replace(self._snapshot, ratings=self._ratings.all())
         self.put((), [one.memory_id for one in alike if one.kind == "learned"])
 
     def _alike(self, memory_id: str) -> tuple[Memory, ...]:
-        alike = self._moment.index.alike(memory_id)
+        alike = self._snapshot.index.alike(memory_id)
         if not alike or not self.store.present([memory_id]):
             raise NotFound("memory", memory_id)
         return alike
 
     def doubt(self, chunk_ids: Collection[str]) -> None:
         """Doubt learned memories to whose questions one of these new chunks is nearer than their own (FD-RAG §4; ours)."""
-        moment = self._moment
+        moment = self._snapshot
         ids = sorted(moment.learned - moment.doubtful)
         new = self._vectors.some("chunk", chunk_ids, self._dimensions) if ids and chunk_ids else None
         if new is None or not new.keys:
@@ -210,13 +210,13 @@ class MemoryIndex:
         if doubtful:
             with self._lock:
                 self.store.doubt(doubtful)
-                self._moment = replace(self._moment, doubtful=self._moment.doubtful | doubtful)
+                self._snapshot = replace(self._snapshot, doubtful=self._snapshot.doubtful | doubtful)
 
     def _limit(self, memory: Memory) -> float:
         return self._own.get(memory.memory_id, 1.0) + NEARER_BY
 
     def _note_own(self, memories: Sequence[Memory], questions: FloatArray) -> None:
-        self._own = {key: own for key, own in self._own.items() if key in self._moment.learned}
+        self._own = {key: own for key, own in self._own.items() if key in self._snapshot.learned}
         unknown = [(row, memory) for row, memory in enumerate(memories) if memory.memory_id not in self._own]
         held = {place.chunk_id for _, memory in unknown for place in memory.supports}
         stored = self._vectors.some("chunk", held, self._dimensions)

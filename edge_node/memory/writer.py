@@ -262,7 +262,7 @@ class MemoryWriter:
         self._keep = keep
         self._share = tokens_per_1000 / 1000
         self._deadline_s = deadline_s
-        self._standing = AskedSoFar(0, frozenset())
+        self._availability = AskedSoFar(0, frozenset())
         self._left = 0  # tokens
         self._counting = Lock()  # a settle counts beside a turn; the later look is what stays
         self._looked_at = -1  # changes of the grouping
@@ -278,7 +278,7 @@ class MemoryWriter:
         if not self._share:
             return
         with self._counting:
-            self._standing = standing = self._askings.standing()
+            self._availability = standing = self._askings.standing()
             self._left = max(0, int(self._share * self._documents.totals()["tokens"]) - standing.tokens)
 
     @property
@@ -304,7 +304,7 @@ class MemoryWriter:
             return
         changes, graph = self._grouping.changes, self._grouping.hypergraph("sentence")
         found = [(graph.name_of(units), units) for _, units in graph.members() if len(units) >= LEAST_NOTES]
-        waiting = [one for one in found if one[0] not in self._standing.names]
+        waiting = [one for one in found if one[0] not in self._availability.names]
         self._waiting = sorted(waiting, key=lambda one: (-_documents(graph, one[1]), -len(one[1]), one[0]))
         self._seen, self._looked_at = graph, changes
 

@@ -95,7 +95,7 @@ class FDRAG(Method):
     """Keeps nothing of its own: memories, facts and hyperedges are everybody's."""
 
     def __init__(self, tools: Tools, write_path: WritePath, settings: MemorySettings) -> None:
-        self._knowledge = write_path
+        self._write_path = write_path
         self._facts = MemoryStore(tools.graph.database, tools.embedder.dimensions)
         self._count = tools.tokenizer.count
         self._k = settings.memory_k
@@ -115,7 +115,7 @@ class FDRAG(Method):
         """
         if asked.shown.withheld:
             return Retrieval(())
-        found = await self._knowledge.memories.recalled(
+        found = await self._write_path.memories.recalled(
             asked.question, asked.vector, k=self._k, floor=LOWEST, withheld=asked.shown.withheld
         )
         leads = [Lead(one.scored.score, memory.supports) for one in found for memory in (one.scored.memory, *one.scored.same)]
@@ -123,10 +123,10 @@ class FDRAG(Method):
 
     def _found(self, asked: MethodQuery, leads: list[Lead]) -> Retrieval:
         """What is in no hyperedge yet has the nearness of its whole chunk."""
-        passages = self._knowledge.passages
+        passages = self._write_path.passages
         best = dict(passages.top(asked.vector, asked.top_k))
         for grain in GRAINS:
-            hypergraph = self._knowledge.memories.grouping.hypergraph(grain)
+            hypergraph = self._write_path.memories.grouping.hypergraph(grain)
             for chunk_id, score in best_of_chunks(hypergraph, self._score(hypergraph, asked.vector, leads), asked.top_k).items():
                 best[chunk_id] = max(score, best.get(chunk_id, LOWEST))
         order = sorted(best, key=lambda chunk_id: (-best[chunk_id], chunk_id))[: asked.top_k]

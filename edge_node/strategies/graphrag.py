@@ -24,7 +24,7 @@ class GraphRAG(Method):
     def __init__(self, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> None:
         del settings  # ten seeds, and half of the tokens for lines, are the paper's
         self._tools = tools
-        self._knowledge = write_path
+        self._write_path = write_path
 
     @staticmethod
     def needs(settings: EdgeSettings) -> Needs:
@@ -40,11 +40,11 @@ class GraphRAG(Method):
         """
         if asked.shown.withheld:
             return Retrieval(())
-        return await asyncio.to_thread(self._found, self._knowledge.view, asked)
+        return await asyncio.to_thread(self._found, self._write_path.view, asked)
 
     def _found(self, view: View, asked: MethodQuery) -> Retrieval:
         """Alg. 2, its chunks in the order of their nearness."""
-        entities, passages = view.graph.entities, self._knowledge.passages
+        entities, passages = view.graph.entities, self._write_path.passages
         seeds = [entities[key] for key, _ in top_allowed(view.entities, asked.vector, SEEDS, entities.__contains__)]
         relations = relations_of(seeds, view.graph, view.adjacency)
         elements: list[Entity | Relation] = [*seeds, *relations]

@@ -25,7 +25,7 @@ class DGRAG(Method):
 
     def __init__(self, tools: Tools, write_path: WritePath, settings: RetrievalSettings) -> None:
         self._tools = tools
-        self._knowledge = write_path
+        self._write_path = write_path
         self._settings = settings
         self.keywords: KeywordFinder = (
             NlpKeywords(write_path.tagger) if settings.keywords == "nlp" else ModelKeywords(UncachedGenerator(tools.generator))
@@ -42,7 +42,7 @@ class DGRAG(Method):
         With them the relations of what the question names, where these passages do not tell of them.
         """
         sought = await self._sought(asked)
-        return await asyncio.to_thread(partial(self._found, self._knowledge.view, asked, sought))
+        return await asyncio.to_thread(partial(self._found, self._write_path.view, asked, sought))
 
     async def _sought(self, asked: MethodQuery) -> QueryVectors:
         """Keywords are looked for only where a channel searches for them."""
@@ -56,7 +56,7 @@ class DGRAG(Method):
         )
 
     def _found(self, view: View, asked: MethodQuery, sought: QueryVectors) -> Retrieval:
-        passages, shown = self._knowledge.passages, asked.shown
+        passages, shown = self._write_path.passages, asked.shown
         found = GraphSearch(view, passages, sought, shown, self._settings.retrieval, asked.top_k).run()
         facts_tokens = int(asked.budget_tokens * FACTS_SHARE)
         evidence = passages.read(found.chunks, budget_tokens=asked.budget_tokens - facts_tokens)

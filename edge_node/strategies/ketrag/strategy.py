@@ -28,7 +28,7 @@ class KETRAG(Method):
 
     def __init__(self, tools: Tools, write_path: WritePath, settings: EdgeSettings) -> None:
         self._tools = tools
-        self._knowledge = write_path
+        self._write_path = write_path
         self._settings = settings
         self._graphs = Graphs(tools, settings)
         model = ModelExtractor(
@@ -79,7 +79,7 @@ class KETRAG(Method):
         try:
             return await self._reader.read(progress)
         finally:  # what was read before a failure counts too
-            await self._knowledge.settle(progress)
+            await self._write_path.settle(progress)
 
     @property
     def stale(self) -> int:
@@ -88,5 +88,5 @@ class KETRAG(Method):
 
     async def search(self, asked: MethodQuery) -> Retrieval:
         """As the variant says, in exactly the tokens that there are."""
-        search = KetSearch(self._knowledge.view, self._knowledge.passages, self._graphs, self._tools, self._settings, asked)
+        search = KetSearch(self._write_path.view, self._write_path.passages, self._graphs, self._tools, self._settings, asked)
         return await asyncio.to_thread(partial(search.run))

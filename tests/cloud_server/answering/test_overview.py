@@ -104,7 +104,7 @@ async def asked(service, kit, replies, *, body=ASK, deadline_s=20.0, **more):
         await kit.join(service.http, edge)
     serving = {edge: asyncio.create_task(serve(service.http, edge, said)) for edge, said in replies.items()}
     await kit.until(lambda: all((box := service.cloud.mailbox._boxes.get(edge)) and box.waiting for edge in replies))
-    answer = await service.cloud.overviewer.answer(body, deadline_s=deadline_s, **more)
+    answer = await service.cloud.global_coordinator.answer(body, deadline_s=deadline_s, **more)
     return answer, {edge: await task for edge, task in serving.items()}
 
 
@@ -204,7 +204,7 @@ async def test_no_site_is_said_to_have_read_more_reports_than_it_has(tmp_path, k
 async def test_where_all_are_offline_no_model_is_asked(service, kit):
     await kit.join(service.http, "bank")
     await kit.join(service.http, "ward")
-    answer = await service.cloud.overviewer.answer(ASK, deadline_s=5)
+    answer = await service.cloud.global_coordinator.answer(ASK, deadline_s=5)
     assert (answer.answered, answer.citations, answer.partial, answer.degraded) == (False, (), True, False)
     assert answer.answer == "No connected site has told anything that answers this question."
     assert answer.coverage == "0 of 2 sites answered; offline: bank, ward"
@@ -212,7 +212,7 @@ async def test_where_all_are_offline_no_model_is_asked(service, kit):
 
 
 async def test_where_nobody_has_joined_the_answer_says_so(service):
-    answer = await service.cloud.overviewer.answer(ASK, deadline_s=5)
+    answer = await service.cloud.global_coordinator.answer(ASK, deadline_s=5)
     assert (answer.answered, answer.coverage, answer.partial) == (False, "0 of 0 sites answered", False)
 
 

@@ -323,7 +323,7 @@ async def test_leaves_beyond_the_bound_are_forgotten_and_written_again(bench, mo
     monkeypatch.setattr(writing_module, "MOST_LEAVES", 2)
     for _ in range(2):
         assert await everything_told(bench) == told
-        communities = reports._own.moment.hierarchy.communities
+        communities = reports._own.snapshot.hierarchy.communities
         assert len([key for key in reports._own.written if not communities[key].children]) == 2
 
 
@@ -357,7 +357,7 @@ async def test_how_near_a_community_is_is_the_relevance_of_all_its_passages(benc
     await bench.settle()
     asked = await everything(bench, 0)
     await bench.strategy.reports.choose(asked)
-    reports, moment = bench.strategy.write_path.reports, bench.strategy.write_path.reports._own.moment
+    reports, moment = bench.strategy.write_path.reports, bench.strategy.write_path.reports._own.snapshot
     held = {
         key: {chunk_id for entity in one.entities for chunk_id in moment.graph.entities[entity].chunk_ids}
         for key, one in moment.hierarchy.communities.items()
