@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 from edge_node.documents.readers.pool import Reads
 from edge_node.records import Offered
@@ -31,11 +31,14 @@ _ABBREVIATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """A document's words, over-long ones cut at token starts; row k is ``[starts[k], ends[k])``."""
+    """A document's words, over-long ones cut at token starts; row k is ``[starts[k], ends[k])``.
 
-    starts: list[int]
-    ends: list[int]
-    before: list[int]  # tokens before piece k; one entry more than pieces
+    Arrays: to look through, or to free, millions of objects holds the interpreter's lock.
+    """
+
+    starts: array[int]
+    ends: array[int]
+    before: array[int]  # tokens before piece k; one entry more than pieces
 
 
 def split(document: Document, tokenizer: Tokenizer, *, size: int = 200, overlap: int = 30) -> list[Chunk]:
@@ -75,9 +78,12 @@ def _chunk(document: Document, pieces: _Pieces, ordinal: int, first: int, after:
 
 
 def _pieces(text: str, tokenizer: Tokenizer, *, size: int) -> _Pieces:
-    words = list(_sized_words(text, tokenizer, size=size))
-    before = accumulate((tokens for _, _, tokens in words), initial=0)
-    return _Pieces([start for start, _, _ in words], [end for _, end, _ in words], list(before))
+    pieces = _Pieces(array("q"), array("q"), array("q", [0]))
+    for start, end, tokens in _sized_words(text, tokenizer, size=size):
+        pieces.starts.append(start)
+        pieces.ends.append(end)
+        pieces.before.append(pieces.before[-1] + tokens)
+    return pieces
 
 
 def _sized_words(text: str, tokenizer: Tokenizer, *, size: int) -> Iterator[tuple[int, int, int]]:

@@ -8,7 +8,7 @@ The null controls are what an edge sent before version 6 of the wire: passages f
 
 import random
 import string
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -17,6 +17,8 @@ from edge_node.answering.answerer import Answerer
 from edge_node.answering.released import ReleasedPassages
 from edge_node.answering.sampling import SentenceSelector
 from edge_node.egress.policy_file import NAME
+from edge_node.egress.sharing import Sharing
+from edge_node.policy.redaction import NOTHING_MASKED
 from edge_node.records import Retrieval
 from edge_node.settings import AnswerSettings
 from shared.errors import FetchError
@@ -27,7 +29,9 @@ from shared.models.fetch import located
 from shared.models.settings import ModelSettings
 from shared.vectors import unit
 from shared.wire import EvidenceRequest
+from tests.security.test_policy_points import overview_of, request_of
 from tests.support.models import no_model
+from tests.support.policies import Site
 from tests.support.settling import Bench
 
 pytestmark = pytest.mark.campaign
@@ -37,6 +41,7 @@ MOST_BY_CHANCE = (
     2  # of 12 guesses at 1 in 100: more come by chance in 1 of 5,000 draws, P(X > 2) for X ~ Binomial(12, 0.01); the seed is fixed
 )
 QUESTIONS = 700
+FEW_TOKENS = 60  # of reports that are read for a question
 MASKS = ["[name]█████████"]
 CHANCE = 0.05  # what a name adds to a cosine by chance, as a mean over twelve passages
 NAMED_BY_CHANCE = 7.5  # of ten: three standard errors above five, for twelve passages
@@ -188,6 +193,30 @@ async def test_two_sites_that_differ_in_a_masked_name_alone_answer_every_questio
     assert one[:2] == two[:2]
     assert any(one[0]), "nothing was sent"
     assert one[2] != two[2], "null control: by their whole words they answer otherwise"
+
+
+async def points_of(folder, names, known, questions, read_tokens):
+    """What leaves as points for each question, in its order."""
+    folder.mkdir()
+    async with Site.opened(folder) as site:
+        await Clinic.filled(site.bench, names)
+        site.obey(f"[redact]\nnames = {sorted(known)}")
+        overview = overview_of(site)
+        overview.limits = replace(overview.limits, read_tokens=read_tokens)
+        replies = [(await overview.points(request_of(question))).reply for question in questions]
+        return [[(told.text, told.point, told.quotable) for told in reply.evidence] for reply in replies]
+
+
+async def test_two_sites_that_differ_in_a_masked_name_alone_tell_the_same_points(tmp_path, monkeypatch):
+    names, (other,) = drawn_names(random.Random(3), len(AILMENTS)), drawn_names(random.Random(4), 1)
+    sites, known = (names, [other, *names[1:]]), [*names, other]
+    questions = [*(f"What is {name} treated for?" for name in known), "Who has gout?", names[0], "name"]
+    one, two = [await points_of(tmp_path / str(row), site, known, questions, FEW_TOKENS) for row, site in enumerate(sites)]
+    assert one == two
+    assert any(one), "nothing was sent"
+    monkeypatch.setattr(Sharing, "redactor_now", lambda _: NOTHING_MASKED)  # reports are chosen and read whole, and masked after that
+    before = [await points_of(tmp_path / f"before-{row}", site, known, questions, FEW_TOKENS) for row, site in enumerate(sites)]
+    assert before[0] != before[1], "null control: by their whole words they tell otherwise"
 
 
 # ------------------------------------------------------------ the passage's vector

@@ -1,6 +1,7 @@
 """Windows of tokens: cover, bound, spans, and where they begin and end."""
 
 import re
+import tracemalloc
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -177,3 +178,16 @@ def test_tokens_that_share_a_character_stay_together(text: str, overlap: int):
     """Size 6 holds any one character of at most four bytes."""
     found = chunks_of(text, size=6, overlap=overlap, tokenizer=Bytes())
     assert all(chunk.tokens <= 6 and chunk.text for chunk in found)
+
+
+def test_of_a_text_of_short_words_no_object_is_kept_for_each_word() -> None:
+    """The interpreter's lock is held while millions of objects are looked through or freed."""
+    words = 120_000
+    tracemalloc.start()
+    try:
+        cut = chunks_of("a\n" * words)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(cut) > 500
+    assert peak_bytes < 120 * words
