@@ -84,7 +84,7 @@ def run(folder, asking, *, generator=None, **changes):
             for edge in EDGES:
                 cloud.registry.enrol(edge)
                 about = (Summary("s", f"the pump P-204 replaced {edge}", 1, 1),)
-                await cloud.catalogue.accept(edge, SummaryDelta("e", 0, 1, about, ()))
+                await cloud.summary_index.accept(edge, SummaryDelta("e", 0, 1, about, ()))
             serving = [asyncio.create_task(serve(cloud, edge)) for edge, how in EDGES.items() if how]
             await asyncio.sleep(0.01)
             try:

@@ -41,6 +41,11 @@ def written(result, journal, tmp_path_factory):
     return folder
 
 
+def only(result, **parts):
+    """The result with no other parts than these."""
+    return {part: [] for part in result} | parts
+
+
 def test_every_part_of_the_run_has_its_section(sections):
     empty = [section.title for section in sections if not (section.tables or section.figures)]
     levels = "Reports of the model on each level (GraphRAG §3.6, Table 3)"
@@ -118,7 +123,7 @@ def test_headlines_are_the_goals_of_the_run(result):
 
 
 def test_an_empty_run_is_a_page_that_says_what_it_has_not(result, tmp_path):
-    bare = {part: [] for part in result} | {"run": {"name": "bare"}}
+    bare = only(result, run={"name": "bare"})
     (tmp_path / "bare.json").write_bytes(orjson.dumps(bare))
     html = report([tmp_path / "bare.json"], tmp_path / "out").read_text(encoding="utf-8")
     assert "Not part of this run: Goals; Answers against references" in html
@@ -134,7 +139,7 @@ def test_answers_to_questions_without_references_can_be_reported(tmp_path):
 
 def test_files_have_plain_names_whatever_a_result_says(result, tmp_path):
     rows = [row | {"split": "<img src=x>"} for row in result["systems"]]
-    (tmp_path / "odd.json").write_bytes(orjson.dumps(result | {"run": {"name": "../a<b>"}, "systems": rows}))
+    (tmp_path / "odd.json").write_bytes(orjson.dumps(only(result, run={"name": "../a<b>"}, systems=rows)))
     written = report([tmp_path / "odd.json"], tmp_path / "out").parent
     names = {path.stem for path in written.iterdir()}
     assert "a-b-costs-img-src-x" in names
@@ -146,7 +151,7 @@ def test_a_calibration_is_shown_for_each_split_and_one_of_before_for_all(result)
     titles = [
         [
             table.title
-            for section in chapter(result | {"calibration": found}).sections
+            for section in chapter(only(result, run=result["run"], calibration=found)).sections
             for table in section.tables
             if "thresholds" in table.title
         ]
