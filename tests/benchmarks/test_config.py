@@ -145,7 +145,8 @@ def test_one_index_may_read_as_much_as_all_the_edges_together():
 
 
 @pytest.mark.parametrize(("name", "twin"), [("graphrag", "tiny-graphrag"), ("graphrag-federated", "tiny-graphrag-federated")])
-def test_a_tiny_twin_measures_the_same_systems(name, twin):
+def test_a_tiny_twin_measures_systems_of_the_whole_run_in_the_same_order(name, twin):
     whole, tiny = (load_config(shipped()[0].parent / f"{file}.toml") for file in (name, twin))
     plain = [[system.partition(":")[0] for system in config.split[0].systems] for config in (whole, tiny)]
-    assert plain[0] == plain[1]
+    assert plain[1] == [system for system in plain[0] if system in plain[1]]
+    assert len(plain[1]) > 1
