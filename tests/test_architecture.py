@@ -486,7 +486,7 @@ def unpinned(root: Path = ROOT) -> list[str]:
 
 def unexplained(root: Path = ROOT) -> list[str]:
     """Dependencies without a place in the first column of the table of reasons."""
-    lines = (root / "docs" / "adr" / "0002-dependencies.md").read_text(encoding="utf-8").splitlines()
+    lines = (root / "docs" / "dependencies.md").read_text(encoding="utf-8").splitlines()
     named = [word for line in lines if line.startswith("| ") for word in re.findall(r"[\w.-]+", line.split("|")[1])]
     return sorted(dependencies(root) - {normal(word) for word in named})
 
@@ -660,7 +660,7 @@ def test_every_direct_dependency_has_a_pin_and_a_reason():
 
 def test_a_dependency_without_a_pin_or_a_reason_is_found(bad):
     bad("httpx==1\nPy_Pdf==2\n", "constraints.txt")
-    bad("| package | why |\n| --- | --- |\n| **edge:** numpy, py-pdf | httpx is not meant |\n", "docs/adr/0002-dependencies.md")
+    bad("| package | why |\n| --- | --- |\n| **edge:** numpy, py-pdf | httpx is not meant |\n", "docs/dependencies.md")
     project = """
         [project]
         dependencies = ["httpx", "numpy>=2; python_version > '3'"]
