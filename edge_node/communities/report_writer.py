@@ -17,6 +17,7 @@ from edge_node.graph.summaries import usable, whole_sentences
 from edge_node.graph.tools import Tools
 from edge_node.model_task import UncachedGenerator, said_by
 from edge_node.records import Cost, Progress
+from edge_node.settings import CommunitySettings
 from shared.errors import ModelReplyError
 from shared.ports import Prompt
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
@@ -155,13 +156,10 @@ def _rating(text: str) -> tuple[int, str]:
 class ReportWriter:
     """Asks the model for the reports that it should write. Where its text is of no use, the plain one stays, and it is not asked again."""
 
-    def __init__(self, tools: Tools, reports: CommunityReports, *, report_tokens: int, most_findings: int, deadline_s: float) -> None:
-        """``deadline_s``: of one call."""
+    def __init__(self, tools: Tools, reports: CommunityReports, settings: CommunitySettings) -> None:
         self._model = UncachedGenerator(tools.generator)
         self._reports = reports
-        self._report_tokens = report_tokens
-        self._most_findings = most_findings
-        self._deadline_s = deadline_s
+        self._settings = settings
 
     @property
     def stale(self) -> int:
@@ -183,13 +181,13 @@ class ReportWriter:
         if not any(line.findings for line in draft.lines):
             return draft.plain, Cost()
         fence = Fence(secrets.token_hex(FENCE_BYTES))
-        prompt = report_prompt(draft.lines, fence, report_tokens=self._report_tokens, most=self._most_findings)
+        prompt = report_prompt(draft.lines, fence, report_tokens=self._settings.report_tokens, most=self._settings.report_findings)
         try:
-            reply = await self._model.generate(prompt, deadline_s=self._deadline_s)
+            reply = await self._model.generate(prompt, deadline_s=self._settings.model_deadline_s)
         except ModelReplyError as error:  # of this report only
             log.warning("the model gave no report on %s: %s", draft.plain.community_id, error.code)
             return draft.plain, Cost(calls=1)
-        parsed = parsed_report(said_by(reply, prompt, fence), draft.lines, draft.plain, most=self._most_findings)
+        parsed = parsed_report(said_by(reply, prompt, fence), draft.lines, draft.plain, most=self._settings.report_findings)
         if parsed.report is None:
             log.info("the model's report on %s cannot be used: %d lines of it are unread", draft.plain.community_id, parsed.unread_lines)
         return parsed.report or draft.plain, Cost(1, reply.tokens_in, reply.tokens_out)

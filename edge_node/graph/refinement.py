@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from edge_node.graph.knowledge_graph import Graph, describe
 from edge_node.graph.merging import descriptions_hash
@@ -16,6 +15,7 @@ from edge_node.graph.update import GraphUpdater, facts_of, summary_hash
 from edge_node.graph.view import pair_of
 from edge_node.model_task import UncachedGenerator
 from edge_node.records import Cost, Progress
+from edge_node.settings import GraphSettings
 from shared.errors import ModelReplyError
 from shared.records import Summary, SummaryId
 
@@ -23,24 +23,15 @@ log = logging.getLogger("dgrag.edge.refine")
 AT_ONCE = 8  # texts in one go: a new document must not wait longer (performance goal F4)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Characters of a description, seconds of one call, and whether summaries are the model's work."""
-
-    summaries: bool
-    description_chars: int
-    deadline_s: float
-
-
 class SummaryRefiner:
-    """Asks the model for what the settler left plain or stale. A text whose subject changes meanwhile is thrown away."""
+    """Asks the model for what the graph updater left plain or stale. A text whose subject changes meanwhile is thrown away."""
 
-    def __init__(self, tools: Tools, updater: GraphUpdater, limits: Limits) -> None:
+    def __init__(self, tools: Tools, updater: GraphUpdater, settings: GraphSettings) -> None:
         self._model = UncachedGenerator(tools.generator)
         self._store = tools.graph
         self._releases = tools.releases
         self._updater = updater
-        self._limits = limits
+        self._settings = settings
         self.stale = 0  # texts that the model should still write
 
     async def count(self) -> None:
@@ -65,19 +56,19 @@ class SummaryRefiner:
         return cost
 
     async def _stale_summaries(self) -> list[str]:
-        return await asyncio.to_thread(self._store.stale_ids) if self._limits.summaries else []
+        return await asyncio.to_thread(self._store.stale_ids) if self._settings.summaries == "model" else []
 
     async def _describe(self, key: str, wanted: str) -> Cost:
         name = _name_of(key, self._updater.view.graph)
         texts = await asyncio.to_thread(self._updater.descriptions_of, key)
         if not name or descriptions_hash(texts) != wanted:
             return Cost()  # a document came or went that no settle has seen yet
-        limits = self._limits
+        deadline_s, max_chars = self._settings.model_deadline_s, self._settings.description_chars
         try:
-            written = await model_description(self._model, name, texts, deadline_s=limits.deadline_s, max_chars=limits.description_chars)
+            written = await model_description(self._model, name, texts, deadline_s=deadline_s, max_chars=max_chars)
         except ModelReplyError as error:
             log.warning("the model did not shorten a description: %s", error.code)
-            text, cost = describe(texts, limits.description_chars), Cost(calls=1)
+            text, cost = describe(texts, max_chars), Cost(calls=1)
         else:
             text, cost = written.text, _cost(written)
         async with self._updater.lock:
@@ -92,7 +83,7 @@ class SummaryRefiner:
             return Cost()
         stored, part, mask = found
         try:
-            written = await model_summary(self._model, part, deadline_s=self._limits.deadline_s)
+            written = await model_summary(self._model, part, deadline_s=self._settings.model_deadline_s)
         except ModelReplyError as error:  # of this text only: the plain one stays
             log.warning("the model gave no summary of %s: %s", subgraph_id, error.code)
             text, cost = extractive_summary(part), Cost(calls=1)

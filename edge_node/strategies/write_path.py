@@ -17,7 +17,7 @@ from edge_node.extraction.model_extraction import ModelExtractor
 from edge_node.extraction.nlp import SpacyExtractor
 from edge_node.extraction.titles import title_mentions
 from edge_node.graph.passages import ChunkDraft, Passages
-from edge_node.graph.refinement import AT_ONCE, Limits, SummaryRefiner
+from edge_node.graph.refinement import AT_ONCE, SummaryRefiner
 from edge_node.graph.tools import Tools
 from edge_node.graph.update import GraphUpdater
 from edge_node.graph.view import View
@@ -43,16 +43,12 @@ class WritePath:
         )
         self.extractor = extractor or Extractor(self.tagger, model, settings.model_share, tools.retries)
         self.updater = GraphUpdater(tools, settings)
-        limits = Limits(settings.summaries == "model", settings.description_chars, settings.model_deadline_s)
-        self._refiner = SummaryRefiner(tools, self.updater, limits)
+        self._refiner = SummaryRefiner(tools, self.updater, settings)
         self.reports = CommunityReports(tools, self.updater, self.passages, settings, with_graph=needs.graph)
         with_claims = needs.graph and settings.claims == "model" and not self.reports.is_off
         self._claims = ClaimReader(tools, self.updater, self.reports, is_on=with_claims, deadline_s=settings.model_deadline_s)
         self.memories = Memories(tools, settings, grouped=needs.hyperedges)
-        report_tokens, most_findings = settings.report_tokens, settings.report_findings
-        self._reporter = ReportWriter(
-            tools, self.reports, report_tokens=report_tokens, most_findings=most_findings, deadline_s=settings.model_deadline_s
-        )
+        self._report_writer = ReportWriter(tools, self.reports, settings)
 
     @property
     def view(self) -> View:
@@ -125,12 +121,12 @@ class WritePath:
             return Cost()
         cost = await self._refiner.refine(progress)
         cost += await self._claims.read(progress, most=AT_ONCE - cost.calls)
-        return cost + await self._reporter.write(progress, most=AT_ONCE - cost.calls)
+        return cost + await self._report_writer.write(progress, most=AT_ONCE - cost.calls)
 
     @property
     def stale(self) -> int:
         """Descriptions, summaries and reports that the model should write, and chunks whose claims it should read."""
-        return self._refiner.stale + self._claims.stale + self._reporter.stale
+        return self._refiner.stale + self._claims.stale + self._report_writer.stale
 
     def counts(self) -> dict[str, int]:
         """What was built."""

@@ -4,7 +4,7 @@ import pytest
 
 from tests.faults.forks import STRACE
 
-SHORT = 50  # kills
+SHORT = 40  # kills
 
 
 def pytest_addoption(parser):

@@ -23,10 +23,11 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.process
 PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20
 QUESTION = "When was the pump P-204 replaced?"
-DEADLINE_S = 60.0  # of an asker; what decides is the site's, 5 s
+DEADLINE_S = 60.0  # of an asker
+SITE_S = 12.0  # until a site counts as late: so long that a busy machine, too, hears the good ones
 READ_AT_MOST = 256 * 1024  # of one connection
 ROUND = 500  # questions
-ASKERS = 4  # so few that a busy machine, too, hears the good edges within the site's deadline
+ASKERS = 4
 BEHAVIOURS = {
     "absent": None, "hole": silent, "drip-a": drip, "drip-b": drip, "garbage": garbage, "flood": too_much,
     "refuse-a": refuse, "refuse-b": refuse, "good-a": good, "good-b": good,
@@ -88,7 +89,10 @@ def check(results):
 
 @pytest.mark.parametrize("count", [150, pytest.param(5000, marks=pytest.mark.long)])
 async def test_every_question_is_answered_from_what_the_good_edges_said(tmp_path, count):
-    async with counted_cloud(tmp_path) as (cloud, url), edges_of(url, BEHAVIOURS) as edges:
+    async with (
+        counted_cloud(tmp_path, deadline_s=SITE_S, breaker_failures=ASKERS) as (cloud, url),
+        edges_of(url, BEHAVIOURS) as edges,
+    ):
         await until(lambda: all(cloud.mailbox.online(name) for name in edges if name != "absent"))
         check(await ask_many(url, ASKERS))  # before any breaker opens
         before = resident_mb()

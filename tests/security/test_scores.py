@@ -8,7 +8,7 @@ The null controls are what an edge sent before version 6 of the wire: passages f
 
 import random
 import string
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -202,7 +202,7 @@ async def points_of(folder, names, known, questions, read_tokens):
         await Clinic.filled(site.bench, names)
         site.obey(f"[redact]\nnames = {sorted(known)}")
         overview = overview_of(site)
-        overview.limits = replace(overview.limits, read_tokens=read_tokens)
+        overview.settings = overview.settings.model_copy(update={"global_read_tokens": read_tokens})
         replies = [(await overview.points(request_of(question))).reply for question in questions]
         return [[(told.text, told.point, told.quotable) for told in reply.evidence] for reply in replies]
 

@@ -5,6 +5,7 @@ from edge_node.communities.elements import Finding, Line
 from edge_node.communities.report_writer import ReportWriter
 from edge_node.communities.reports import Report
 from edge_node.records import silent
+from edge_node.settings import CommunitySettings
 from shared.errors import ModelReplyError, ModelUnavailable
 from shared.ports import Reply
 from shared.records import ChunkId
@@ -52,7 +53,7 @@ async def bench(tmp_path):
 
 
 def reporter(bench, keeper):
-    return ReportWriter(bench.tools, keeper, report_tokens=240, most_findings=6, deadline_s=9)
+    return ReportWriter(bench.tools, keeper, CommunitySettings(model_deadline_s=9))
 
 
 async def test_the_model_writes_as_many_reports_as_it_may_in_their_order(bench):
