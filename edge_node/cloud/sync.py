@@ -26,7 +26,7 @@ NOT_TAKEN = frozenset({404, 409, 413, 422})  # what says something of the memori
 
 
 class Release(Protocol):
-    """What the sharing policy says of stored summaries, or memories."""
+    """What the sharing policy says of stored summaries, or memories: ``egress.sharing.Sharing`` and ``MemorySharing`` are it."""
 
     def is_told(self) -> bool:
         """Whether all of them were made under the policy in force; otherwise none is sent."""
