@@ -11,7 +11,7 @@ SITES = {"ward": (WARD, "-"), "plant": (PLANT, "-")}
 
 @pytest.fixture
 async def sites(tmp_path):
-    async with federation(tmp_path, cloud_answer="-", edge_answers=SITES, cloud_patience_s=30.0) as parts:
+    async with federation(tmp_path, cloud_answer="-", edge_answers=SITES) as parts:
         yield parts
 
 

@@ -37,7 +37,7 @@ def moved(page):
 
 async def test_each_metric_has_moved_after_one_flow(tmp_path):
     said = "Lot L-7713 caused the failure [1]."
-    async with federation(tmp_path, cloud_answer=said, edge_answers=MEMBERS, cloud_patience_s=60.0) as (edges, lines, _):
+    async with federation(tmp_path, cloud_answer=said, edge_answers=MEMBERS) as (edges, lines, _):
         assert (await edges["ward"].ask(QUESTION))["route"] == "cloud"
         edge, cloud = await page_of(edges["ward"].http._transport), await page_of(lines["ward"])
     assert names_of(edge) - moved(edge) == STILL_AT_REST | {"dgrag_fan_out_seconds"}

@@ -20,7 +20,7 @@ STRATEGIES = {
 @pytest.fixture(params=STRATEGIES)
 async def sites(request, tmp_path):
     members = {"bank": (BANK, REFUSAL), "ward": (WARD, REFUSAL), "plant": (PLANT, REFUSAL)}
-    async with federation(tmp_path, cloud_answer=SAID, edge_answers=members, cloud_patience_s=30.0, **STRATEGIES[request.param]) as parts:
+    async with federation(tmp_path, cloud_answer=SAID, edge_answers=members, **STRATEGIES[request.param]) as parts:
         yield parts
 
 

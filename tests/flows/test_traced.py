@@ -65,7 +65,7 @@ def seen():
 
 async def test_a_question_is_one_tree_from_the_asking_edge_over_the_cloud_to_those_that_were_asked(tmp_path, seen):
     said = "Lot L-7713 caused the failure [1]."
-    told = {"recorders": seen.recorders, "cloud_patience_s": 60.0}
+    told = {"recorders": seen.recorders}
     async with federation(tmp_path, cloud_answer=said, edge_answers=MEMBERS, **told) as (edges, _, _):
         got = await edges["ward"].http.post("/v1/query", json={"question": QUESTION}, headers=GIVEN)
     assert (got.status_code, got.json()["route"], got.headers[REQUEST_ID]) == (200, "cloud", TRACE)
@@ -92,7 +92,7 @@ async def test_a_question_is_one_tree_from_the_asking_edge_over_the_cloud_to_tho
 
 async def test_no_span_and_no_object_of_a_log_holds_a_piece_of_what_anybody_wrote(tmp_path, seen):
     generator = ScriptedGenerator(surprising)
-    async with federation(tmp_path, cloud_answer="-", edge_answers=MEMBERS, recorders=seen.recorders, cloud_patience_s=60.0) as (
+    async with federation(tmp_path, cloud_answer="-", edge_answers=MEMBERS, recorders=seen.recorders) as (
         edges,
         _,
         _,
