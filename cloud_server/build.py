@@ -82,7 +82,7 @@ class Cloud:
                 epoch=row.epoch,
                 version=row.version,
                 quarantined=row.quarantined,
-                memories=memories.get(row.edge, 0),
+                memories=memories.get(row.edge, (0, 0))[0],
                 held_back=counts.get(row.edge, (0, 0))[1],
                 withheld=row.withheld,
                 reliability=round(self.availability.reliability(row.edge), 3),

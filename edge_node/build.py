@@ -14,11 +14,10 @@ from edge_node.answering.mapping import Mapper
 from edge_node.answering.overview import GlobalAnswerer
 from edge_node.answering.released import ReleasedPassages
 from edge_node.answering.sampling import SentenceSelector
-from edge_node.answering.told_passages import ToldPassages
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.link import CloudConnection
 from edge_node.cloud.membership import Membership, rejoin
-from edge_node.cloud.sync import LinkState, MemoryReplicator, SummaryReplicator
+from edge_node.cloud.sync import LedgerReplicator, LinkState, MemoryReplicator, SummaryReplicator
 from edge_node.database.replies import ReplyCache
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.jobs import JobQueue
@@ -27,7 +26,7 @@ from edge_node.documents.receipts import ReceiptStore
 from edge_node.documents.store import DocumentStore
 from edge_node.documents.worker import Background, Worker
 from edge_node.egress.ledger import Ledger
-from edge_node.egress.memory_outbox import SharedMemories
+from edge_node.egress.memory_outbox import SharedMemories, ToldPassages
 from edge_node.egress.memory_sharing import MemorySharing
 from edge_node.egress.meter import EgressMeter
 from edge_node.egress.policy_file import NAME, PolicyFile
@@ -37,8 +36,7 @@ from edge_node.graph.tools import Tools
 from edge_node.maintenance import check_fingerprint, open_store
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
-from edge_node.strategies.index import Index
-from edge_node.strategies.opening import open_strategy
+from edge_node.strategies.index import Index, open_strategy
 from shared.limits import Breaker, RetryBudget
 from shared.models.embedders import CheckedEmbedder
 from shared.ports import Clock, Embedder, Generator, SystemClock, Tokenizer
@@ -147,7 +145,7 @@ def _link(
     recorder: Recorder | None,
 ) -> CloudConnection:
     state, memories = LinkState(), MemorySharing.of(sharing, tools.documents, tools.graph)
-    sync = SummaryReplicator(client, tools.graph, ledger, sharing, state, membership.cloud_key)
-    told = MemoryReplicator(client, memories, tools.graph.database, state)
+    replicators = SummaryReplicator(client, tools.graph, sharing, state), MemoryReplicator(client, memories, state)
+    heads = LedgerReplicator(client, ledger, tools.graph, memories.told, membership.cloud_key)
     serve, points = answerer.evidence, overview.points
-    return CloudConnection(client, sync, serve, lambda: rejoin(client, membership), state, points=points, memories=told, recorder=recorder)
+    return CloudConnection(client, replicators, heads, serve, lambda: rejoin(client, membership), state, points=points, recorder=recorder)

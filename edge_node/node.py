@@ -303,7 +303,7 @@ class EdgeNode:
             "cloud": {
                 "url": self.settings.cloud_url,
                 "connected": bool(state and state.connected),
-                "synced_version": state.version if state else -1,
+                "synced_version": state.summaries.version if state else -1,
                 "sent_bytes": state.sent_bytes if state else 0,
                 "error": state.error if state else "this edge has no cloud",
             },

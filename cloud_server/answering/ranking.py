@@ -13,14 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from shared.ports import FloatArray
+from shared.ranking import DAMPING, ROUNDS, blended, relevance
 from shared.records import Evidence
 from shared.text.sentences import WORD, content_words, names_in, sentences
 
 HOPS = 2  # passages that a second search starts from
 K1, B = 1.2, 0.75  # of BM25
-WORDS_WEIGHT = 0.5  # of BM25 beside the cosine, each as a share of the best passage's
-FLOOR, BASE = 0.1, 0.3  # what a passage counts that the walk does not reach, and what one counts that is near in nothing
-DAMPING, ROUNDS = 0.8, 6  # of the walk: share of the mass that walks on, and steps
 START, START_SHARE = 20, 0.05  # passages that the walk starts from besides the question's names, and their share of it
 LONGEST = 12  # words of a name; titles of works are longer than most
 QUALIFIER = re.compile(r"(?<!\s)\s*+\([^()]*+\)\s*+$")
@@ -51,15 +49,8 @@ def ordered(pool: Pool, question: str) -> list[int]:
     """
     if not pool.passages:
         return []
-    near = relevance(pool, question)
-    return _descending((FLOOR + np.sqrt(_share_of_best(_walk(pool, question, near)))) * (BASE + near))
-
-
-def relevance(pool: Pool, question: str) -> FloatArray:
-    """(n,), in [0, 1]: shares of the best passage's cosine and BM25."""
-    words = bm25([one.text for one in pool.passages], question)
-    near = _share_of_best(np.maximum(pool.cosines, 0.0)) + WORDS_WEIGHT * _share_of_best(words)
-    return np.asarray(near / (1 + WORDS_WEIGHT), dtype=np.float32)
+    near = relevance(pool.cosines, bm25([one.text for one in pool.passages], question))
+    return _descending(blended(near, _walk(pool, question, near)))
 
 
 def _walk(pool: Pool, question: str, near: FloatArray) -> FloatArray:
@@ -150,7 +141,3 @@ def _shares(holds: FloatArray) -> FloatArray:
 
 def _descending(scores: FloatArray) -> list[int]:
     return [int(row) for row in np.argsort(-scores, kind="stable")]
-
-
-def _share_of_best(scores: FloatArray) -> FloatArray:
-    return np.asarray(scores / max(float(scores.max()), 1e-9), dtype=np.float32)

@@ -29,7 +29,7 @@ class SummaryMatch:
     score: float  # cosine, [-1, 1]
 
 
-def summary_key(edge: EdgeId, summary_id: SummaryId) -> str:
+def summary_key(edge: EdgeId, summary_id: str) -> str:
     """The key of a summary in the index; an edge's name holds no slash, so it can be taken apart."""
     return f"{edge}/{summary_id}"
 

@@ -6,12 +6,13 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
-from cloud_server.routing.memories import MemoryStore, ReplicatedMemory
+from cloud_server.routing.memories import MemoryStore
+from cloud_server.routing.replica import Replicated
 from cloud_server.routing.screening import UNCONFIRMED, SummarySample, judged_words, memory_words, spread
 from shared.ports import Embedder, FloatArray, VectorIndex
 from shared.records import EdgeId
@@ -67,8 +68,8 @@ class MemoryIndex:
         for edge in damaged:
             log.warning("a stored memory of %s was damaged and is dropped; the edge will be asked for all of them", edge)
         if self._store.fingerprint() != self._embedder.fingerprint:
-            vectors = await self._embed([row.memory.question for row in rows])
-            rows = [ReplicatedMemory(row.edge, row.memory, vector, row.held_back) for row, vector in zip(rows, vectors, strict=True)]
+            vectors = await self._embed([row.body.question for row in rows])
+            rows = [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
             await asyncio.to_thread(self._store.replace_vectors, self._embedder.fingerprint, rows)
         for edge in sorted({row.edge for row in rows}):
             self._put(edge, [row for row in rows if row.edge == edge])
@@ -89,10 +90,10 @@ class MemoryIndex:
     def _apply(self, edge: EdgeId, delta: MemoryDelta, vectors: FloatArray) -> None:
         sent = {memory.memory_id for memory in delta.upserts}
         leaving = {*delta.removals, *sent} if delta.base_version else self._store.ids(edge)
-        kept = [row for row in self._store.of(edge) if row.memory.memory_id not in leaving and not row.held_back]
+        kept = [row for row in self._store.of(edge) if row.body.memory_id not in leaving and not row.held_back]
         new = [memory_words(memory.question, memory.answer) for memory in delta.upserts]
         feedback = judged_words(new, vectors, map(_words, kept), SummarySample.of(self._samples, but=edge))
-        if not self._store.apply(edge, delta, vectors, dict(zip((one.memory_id for one in delta.upserts), feedback, strict=True))):
+        if self._store.apply(edge, delta, vectors, dict(zip((one.memory_id for one in delta.upserts), feedback, strict=True))) is None:
             return
         self._drop(edge, leaving | sent)
         self._put(edge, self._store.of(edge))
@@ -158,15 +159,15 @@ class MemoryIndex:
 
     # ------------------------------------------------------------ the indexes
 
-    def _put(self, edge: EdgeId, rows: Sequence[ReplicatedMemory]) -> None:
+    def _put(self, edge: EdgeId, rows: Sequence[Replicated[MemoryBody]]) -> None:
         """Match what of an edge is not held back."""
         matched = [row for row in rows if not row.held_back]
         for index, is_direct in ((self._direct, True), (self._hints, False)):
-            of_it = [row for row in matched if row.memory.direct == is_direct]
+            of_it = [row for row in matched if row.body.direct == is_direct]
             if of_it:
-                index.put([_key(edge, row.memory.memory_id) for row in of_it], np.stack([row.vector for row in of_it]))
+                index.put([_key(edge, row.body.memory_id) for row in of_it], np.stack([row.vector for row in of_it]))
         self._samples.pop(edge, None)
-        self._matched[edge] = {row.memory.memory_id for row in matched}
+        self._matched[edge] = {row.body.memory_id for row in matched}
         if matched:
             self._samples[edge] = spread(np.stack([row.vector for row in matched]))
 
@@ -192,9 +193,9 @@ def _is_rival(question: str, best: MemoryCandidate, other: MemoryCandidate) -> b
     return other.score >= best.score - RIVAL_WITHIN and is_other_answer(question, one.question, one.answer, two.question, two.answer)
 
 
-def _candidate(row: ReplicatedMemory, cosine: float, words: frozenset[str]) -> MemoryCandidate:
-    told = content_words(row.memory.question)
-    return MemoryCandidate(row.edge, row.memory, cosine, 2 * len(told & words) / max(1, len(told) + len(words)))
+def _candidate(row: Replicated[MemoryBody], cosine: float, words: frozenset[str]) -> MemoryCandidate:
+    told = content_words(row.body.question)
+    return MemoryCandidate(row.edge, row.body, cosine, 2 * len(told & words) / max(1, len(told) + len(words)))
 
 
 def _above(question: FloatArray, index: VectorIndex, min_cosine: float) -> list[tuple[str, float]]:
@@ -207,8 +208,8 @@ def _above(question: FloatArray, index: VectorIndex, min_cosine: float) -> list[
         wide *= WIDER
 
 
-def _words(row: ReplicatedMemory) -> str:
-    return memory_words(row.memory.question, row.memory.answer)
+def _words(row: Replicated[MemoryBody]) -> str:
+    return memory_words(row.body.question, row.body.answer)
 
 
 def _key(edge: EdgeId, memory_id: str) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.lexical import LexicalIndex
 from cloud_server.routing.matching import SummaryMatch, WordMatches, by_words, match, second_opinion, summary_key
 from cloud_server.routing.screening import SummarySample, judged, spread
-from cloud_server.routing.summaries import SummaryReplica, SummaryStore
+from cloud_server.routing.summaries import EdgeSummaries, SummaryStore
 from shared.ports import Embedder, FloatArray, VectorIndex
 from shared.records import EdgeId, SummaryDelta, SummaryId
 
@@ -47,13 +48,14 @@ class SummaryIndex:
         if self._store.fingerprint() != self._embedder.fingerprint:
             if rows:
                 log.warning("the stored vectors are of another embedder or release: embedding %d summaries again", len(rows))
-            vectors = await self._embed([row.summary.text for row in rows])
-            await asyncio.to_thread(self._store.replace_vectors, self._embedder.fingerprint, zip(rows, vectors, strict=True))
+            vectors = await self._embed([row.body.text for row in rows])
+            made = [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
+            await asyncio.to_thread(self._store.replace_vectors, self._embedder.fingerprint, made)
         matched = [number for number, row in enumerate(rows) if not row.held_back]
         if matched:
-            keys = [summary_key(rows[number].edge, rows[number].summary.summary_id) for number in matched]
+            keys = [summary_key(rows[number].edge, rows[number].body.summary_id) for number in matched]
             self._index.put(keys, vectors[matched])
-            await asyncio.to_thread(self._lexicon.put, keys, [rows[number].summary.text for number in matched])
+            await asyncio.to_thread(self._lexicon.put, keys, [rows[number].body.text for number in matched])
         for edge in {rows[number].edge for number in matched}:
             self._samples[edge] = spread(vectors[[number for number in matched if rows[number].edge == edge]])
 
@@ -70,15 +72,14 @@ class SummaryIndex:
                 await asyncio.to_thread(self._apply, edge, delta, vectors)
 
     def _apply(self, edge: EdgeId, delta: SummaryDelta, vectors: FloatArray) -> None:
-        shelf = SummaryReplica((), (), vectors[:0]) if delta.base_version == 0 else self._staying(edge, delta)
+        shelf = EdgeSummaries((), (), vectors[:0]) if delta.base_version == 0 else self._staying(edge, delta)
         again = [row for row, why in enumerate(shelf.held_back) if why][:JUDGED_ANEW]
         kept = [row for row, why in enumerate(shelf.held_back) if not why]
         ids = [*(shelf.ids[row] for row in again), *(summary.summary_id for summary in delta.upserts)]
         stored = shelf.vectors.reshape(-1, vectors.shape[1])
         rows = np.concatenate([stored[again], vectors])
-        feedback = dict(zip(ids, judged(rows, stored[kept], SummarySample.of(self._samples, but=edge)), strict=True))
-        applied, gone = self._store.apply(edge, delta, vectors, feedback)
-        if not applied:
+        feedback: dict[str, str] = dict(zip(ids, judged(rows, stored[kept], SummarySample.of(self._samples, but=edge)), strict=True))
+        if (gone := self._store.apply(edge, delta, vectors, feedback)) is None:
             return
         matched = [row for row, summary_id in enumerate(ids) if not feedback[summary_id]]
         held = [summary_id for summary_id, why in feedback.items() if why]
@@ -93,12 +94,12 @@ class SummaryIndex:
         if held:
             log.info("%d summaries of %s are held back: copies of others, or near to everything", len(held), edge)
 
-    def _staying(self, edge: EdgeId, delta: SummaryDelta) -> SummaryReplica:
+    def _staying(self, edge: EdgeId, delta: SummaryDelta) -> EdgeSummaries:
         """What is stored of an edge and neither removed nor replaced by a delta."""
-        shelf = self._store.shelf(edge)
+        shelf = self._store.of(edge)
         leaving: set[SummaryId] = {*delta.removals, *(summary.summary_id for summary in delta.upserts)}
         rows = [row for row, summary_id in enumerate(shelf.ids) if summary_id not in leaving]
-        return SummaryReplica(tuple(shelf.ids[row] for row in rows), tuple(shelf.held_back[row] for row in rows), shelf.vectors[rows])
+        return EdgeSummaries(tuple(shelf.ids[row] for row in rows), tuple(shelf.held_back[row] for row in rows), shelf.vectors[rows])
 
     async def expel(self, edge: EdgeId) -> int:
         """Shut an edge out and forget all its summaries; returns how many. Raises NotFound, Expelled."""

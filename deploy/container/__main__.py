@@ -102,8 +102,7 @@ def _invite(words: Sequence[str], *, replace: bool) -> None:
     import httpx
 
     from deploy.cli.rest import TIMEOUT, Bearer
-    from deploy.container.first_start import AUTHORITY, token
-    from deploy.container.invitations import named, write_invitations
+    from deploy.container.first_start import AUTHORITY, named, token, write_invitations
     from shared.tls import client_context
 
     trusted, key = client_context(TRUST / AUTHORITY), Bearer(token(KEYS, "enrol"))

@@ -1,4 +1,4 @@
-"""What a trial's services need before the first of them starts: certificates and keys. Each step done again changes nothing."""
+"""What a trial's services need before the first of them starts: certificates, keys and invitations. A step done twice changes nothing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from ipaddress import ip_address
 from pathlib import Path
 
+import httpx
 import orjson
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -18,9 +20,12 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from pydantic import TypeAdapter, ValidationError
 
+from deploy.cli.rest import RemoteError, body
 from deploy.cluster.errors import ClusterError
+from deploy.cluster.names import edge_ids
 from shared.http.keyring import ApiKey, KeyRing, KeyRole
 from shared.identity import replace_private
+from shared.tls import trouble
 
 NAMES = ("cloud", "localhost", "127.0.0.1")  # that the cloud is called by: of the service, and from the machine itself
 AUTHORITY, KNOWN_KEYS, MODEL_KEY = "ca.pem", "keys.json", "model.key"
@@ -179,3 +184,40 @@ def token(keys: Path, name: str) -> str:
         return (keys / name).read_text(encoding="utf-8").strip()
     except FileNotFoundError as error:
         raise ClusterError(f"there is no key {name!r} yet", next_step="run `docker compose up` first") from error
+
+
+HOUR_S = 3600.0
+
+
+def named(words: Sequence[str]) -> list[str]:
+    """The edges that the words of a command mean: a count of replicas, or ids. Raises ClusterError for what is no id.
+
+    >>> named(["2"]), named(["plant", "bank"])
+    (['edge-1', 'edge-2'], ['plant', 'bank'])
+    """
+    if len(words) == 1 and words[0].isdecimal():
+        return edge_ids(int(words[0]))
+    return edge_ids(len(words), names=words)
+
+
+def write_invitations(http: httpx.Client, edges: Sequence[str], folder: Path, *, replace: bool = False) -> list[str]:
+    """Ask the cloud to invite each of ``edges`` for an hour, and keep the token in ``folder``; returns those that were invited.
+
+    An edge that has joined needs none, and its file goes; ``replace``: it has lost its key, and may join with another one.
+    Raises RemoteError, and ClusterError where the cloud does not answer.
+    """
+    invited = []
+    for edge in edges:
+        try:
+            reply = body(http.post("/v1/invites", json={"edge": edge, "ttl_s": HOUR_S, "replace": replace}))
+        except httpx.RequestError as error:
+            why = trouble(error, str(error.request.url)) or "is it up, and reachable from here?"
+            raise ClusterError(f"the cloud at {http.base_url} does not answer", next_step=why) from error
+        except RemoteError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            (folder / edge).unlink(missing_ok=True)
+        else:
+            replace_private(folder / edge, reply["token"].encode())
+            invited.append(edge)
+    return invited

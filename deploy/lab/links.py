@@ -1,4 +1,4 @@
-"""One direction of a link: when a packet that is sent now is there, if ever. Pure: the clock and chance come from outside."""
+"""Links: when a packet is there, if ever, and what can be asked of them. Pure: the clock and chance come from outside."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import heapq
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
+from deploy.cluster.control import Command, Rows, Verb
 from deploy.cluster.errors import ClusterError
-from deploy.lab.topology import CLOUD_NUMBER, LinkShape, Node, contents, ends
+from deploy.lab.topology import CLOUD_NUMBER, LinkShape, Node, contents, ends, parsed, words_of
 
 Way = Literal["up", "down"]  # to the cloud; to the edge
 Chance = Callable[[], float]  # draws from [0, 1)
@@ -251,3 +252,45 @@ def transfers(found: Sequence[Hop], asker: str, *, last: Last) -> list[tuple[Tra
             sent = [hop for hop in others if hop.way == "up" and request.began < hop.began < until]
             named += [("knowledge send", max(sent, key=lambda hop: hop.bytes))] if sent else []
     return sorted(named, key=lambda row: row[1].began)
+
+
+def obeyed(star: Star, command: Command) -> Rows:
+    """Do it, and return the state of the links that it was about, or the hops.
+
+    Raises ClusterError for an edge without a link, and for words that say nothing; then nothing is changed.
+    """
+    links = star.chosen(command.edge)
+    verbs: dict[Verb, Callable[[Sequence[Link], Command], None]] = {"set": _set, "cut": _cut, "heal": _heal}
+    if command.do == "hops":
+        edges = {link.edge for link in links}
+        sent = [packet for packet in star.journal if packet.sent >= command.since and packet.edge in edges]
+        return [asdict(hop) for hop in hops(sent)]
+    if command.do in verbs:
+        verbs[command.do](links, command)
+    return [_told(link) for link in links]
+
+
+def _set(links: Sequence[Link], command: Command) -> None:
+    shapes = [parsed(command.words, link.up.shape) for link in links]
+    for link, shape in zip(links, shapes, strict=True):
+        link.up.shape = link.down.shape = shape
+
+
+def _cut(links: Sequence[Link], _command: Command) -> None:
+    for link in links:
+        link.up.is_cut = link.down.is_cut = True
+
+
+def _heal(links: Sequence[Link], _command: Command) -> None:
+    for link in links:
+        link.up.is_cut = link.down.is_cut = False
+
+
+def _told(link: Link) -> dict[str, Any]:
+    state = {"edge": link.edge, "cut": link.up.is_cut, "shape": words_of(link.up.shape)}
+    return {**state, "up": _counted(link.up), "down": _counted(link.down)}
+
+
+def _counted(lane: Lane) -> dict[str, int]:
+    dropped = {"lost": lane.lost.packets, "full": lane.full.packets, "cut": lane.cut.packets}
+    return {"bytes": lane.carried.bytes, "packets": lane.carried.packets, **dropped}

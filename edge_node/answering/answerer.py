@@ -15,8 +15,8 @@ from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult
 from edge_node.answering.gate import Gate, Question
 from edge_node.answering.released import ReleasedPassages
 from edge_node.answering.sampling import Sampling, SentenceSelector, answer_prompt, draw, sufficiency_prompt
-from edge_node.answering.told_passages import Tells
 from edge_node.cloud.client import CloudClient
+from edge_node.egress.memory_outbox import Tells
 from edge_node.egress.sharing import Requester, Served, Sharing
 from edge_node.graph.local_search import lines_within
 from edge_node.policy.rules import DENIED

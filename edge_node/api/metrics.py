@@ -56,7 +56,7 @@ class EdgeReadings:
         link, connected, lag, is_open = self._node.link, None, None, None
         if link is not None:
             connected, is_open = link.state.connected, self._node.breaker.left_s() > 0
-            lag = max(0, self._node.graph.version() - max(0, link.state.version))
+            lag = max(0, self._node.graph.version() - max(0, link.state.summaries.version))
         return (
             single("dgrag_cloud_connected", "Whether the line to the cloud holds.", connected),
             single("dgrag_cloud_breaker_open", "Whether the cloud is left alone for a while.", is_open),

@@ -6,11 +6,11 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from edge_node.cloud.client import CloudClient
-from edge_node.cloud.sync import LinkState, MemoryReplicator, SummaryReplicator
+from edge_node.cloud.sync import LedgerReplicator, LinkState, MemoryReplicator, SummaryReplicator
 from edge_node.egress.sharing import Served
 from edge_node.policy.rules import DENIED
 from shared.errors import CloudError, CloudRefused, DgragError, DiskFailed, DiskFull, Expelled, StoreError, Withheld
@@ -76,13 +76,13 @@ class CloudConnection:
     def __init__(
         self,
         client: CloudClient,
-        sync: SummaryReplicator,
+        replicators: Sequence[SummaryReplicator | MemoryReplicator],
+        ledger: LedgerReplicator,
         serve: Serve,
         join: Join,
         state: LinkState,
         *,
         points: Serve,
-        memories: MemoryReplicator | None = None,
         recorder: Recorder | None = None,
         now: Now = time.monotonic,
     ) -> None:
@@ -90,8 +90,8 @@ class CloudConnection:
         self._recorder = recorder
         self._now = now
         self._client = client
-        self._sync = sync
-        self._memories = memories
+        self._replicators = replicators
+        self._ledger = ledger
         self._join = join
         self._news = asyncio.Event()
         self._failures = 0  # in a row, with no line between them that held for as long as the longest wait
@@ -105,12 +105,12 @@ class CloudConnection:
     @property
     def in_sync(self) -> bool:
         """The cloud has acknowledged our newest summaries, and memories."""
-        return self.state.connected and self._sync.done and (self._memories is None or self._memories.done)
+        return self.state.connected and all(replicator.done for replicator in self._replicators)
 
     def wake(self) -> None:
         """There may be new summaries or memories: send them soon; a cloud that is away gets them when it is back."""
-        if self._memories is not None:
-            self._memories.stir()
+        for replicator in self._replicators:
+            replicator.stir()
         self._news.set()
 
     async def run(self) -> None:
@@ -130,10 +130,10 @@ class CloudConnection:
 
     async def _connect(self) -> None:
         known = await self._greet()
-        await asyncio.to_thread(self._sync.learn, known)
-        if self._memories is not None:
-            await asyncio.to_thread(self._memories.learn, known)
-        await self._sync.compare_heads()
+        await asyncio.to_thread(self._ledger.check, known)
+        await self._ledger.compare_heads()
+        for replicator in self._replicators:  # a restored store has another epoch from here on
+            await asyncio.to_thread(replicator.learn, known)
         self.state.connected, self.state.error = True, ""  # not before it is known what the cloud knows: this could be in sync by chance
         log.info("connected to the cloud, which knows version %d", known.version)
 
@@ -149,7 +149,7 @@ class CloudConnection:
             return
         try:
             async with asyncio.timeout(FAREWELL_S):
-                await self._sync.show_head()
+                await self._ledger.send()
         except (CloudError, StoreError, TimeoutError) as error:
             log.warning("the cloud has not seen the end of the ledger: %s", redacted(error))
 
@@ -189,18 +189,17 @@ class CloudConnection:
         while True:
             self._news.clear()  # before the look at the versions: news that comes during it is looked at again
             began = self._now()
-            await self._sync.send()
-            if self._memories is not None:
-                await self._memories.send()
+            for replicator in self._replicators:
+                await replicator.send()
             rest = Deadline(min(REST * (self._now() - began), MOST_REST_S), now=self._now)
-            await self._sync.show_head()
+            await self._ledger.send()
             await self._news.wait()
             await asyncio.sleep(rest.left_s())
 
     async def _show(self) -> None:
         while True:
             await asyncio.sleep(HEAD_EVERY_S)
-            await self._sync.show_head()
+            await self._ledger.send()
 
     async def _poll(self) -> None:
         held = Deadline(BACKOFF_S[-1])

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from edge_node.database.outbox import Outbox
 from edge_node.database.schema import Database
 from edge_node.database.vectors import VectorStore
 from edge_node.documents.receipts import postpone
@@ -18,7 +19,6 @@ from shared.sqlite import crc
 
 DELTA_ROWS = 500  # summaries in one delta: the cloud embeds them within one request's deadline
 DELTA_CHARS = 1_000_000  # at most 6 bytes each in JSON: under the cloud's 8 MiB a body
-DROPPED = "tombstones_dropped"  # key in meta: the version up to which tombstones are gone
 OBEYS = "summaries_obey"  # key in meta: policy.release.SummaryRelease.obeys of all present summaries
 DRIFT = "changed_since_leiden"  # key in meta: entities and relations that changed since the last full partition
 
@@ -49,11 +49,13 @@ class Settlement:
     obeys: str = ""  # which release all summaries follow, with these
 
 
-class GraphStore:
-    """Tables aliases, subgraphs, summaries and descriptions; ``mentions`` and ``vectors`` are the stores of what they rest on."""
+class GraphStore(Outbox[SummaryDelta]):
+    """Tables aliases, subgraphs, descriptions, and summaries, the outbox; ``mentions`` and ``vectors`` are what they rest on."""
+
+    table, newest, dropped = "summaries", "version", "tombstones_dropped"
 
     def __init__(self, database: Database) -> None:
-        self.database = database
+        super().__init__(database)
         self.mentions = MentionStore(database)
         self.vectors = VectorStore(database)
 
@@ -181,16 +183,6 @@ class GraphStore:
             tx.execute("INSERT OR REPLACE INTO descriptions VALUES (?, ?, ?, ?)", (key, input_hash, text, crc(key, input_hash, text)))
             _look_again(tx, [key])
 
-    # ------------------------------------------------------------ versions and deltas
-
-    def version(self) -> int:
-        """The newest version of the summaries."""
-        return int(self.database.meta("version", "0"))
-
-    def epoch(self) -> str:
-        """The name of this store's history of versions."""
-        return self.database.meta("epoch")
-
     def delta(self, *, epoch: str, version: int) -> SummaryDelta:
         """What a cloud that knows ``version`` of ``epoch`` must learn, or the first page of it; a snapshot if nothing can follow that.
 
@@ -199,31 +191,20 @@ class GraphStore:
         stamped but not yet asked for is at worst sent twice.
         """
         with self.database.write() as tx:  # one view of versions and rows, and no change between reading and stamping
-            meta = {row["key"]: row["value"] for row in tx.execute("SELECT key, value FROM meta")}
-            mine, newest = meta["epoch"], int(meta["version"])
-            follows = epoch == mine and int(meta.get(DROPPED, 0)) <= version <= newest
-            base = version if follows else 0
+            since = self.since(tx, epoch=epoch, version=version)
             changed = "SELECT * FROM summaries WHERE version > ? AND (? OR NOT removed) ORDER BY version, summary_id"
-            rows = tx.execute(changed, (base, base)).fetchall()
+            rows = tx.execute(changed, (since.base, since.base)).fetchall()
             page = rows[: _page_rows([len(row["text"]) for row in rows])]
             if rest := rows[len(page) :]:
-                tx.executemany("UPDATE summaries SET version = ? WHERE summary_id = ?", [(newest + 1, row["summary_id"]) for row in rest])
-                tx.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(newest + 1),))
-                postpone(tx, from_version=rest[0]["version"], to_version=newest + 1)
+                later = self.next_version(tx)
+                tx.executemany("UPDATE summaries SET version = ? WHERE summary_id = ?", [(later, row["summary_id"]) for row in rest])
+                postpone(tx, from_version=rest[0]["version"], to_version=later)
             withheld = tx.execute("SELECT count(*) FROM summaries WHERE removed = 0 AND trim(text) = ''").fetchone()[0]
         told = [row for row in page if not row["removed"] and row["text"].strip()]
         upserts = tuple(_summary(row) for row in told)
         known = {row["summary_id"] for row in told}
-        removals = tuple(SummaryId(row["summary_id"]) for row in page if row["summary_id"] not in known) if base else ()
-        return SummaryDelta(mine, base, newest, upserts, removals, withheld)
-
-    def drop_tombstones(self, *, version: int) -> None:
-        """Forget what was removed up to ``version``, which the cloud has acknowledged; a cloud that knows less gets a snapshot."""
-        if self.database.row("SELECT 1 FROM summaries WHERE removed = 1 AND version <= ?", (version,)) is None:
-            return
-        with self.database.write() as tx:
-            tx.execute("DELETE FROM summaries WHERE removed = 1 AND version <= ?", (version,))
-            tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (DROPPED, str(version)))
+        removals = tuple(SummaryId(row["summary_id"]) for row in page if row["summary_id"] not in known) if since.base else ()
+        return SummaryDelta(since.epoch, since.base, since.newest, upserts, removals, withheld)
 
 
 def _look_again(tx: sqlite3.Connection, keys: Iterable[str]) -> None:
@@ -255,8 +236,7 @@ def _write_summaries(tx: sqlite3.Connection, told: Sequence[StoredSummary], kept
     lost = tx.execute(f"SELECT count(*) FROM summaries WHERE removed = 0 AND summary_id IN {KEYS}", (gone,)).fetchone()[0]
     if not told and not lost:
         return
-    version = int(tx.execute("SELECT value FROM meta WHERE key = 'version'").fetchone()["value"]) + 1
-    tx.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(version),))
+    version = GraphStore.next_version(tx)
     tx.execute(
         "UPDATE summaries SET removed = 1, text = '', crc = 0, facts = '[]', stale = 0, version = ?"
         f" WHERE removed = 0 AND summary_id IN {KEYS}",

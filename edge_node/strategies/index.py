@@ -6,13 +6,21 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from importlib import import_module
 from math import fsum
+from operator import or_
 from typing import Any
 
+from edge_node.communities.store import ReportStore
+from edge_node.extraction.extractor import Extracts
 from edge_node.graph.passages import Passages
 from edge_node.graph.tools import Tools
 from edge_node.graph.view import Visibility, graphml, neighbourhood
+from edge_node.memory.store import IncidenceStore, MemoryStore
 from edge_node.records import NO_GRAPH, NOTHING_WITHHELD, WITH_GRAPH, Added, Cost, Progress, Retrieval
+from edge_node.settings import EdgeSettings
+from edge_node.strategies.erarag.store import TreeStore
 from edge_node.strategies.method import Method, MethodQuery
 from edge_node.strategies.write_path import WritePath
 from shared.errors import InputError
@@ -152,3 +160,38 @@ class Index:
 def nearest(passages: Passages, asked: MethodQuery) -> tuple[Evidence, ...]:
     """The chunks nearest the question, within its budget; the first is always in."""
     return passages.read(passages.top(asked.vector, asked.top_k, asked.shown.withheld), budget_tokens=asked.budget_tokens)
+
+
+METHODS = {
+    "naive": "edge_node.strategies.naive:Naive",
+    "ketrag": "edge_node.strategies.ketrag.strategy:KETRAG",
+    "erarag": "edge_node.strategies.erarag.strategy:EraRAG",
+    "graphrag": "edge_node.strategies.graphrag:GraphRAG",
+    "fdrag": "edge_node.strategies.fdrag:FDRAG",
+    "dgrag": "edge_node.strategies.dgrag.strategy:DGRAG",
+}
+
+
+def open_strategy(tools: Tools, settings: EdgeSettings, extractor: Extracts | None = None) -> Index:
+    """The strategy that the settings name. ``extractor`` takes the place of spaCy and model."""
+    kinds = {_method(name): share for name, share in settings.methods.items()}
+    needs = reduce(or_, (kind.needs(settings) for kind in kinds))
+    facts = settings.memory != "off" and (needs.facts or needs.mentions)  # where nothing is parsed, they are found in idle time
+    hyperedges = settings.memory == "model" or (settings.memory != "off" and needs.hyperedges)  # a model writes from them too
+    needs = replace(needs, facts=facts, hyperedges=hyperedges)
+    write_path = WritePath(tools, settings, needs, extractor)
+    database = tools.graph.database  # what nobody keeps up to date says sentences of documents that may be deleted
+    unused = [] if "erarag" in settings.methods else [TreeStore(database).clear]
+    unused += [] if needs.graph and settings.reports == "model" else [ReportStore(database).clear]
+    if write_path.memories.is_off:
+        unused.append(MemoryStore(database, tools.embedder.dimensions).clear)
+    if not write_path.memories.is_grouped:
+        unused.append(IncidenceStore(database).clear)
+    return Index(write_path, {kind(tools, write_path, settings): share for kind, share in kinds.items()}, tools, unused)
+
+
+def _method(name: str) -> type[Method]:
+    """The class of a method, imported on use. Raises KeyError for an unknown name."""
+    module, _, kind = METHODS[name].partition(":")
+    method: type[Method] = getattr(import_module(module), kind)
+    return method

@@ -1,6 +1,7 @@
 """The product as it is seen from outside, as values: every import of the product that the contract takes stands in this file."""
 
 import contextlib
+import hashlib
 import json
 import re
 import sqlite3
@@ -21,6 +22,7 @@ from edge_node.settings import EdgeSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from shared.models.settings import ModelSettings
 
+ROOT = Path(__file__).parents[2]
 SETTINGS = (EdgeSettings, CloudSettings, ModelSettings)
 
 
@@ -124,6 +126,12 @@ def type_of(annotation):
     return re.sub(r"[\w.]+\.(?=\w)", "", str(annotation))
 
 
+def prompts():
+    """A hash of each prompt's text: it is a part of the key of every reply that is kept, so a changed word asks the model again."""
+    files = (path for package in ("edge_node", "cloud_server", "shared") for path in (ROOT / package).rglob("prompts/*.md"))
+    return {path.relative_to(ROOT).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files)}
+
+
 def contracts(folder: Path):
     """Every contract by the name of its golden file; ``folder`` is empty."""
     return {
@@ -131,6 +139,7 @@ def contracts(folder: Path):
         "schema": schema(folder / "schema"),
         "settings": settings(),
         "commands": commands(),
+        "prompts": prompts(),
     }
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.contract.product import commands, openapi, schema, settings, written
+from tests.contract.product import commands, openapi, prompts, schema, settings, written
 from tests.contract.record import GOLDEN
 
 
@@ -16,6 +16,6 @@ def test_both_services_look_as_before(tmp_path, name, now):
     assert written(now(tmp_path)) == saved(name)
 
 
-@pytest.mark.parametrize(("name", "now"), [("settings", settings), ("commands", commands)])
-def test_what_is_set_and_called_is_as_before(name, now):
+@pytest.mark.parametrize(("name", "now"), [("settings", settings), ("commands", commands), ("prompts", prompts)])
+def test_what_is_set_called_and_asked_of_a_model_is_as_before(name, now):
     assert written(now()) == saved(name)

@@ -13,10 +13,11 @@ import httpx
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.link import CloudConnection
 from edge_node.cloud.membership import Membership, rejoin
-from edge_node.cloud.sync import LinkState, SummaryReplicator
+from edge_node.cloud.sync import LedgerReplicator, LinkState, SummaryReplicator
 from edge_node.database.backup import back_up
 from edge_node.database.schema import Database
 from edge_node.egress.ledger import Ledger
+from edge_node.egress.memory_outbox import SharedMemories
 from edge_node.graph.store import GraphStore
 from edge_node.maintenance import restore
 from shared.http.open_mode import CALLER
@@ -110,8 +111,9 @@ class World:
         http = httpx.AsyncClient(headers=CALLER, transport=wire, base_url="http://127.0.0.1", auth=membership)
         client = CloudClient(http, name, ledger, Breaker(3, 30.0, SystemClock()), patience_s=0.9, retries=RetryBudget(reserve=100))
         client.poll = held
-        sync = SummaryReplicator(client, self.graph, ledger, Everything(), state, membership.cloud_key)
-        self.link = CloudConnection(client, sync, None, partial(rejoin, client, membership), state, points=None)
+        sync = SummaryReplicator(client, self.graph, Everything(), state)
+        heads = LedgerReplicator(client, ledger, self.graph, SharedMemories(self.database), membership.cloud_key)
+        self.link = CloudConnection(client, [sync], heads, None, partial(rejoin, client, membership), state, points=None)
         self.task = asyncio.create_task(self.link.run())
 
     async def stop_edge(self):

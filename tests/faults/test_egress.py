@@ -68,7 +68,7 @@ async def test_every_body_on_the_wire_has_its_record_before_it_leaves(tmp_path):
     async with two_edges(tmp_path) as edges:
         await live(edges)
         for edge, _ in edges.values():
-            await edge.node.link._sync.show_head()
+            await edge.node.link._ledger.send()
             assert edge.node.ledger.unseen() is None
         for edge, capture in edges.values():
             entries = edge.node.ledger.entries(limit=1000)

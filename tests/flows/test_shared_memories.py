@@ -31,7 +31,7 @@ class Federation:
         write_policy(self.folder, share)
 
     def told(self):
-        return {(held.memory.question, held.memory.answer): held.memory.direct for held in self.cloud.memories.load()[0]}
+        return {(held.body.question, held.body.answer): held.body.direct for held in self.cloud.memories.load()[0]}
 
     async def ask(self, question=WHO):
         return await self.bank.ask(question, mode="cloud", memory=False)
@@ -143,5 +143,5 @@ async def test_what_is_called_wrong_is_withdrawn(tmp_path):
 
 async def test_a_site_that_shares_no_memories_tells_none(tmp_path):
     async with federated(tmp_path, "off") as found:
-        assert (found.told(), found.ward.node.link.state.memory_version) == ({}, 0)
+        assert (found.told(), found.ward.node.link.state.memories.version) == ({}, 0)
         assert not [entry for entry in found.ward.node.ledger.entries(limit=1000) if entry.kind == "memories"]

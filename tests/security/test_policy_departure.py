@@ -143,7 +143,7 @@ async def test_the_cloud_hears_of_a_refusal_where_a_reply_no_longer_holds():
             sent.append((request_id, reply.refused))
 
     request = EvidenceRequest(request_id="r1", question="?", budget_tokens=9, deadline_ms=9000)
-    await CloudConnection(Client(), None, None, None, LinkState(), points=None)._reply(
+    await CloudConnection(Client(), (), None, None, None, LinkState(), points=None)._reply(
         request, Served(REPLY, "", lambda: False), Deadline(9.0)
     )
     assert sent == [("r1", DENIED)]

@@ -17,7 +17,7 @@ from edge_node.egress.dry_run import next_sync
 from edge_node.egress.ledger import Ledger
 from edge_node.egress.policy_file import NAME
 from edge_node.settings import AnswerSettings, EdgeSettings
-from edge_node.strategies.opening import open_strategy
+from edge_node.strategies.index import open_strategy
 from shared.errors import InputError
 from shared.limits import Breaker
 from shared.models.fake import HashEmbedder, WordTokenizer
@@ -112,7 +112,7 @@ class Site:
         """What a cloud that knows nothing is sent by the real client."""
         self.sent.clear()
         state = LinkState(connected=True)
-        await SummaryReplicator(self.client, self.bench.graph, self.ledger, self.sharing, state, str).send()
+        await SummaryReplicator(self.client, self.bench.graph, self.sharing, state).send()
         return b"\n".join(self.sent)
 
     async def escalated(self, question, client):

@@ -14,7 +14,7 @@ from edge_node.graph.store import GraphStore
 from edge_node.graph.tools import Tools
 from edge_node.records import silent
 from edge_node.settings import EdgeSettings
-from edge_node.strategies.opening import open_strategy
+from edge_node.strategies.index import open_strategy
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
 from shared.ports import SystemClock
 from shared.records import Chunk, EntityMention, RelationMention

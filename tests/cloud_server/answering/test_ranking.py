@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_server.answering.ranking import Pool, bm25, ordered, relevance, sentences_of, shared_places
+from cloud_server.answering.ranking import Pool, bm25, ordered, sentences_of, shared_places
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 
 
@@ -14,12 +14,6 @@ def passage(edge, text, *, score=0.0, chunk="d:0", title=""):
 def pool(*passages, cosines):
     vectors = np.eye(len(passages), dtype=np.float32)
     return Pool(passages, vectors, np.array(cosines, dtype=np.float32))
-
-
-def test_nearness_is_the_share_of_the_best_cosine_and_half_as_much_of_the_best_words():
-    """Row 0 has the best cosine and no word: 1 / 1.5. Row 1 has half of the cosine and all words: (0.5 + 0.5) / 1.5."""
-    found = pool(passage("a", "nothing"), passage("b", "the pump"), passage("c", "no"), cosines=[0.8, 0.4, -0.2])
-    assert relevance(found, "Which pump?") == pytest.approx([2 / 3, 2 / 3, 0.0])
 
 
 @pytest.mark.parametrize("claimed", [-1.0, 1.0])

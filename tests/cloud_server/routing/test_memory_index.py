@@ -49,7 +49,7 @@ class Bank:
         return await self.bank.hinted(vectors, min_cosine=min_cosine, reaches=reaches)
 
     def held_back(self, edge):
-        return {held.memory.memory_id: held.held_back for held in self.store.of(edge)}
+        return {held.body.memory_id: held.held_back for held in self.store.of(edge)}
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 
 from deploy.cluster.errors import ClusterError
 from deploy.container.edge_start import prepared
-from deploy.container.invitations import named, write_invitations
+from deploy.container.first_start import named, write_invitations
 from edge_node.cloud.membership import Membership
 from edge_node.settings import EdgeSettings
 from shared.errors import CloudRefused, SettingsError

@@ -2,8 +2,7 @@ import pytest
 
 from deploy.cluster.control import Command
 from deploy.cluster.errors import ClusterError
-from deploy.lab.commands import obeyed
-from deploy.lab.links import Star
+from deploy.lab.links import Star, obeyed
 from deploy.lab.topology import LinkShape, numbered
 from tests.deploy.lab.packets import tcp
 

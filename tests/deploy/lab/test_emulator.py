@@ -3,8 +3,8 @@ import socket
 
 import pytest
 
-from deploy.lab.emulator import Emulator
 from deploy.lab.links import Star
+from deploy.lab.network import Emulator
 from deploy.lab.topology import LinkShape, numbered
 from tests.deploy.lab.packets import tcp
 

@@ -10,8 +10,7 @@ import pytest
 from deploy.cluster import control
 from deploy.cluster.errors import ClusterError
 from deploy.lab import play
-from deploy.lab.commands import obeyed
-from deploy.lab.links import Star
+from deploy.lab.links import Star, obeyed
 from deploy.lab.play import Player, Stage
 from deploy.lab.scenario import read
 from deploy.lab.topology import LinkShape, numbered

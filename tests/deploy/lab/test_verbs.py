@@ -9,8 +9,7 @@ from deploy.cli.main import run
 from deploy.cluster import control
 from deploy.cluster.processes import Mark, birth
 from deploy.cluster.state import ClusterState, Member, StateDir
-from deploy.lab.commands import obeyed
-from deploy.lab.links import Star
+from deploy.lab.links import Star, obeyed
 from deploy.lab.network import LINKS
 from deploy.lab.topology import LinkShape, numbered
 

@@ -14,7 +14,7 @@ from deploy.cluster.control import Command
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.names import Ports
 from deploy.lab import namespaces, network
-from deploy.lab.commands import obeyed
+from deploy.lab.links import obeyed
 from deploy.lab.relay import HOST
 from deploy.lab.topology import LinkShape, Node, prefix_of
 

@@ -6,10 +6,11 @@ import contextlib
 import pytest
 
 from edge_node.cloud.link import AT_ONCE, BACKOFF_S, HEAD_EVERY_S, MAX_WAITING, MAX_WAITING_REPORTS, MOST_REPLIES, CloudConnection
-from edge_node.cloud.sync import LinkState, SummaryReplicator
+from edge_node.cloud.sync import LedgerReplicator, LinkState, SummaryReplicator
 from edge_node.database.schema import Database
 from edge_node.documents.receipts import ACKNOWLEDGED
 from edge_node.egress.ledger import EgressRecord, Ledger
+from edge_node.egress.memory_outbox import SharedMemories
 from edge_node.egress.sharing import Served
 from edge_node.graph.store import GraphStore
 from shared.errors import CloudRefused, CloudUnavailable, Conflict, DiskFull, ModelUnavailable
@@ -101,8 +102,9 @@ class Policy:
 def link_of(cloud, graph, serve=None, *, points=None, join=None, policy=None, **more):
     """A link, and the ledger of its store."""
     state, ledger = LinkState(), Ledger(graph.database, SystemClock())
-    sync = SummaryReplicator(cloud, graph, ledger, policy or Policy(), state, lambda: cloud.identity.public_key)
-    return CloudConnection(cloud, sync, serve or found, join or not_invited, state, points=points or found, **more)
+    sync = SummaryReplicator(cloud, graph, policy or Policy(), state)
+    heads = LedgerReplicator(cloud, ledger, graph, SharedMemories(graph.database), lambda: cloud.identity.public_key)
+    return CloudConnection(cloud, [sync], heads, serve or found, join or not_invited, state, points=points or found, **more)
 
 
 async def not_invited():
@@ -156,7 +158,7 @@ async def test_a_cloud_that_asks_for_a_resync_gets_everything(graph):
         await cloud.pushed.wait()
         commit_texts(graph, {"s2": "about b"})
         cloud.refuse_deltas = [CloudRefused("behind", status=409, reason="resync")]
-        await link._sync.send()
+        await link._replicators[0].send()
     assert [delta.base_version for delta in cloud.deltas] == [0, 1, 0]
     assert [summary.text for summary in cloud.deltas[-1].upserts] == ["about b"]
 
@@ -216,7 +218,7 @@ async def test_a_cloud_that_comes_back_is_told_what_it_missed(graph, monkeypatch
         assert not link.in_sync
         cloud.away = False
         await until(lambda: link.in_sync)
-    assert link.state.version == graph.version()
+    assert link.state.summaries.version == graph.version()
 
 
 async def test_a_full_disk_breaks_the_line_only_until_there_is_room_again(graph, tmp_path, monkeypatch):
@@ -499,7 +501,7 @@ async def test_acknowledged_tombstones_are_dropped(graph):
     async with running(link):
         await cloud.pushed.wait()
         commit_texts(graph, {})
-        await link._sync.send()
+        await link._replicators[0].send()
     assert cloud.deltas[-1].removals == ("s1",)
     assert graph.database.rows("SELECT * FROM summaries") == []
 
@@ -510,7 +512,7 @@ async def test_summaries_of_a_former_policy_are_not_sent_until_they_are_made_ane
     link = link_of(cloud, graph, policy=policy)
     async with running(link):
         await until(lambda: link.state.connected)
-        await link._sync.send()
+        await link._replicators[0].send()
         assert cloud.deltas == []
         policy.in_force = True
         link.wake()
@@ -529,7 +531,7 @@ async def test_a_policy_that_changes_while_a_delta_is_read_stops_that_delta(grap
     monkeypatch.setattr(graph, "delta", read)
     link = link_of(cloud, graph, policy=policy)
     link.state.connected = True
-    await link._sync.send()
+    await link._replicators[0].send()
     assert cloud.deltas == []
 
 
@@ -614,7 +616,7 @@ async def test_a_signature_that_is_not_the_pinned_clouds_or_not_of_this_head_is_
 
     cloud.head = lying
     with pytest.raises(CloudUnavailable):
-        await link._sync.show_head()
+        await link._ledger.send()
     assert graph.database.rows("SELECT * FROM egress_heads") == []
 
 
@@ -697,8 +699,8 @@ async def test_a_cloud_that_has_not_got_what_it_was_sent_breaks_the_line(graph, 
     link = link_of(cloud, graph)
     link.state.connected = True
     with pytest.raises(CloudUnavailable, match="was sent version 1"):
-        await link._sync.send()
-    assert (len(cloud.deltas), ledger.entries(), link.state.version) == (1, [], -1)
+        await link._replicators[0].send()
+    assert (len(cloud.deltas), ledger.entries(), link.state.summaries.version) == (1, [], -1)
 
 
 async def test_a_cloud_that_lies_at_once_each_time_is_asked_ever_more_seldom(graph, monkeypatch):

@@ -6,7 +6,7 @@ import contextlib
 import pytest
 
 from edge_node.cloud.link import CloudConnection
-from edge_node.cloud.sync import LinkState, MemoryReplicator, SummaryReplicator
+from edge_node.cloud.sync import LedgerReplicator, LinkState, MemoryReplicator, SummaryReplicator
 from edge_node.documents.receipts import ReceiptStore
 from edge_node.egress.bodies import body_of
 from edge_node.egress.dry_run import shown_sync
@@ -79,12 +79,14 @@ class Line:
     def connect(self):
         self.state = LinkState(connected=True)
         self.ledger = Ledger(self.teller.database, SystemClock())
-        self.sync = SummaryReplicator(self.cloud, self.teller.graph, self.ledger, self.teller.sharing, self.state, str)
-        self.memories = MemoryReplicator(self.cloud, self.teller.memory_sharing, self.teller.database, self.state)
+        self.sync = SummaryReplicator(self.cloud, self.teller.graph, self.teller.sharing, self.state)
+        self.memories = MemoryReplicator(self.cloud, self.teller.memory_sharing, self.state)
+        self.heads = LedgerReplicator(self.cloud, self.ledger, self.teller.graph, self.teller.told, str)
         self.greet()
 
     def greet(self):
         known = self.cloud.known()
+        self.heads.check(known)
         self.sync.learn(known)
         self.memories.learn(known)
 
@@ -278,7 +280,7 @@ async def test_a_cloud_that_holds_no_memories_has_forgotten_what_was_deleted_bef
 
 @contextlib.asynccontextmanager
 async def running(line):
-    link = CloudConnection(line.cloud, line.sync, None, None, line.state, points=None, memories=line.memories)
+    link = CloudConnection(line.cloud, [line.sync, line.memories], line.heads, None, None, line.state, points=None)
     task = asyncio.create_task(link.run())
     try:
         yield link

@@ -6,7 +6,7 @@ import pytest
 from edge_node.graph import view as view_module
 from edge_node.records import silent
 from edge_node.settings import EdgeSettings
-from edge_node.strategies.opening import open_strategy
+from edge_node.strategies.index import open_strategy
 from shared.errors import DiskFull, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.index import open_index
 from shared.models.fake import HashEmbedder

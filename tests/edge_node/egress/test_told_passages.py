@@ -2,7 +2,7 @@
 
 import pytest
 
-from edge_node.answering.told_passages import ToldPassages
+from edge_node.egress.memory_outbox import ToldPassages
 from tests.support.telling import Teller
 
 

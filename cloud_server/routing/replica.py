@@ -1,0 +1,246 @@
+"""The cloud's replica of what edges tell: rows with the cloud's own vectors and a checksum, brought up to date by deltas (goal R4)."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+
+import numpy as np
+
+from cloud_server.database import Database
+from shared.errors import NotFound, ResyncNeeded, StaleEpoch, TooLarge
+from shared.ports import Clock, FloatArray
+from shared.records import EdgeId, SummaryDelta
+from shared.vectors import unit
+from shared.wire import MemoryDelta
+
+RETIRED_KEPT = 1000  # epochs of one edge: a delta of an older store than these is not delayed, but made up
+
+Value: TypeAlias = str | int
+
+
+Body = TypeVar("Body")
+Delta = TypeVar("Delta", bound=SummaryDelta | MemoryDelta)
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated(Generic[Body]):
+    """One row: what an edge told, and what this cloud makes of it."""
+
+    edge: EdgeId
+    body: Body  # as the edge told it
+    vector: FloatArray  # (d,) unit, float32
+    held_back: str = ""  # why it is not matched; "": it is
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where a kind of row is stored: beside ``of_body``, each table has ``edge``, ``vector``, ``held_back`` and ``crc``."""
+
+    table: str
+    key: str
+    of_body: tuple[str, ...]
+    epoch: str  # in the table of edges …
+    version: str  # … of what is here
+    embedder: str  # key in meta: which embedder made the vectors
+
+
+class Replica(ABC, Generic[Body, Delta]):
+    """Applies deltas at most once each, in order."""
+
+    columns: ClassVar[Columns]
+
+    def __init__(self, database: Database, clock: Clock, *, max_per_edge: int, on_removed: Callable[[], None] = lambda: None) -> None:
+        self._database = database
+        self._clock = clock
+        self._max_per_edge = max_per_edge
+        self._on_removed = on_removed  # the bytes of a text are to be overwritten
+
+    # ------------------------------------------------------------ what a kind of row says
+
+    @abstractmethod
+    def _key(self, body: Body) -> str:
+        """Its id, unique at its edge."""
+
+    @abstractmethod
+    def _values(self, body: Body) -> tuple[Value, ...]:
+        """In the order of ``columns.of_body``."""
+
+    @abstractmethod
+    def _body(self, row: sqlite3.Row) -> Body:
+        """The reverse."""
+
+    @abstractmethod
+    def _too_many(self, edge: EdgeId) -> TooLarge:
+        """What an edge is told that tells more than ``max_per_edge``."""
+
+    def _note(self, tx: sqlite3.Connection, edge: EdgeId, delta: Delta, *, held_back: int) -> None:
+        """Write what else a delta says, in its transaction."""
+
+    def _checksum(self, said: Sequence[Value], vector: bytes) -> int:
+        """CRC-32 over everything a row says: its edge, its key, the values of its body, why it is held back; and its vector."""
+        return zlib.crc32(vector, zlib.crc32("\0".join(map(str, said)).encode()))
+
+    # ------------------------------------------------------------ deltas
+
+    def known(self, edge: EdgeId) -> tuple[str, int]:
+        """Epoch and version of what is here of an edge; "" and 0: nothing. Raises NotFound."""
+        columns = self.columns
+        rows = self._database.rows(f"SELECT {columns.epoch}, {columns.version} FROM edges WHERE edge = ?", (edge,))
+        if not rows:
+            raise NotFound("edge", edge)
+        return str(rows[0][0]), int(rows[0][1])
+
+    def fits(self, edge: EdgeId, delta: Delta) -> bool:
+        """Whether a delta would change anything; False: the same or a newer version is already here.
+
+        Raises NotFound for an unknown edge, ResyncNeeded when the cloud needs a snapshot first, StaleEpoch for a delta of a
+        store that another one of the same edge has replaced, and TooLarge for one row too many.
+        """
+        epoch, version = self.known(edge)
+        if self._database.rows("SELECT 1 FROM retired_epochs WHERE edge = ? AND epoch = ?", (edge, delta.epoch)):
+            raise StaleEpoch(edge, delta.epoch)
+        if epoch == delta.epoch and delta.version <= version:
+            return False
+        if delta.base_version != 0 and (epoch, version) != (delta.epoch, delta.base_version):
+            raise ResyncNeeded(edge, version=version)
+        staying = set() if delta.base_version == 0 else self.ids(edge) - set(delta.removals)
+        if len(staying | self._keys(delta)) > self._max_per_edge:
+            raise self._too_many(edge)
+        return True
+
+    def apply(self, edge: EdgeId, delta: Delta, vectors: FloatArray, verdicts: Mapping[str, str] | None = None) -> frozenset[str] | None:
+        """Write a delta in one transaction; ``vectors`` are the upserts' (n, d). Raises as ``fits``.
+
+        ``verdicts``: why an upsert, or a row that was here before, is held back from now on; "": it is not. Of several upserts with
+        one id the last counts. Returns the ids of the rows that are gone; None: the delta is here already.
+        """
+        verdicts, columns = verdicts or {}, self.columns
+        with self._database.write() as tx:
+            if not self.fits(edge, delta):
+                return None
+            sent, known = self._keys(delta), self.ids(edge)
+            gone = known if delta.base_version == 0 else set(delta.removals)
+            if delta.base_version == 0:
+                self._retire(tx, edge, delta.epoch)
+            keys = [(edge, key) for key in sorted(gone)]
+            tx.executemany(f"DELETE FROM {columns.table} WHERE edge = ? AND {columns.key} = ?", keys)
+            upserts: tuple[Any, ...] = delta.upserts
+            told = zip(upserts, vectors, strict=True)
+            self._insert(tx, (Replicated(edge, one, vector, verdicts.get(self._key(one), "")) for one, vector in told))
+            self._judge(tx, edge, {key: why for key, why in verdicts.items() if key in known - sent - gone})
+            self._note(tx, edge, delta, held_back=sum(verdicts.get(key, "") != "" for key in sent))
+            said = f"UPDATE edges SET {columns.epoch} = ?, {columns.version} = ? WHERE edge = ?"
+            tx.execute(said, (delta.epoch, delta.version, edge))
+        if known & (gone | sent):
+            self._on_removed()
+        return frozenset(gone - sent)
+
+    def _keys(self, delta: Delta) -> set[str]:
+        upserts: tuple[Any, ...] = delta.upserts
+        return set(map(self._key, upserts))
+
+    def _retire(self, tx: sqlite3.Connection, edge: EdgeId, epoch: str) -> None:
+        """Take no delta any more of the store that an edge had until now, if it had another one than ``epoch``."""
+        former, _ = self.known(edge)
+        if former not in ("", epoch):
+            said = "INSERT OR IGNORE INTO retired_epochs (edge, epoch, at) VALUES (?, ?, ?)"
+            tx.execute(said, (edge, former, self._clock.now()))
+        tx.execute(
+            "DELETE FROM retired_epochs WHERE edge = ?1 AND epoch IN"
+            " (SELECT epoch FROM retired_epochs WHERE edge = ?1 ORDER BY at DESC LIMIT -1 OFFSET ?2)",
+            (edge, RETIRED_KEPT),
+        )
+
+    def _judge(self, tx: sqlite3.Connection, edge: EdgeId, verdicts: Mapping[str, str]) -> None:
+        kept = {self._key(row.body): row for row in self.some(edge, verdicts)}
+        self._insert(tx, (Replicated(edge, row.body, row.vector, verdicts[key]) for key, row in kept.items()))
+
+    def hold_back(self, edge: EdgeId, key: str, why: str) -> None:
+        """Match one row no more, until its edge tells it anew; one that is gone is ignored."""
+        with self._database.write() as tx:
+            self._judge(tx, edge, {key: why})
+
+    # ------------------------------------------------------------ reads
+
+    def load(self) -> tuple[list[Replicated[Body]], list[EdgeId]]:
+        """All sound rows by edge and id, and the edges that own damaged ones.
+
+        A damaged row is deleted and its edge's version forgotten, so that the edge sends a snapshot when it next enrols or
+        syncs: the edge holds the truth about what it tells.
+        """
+        columns, sound, damaged = self.columns, list[Replicated[Body]](), set[tuple[str, str]]()
+        for row in self._database.rows(f"SELECT * FROM {columns.table} ORDER BY edge, {columns.key}"):
+            if self._is_sound(row):
+                sound.append(self._replicated(row))
+            else:
+                damaged.add((row["edge"], row[columns.key]))
+        if damaged:
+            with self._database.write() as tx:
+                tx.executemany(f"DELETE FROM {columns.table} WHERE edge = ? AND {columns.key} = ?", sorted(damaged))
+                owners = sorted({(edge,) for edge, _ in damaged})
+                tx.executemany(f"UPDATE edges SET {columns.epoch} = '', {columns.version} = 0 WHERE edge = ?", owners)
+        return sound, sorted({EdgeId(edge) for edge, _ in damaged})
+
+    def ids(self, edge: EdgeId) -> set[str]:
+        """The ids of an edge's rows."""
+        rows = self._database.rows(f"SELECT {self.columns.key} FROM {self.columns.table} WHERE edge = ?", (edge,))
+        return {str(row[0]) for row in rows}
+
+    def some(self, edge: EdgeId, keys: Collection[str]) -> list[Replicated[Body]]:
+        """Those of these rows that are there and sound."""
+        query = f"SELECT * FROM {self.columns.table} WHERE edge = ? AND {self.columns.key} = ?"
+        rows = (row for key in keys for row in self._database.rows(query, (edge, key)))
+        return [self._replicated(row) for row in rows if self._is_sound(row)]
+
+    def counts(self) -> dict[EdgeId, tuple[int, int]]:
+        """Rows of each edge that has any, and how many of them are held back."""
+        rows = self._database.rows(f"SELECT edge, count(*), sum(held_back != '') FROM {self.columns.table} GROUP BY edge")
+        return {EdgeId(edge): (count, held_back) for edge, count, held_back in rows}
+
+    def _is_sound(self, row: sqlite3.Row) -> bool:
+        said = [row[column] for column in ("edge", self.columns.key, *self.columns.of_body, "held_back")]
+        return bool(row["crc"] == self._checksum(said, row["vector"]))
+
+    def _replicated(self, row: sqlite3.Row) -> Replicated[Body]:
+        return Replicated(EdgeId(row["edge"]), self._body(row), unpacked(row["vector"], 1)[0], row["held_back"])
+
+    # ------------------------------------------------------------ vectors
+
+    def fingerprint(self) -> str:
+        """The embedder that made the stored vectors; empty in a new store."""
+        rows = self._database.rows("SELECT value FROM meta WHERE key = ?", (self.columns.embedder,))
+        return str(rows[0][0]) if rows else ""
+
+    def replace_vectors(self, fingerprint: str, rows: Iterable[Replicated[Body]]) -> None:
+        """Store another embedder's vectors of the same texts, in one transaction."""
+        with self._database.write() as tx:
+            self._insert(tx, rows)
+            tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (self.columns.embedder, fingerprint))
+
+    def _insert(self, tx: sqlite3.Connection, rows: Iterable[Replicated[Body]]) -> None:
+        columns = ("edge", self.columns.key, *self.columns.of_body, "held_back", "vector", "crc")
+        places = ", ".join("?" * len(columns))
+        tx.executemany(f"INSERT OR REPLACE INTO {self.columns.table} ({', '.join(columns)}) VALUES ({places})", map(self._stored, rows))
+
+    def _stored(self, row: Replicated[Body]) -> tuple[Value | bytes, ...]:
+        said, blob = (row.edge, self._key(row.body), *self._values(row.body), row.held_back), packed(row.vector)
+        return (*said, blob, self._checksum(said, blob))
+
+
+def packed(vector: FloatArray) -> bytes:
+    """A unit row (d,) as d signed bytes: its direction is all that counts, and they keep it to a cosine of 0.9999.
+
+    >>> bool(np.allclose(unpacked(packed(np.array([0.6, -0.8], dtype=np.float32)), 1), [[0.6, -0.8]], atol=0.01))
+    True
+    """
+    return bytes(np.rint(vector * (127.0 / np.abs(vector).max())).astype(np.int8).tobytes())
+
+
+def unpacked(blob: bytes, rows: int) -> FloatArray:
+    """Unit rows (rows, d) of as many packed ones."""
+    return unit(np.frombuffer(blob, dtype=np.int8).reshape(rows, -1).astype(np.float32)) if rows else np.empty((0, 0), dtype=np.float32)

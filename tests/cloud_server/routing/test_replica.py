@@ -1,0 +1,229 @@
+"""What holds of every replica: each delta once, in order, within bounds; and what is gone is gone."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloud_server.database import Database
+from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.routing import replica
+from cloud_server.routing.memories import MemoryStore
+from cloud_server.routing.replica import packed, unpacked
+from cloud_server.routing.summaries import SummaryStore
+from shared.errors import NotFound, ResyncNeeded, StaleEpoch, TooLarge
+from shared.records import Summary, SummaryDelta
+from shared.vectors import unit
+from shared.wire import MemoryBody, MemoryDelta
+
+MOST = 3
+
+
+def summaries(epoch, base, version, told, removals):
+    upserts = tuple(Summary(key, text, 1, 2) for key, text in told.items())
+    return SummaryDelta(epoch, base, version, upserts, tuple(removals))
+
+
+def memories(epoch, base, version, told, removals):
+    upserts = tuple(MemoryBody(memory_id=key, question=f"Who is {key}?", answer=text, direct=True) for key, text in told.items())
+    return MemoryDelta(epoch=epoch, base_version=base, version=version, upserts=upserts, removals=tuple(removals))
+
+
+@dataclass
+class Kind:
+    """A store of one kind, and how its rows are written and read."""
+
+    store: Any
+    make: Any
+    table: str
+    text: str
+    removed: list
+
+    def apply(self, base, version, *, epoch="e1", removals=(), edge="ward", verdicts=None, **told):
+        vectors = np.eye(MOST + 1, dtype=np.float32)[: len(told)]
+        return self.store.apply(edge, self.make(epoch, base, version, told, removals), vectors, verdicts)
+
+    def texts(self):
+        return {self.store._key(row.body): getattr(row.body, self.text) for row in self.store.load()[0]}
+
+    def verdicts(self):
+        return {self.store._key(row.body): row.held_back for row in self.store.load()[0]}
+
+
+@pytest.fixture
+def database(tmp_path, clock):
+    made = Database(tmp_path / "cloud.db")
+    EdgeRegistry(made, clock).enrol("ward")
+    EdgeRegistry(made, clock).enrol("bank")
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=["summaries", "memories"])
+def kind(request, database, clock):
+    removed = []
+    more = {"max_per_edge": MOST, "on_removed": lambda: removed.append(1)}
+    if request.param == "summaries":
+        return Kind(SummaryStore(database, clock, **more), summaries, "summaries", "text", removed)
+    return Kind(MemoryStore(database, clock, **more), memories, "memories", "answer", removed)
+
+
+def test_a_first_delta_is_a_snapshot_that_comes_back_as_it_was_told(kind):
+    assert kind.apply(0, 1, a="Ann ø\n\u2028 Lee", b="Bo") == frozenset()
+    rows, damaged = kind.store.load()
+    assert [(row.edge, getattr(row.body, kind.text), row.held_back) for row in rows] == [
+        ("ward", "Ann ø\n\u2028 Lee", ""),
+        ("ward", "Bo", ""),
+    ]
+    assert [row.vector.argmax() for row in rows] == [0, 1]
+    assert (damaged, kind.store.known("ward"), kind.store.counts(), kind.removed) == ([], ("e1", 1), {"ward": (2, 0)}, [])
+
+
+def test_a_delta_changes_adds_and_removes(kind):
+    kind.apply(0, 1, a="one", b="two")
+    assert kind.apply(1, 2, a="new", c="three", removals=["b", "nobody"]) == {"b", "nobody"}
+    assert (kind.texts(), kind.removed) == ({"a": "new", "c": "three"}, [1])
+
+
+def test_what_is_both_removed_and_sent_stays(kind):
+    kind.apply(0, 1, a="one")
+    assert kind.apply(1, 2, a="new", removals=["a"]) == frozenset()
+    assert kind.texts() == {"a": "new"}
+
+
+def test_applying_twice_is_applying_once(kind):
+    kind.apply(0, 1, a="one")
+    assert [kind.apply(1, 2, b="two") for _ in range(2)] == [frozenset(), None]
+    assert kind.texts() == {"a": "one", "b": "two"}
+
+
+def test_an_older_version_never_overwrites_a_newer_one(kind):
+    kind.apply(0, 5, a="new")
+    assert [kind.apply(0, 3, a="old"), kind.apply(2, 5, a="old")] == [None, None]
+    assert kind.texts() == {"a": "new"}
+
+
+@pytest.mark.parametrize(("base", "version", "epoch"), [(2, 3, "e1"), (1, 9, "e2"), (7, 9, "e1")], ids=["gap", "epoch", "far"])
+def test_a_delta_that_does_not_follow_asks_for_a_snapshot(kind, base, version, epoch):
+    kind.apply(0, 1, a="one")
+    with pytest.raises(ResyncNeeded) as caught:
+        kind.apply(base, version, epoch=epoch, b="x")
+    assert (caught.value.code, kind.texts()) == ("resync", {"a": "one"})
+
+
+def test_a_snapshot_replaces_all_of_its_edge_and_of_no_other(kind):
+    kind.apply(0, 1, edge="bank", z="loans")
+    kind.apply(0, 1, a="one", b="two")
+    assert kind.apply(0, 9, epoch="e2", b="new") == {"a"}
+    assert kind.texts() == {"z": "loans", "b": "new"}
+    assert kind.apply(0, 10, epoch="e2") == {"b"}
+    assert kind.texts() == {"z": "loans"}
+
+
+def test_a_late_delta_of_a_replaced_store_is_refused(kind):
+    kind.apply(0, 8, a="old")
+    kind.apply(0, 1, epoch="e2", a="new")
+    for base in (8, 0):
+        with pytest.raises(StaleEpoch):
+            kind.apply(base, 9, a="late")
+    assert kind.texts() == {"a": "new"}
+
+
+def test_of_an_edges_former_stores_the_last_ones_are_known(kind, database, clock, monkeypatch):
+    monkeypatch.setattr(replica, "RETIRED_KEPT", 3)
+    for number in range(6):
+        clock.seconds += 1
+        kind.apply(0, 1, epoch=f"e{number}", a="one")
+    assert [row["epoch"] for row in database.rows("SELECT epoch FROM retired_epochs ORDER BY epoch")] == ["e2", "e3", "e4"]
+    with pytest.raises(StaleEpoch):
+        kind.apply(0, 1, epoch="e4", a="one")
+
+
+def test_more_than_the_quota_is_refused_as_a_whole(kind):
+    kind.apply(0, 1, a="one", b="two")
+    with pytest.raises(TooLarge):
+        kind.apply(1, 2, c="three", d="four")
+    assert set(kind.texts()) == {"a", "b"}
+    kind.apply(1, 2, c="three", d="four", removals=["a"])
+    assert set(kind.texts()) == {"b", "c", "d"}
+
+
+def test_an_unknown_edge_tells_nothing(kind):
+    with pytest.raises(NotFound):
+        kind.apply(0, 1, edge="nobody")
+
+
+def test_a_delta_whose_write_fails_leaves_no_trace(kind):
+    kind.apply(0, 1, a="one")
+    with pytest.raises(ValueError, match="zip"):
+        kind.store.apply("ward", kind.make("e1", 1, 2, {"b": "two", "c": "three"}, ()), np.eye(1, dtype=np.float32))
+    assert kind.texts() == {"a": "one"}
+    assert kind.store.fits("ward", kind.make("e1", 1, 2, {}, ()))
+
+
+@pytest.mark.parametrize("damage", ["{text} = 'forged'", "held_back = 'x'", "vector = x'01020304'", "crc = 77", "{number} = 7"])
+def test_a_damaged_row_goes_and_its_edge_has_to_send_all(kind, database, damage):
+    kind.apply(0, 1, a="one", b="two")
+    told = damage.format(text=kind.text, number="entities" if kind.table == "summaries" else "direct")
+    with database.write() as tx:
+        tx.execute(f"UPDATE {kind.table} SET {told} WHERE {kind.store.columns.key} = 'a'")
+    rows, damaged = kind.store.load()
+    assert ([getattr(row.body, kind.text) for row in rows], damaged) == (["two"], ["ward"])
+    assert (kind.store.load()[1], kind.store.known("ward")) == ([], ("", 0))
+    with pytest.raises(ResyncNeeded):
+        kind.apply(1, 2, c="three")
+
+
+def test_an_edge_that_is_expelled_leaves_nothing(kind, database, clock):
+    kind.apply(0, 1, a="one", b="two")
+    EdgeRegistry(database, clock).expel("ward")
+    assert kind.store.load() == ([], [])
+
+
+def test_a_row_that_is_held_back_is_counted_and_judged_again(kind):
+    kind.apply(0, 1, a="one", b="two", verdicts={"b": "near_duplicate"})
+    assert (kind.store.counts(), kind.verdicts()) == ({"ward": (2, 1)}, {"a": "", "b": "near_duplicate"})
+    kind.apply(1, 2, c="three", verdicts={"b": "", "a": "hub"})
+    assert kind.verdicts() == {"a": "hub", "b": "", "c": ""}
+
+
+def test_one_row_is_held_back_until_it_is_told_anew(kind):
+    kind.apply(0, 1, a="one")
+    kind.store.hold_back("ward", "a", "unconfirmed")
+    kind.store.hold_back("ward", "unknown", "unconfirmed")
+    assert kind.verdicts() == {"a": "unconfirmed"}
+    kind.apply(1, 2, a="one")
+    assert kind.verdicts() == {"a": ""}
+
+
+def test_a_verdict_that_was_changed_on_the_disk_is_noticed(kind, database):
+    kind.apply(0, 1, a="one", verdicts={"a": "hub"})
+    with database.write() as tx:
+        tx.execute(f"UPDATE {kind.table} SET held_back = ''")
+    assert kind.store.load() == ([], ["ward"])
+
+
+def test_another_embedders_vectors_take_the_place_of_the_stored_ones(kind):
+    kind.apply(0, 1, a="one")
+    (row,), _ = kind.store.load()
+    kind.store.replace_vectors("another", [replica.Replicated("ward", row.body, np.array([0, 0, 0, 1], dtype=np.float32))])
+    assert (kind.store.load()[0][0].vector.argmax(), kind.store.fingerprint()) == (3, "another")
+
+
+def test_a_stored_vector_points_where_it_did():
+    rows = unit(np.random.default_rng(3).standard_normal((50, 384)).astype(np.float32))
+    kept = unpacked(b"".join(map(packed, rows)), len(rows))
+    assert (np.einsum("ij,ij->i", rows, kept) > 0.9998).all()
+    assert len(packed(rows[0])) == 384
+    assert [packed(row) for row in kept] == [packed(row) for row in rows]
+
+
+def test_a_cloud_whose_operator_switches_memories_off_forgets_them_all(database, clock):
+    removed = []
+    store = MemoryStore(database, clock, max_per_edge=MOST, on_removed=lambda: removed.append(1))
+    store.clear()
+    assert removed == []
+    store.apply("ward", memories("e1", 0, 4, {"a": "one"}, ()), np.eye(1, dtype=np.float32))
+    store.clear()
+    assert (store.load(), store.known("ward"), removed) == (([], []), ("", 0), [1])
