@@ -1,12 +1,20 @@
-"""Work for the language model in idle time: ask, parse, commit."""
+"""Work for the language model in idle time: it is asked about one item after another; what a reply says is parsed, and committed by itself.
+
+KET-RAG's ``CoreReader`` asks through ``ModelExtractor``, whose replies are gleaned and read again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TypeVar
 
-from edge_node.records import CachedGenerator
+from edge_node.records import CachedGenerator, Cost, Progress
+from shared.errors import ModelReplyError
 from shared.ports import Prompt, Reply
 from shared.text.fence import Fence
+
+Item = TypeVar("Item")
 
 
 class UncachedGenerator:
@@ -29,9 +37,45 @@ class UncachedGenerator:
         return self._generator.stream(prompt, deadline_s=deadline_s)
 
 
-def said_by(reply: Reply, prompt: Prompt, fence: Fence) -> str:
-    """The reply's whole lines; "" where it says nothing, or gives the prompt away."""
-    text = reply.texts[0] if reply.texts else ""
+class ModelTask:
+    """One kind of work."""
+
+    def __init__(self, generator: CachedGenerator, log: logging.Logger, *, deadline_s: float) -> None:
+        """``deadline_s``: of one call."""
+        self._generator = UncachedGenerator(generator)
+        self._log = log
+        self._deadline_s = deadline_s
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self._generator.name
+
+    async def ask(self, prompt: Prompt, failure: str) -> tuple[Reply | None, Cost]:
+        """The reply, and what it cost; None where this one item failed, which the log is told in the words of ``failure``.
+
+        Raises ModelTimeout and ModelUnavailable: the other items would fail too.
+        """
+        try:
+            reply = await self._generator.generate(prompt, deadline_s=self._deadline_s)
+        except ModelReplyError as error:
+            self._log.warning("%s: %s", failure, error.code)
+            return None, Cost(calls=1)
+        return reply, Cost(1, reply.tokens_in, reply.tokens_out)
+
+
+async def each(stage: str, items: Sequence[Item], work: Callable[[Item], Awaitable[Cost]], progress: Progress) -> Cost:
+    """Do the work item by item, and return what all of it cost. Raises ModelError; what was committed stays."""
+    cost = Cost()
+    for done, item in enumerate(items):
+        progress(stage, done, len(items))
+        cost += await work(item)
+    return cost
+
+
+def lines_of(reply: Reply | None, prompt: Prompt, fence: Fence) -> str:
+    """The reply's whole lines; "" where there is none, or it says nothing, or gives the prompt away."""
+    text = reply.texts[0] if reply and reply.texts else ""
     if fence.is_given_away(text, prompt.messages):
         return ""
-    return text.rpartition("\n")[0] if any(reply.truncated) else text
+    return text.rpartition("\n")[0] if reply and any(reply.truncated) else text

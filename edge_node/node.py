@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from edge_node.answering.answerer import Answerer
-from edge_node.answering.ask import Admissions, Ask, GlobalAsk
+from edge_node.answering.answerer import Answerer, Ask
 from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
-from edge_node.answering.overview import GlobalAnswerer
+from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
 from edge_node.cloud.link import CloudConnection
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Estimate, Unreadable, estimate
@@ -54,6 +53,18 @@ def why(error: BaseException) -> str:
     if isinstance(error, DgragError):
         return " – ".join(filter(None, (error.message, error.next_step)))
     return f"background work ended: {type(error).__name__}"
+
+
+@dataclass(frozen=True, slots=True)
+class Admissions:
+    """Who may ask the model now, and who waits. Questions about everything take minutes: they never hold the turns of the others."""
+
+    questions: Admission
+    overviews: Admission
+
+    def of(self, ask: Ask | GlobalAsk) -> Admission:
+        """The turns for such a question."""
+        return self.overviews if isinstance(ask, GlobalAsk) else self.questions
 
 
 @dataclass(slots=True)

@@ -224,6 +224,7 @@ BORDER = [
     "edge_node/memory/service.py",
     "edge_node/memory/store.py",
     "edge_node/memory/writer.py",
+    "edge_node/model_task.py",
     "edge_node/node.py",
     "edge_node/settings.py",
     "edge_node/strategies/dgrag/search.py",

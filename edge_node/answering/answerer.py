@@ -8,9 +8,8 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Literal, Protocol
 
-from edge_node.answering.ask import Ask
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
 from edge_node.answering.gate import Gate, Question
 from edge_node.answering.released import ReleasedPassages
@@ -19,7 +18,7 @@ from edge_node.cloud.client import CloudClient
 from edge_node.egress.memory_outbox import Tells
 from edge_node.egress.sharing import Requester, Served, Sharing
 from edge_node.graph.local_search import lines_within
-from edge_node.policy.rules import DENIED
+from edge_node.policy.rules import DENIED, EscalationMode
 from edge_node.records import NOTHING_WITHHELD, Retrieval, Retriever
 from edge_node.settings import AnswerSettings
 from shared.errors import CloudError, InputError, ModelError, ModelTimeout, Withheld
@@ -40,6 +39,21 @@ Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
 HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
 NOTHING_TOLD = ReducedAnswer("", ())
 NO_LOCAL_ANSWER = "The documents of this site do not answer this question."
+
+
+Mode = Literal["auto", "local", "cloud"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question as the client put it."""
+
+    question: str
+    mode: Mode = "auto"
+    samples: int | None = None  # default: the setting
+    escalation: EscalationMode | None = None  # may the question leave; None: as the sharing policy says
+    purpose: str = ""  # what the answer is for, as other sites' policies know it
+    memory: bool = True  # a memory may answer
 
 
 @dataclass(frozen=True, slots=True)

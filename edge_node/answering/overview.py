@@ -10,7 +10,6 @@ from dataclasses import astuple, dataclass, replace
 from itertools import accumulate
 from typing import Protocol
 
-from edge_node.answering.ask import GlobalAsk
 from edge_node.answering.mapping import Mapper
 from edge_node.answering.points import KeyPoint, in_turn, masked, notes_of, packed, pointed, shuffled
 from edge_node.answering.released import ReleasedPassages
@@ -21,7 +20,7 @@ from edge_node.communities.service import CommunityReports
 from edge_node.egress.sharing import SPENT, OutgoingQuestion, ReportCoverage, Requester, Served, Sharing
 from edge_node.graph.tools import Tools
 from edge_node.policy.redaction import NOTHING_MASKED, Redactor
-from edge_node.policy.rules import DENIED
+from edge_node.policy.rules import DENIED, EscalationMode
 from edge_node.records import NOTHING_WITHHELD
 from edge_node.settings import GlobalSettings
 from shared.errors import CloudError, Conflict, ModelError, Withheld
@@ -42,6 +41,16 @@ MAX_COMPARED = 256  # findings that are compared with the question where no mode
 NOTHING_HELPS = "The documents of this site do not answer this question."
 NO_REPORTS = "it makes no reports"
 UNSUPPORTED = "the points are not joined: no sentence that the model wrote rests on a point"
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalAsk:
+    """A question about everything, as the client put it."""
+
+    question: str
+    level: Level | None = None  # of the reports; None: the setting
+    escalation: EscalationMode | None = None  # may the question leave; None: as the sharing policy says
+    purpose: str = ""  # what the answer is for, as other sites' policies know it
 
 
 class ServePoints(Protocol):

@@ -16,7 +16,8 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from sse_starlette import EventSourceResponse
 
-from edge_node.answering.ask import Ask, GlobalAsk
+from edge_node.answering.answerer import Ask
+from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import GuardedRoute, Node
 from edge_node.api.streaming import Void, hearing
 from edge_node.node import EdgeNode

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sse_starlette import EventSourceResponse
 
-from edge_node.answering.answerer import SearchResult
-from edge_node.answering.ask import Ask, GlobalAsk
+from edge_node.answering.answerer import Ask, SearchResult
+from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import GuardedRoute, Node, later
 from edge_node.api.streaming import Void, hearing
 from edge_node.node import EdgeNode

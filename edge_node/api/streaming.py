@@ -7,7 +7,8 @@ import re
 from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 
-from edge_node.answering.ask import Ask, GlobalAsk
+from edge_node.answering.answerer import Ask
+from edge_node.answering.overview import GlobalAsk
 from edge_node.node import EdgeNode
 from shared.records import Answer, TraceStep
 from shared.telemetry.trace import Trace

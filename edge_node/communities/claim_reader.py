@@ -14,9 +14,8 @@ from edge_node.database.schema import Database
 from edge_node.graph.tools import Tools
 from edge_node.graph.update import GraphUpdater
 from edge_node.graph.view import View
-from edge_node.model_task import UncachedGenerator, said_by
+from edge_node.model_task import ModelTask, each, lines_of
 from edge_node.records import Cost, Progress
-from shared.errors import ModelReplyError
 from shared.records import Chunk
 from shared.sqlite import crc
 from shared.text.fence import FENCE_BYTES, Fence
@@ -82,14 +81,13 @@ class ClaimReader:
 
     def __init__(self, tools: Tools, updater: GraphUpdater, reports: CommunityReports, *, is_on: bool, deadline_s: float) -> None:
         """``deadline_s``: of one call."""
-        self._model = UncachedGenerator(tools.generator)
+        self._task = ModelTask(tools.generator, log, deadline_s=deadline_s)
         self._documents = tools.documents
         self._mentions = tools.graph.mentions
         self._store = ClaimStore(tools.graph.database)
         self._updater = updater
         self._reports = reports
         self._is_on = is_on
-        self._deadline_s = deadline_s
         self._looked_at: View | None = None  # whose chunks stand in ``_unread``, as far as they do
         self._unread: list[str] = []
 
@@ -110,21 +108,21 @@ class ClaimReader:
 
     async def read(self, progress: Progress, *, most: int) -> Cost:
         """Read up to ``most`` chunks. Raises ModelError; what was read is kept."""
-        cost = Cost()
         if most <= 0 or not self.stale:
-            return cost
+            return Cost()
         await self._look()
         chosen = self._unread[:most]
         chunks = await asyncio.to_thread(self._documents.chunks, chosen)
+
+        async def read(chunk_id: str) -> Cost:
+            cost = await self._read(chunks[chunk_id][0]) if chunk_id in chunks else Cost()
+            self._unread.remove(chunk_id)
+            return cost
+
         try:
-            for done, chunk_id in enumerate(chosen):
-                progress("read claims", done, len(chosen))
-                if chunk_id in chunks:
-                    cost += await self._read(chunks[chunk_id][0])
-                self._unread.remove(chunk_id)
+            return await each("read claims", chosen, read, progress)
         finally:
             await self._reports.tell(await asyncio.to_thread(self._store.all))
-        return cost
 
     async def _look(self) -> None:
         view = self._updater.view
@@ -137,17 +135,13 @@ class ClaimReader:
         entities, _ = await asyncio.to_thread(self._mentions.of_chunk, chunk.chunk_id)
         names = names_of(entities)
         claims, cost = await self._asked(chunk, names) if names else ((), Cost())
-        await asyncio.to_thread(self._store.save, chunk.chunk_id, claims, model=self._model.name)
+        await asyncio.to_thread(self._store.save, chunk.chunk_id, claims, model=self._task.model)
         return cost
 
     async def _asked(self, chunk: Chunk, names: Mapping[str, str]) -> tuple[tuple[Claim, ...], Cost]:
         fence = Fence(secrets.token_hex(FENCE_BYTES))
         prompt = claims_prompt(chunk, names, fence)
-        try:
-            reply = await self._model.generate(prompt, deadline_s=self._deadline_s)
-        except ModelReplyError as error:  # of this chunk only
-            log.warning("the model did not read the claims of a chunk: %s", error.code)
-            return (), Cost(calls=1)
-        parsed = parsed_claims(said_by(reply, prompt, fence), chunk, names)
+        reply, cost = await self._task.ask(prompt, "the model did not read the claims of a chunk")
+        parsed = parsed_claims(lines_of(reply, prompt, fence), chunk, names)
         log.debug("%d claims were read in %s, %d lines were of no use", len(parsed.claims), chunk.chunk_id, parsed.unread_lines)
-        return parsed.claims, Cost(1, reply.tokens_in, reply.tokens_out)
+        return parsed.claims, cost

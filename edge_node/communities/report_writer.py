@@ -15,10 +15,9 @@ from edge_node.communities.reports import MOST_CHUNKS, MOST_RATING, Report
 from edge_node.communities.service import CommunityReports
 from edge_node.graph.summaries import usable, whole_sentences
 from edge_node.graph.tools import Tools
-from edge_node.model_task import UncachedGenerator, said_by
+from edge_node.model_task import ModelTask, each, lines_of
 from edge_node.records import Cost, Progress
 from edge_node.settings import CommunitySettings
-from shared.errors import ModelReplyError
 from shared.ports import Prompt
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 from shared.text.citations import MARKER, Citer, is_supported
@@ -157,7 +156,7 @@ class ReportWriter:
     """Asks the model for the reports that it should write. Where its text is of no use, the plain one stays, and it is not asked again."""
 
     def __init__(self, tools: Tools, reports: CommunityReports, settings: CommunitySettings) -> None:
-        self._model = UncachedGenerator(tools.generator)
+        self._task = ModelTask(tools.generator, log, deadline_s=settings.model_deadline_s)
         self._reports = reports
         self._settings = settings
 
@@ -168,13 +167,12 @@ class ReportWriter:
 
     async def write(self, progress: Progress, *, most: int) -> Cost:
         """Write up to ``most`` reports, the lowest level first. Raises ModelError; what was written is kept."""
-        cost = Cost()
         drafts = await self._reports.unwritten(most) if most > 0 and self.stale else []
-        for done, draft in enumerate(drafts):
-            progress("write reports", done, len(drafts))
-            report, spent = await self._written(draft)
-            await self._reports.keep(draft, report)
-            cost += spent
+        return await each("write reports", drafts, self._write, progress)
+
+    async def _write(self, draft: ReportDraft) -> Cost:
+        report, cost = await self._written(draft)
+        await self._reports.keep(draft, report)
         return cost
 
     async def _written(self, draft: ReportDraft) -> tuple[Report, Cost]:
@@ -182,12 +180,8 @@ class ReportWriter:
             return draft.plain, Cost()
         fence = Fence(secrets.token_hex(FENCE_BYTES))
         prompt = report_prompt(draft.lines, fence, report_tokens=self._settings.report_tokens, most=self._settings.report_findings)
-        try:
-            reply = await self._model.generate(prompt, deadline_s=self._settings.model_deadline_s)
-        except ModelReplyError as error:  # of this report only
-            log.warning("the model gave no report on %s: %s", draft.plain.community_id, error.code)
-            return draft.plain, Cost(calls=1)
-        parsed = parsed_report(said_by(reply, prompt, fence), draft.lines, draft.plain, most=self._settings.report_findings)
-        if parsed.report is None:
+        reply, cost = await self._task.ask(prompt, f"the model gave no report on {draft.plain.community_id}")
+        parsed = parsed_report(lines_of(reply, prompt, fence), draft.lines, draft.plain, most=self._settings.report_findings)
+        if reply and parsed.report is None:
             log.info("the model's report on %s cannot be used: %d lines of it are unread", draft.plain.community_id, parsed.unread_lines)
-        return parsed.report or draft.plain, Cost(1, reply.tokens_in, reply.tokens_out)
+        return parsed.report or draft.plain, cost

@@ -6,17 +6,16 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from edge_node.graph.knowledge_graph import Graph, describe
+from edge_node.graph.knowledge_graph import Graph
 from edge_node.graph.merging import descriptions_hash
 from edge_node.graph.store import StoredSummary
-from edge_node.graph.summaries import SummaryText, extractive_summary, model_description, model_summary
+from edge_node.graph.summaries import described, description_prompt, summarised, summary_prompt
 from edge_node.graph.tools import Tools
 from edge_node.graph.update import GraphUpdater, facts_of, summary_hash
 from edge_node.graph.view import pair_of
-from edge_node.model_task import UncachedGenerator
+from edge_node.model_task import ModelTask
 from edge_node.records import Cost, Progress
 from edge_node.settings import GraphSettings
-from shared.errors import ModelReplyError
 from shared.records import Summary, SummaryId
 
 log = logging.getLogger("dgrag.edge.refine")
@@ -27,7 +26,7 @@ class SummaryRefiner:
     """Asks the model for what the graph updater left plain or stale. A text whose subject changes meanwhile is thrown away."""
 
     def __init__(self, tools: Tools, updater: GraphUpdater, settings: GraphSettings) -> None:
-        self._model = UncachedGenerator(tools.generator)
+        self._task = ModelTask(tools.generator, log, deadline_s=settings.model_deadline_s)
         self._store = tools.graph
         self._releases = tools.releases
         self._updater = updater
@@ -63,14 +62,8 @@ class SummaryRefiner:
         texts = await asyncio.to_thread(self._updater.descriptions_of, key)
         if not name or descriptions_hash(texts) != wanted:
             return Cost()  # a document came or went that no settle has seen yet
-        deadline_s, max_chars = self._settings.model_deadline_s, self._settings.description_chars
-        try:
-            written = await model_description(self._model, name, texts, deadline_s=deadline_s, max_chars=max_chars)
-        except ModelReplyError as error:
-            log.warning("the model did not shorten a description: %s", error.code)
-            text, cost = describe(texts, max_chars), Cost(calls=1)
-        else:
-            text, cost = written.text, _cost(written)
+        reply, cost = await self._task.ask(description_prompt(name, texts), "the model did not shorten a description")
+        text = described(reply, texts, max_chars=self._settings.description_chars)
         async with self._updater.lock:
             if self._updater.wanted_descriptions.get(key) == wanted:
                 await asyncio.to_thread(self._store.save_description, key, wanted, text)
@@ -82,14 +75,8 @@ class SummaryRefiner:
         if found is None:
             return Cost()
         stored, part, mask = found
-        try:
-            written = await model_summary(self._model, part, deadline_s=self._settings.model_deadline_s)
-        except ModelReplyError as error:  # of this text only: the plain one stays
-            log.warning("the model gave no summary of %s: %s", subgraph_id, error.code)
-            text, cost = extractive_summary(part), Cost(calls=1)
-        else:
-            text, cost = written.text, _cost(written)
-        summary = Summary(SummaryId(subgraph_id), mask(text), len(part.entities), len(part.relations))
+        reply, cost = await self._task.ask(summary_prompt(part), f"the model gave no summary of {subgraph_id}")
+        summary = Summary(SummaryId(subgraph_id), mask(summarised(reply, part)), len(part.entities), len(part.relations))
         better = StoredSummary(summary, stored.input_hash, facts_of(part), stale=False)
         async with self._updater.lock:
             await asyncio.to_thread(self._store.save_summary, better, asked_for=stored.input_hash)
@@ -110,7 +97,3 @@ def _name_of(key: str, graph: Graph) -> str:
         source, target = (graph.entities[end].name for end in pair_of(key))
         return f"the relation between {source} and {target}"
     return graph.entities[key].name if key in graph.entities else ""
-
-
-def _cost(written: SummaryText) -> Cost:
-    return Cost(1, written.reply.tokens_in, written.reply.tokens_out)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from edge_node.extraction.names import TITLE
 from edge_node.graph.knowledge_graph import DESCRIPTION_CHARS, Adjacency, Graph, describe
-from shared.ports import Generator, Prompt, Reply
+from shared.ports import Prompt, Reply
 from shared.records import Entity, Relation
 from shared.text.prompts import load_prompt
 
@@ -137,31 +136,16 @@ def whole_sentences(text: str, *, most: int = MAX_SENTENCES) -> str:
     return " ".join(sentences[:most])
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryText:
-    """A text; ``by_model`` is False where the model's was unusable. ``reply`` carries what the call cost."""
-
-    text: str
-    by_model: bool
-    reply: Reply
+def summarised(reply: Reply | None, part: Graph, *, max_chars: int = MAX_SUMMARY_CHARS) -> str:
+    """A subgraph in the model's sentences (DGRAG §III-B ②); extractive where there is no reply, or it is empty or loops."""
+    return _told(reply, max_chars) or extractive_summary(part, max_chars=max_chars)
 
 
-async def model_summary(generator: Generator, part: Graph, *, deadline_s: float, max_chars: int = MAX_SUMMARY_CHARS) -> SummaryText:
-    """Summarise a subgraph in three sentences (DGRAG §III-B ②); extractive when the reply is empty or loops.
-
-    Raises ModelTimeout, ModelUnavailable, ModelReplyError.
-    """
-    return await _written(generator, summary_prompt(part), extractive_summary(part, max_chars=max_chars), deadline_s, max_chars)
+def described(reply: Reply | None, descriptions: Sequence[str], *, max_chars: int = DESCRIPTION_CHARS) -> str:
+    """An entity in the model's sentences (DGRAG §III-B ①); its descriptions joined where there is no reply, or it is empty or loops."""
+    return _told(reply, max_chars) or describe(descriptions, max_chars)
 
 
-async def model_description(
-    generator: Generator, name: str, descriptions: Sequence[str], *, deadline_s: float, max_chars: int = DESCRIPTION_CHARS
-) -> SummaryText:
-    """Merge an entity's descriptions into a short one (DGRAG §III-B ①); joined when the reply is empty or loops. Raises as above."""
-    return await _written(generator, description_prompt(name, descriptions), describe(descriptions, max_chars), deadline_s, max_chars)
-
-
-async def _written(generator: Generator, prompt: Prompt, fallback: str, deadline_s: float, max_chars: int) -> SummaryText:
-    reply = await generator.generate(prompt, deadline_s=deadline_s)
-    text = whole_sentences(reply.texts[0])[:max_chars] if reply.texts else ""
-    return SummaryText(text, True, reply) if usable(text) else SummaryText(fallback, False, reply)
+def _told(reply: Reply | None, max_chars: int) -> str:
+    text = whole_sentences(reply.texts[0])[:max_chars] if reply and reply.texts else ""
+    return text if usable(text) else ""

@@ -18,9 +18,8 @@ from edge_node.graph.tools import Tools
 from edge_node.memory.clustering import HypergraphBuilder
 from edge_node.memory.hypergraph import Hypergraph, IntArray, Span
 from edge_node.memory.records import Memory, Support, memory_of
-from edge_node.model_task import UncachedGenerator, said_by
+from edge_node.model_task import ModelTask, lines_of
 from edge_node.records import Cost, Progress
-from shared.errors import ModelReplyError
 from shared.ports import Prompt
 from shared.records import document_of
 from shared.text.citations import MARKER, is_supported
@@ -255,13 +254,12 @@ class MemoryWriter:
 
     def __init__(self, tools: Tools, grouping: HypergraphBuilder, keep: Keep, *, tokens_per_1000: int, deadline_s: float) -> None:
         """``tokens_per_1000``: that may be written for 1,000 tokens of documents; ``deadline_s``: of one call."""
-        self._model = UncachedGenerator(tools.generator)
+        self._task = ModelTask(tools.generator, log, deadline_s=deadline_s)
         self._documents = tools.documents
         self._askings = AskingStore(tools.graph.database)
         self._grouping = grouping
         self._keep = keep
         self._share = tokens_per_1000 / 1000
-        self._deadline_s = deadline_s
         self._availability = AskedSoFar(0, frozenset())
         self._left = 0  # tokens
         self._counting = Lock()  # a settle counts beside a turn; the later look is what stays
@@ -314,18 +312,12 @@ class MemoryWriter:
         if len(notes) >= LEAST_NOTES:
             fence = Fence(secrets.token_hex(FENCE_BYTES))
             prompt = memory_prompt(notes, fence, most=MOST_OF_PROMPT)
-            try:
-                reply = await self._model.generate(prompt, deadline_s=self._deadline_s)
-            except ModelReplyError as error:  # about these sentences only
-                log.warning("the model wrote no memories of hyperedge %s: %s", name, error.code)
-                cost = Cost(calls=1)
-            else:
-                cost = Cost(1, reply.tokens_in, reply.tokens_out)
-                parsed = parsed_memories(said_by(reply, prompt, fence), notes, most=MOST_OF_PROMPT)
-                if parsed.unread_lines:
-                    log.info("%d lines of what the model wrote of hyperedge %s are unread", parsed.unread_lines, name)
-                memories = [memory_of("model", one.question, one.answer, one.supports, ()) for one in parsed.memories]
-        kept = await self._keep(memories, self._model.name)
+            reply, cost = await self._task.ask(prompt, f"the model wrote no memories of hyperedge {name}")
+            parsed = parsed_memories(lines_of(reply, prompt, fence), notes, most=MOST_OF_PROMPT)
+            if parsed.unread_lines:
+                log.info("%d lines of what the model wrote of hyperedge %s are unread", parsed.unread_lines, name)
+            memories = [memory_of("model", one.question, one.answer, one.supports, ()) for one in parsed.memories]
+        kept = await self._keep(memories, self._task.model)
         await asyncio.to_thread(self._spend, name, cost, kept or self._read_of(units))
         return cost
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from edge_node.answering.answerer import Answerer
-from edge_node.answering.ask import Ask
+from edge_node.answering.answerer import Answerer, Ask
 from edge_node.answering.released import ReleasedPassages
 from edge_node.answering.sampling import SentenceSelector
 from edge_node.cloud.client import CloudClient

@@ -13,7 +13,7 @@ from edge_node.communities.cover import node_text
 from edge_node.graph.passages import top_allowed
 from edge_node.graph.summaries import usable, whole_sentences
 from edge_node.graph.tools import Tools
-from edge_node.model_task import UncachedGenerator
+from edge_node.model_task import ModelTask
 from edge_node.records import Cost, Needs, Progress, Retrieval
 from edge_node.settings import EraRAGSettings
 from edge_node.strategies.erarag.growing import TEXT_TOKENS, Grower
@@ -22,7 +22,7 @@ from edge_node.strategies.erarag.search import Hit, SelectedContext, collapsed, 
 from edge_node.strategies.erarag.store import TreeNode
 from edge_node.strategies.method import Method, MethodQuery
 from edge_node.strategies.write_path import WritePath
-from shared.errors import ModelError, ModelReplyError
+from shared.errors import ModelError
 from shared.ports import FloatArray, Prompt, Reply
 from shared.records import ChunkId, is_withheld
 from shared.text.fence import FENCE_BYTES, Fence, one_line
@@ -43,7 +43,7 @@ class EraRAG(Method):
     def __init__(self, tools: Tools, write_path: WritePath, settings: EraRAGSettings) -> None:
         self._tools = tools
         self._passages = write_path.passages
-        self._model = UncachedGenerator(tools.generator)
+        self._task = ModelTask(tools.generator, log, deadline_s=settings.model_deadline_s)
         self._settings = settings
         self._grower = Grower(tools, settings)
 
@@ -91,13 +91,8 @@ class EraRAG(Method):
         if any(member.strip() for member in members):
             fence = Fence(secrets.token_hex(FENCE_BYTES))
             prompt = segment_prompt(members, fence, max_tokens=TEXT_TOKENS, max_chars=PROMPT_CHARS)
-            try:
-                reply = await self._model.generate(prompt, deadline_s=self._settings.model_deadline_s)
-            except ModelReplyError as error:
-                log.warning("the model did not summarise a segment: %s", error.code)
-                cost = Cost(calls=1)
-            else:
-                text, cost = _said(reply, prompt, fence), Cost(1, reply.tokens_in, reply.tokens_out)
+            reply, cost = await self._task.ask(prompt, "the model did not summarise a segment")
+            text = _said(reply, prompt, fence)
         if not usable(text):
             text = node_text(members, max_tokens=TEXT_TOKENS, count=self._tools.tokenizer.count, terms=content_words)
         return text, cost
@@ -170,7 +165,7 @@ def _best(cosines: Mapping[str, float]) -> str | None:
     return min(cosines, key=lambda key: (-cosines[key], key), default=None)
 
 
-def _said(reply: Reply, prompt: Prompt, fence: Fence) -> str:
+def _said(reply: Reply | None, prompt: Prompt, fence: Fence) -> str:
     """A reply's summary, inert; "" where it says nothing, or gives the prompt away."""
-    text = whole_sentences(inert(reply.texts[0])) if reply.texts else ""
+    text = whole_sentences(inert(reply.texts[0])) if reply and reply.texts else ""
     return "" if fence.is_given_away(text, prompt.messages) else text

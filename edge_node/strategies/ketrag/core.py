@@ -16,6 +16,7 @@ from edge_node.extraction.model_extraction import ModelExtractor
 from edge_node.extraction.names import TITLE
 from edge_node.extraction.nlp import Extraction
 from edge_node.graph.tools import Tools
+from edge_node.model_task import each
 from edge_node.records import Cost, Progress
 from edge_node.strategies.ketrag.knn import tie_of
 from shared.records import Chunk
@@ -92,14 +93,15 @@ class CoreReader:
 
     async def read(self, progress: Progress) -> Cost:
         """Read a few, each committed by itself. Raises ModelTimeout and ModelUnavailable."""
-        cost, chosen = Cost(), self.unread[:AT_ONCE]
+        chosen = self.unread[:AT_ONCE]
         chunks = await asyncio.to_thread(self._documents.chunks, chosen)
-        for done, chunk_id in enumerate(chosen):
-            progress("read the core", done, len(chosen))
-            if chunk_id in chunks:
-                cost += await self._ask(chunks[chunk_id][0])
+
+        async def read(chunk_id: str) -> Cost:
+            cost = await self._ask(chunks[chunk_id][0]) if chunk_id in chunks else Cost()
             self.unread = tuple(key for key in self.unread if key != chunk_id)  # another list, where a settle came between
-        return cost
+            return cost
+
+        return await each("read the core", chosen, read, progress)
 
     async def _ask(self, chunk: Chunk) -> Cost:
         entities, relations = await asyncio.to_thread(self._mentions.of_chunk, chunk.chunk_id)

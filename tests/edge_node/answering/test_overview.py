@@ -7,9 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from edge_node.answering import overview as overview_module
-from edge_node.answering.ask import GlobalAsk
 from edge_node.answering.mapping import Mapper
-from edge_node.answering.overview import NOTHING_HELPS, GlobalAnswerer
+from edge_node.answering.overview import NOTHING_HELPS, GlobalAnswerer, GlobalAsk
 from edge_node.communities.elements import Finding
 from edge_node.communities.reports import Report
 from edge_node.communities.selection import SelectedReports

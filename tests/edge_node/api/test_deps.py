@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from edge_node.answering.ask import Admissions, Ask, GlobalAsk
+from edge_node.answering.answerer import Ask
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPathResult
+from edge_node.answering.overview import GlobalAsk
 from edge_node.api.streaming import hearing
-from edge_node.node import EdgeNode
+from edge_node.node import Admissions, EdgeNode
 from edge_node.settings import EdgeSettings
 from shared.errors import DiskFull, ModelTimeout, ModelUnavailable, Overloaded
 from shared.limits import Admission
