@@ -67,7 +67,9 @@ class Needs:
 
     words: bool = False  # an index of the chunks' words
     mentions: bool = False  # spaCy reads every chunk, and the model its share
-    graph: bool = False  # mentions merged, embedded, partitioned and summarised for the cloud
+    graph: bool = False  # mentions merged, partitioned and summarised for the cloud
+    entity_vectors: bool = False  # of the graph's entities, by name and description
+    relation_vectors: bool = False  # of its relations
     facts: bool = False  # what each sentence says of something, from the parse that finds mentions
     hyperedges: bool = False  # sentences and passages in groups (FD-RAG §4.1)
 

@@ -142,6 +142,8 @@ class ClaimReader:
         fence = Fence(secrets.token_hex(FENCE_BYTES))
         prompt = claims_prompt(chunk, names, fence)
         reply, cost = await self._task.ask(prompt, "the model did not read the claims of a chunk")
+        if reply is None:
+            return (), cost
         parsed = parsed_claims(lines_of(reply, prompt, fence), chunk, names)
         log.debug("%d claims were read in %s, %d lines were of no use", len(parsed.claims), chunk.chunk_id, parsed.unread_lines)
         return parsed.claims, cost

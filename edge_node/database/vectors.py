@@ -8,7 +8,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -19,7 +19,8 @@ from shared.ports import Embedder, FloatArray
 from shared.sqlite import crc
 
 log = logging.getLogger("dgrag.edge.store")
-VectorKind = Literal["chunk", "entity", "relation"]
+GraphKind: TypeAlias = Literal["entity", "relation"]
+VectorKind: TypeAlias = Literal["chunk"] | GraphKind
 
 embed_log = logging.getLogger("dgrag.edge.embed")
 BATCH = 32  # a question waits for one batch at most, at the speed of larger ones
@@ -81,6 +82,12 @@ class VectorStore:
         """The text hash of each of the keys that has a vector."""
         query = "SELECT key, text_hash FROM vectors WHERE kind = ? AND key IN (SELECT value FROM json_each(?))"
         return {row["key"]: row["text_hash"] for row in self._database.rows(query, (kind, json.dumps(list(keys))))}
+
+    def clear(self, kind: VectorKind) -> None:
+        """Delete all vectors of a kind, which nobody reads."""
+        if self._database.row("SELECT 1 FROM vectors WHERE kind = ? LIMIT 1", (kind,)) is not None:
+            with self._database.write() as tx:
+                tx.execute("DELETE FROM vectors WHERE kind = ?", (kind,))
 
     def save(self, kind: VectorKind, rows: VectorRows, *, drop: Sequence[str] = ()) -> None:
         """Insert or replace some, and delete others; unknown keys are ignored."""

@@ -1,4 +1,4 @@
-"""①② From mentions to what questions and the cloud see: merged graph, vectors, partition, plain summaries (DGRAG §III-B).
+"""①② From mentions to what questions and the cloud see: merged graph, the vectors that are read, partition, plain summaries (§III-B).
 
 All of it is a function of the mentions, so adding and removing documents in any order leads to the same graph. A settle looks at
 what the log of changes names, and at what that touches; a crash anywhere leaves the log, so the next settle does it again.
@@ -11,9 +11,10 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+import numpy as np
 import orjson
 
-from edge_node.database.vectors import VectorKind, VectorRows, embed_texts, text_hash
+from edge_node.database.vectors import GraphKind, VectorRows, embed_texts, text_hash
 from edge_node.graph.knowledge_graph import Graph, changed_graph, difference
 from edge_node.graph.mentions import Changes
 from edge_node.graph.merging import Merged, Merger
@@ -120,8 +121,10 @@ class _Renewed:
 class GraphUpdater:
     """Runs the step for one edge, and holds what it made: the view that questions see, and the partition."""
 
-    def __init__(self, tools: Tools, settings: GraphSettings) -> None:
+    def __init__(self, tools: Tools, settings: GraphSettings, kinds: Collection[GraphKind] = ()) -> None:
+        """``kinds``: whose vectors are read by a method; the others are not made, and not kept."""
         self._store = tools.graph
+        self._kinds = kinds
         self._releases = tools.releases
         self._embedder = tools.embedder
         self._index = tools.index
@@ -173,12 +176,17 @@ class GraphUpdater:
         self._resolver.load(self._store.aliases())
         graph = self._merger.everything()
         dimensions = self._embedder.dimensions
-        entities, relations = (self._store.vectors.load(kind, dimensions) for kind in ("entity", "relation"))
+        entities, relations = self._vectors("entity"), self._vectors("relation")
         self.view = View.of(graph, self._resolver.canonical, entities, relations, index=self._index, dimensions=dimensions)
         unplaced = self.placer.load(graph)
-        missing = graph.entities.keys() ^ set(entities.keys)
-        unlike = {relation_key(pair) for pair in graph.relations} ^ set(relations.keys)
+        missing = graph.entities.keys() ^ set(entities.keys) if "entity" in self._kinds else set[str]()
+        unlike = {relation_key(pair) for pair in graph.relations} ^ set(relations.keys) if "relation" in self._kinds else set[str]()
         self._store.mentions.log_changes(missing | unplaced, map(pair_of, unlike))
+
+    def _vectors(self, kind: GraphKind) -> VectorRows:
+        if kind not in self._kinds:
+            self._store.vectors.clear(kind)
+        return self._store.vectors.load(kind, self._embedder.dimensions)
 
     def _forget_other_settings(self) -> None:
         """What the model was to write is not what it is to write now."""
@@ -215,8 +223,10 @@ class GraphUpdater:
         self.placer.accept(placed)
         self.view = await asyncio.to_thread(_shown, new, entities, relations)
 
-    async def _renew(self, kind: VectorKind, texts: Mapping[str, str | None], progress: Progress) -> _Renewed:
+    async def _renew(self, kind: GraphKind, texts: Mapping[str, str | None], progress: Progress) -> _Renewed:
         """Embed the texts that are new or different and commit their vectors; delete those of what is gone (None)."""
+        if kind not in self._kinds:
+            return _Renewed(VectorRows((), (), np.empty((0, self._embedder.dimensions), dtype=np.float32)), [])
         known = await asyncio.to_thread(self._store.vectors.hashes, kind, texts)
         present = {key: text for key, text in texts.items() if text is not None}
         hashes = {key: text_hash(text) for key, text in present.items()}

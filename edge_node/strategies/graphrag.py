@@ -30,7 +30,7 @@ class GraphRAG(Method):
     def needs(settings: EdgeSettings) -> Needs:
         """The graph, and words for the gate."""
         del settings
-        return Needs(words=True, mentions=True, graph=True)
+        return Needs(words=True, mentions=True, graph=True, entity_vectors=True)
 
     async def search(self, asked: MethodQuery) -> Retrieval:
         """Lines of the entities nearest the question and of their relations, and the chunks that most of these stand in.

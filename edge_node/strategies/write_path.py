@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from edge_node.communities.claim_reader import ClaimReader
 from edge_node.communities.report_writer import ReportWriter
 from edge_node.communities.service import CommunityReports
-from edge_node.database.vectors import VectorRows
+from edge_node.database.vectors import GraphKind, VectorRows
 from edge_node.documents.lexical import LexicalIndex
 from edge_node.extraction.extractor import Extracted, Extractor, Extracts
 from edge_node.extraction.model_extraction import ModelExtractor
@@ -42,7 +42,8 @@ class WritePath:
             tools.generator, self.tagger, form=settings.extraction_form, gleanings=settings.gleanings, deadline_s=settings.model_deadline_s
         )
         self.extractor = extractor or Extractor(self.tagger, model, settings.model_share, tools.retries)
-        self.updater = GraphUpdater(tools, settings)
+        kinds: dict[GraphKind, bool] = {"entity": needs.entity_vectors, "relation": needs.relation_vectors}
+        self.updater = GraphUpdater(tools, settings, [kind for kind, is_read in kinds.items() if is_read])
         self._refiner = SummaryRefiner(tools, self.updater, settings)
         self.reports = CommunityReports(tools, self.updater, self.passages, settings, with_graph=needs.graph)
         with_claims = needs.graph and settings.claims == "model" and not self.reports.is_off

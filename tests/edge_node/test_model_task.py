@@ -6,7 +6,7 @@ import pytest
 
 from edge_node.model_task import ModelTask, each, lines_of
 from edge_node.records import Cost, silent
-from shared.errors import ModelReplyError, ModelUnavailable
+from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.ports import Message, Prompt, Reply
 from shared.text.fence import Fence
 
@@ -15,15 +15,16 @@ PROMPT = Prompt((Message("system", RULE), Message("user", "<<7f3a\nA loan.\n7f3a
 
 
 class Model:
-    """Keeps what it was told of keeping."""
+    """Keeps what it was told of keeping, and its deadline."""
 
     name = "tiny"
 
     def __init__(self, outcome):
-        self.outcome, self.kept = outcome, []
+        self.outcome, self.kept, self.deadline_s = outcome, [], None
 
     async def generate(self, prompt, *, deadline_s, usable):
         self.kept.append(usable(self.outcome))
+        self.deadline_s = deadline_s
         if isinstance(self.outcome, Exception):
             raise self.outcome
         return self.outcome
@@ -37,13 +38,21 @@ def task(outcome):
 async def test_a_reply_comes_with_its_cost_and_is_not_kept():
     asked, model = task(Reply(("one",), 7, 3))
     reply, cost = await asked.ask(PROMPT, "no luck")
-    assert (reply.texts, cost, model.kept, asked.model) == (("one",), Cost(1, 7, 3), [False], "tiny")
+    assert (reply.texts, cost, model.kept, model.deadline_s, asked.model) == (("one",), Cost(1, 7, 3), [False], 1.0, "tiny")
 
 
 async def test_a_reply_of_no_use_is_this_items_failure_and_the_log_says_so(caplog):
     asked, _ = task(ModelReplyError("not JSON"))
     assert await asked.ask(PROMPT, "the model wrote nothing of s1") == (None, Cost(calls=1))
     assert [record.getMessage() for record in caplog.records] == [f"the model wrote nothing of s1: {ModelReplyError.code}"]
+
+
+@pytest.mark.parametrize("away", [ModelTimeout(deadline_s=1.0), ModelUnavailable("away")])
+async def test_a_model_that_is_away_is_no_items_failure(away, caplog):
+    asked, _ = task(away)
+    with pytest.raises(type(away)):
+        await asked.ask(PROMPT, "no luck")
+    assert caplog.records == []
 
 
 async def test_a_model_that_is_away_ends_the_work_and_what_was_done_stays():

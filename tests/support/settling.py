@@ -49,6 +49,9 @@ def said_of(chunk, names, related, definitions, facts=()):
     )
 
 
+ALL_CHANNELS = "dense,lexical,pagerank,entities,relations"  # so that every kind of vector is kept
+
+
 class Bench:
     """A strategy with its stores; ``reply`` answers for the model."""
 
@@ -71,7 +74,8 @@ class Bench:
             WordTokenizer(),
             "numpy",
         )
-        knobs = EdgeSettings(**({"state_dir": folder, "subgraph_entities": 2, "memory": "off"} | settings))
+        common = {"state_dir": folder, "subgraph_entities": 2, "memory": "off", "retrieval": ALL_CHANNELS}
+        knobs = EdgeSettings(**(common | settings))
         self.strategy = open_strategy(self.tools, knobs, self.told)
         self.ids = {}
 

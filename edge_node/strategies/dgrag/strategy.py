@@ -33,8 +33,15 @@ class DGRAG(Method):
 
     @staticmethod
     def needs(settings: EdgeSettings) -> Needs:
-        """The graph; words where they are a channel."""
-        return Needs(words="lexical" in settings.retrieval, mentions=True, graph=True)
+        """The graph; words and vectors of entities and relations where they are channels."""
+        channels = settings.retrieval
+        return Needs(
+            words="lexical" in channels,
+            mentions=True,
+            graph=True,
+            entity_vectors="entities" in channels,
+            relation_vectors="relations" in channels,
+        )
 
     async def search(self, asked: MethodQuery) -> Retrieval:
         """④ Chunks by nearness, words and graph, within the budget; a passage's score is its own nearness to the question alone.

@@ -44,7 +44,7 @@ class KETRAG(Method):
     def needs(settings: EdgeSettings) -> Needs:
         """Words for the gate; the graph for the skeleton, which is the part of it that core chunks tell, and for what the cloud is told."""
         del settings
-        return Needs(words=True, mentions=True, graph=True)
+        return Needs(words=True, mentions=True, graph=True, entity_vectors=True)
 
     async def open(self) -> None:
         """Read both graphs."""

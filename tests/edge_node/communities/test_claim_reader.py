@@ -1,5 +1,7 @@
 """Chunks read for claims while all is quiet, and what reports tell of these."""
 
+import logging
+
 import pytest
 
 from edge_node.communities.claim_reader import ClaimStore
@@ -172,6 +174,30 @@ async def test_a_refused_request_counts_as_read_and_a_model_that_is_away_does_no
         bench.reply = claiming
         await read_through(bench)
         assert [claim.subject for claim in stored(bench)] == ["ward"]
+
+
+async def test_a_chunk_that_vanished_before_its_turn_is_not_asked_about_and_waits_no_more(tmp_path, monkeypatch):
+    async with Bench.opened(tmp_path, **ON) as bench:
+        bench.reply = claiming
+        await filled(bench)
+        chunks = bench.tools.documents.chunks
+        monkeypatch.setattr(bench.tools.documents, "chunks", lambda ids: dict(list(chunks(ids).items())[1:]))
+        await read_through(bench)
+        assert (len(bench.model.prompts), bench.strategy.stale) == (1, 0)
+
+
+async def test_a_refused_request_is_told_once(tmp_path, caplog):
+    caplog.set_level(logging.DEBUG, "dgrag.edge.claims")
+
+    def refused(prompt):
+        raise ModelReplyError("too long")
+
+    async with Bench.opened(tmp_path, **ON) as bench:
+        bench.reply = refused
+        await filled(bench)
+        await read_through(bench)
+    said = [record.getMessage() for record in caplog.records if record.name == "dgrag.edge.claims"]
+    assert said == [f"the model did not read the claims of a chunk: {ModelReplyError.code}"] * 2
 
 
 async def test_what_was_read_before_the_model_went_away_is_told(tmp_path):

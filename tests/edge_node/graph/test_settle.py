@@ -200,6 +200,29 @@ async def test_what_is_lost_of_the_derived_rows_is_made_again_at_the_next_start(
         assert len(again.texts()) == 3
 
 
+async def test_vectors_that_no_channel_reads_are_not_made_and_nothing_else_is_different(tmp_path, bench):
+    (tmp_path / "lean").mkdir()
+    async with Bench.opened(tmp_path / "lean", retrieval="dense,lexical,pagerank") as lean:
+        for one in (bench, lean):
+            await pairs(one)
+            await one.settle()
+        (entities, relations, rows), full = lean.fingerprint(), bench.fingerprint()
+        assert (rows["entity"], rows["relation"], rows["chunk"]) == ([], [], full[2]["chunk"])
+        assert (entities, relations, lean.texts(), lean.parts_now().members) == (*full[:2], bench.texts(), bench.parts_now().members)
+
+
+async def test_a_channel_that_is_switched_on_gets_its_vectors_at_the_next_start_and_one_that_is_switched_off_loses_them(tmp_path):
+    counts = []
+    for channels in ("dense", "dense,entities", "dense,entities,relations", "dense,relations", "dense"):
+        async with Bench.opened(tmp_path, retrieval=channels) as bench:
+            if not counts:
+                await pairs(bench)
+                await bench.settle()
+            rows = bench.fingerprint()[2]
+            counts.append((len(rows["entity"]), len(rows["relation"])))
+    assert counts == [(0, 0), (6, 0), (6, 3), (0, 3), (0, 0)]
+
+
 async def test_after_a_commit_that_failed_the_next_settle_shows_everything(bench, monkeypatch):
     await pairs(bench)
     commit = bench.graph.commit

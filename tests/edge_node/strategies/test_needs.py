@@ -51,10 +51,10 @@ async def test_mentions_bring_the_title_and_the_facts_that_the_reader_gives(read
     assert (loaded, names[0], len(names), facts, with_facts) == (True, "Pump", 2, 1, False)
 
 
-FLAGS = st.builds(Needs, words=st.booleans(), mentions=st.booleans(), graph=st.booleans(), facts=st.booleans())
+FLAGS = st.builds(Needs, words=st.booleans(), mentions=st.booleans(), graph=st.booleans(), relation_vectors=st.booleans())
 
 
 @given(FLAGS, FLAGS)
 def test_two_methods_need_what_either_of_them_needs(one, other):
-    for name in ("words", "mentions", "graph", "facts"):
+    for name in ("words", "mentions", "graph", "relation_vectors"):
         assert getattr(one | other, name) == (getattr(one, name) or getattr(other, name))
