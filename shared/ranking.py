@@ -27,14 +27,14 @@ def relevance(cosines: Scores, words: Scores) -> Scores:
 
 
 def blended(relevant: Scores, support: Scores) -> Scores:
-    """What orders passages: relevance, and the root of the walk's support >= 0 as a share of the best supported one's.
+    """What orders passages: relevance, and the root of the graph's support as a share of the best supported one's; below 0 it is none.
 
     The root, for a walk spends most of its time at very few passages. Without any support, relevance alone decides.
 
     >>> blended(np.array([1.0, 0.5]), np.array([0.0, 4.0])).round(2).tolist()
     [0.13, 0.88]
     """
-    return (FLOOR + np.sqrt(_share_of_best(support))) * (BASE + relevant)
+    return (FLOOR + np.sqrt(_share_of_best(np.maximum(support, 0)))) * (BASE + relevant)
 
 
 def _share_of_best(values: Scores) -> Scores:

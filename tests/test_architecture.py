@@ -49,6 +49,7 @@ BORDER = [
     "benchmarks/hijack.py",
     "benchmarks/hostile_files.py",
     "benchmarks/hypergraph.py",
+    "benchmarks/indexing.py",
     "benchmarks/instant_edge.py",
     "benchmarks/journal.py",
     "benchmarks/levels.py",

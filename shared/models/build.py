@@ -33,7 +33,9 @@ def build_embedder(settings: ModelSettings) -> Embedder:
     if settings.embedder == DEFAULT_EMBEDDER:
         from shared.models.embedders import OnnxEmbedder  # onnxruntime takes a moment that only this choice should cost
 
-        return OnnxEmbedder.load(located(model_named("minilm"), settings.dir), threads=settings.embedder_threads)
+        model = model_named("minilm")
+        folder, threads = located(model, settings.dir), settings.embedder_threads
+        return OnnxEmbedder.load(folder, threads=threads, runtime=settings.embedder_runtime, probe=model.probe)
     from shared.models.embedders import SentenceTransformersEmbedder
 
     return SentenceTransformersEmbedder.load(settings.embedder, threads=settings.embedder_threads)

@@ -50,6 +50,7 @@ class CatalogueModel:
     licence: str
     memory_mb: int  # resident while it runs
     files: tuple[ModelFile, ...]
+    probe: str = ""  # of an embedder: the unit vector (d,) of a known text, float16 in base64
 
     @property
     def size(self) -> int:

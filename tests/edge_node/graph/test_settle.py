@@ -10,7 +10,7 @@ from edge_node.strategies.index import open_strategy
 from shared.errors import DiskFull, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.index import open_index
 from shared.models.fake import HashEmbedder
-from tests.support.settling import Bench
+from tests.support.settling import ALL_CHANNELS, Bench
 
 WRITTEN = "The ward has pumps, and it is about wards."
 
@@ -24,7 +24,7 @@ class OneDirection(HashEmbedder):
 
 @pytest.fixture
 async def bench(tmp_path):
-    async with Bench.opened(tmp_path) as opened:
+    async with Bench.opened(tmp_path, retrieval=ALL_CHANNELS) as opened:
         yield opened
 
 
@@ -179,15 +179,15 @@ async def test_one_document_changes_only_the_summaries_that_it_touches(tmp_path)
 
 
 async def test_a_stop_between_add_and_settle_is_made_good_at_the_next_start(tmp_path):
-    async with Bench.opened(tmp_path) as bench:
+    async with Bench.opened(tmp_path, retrieval=ALL_CHANNELS) as bench:
         await bench.add("1.md", ("Ward", "Pump"), related=[("Ward", "Pump")])
-    async with Bench.opened(tmp_path) as again:
+    async with Bench.opened(tmp_path, retrieval=ALL_CHANNELS) as again:
         assert set(again.graph_now().relations) == {("pump", "ward")}
         assert len(again.texts()) == 1
 
 
 async def test_what_is_lost_of_the_derived_rows_is_made_again_at_the_next_start(tmp_path):
-    async with Bench.opened(tmp_path) as bench:
+    async with Bench.opened(tmp_path, retrieval=ALL_CHANNELS) as bench:
         await pairs(bench)
         await bench.settle()
         before = bench.fingerprint()
@@ -195,7 +195,7 @@ async def test_what_is_lost_of_the_derived_rows_is_made_again_at_the_next_start(
             tx.execute("DELETE FROM vectors WHERE kind != 'chunk' AND key LIKE 'p%'")
             tx.execute("DELETE FROM subgraphs WHERE subgraph_id = (SELECT min(subgraph_id) FROM subgraphs)")
             tx.execute("DELETE FROM summaries WHERE summary_id = (SELECT max(summary_id) FROM summaries)")
-    async with Bench.opened(tmp_path) as again:
+    async with Bench.opened(tmp_path, retrieval=ALL_CHANNELS) as again:
         assert again.fingerprint() == before
         assert len(again.texts()) == 3
 
@@ -266,13 +266,13 @@ class NoNaN(HashEmbedder):
 
 
 async def test_a_name_that_cannot_be_embedded_costs_only_its_own_vector(tmp_path):
-    async with Bench.opened(tmp_path, embedder=NoNaN()) as bench:
+    async with Bench.opened(tmp_path, embedder=NoNaN(), retrieval=ALL_CHANNELS) as bench:
         await pairs(bench)
         await bench.add("bad.md", ("Cursed", "Ward"), related=[("Cursed", "Ward")], text="harmless")
         await bench.settle()
         assert "cursed" in bench.graph_now().entities
         assert len(bench.fingerprint()[2]["entity"]) == 6
-    async with Bench.opened(tmp_path, embedder=NoNaN()) as again:
+    async with Bench.opened(tmp_path, embedder=NoNaN(), retrieval=ALL_CHANNELS) as again:
         assert "cursed" in again.graph_now().entities
         assert (again.graph.mentions.changes().seq, len(again.texts())) == (0, 4)
 
@@ -350,7 +350,7 @@ async def test_a_plain_summary_of_former_settings_tells_nothing_of_an_entity_tha
 
 
 async def test_a_strategy_without_a_graph_forgets_that_of_another(tmp_path):
-    async with Bench.opened(tmp_path) as bench:
+    async with Bench.opened(tmp_path, retrieval=ALL_CHANNELS) as bench:
         await bench.add("1.md", ("Ward", "Zanzibar"), related=[("Ward", "Zanzibar")])
         await bench.settle()
         version = bench.graph.version()

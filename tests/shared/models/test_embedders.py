@@ -1,5 +1,6 @@
 """The local embedders: the worker with a toy model, then the real one."""
 
+import subprocess
 import sys
 import types
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from shared.errors import SettingsError
+from shared.models.catalogue import model_named
 from shared.models.embedders import GROUP, LocalEmbedder, OnnxEmbedder, SentenceTransformersEmbedder, fingerprint
 
 
@@ -88,9 +90,9 @@ def test_an_absent_sentence_transformers_model_is_a_setting_that_cannot_work(tor
         SentenceTransformersEmbedder.load("absent")
 
 
-@pytest.fixture(scope="module")
-def real(minilm):
-    return OnnxEmbedder.load(minilm)
+@pytest.fixture(scope="module", params=["openvino", "onnxruntime"])
+def real(minilm, request):
+    return OnnxEmbedder.load(minilm, runtime=request.param, probe=model_named("minilm").probe)
 
 
 @pytest.mark.model
@@ -115,6 +117,44 @@ async def test_the_real_model_takes_blank_broken_and_endless_texts(real):
 
 
 @pytest.mark.model
-def test_the_real_model_has_one_fingerprint(real, minilm):
-    assert real.fingerprint == OnnxEmbedder.load(minilm, threads=1).fingerprint
+def test_the_real_model_has_one_fingerprint_whatever_runs_it(real, minilm):
+    assert real.fingerprint == OnnxEmbedder.load(minilm, threads=1, runtime="onnxruntime").fingerprint
     assert real.fingerprint.startswith("all-MiniLM-L6-v2-int8/384/")
+
+
+@pytest.mark.model
+async def test_both_runtimes_make_the_same_vectors(minilm):
+    texts = ["The pump was repaired.", "Who signed the report of 3 March?", "bread " * 300, ""]
+    by = [await OnnxEmbedder.load(minilm, runtime=runtime).embed(texts) for runtime in ("openvino", "onnxruntime")]
+    assert (by[0] * by[1]).sum(axis=1).min() > 0.998
+
+
+def test_a_runtime_whose_probe_is_as_good_as_the_known_one_shares_its_fingerprint():
+    known = np.array([0.6, 0.8], dtype=np.float32)
+
+    def turned(angle):
+        turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]], dtype=np.float32)
+        return LocalEmbedder("tiny", lambda texts: np.tile(turn @ known, (len(texts), 1)), known).fingerprint
+
+    assert turned(0.03) == turned(0.0) == fingerprint("tiny", known)
+    assert turned(0.1) != turned(0.0)
+
+
+@pytest.mark.model
+def test_openvino_reports_nothing_to_its_makers(minilm):
+    script = (
+        "import socket, sys; from pathlib import Path; from shared.models.embedders import OnnxEmbedder\n"
+        "def refuse(*_): sys.exit('it asked for an address')\n"
+        "socket.getaddrinfo = socket.socket.connect = refuse\n"
+        "OnnxEmbedder.load(Path(sys.argv[1]), runtime='openvino')\n"
+        "import openvino.tools.ovc.telemetry_utils as told\n"
+        "print(told.tm.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(minilm)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "openvino.tools.ovc.telemetry_stub", "")
+
+
+def test_a_runtime_that_is_asked_for_and_not_installed_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "openvino", None)
+    with pytest.raises(SettingsError, match="openvino is not installed"):
+        OnnxEmbedder.load(tmp_path, runtime="openvino")

@@ -1,0 +1,98 @@
+"""What an edge spends on a textbook, everything included: ``python -m benchmarks.indexing FILE`` prints one JSON line.
+
+A real edge process with the default models and no language model reads the texts of one UltraDomain split over HTTP; then its questions
+are asked of ``/v1/retrieve``, which no language model answers. Seconds of processor are those of the edge and of the processes that it
+starts, from its start on.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+import orjson
+import typer
+
+from benchmarks.cluster import drop_settings_of_the_shell
+from benchmarks.machine import code, machine
+from benchmarks.meters import percentile_ms
+from benchmarks.under_load import edge_process
+
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+SETTLED_S = 3600.0
+WARM_UP = 3
+
+
+def cpu_s(process: subprocess.Popen[bytes]) -> float:
+    """Seconds of processor of a running process and of its ended children."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / TICKS_PER_S
+
+
+def memory_mb(process: subprocess.Popen[bytes], field: str) -> float:
+    """``VmRSS``, what a process holds now, or ``VmHWM``, the most that it held."""
+    lines = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8").splitlines()
+    return round(next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) / 1024, 1)
+
+
+def texts_and_questions(file: Path, most_chars: int) -> tuple[list[str], list[str]]:
+    """The different texts of a split, as many as fit in ``most_chars`` (one at least), and all questions about these."""
+    rows = [orjson.loads(line) for line in file.read_bytes().splitlines()]
+    kept, used = dict[str, None](), 0
+    for row in rows:
+        text = row["context"]
+        if text not in kept and (not kept or used + len(text) <= most_chars):
+            kept[text] = None
+            used += len(text)
+    return list(kept), [row["input"] for row in rows if row["context"] in kept]
+
+
+def measured(folder: Path, texts: list[str], questions: list[str]) -> dict[str, Any]:
+    """Index the texts at a new edge, then ask."""
+    with edge_process(folder) as (http, process):
+        empty_mb, began, cpu_before = memory_mb(process, "VmRSS"), time.perf_counter(), cpu_s(process)
+        for number, text in enumerate(texts):
+            http.post("/v1/documents", json={"name": f"{number}.md", "text": text}).raise_for_status()
+        _wait(http)
+        spent = {"cpu_s": round(cpu_s(process) - cpu_before, 1), "wall_s": round(time.perf_counter() - began, 1)}
+        seconds = []
+        for question in questions:
+            asked = time.perf_counter()
+            http.post("/v1/retrieve", json={"question": question}).raise_for_status()
+            seconds.append(time.perf_counter() - asked)
+        status = http.get("/v1/status").json()
+        memory = {"empty_mb": empty_mb, "then_mb": memory_mb(process, "VmRSS"), "most_mb": memory_mb(process, "VmHWM")}
+    retrieve = {f"retrieve_p{q}_ms": percentile_ms(seconds[WARM_UP:], q) for q in (50, 95)}
+    counted = {name: status[name] for name in ("chunks", "tokens", "entities", "relations", "subgraphs")}
+    share = round(spent["cpu_s"] / status["tokens"] * 100_000, 1)
+    return {"start_cpu_s": round(cpu_before, 1), **counted, **spent, "cpu_s_per_100k_tokens": share, **memory, **retrieve}
+
+
+def _wait(http: httpx.Client) -> None:
+    ends = time.perf_counter() + SETTLED_S
+    while not http.get("/v1/status").json()["settled"]:
+        if time.perf_counter() > ends:
+            raise TimeoutError("the edge did not settle in an hour")
+        time.sleep(1)
+
+
+def main(
+    file: Annotated[Path, typer.Argument(help="A split of UltraDomain, as JSON lines.", exists=True, dir_okay=False)],
+    chars: Annotated[int, typer.Option(min=1, help="At most so many characters of its texts.")] = 500_000,
+) -> None:
+    """Index one textbook at a fresh edge, and print what it took."""
+    drop_settings_of_the_shell()
+    texts, questions = texts_and_questions(file, chars)
+    with tempfile.TemporaryDirectory() as folder:
+        found = measured(Path(folder), texts, questions)
+    asked = {"file": file.name, "texts": len(texts), "chars": sum(map(len, texts)), "questions": len(questions)}
+    typer.echo(orjson.dumps({**code(), "machine": machine(), **asked, **found}))
+
+
+if __name__ == "__main__":
+    typer.run(main)
