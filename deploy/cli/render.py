@@ -149,6 +149,8 @@ def kept_back(status: EdgeStatus) -> list[str]:
     lines = [f"{status.edge}: its sharing policy lets {summaries} and {documents} leave"]
     for hold in kept["holds"]:
         held = counted(hold["passages"], "passage") if hold["passages"] else f"{hold['documents']:,} of them"
+        if told := hold.get("summaries"):
+            held = f"up to {counted(told, 'summary', 'summaries')}"
         advice = f"to let them leave, add to its policy.toml, {hold['advice']}: {hold['line']}" if hold["line"] else hold["advice"]
         lines.append(plain(f"  {hold['rule']}, holds {held}; {advice}"))
     if any(hold["line"] for hold in kept["holds"]):

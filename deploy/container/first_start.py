@@ -29,6 +29,7 @@ from shared.tls import trouble
 
 NAMES = ("cloud", "localhost", "127.0.0.1")  # that the cloud is called by: of the service, and from the machine itself
 AUTHORITY, KNOWN_KEYS, MODEL_KEY = "ca.pem", "keys.json", "model.key"
+HOUR_S = 3600.0
 SECRET = Path("/run/secrets/model_key")  # docker-compose.yml mounts it; empty where the operator has named none
 KEYS: Mapping[str, KeyRole] = {"enrol": "admin", "user": "write", "metrics": "metrics"}  # by the name of the file that holds the token
 FOR_EDGES = frozenset({"user", "metrics"})
@@ -184,9 +185,6 @@ def token(keys: Path, name: str) -> str:
         return (keys / name).read_text(encoding="utf-8").strip()
     except FileNotFoundError as error:
         raise ClusterError(f"there is no key {name!r} yet", next_step="run `docker compose up` first") from error
-
-
-HOUR_S = 3600.0
 
 
 def named(words: Sequence[str]) -> list[str]:

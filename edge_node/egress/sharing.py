@@ -110,7 +110,7 @@ class Sharing:
         if shut:
             documents |= self._documents.not_labelled([labels for labels in counts if labels is not None and labels not in shut])
         blank, summaries = self._graph.blank_summaries()
-        why = holds(policy, counts, self._languages.counts() if unread else {})
+        why = holds(policy, counts, self._languages.counts() if unread else {}, blank)
         return WithheldCounts(blank, summaries, len(documents), sum(counts.values()), why)
 
     def of_labels(self, labels: Sequence[str]) -> tuple[Share, tuple[str, ...]]:

@@ -18,7 +18,7 @@ NO_LINE = (
 
 @dataclass(frozen=True, slots=True)
 class WithheldBy:
-    """A rule that keeps something here. ``documents`` or ``passages`` says how many.
+    """A rule that keeps something here. ``documents``, ``passages`` or ``summaries`` says how many, of summaries at most.
 
     line: what to write into the policy, so that they leave; "": there is none. advice: where to write it, or what to do instead.
     """
@@ -28,6 +28,7 @@ class WithheldBy:
     passages: int
     line: str
     advice: str
+    summaries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,10 @@ class WithheldCounts:
     holds: tuple[WithheldBy, ...]
 
 
-def holds(policy: Policy, documents: Mapping[Labels, int], unread: Mapping[str, int]) -> tuple[WithheldBy, ...]:
+def holds(policy: Policy, documents: Mapping[Labels, int], unread: Mapping[str, int], blank: int = 0) -> tuple[WithheldBy, ...]:
     """Why documents stay, by their number for each list of labels, and passages, by their number for each language that is not read.
+
+    ``blank``: summaries that tell nothing.
 
     >>> [(hold.line, hold.advice) for hold in holds(Policy(version=1), {("economics",): 1, (): 3}, {})]
     [('"economics" = "full"', 'under [labels]')]
@@ -51,7 +54,7 @@ def holds(policy: Policy, documents: Mapping[Labels, int], unread: Mapping[str, 
         return (
             WithheldBy("the policy file cannot be read", sum(documents.values()), 0, "", "mend it: `dgrag policy check FILE` says where"),
         )
-    return (*_of_labels(policy, documents), *_of_languages(unread))
+    return (*_of_labels(policy, documents), *_of_languages(unread), *_of_support(policy, blank))
 
 
 def _of_labels(policy: Policy, documents: Mapping[Labels, int]) -> Iterator[WithheldBy]:
@@ -65,6 +68,12 @@ def _of_labels(policy: Policy, documents: Mapping[Labels, int]) -> Iterator[With
             rule = f"label {key}: {share_of(Level.NEVER)}" if label in policy.labels else f"label {key}, which the policy does not name"
             worn = sum(number for labels, number in documents.items() if labels and label in labels)
             yield WithheldBy(rule, worn, 0, f'{key} = "full"', "in the place of its line" if label in policy.labels else "under [labels]")
+
+
+def _of_support(policy: Policy, blank: int) -> Iterator[WithheldBy]:
+    if policy.minimum_support > 1 and blank:
+        rule = f"minimum_support = {policy.minimum_support}, of names that fewer documents tell of"
+        yield WithheldBy(rule, 0, 0, "minimum_support = 1", "in the place of that line", blank)
 
 
 def _of_languages(unread: Mapping[str, int]) -> Iterator[WithheldBy]:

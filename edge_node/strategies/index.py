@@ -28,6 +28,15 @@ from shared.records import Chunk, ChunkId, Evidence, whole_of
 
 DAMPING = 60  # of reciprocal-rank fusion (Cormack et al. 2009)
 
+METHODS = {
+    "naive": "edge_node.strategies.naive:Naive",
+    "ketrag": "edge_node.strategies.ketrag.strategy:KETRAG",
+    "erarag": "edge_node.strategies.erarag.strategy:EraRAG",
+    "graphrag": "edge_node.strategies.graphrag:GraphRAG",
+    "fdrag": "edge_node.strategies.fdrag:FDRAG",
+    "dgrag": "edge_node.strategies.dgrag.strategy:DGRAG",
+}
+
 
 def fused(orders: Sequence[Sequence[str]], shares: Sequence[float]) -> list[str]:
     """All keys of some orders, best first: by the sum of share / (60 + rank), ranks from 1; ties by key.
@@ -160,16 +169,6 @@ class Index:
 def nearest(passages: Passages, asked: MethodQuery) -> tuple[Evidence, ...]:
     """The chunks nearest the question, within its budget; the first is always in."""
     return passages.read(passages.top(asked.vector, asked.top_k, asked.shown.withheld), budget_tokens=asked.budget_tokens)
-
-
-METHODS = {
-    "naive": "edge_node.strategies.naive:Naive",
-    "ketrag": "edge_node.strategies.ketrag.strategy:KETRAG",
-    "erarag": "edge_node.strategies.erarag.strategy:EraRAG",
-    "graphrag": "edge_node.strategies.graphrag:GraphRAG",
-    "fdrag": "edge_node.strategies.fdrag:FDRAG",
-    "dgrag": "edge_node.strategies.dgrag.strategy:DGRAG",
-}
 
 
 def open_strategy(tools: Tools, settings: EdgeSettings, extractor: Extracts | None = None) -> Index:

@@ -1,6 +1,7 @@
 """What a policy keeps at a site is said: to the site's people with the rule and the line to add, to the cloud as a number."""
 
 import io
+from dataclasses import asdict
 
 import httpx
 from rich.console import Console
@@ -9,7 +10,8 @@ from deploy.cli import render
 from deploy.cli.sending import EdgeStatus, status_of
 from edge_node.documents.collections import iter_collection
 from edge_node.egress.policy_file import NAME
-from edge_node.policy.keeping import NO_LINE
+from edge_node.policy.keeping import NO_LINE, holds
+from edge_node.policy.rules import Policy
 from shared.plural import counted
 from tests.support.federation import PLANT, REFUSAL, WARD, federation
 from tests.support.waiting import until
@@ -87,3 +89,13 @@ def test_what_is_kept_by_a_language_names_it_and_promises_no_line():
     assert "3 of 4 summaries and 2 of 2 documents" in console.file.getvalue()
     assert "take `types` out" not in console.file.getvalue()  # it would unmask every document of the site
     assert "not found: de, holds 3 passages; names are found in English only" in console.file.getvalue()
+
+
+def test_a_support_that_summaries_lack_is_named_with_the_line_that_lets_them_leave():
+    (hold,) = holds(Policy(version=1, unlabelled="full", minimum_support=2), {(): 3}, {}, blank=2)
+    kept = {"summaries": 2, "all_summaries": 2, "documents": 0, "all_documents": 3, "holds": [asdict(hold)]}
+    assert render.kept_back(EdgeStatus("ward", policy={"kept_back": kept}))[:2] == [
+        "ward: its sharing policy lets 0 of 2 summaries and 3 of 3 documents leave",
+        "  minimum_support = 2, of names that fewer documents tell of, holds up to 2 summaries; "
+        "to let them leave, add to its policy.toml, in the place of that line: minimum_support = 1",
+    ]
