@@ -19,6 +19,7 @@ from tests.faults.steps import BACKUP, STEPS
 from tests.support.hash_model import hash_model
 from tests.support.memory import misjudged_parts, unlike_the_store
 from tests.support.running_edge import running_edge
+from tests.support.settling import ALL_CHANNELS
 from tests.support.waiting import until
 
 BY_MODEL = {  # two or three passages a document, half of them read by the model; several parts, no summary of which may be old
@@ -64,13 +65,16 @@ def live(folder, say, *, first=0, do=None):
     asyncio.run(life())
 
 
+REACHED = {"min_free_bytes": 0, "retrieval": ALL_CHANNELS}  # faults are to reach the store, and every kind of vector in it
+
+
 @contextlib.asynccontextmanager
 async def edge_of(folder, **settings):
     """The workload's edge, with a cloud that takes every summary."""
     cloud = Cloud()
     async with (
         httpx.AsyncClient(transport=httpx.MockTransport(cloud.answer), base_url="http://cloud") as line,
-        running_edge(folder, strategy="dgrag", cloud=line, **{"min_free_bytes": 0, **settings}) as edge,  # faults are to reach the store
+        running_edge(folder, strategy="dgrag", cloud=line, **{**REACHED, **settings}) as edge,
     ):
         yield edge
 
