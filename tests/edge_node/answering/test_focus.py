@@ -1,5 +1,7 @@
 """Narrowing passages to their best sentences, each with its exact place."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -30,6 +32,30 @@ async def test_each_part_of_a_compound_question_gets_a_sentence():
     found = await narrow("Which ward reported the pump failure, and which lot caused the failure?", [passage()], 20)
     assert any("L-7713" in item.text for item in found)
     assert any("Juniper Ward reported" in item.text for item in found)
+
+
+class Counting(HashEmbedder):
+    """Keeps what it was asked to embed."""
+
+    async def embed(self, texts):
+        self.seen = list(texts)
+        return await super().embed(texts)
+
+
+async def test_of_many_sentences_only_those_are_embedded_that_share_most_words_with_each_part_of_the_question():
+    others = " ".join(f"Sentence number {number} tells of a garden." for number in range(200))
+    embedder, question = Counting(256), "Which ward reported the pump failure, and which lot caused the failure?"
+    found = await SentenceSelector(embedder, WordTokenizer()).narrow(question, [passage(others), passage(chunk="e:0")], budget_tokens=20)
+    assert len(embedder.seen) < 20
+    assert {"Juniper Ward reported the pump failure.", "The lot L-7713 caused the failure."} <= set(embedder.seen)
+    assert any("L-7713" in item.text for item in found)
+
+
+async def test_where_no_sentence_shares_a_word_those_of_the_nearest_passage_are_embedded():
+    far, near = passage("Grass is green. " * 40), replace(passage("Birds sing at dawn.", chunk="e:0"), score=0.9)
+    embedder = Counting(256)
+    await SentenceSelector(embedder, WordTokenizer()).narrow("Which ward?", [far, near], budget_tokens=4)
+    assert "Birds sing at dawn." in embedder.seen
 
 
 async def test_without_a_sentence_nothing_is_left():
