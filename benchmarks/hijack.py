@@ -26,7 +26,7 @@ from cloud_server.answering.merging import fill_budget, rescore
 from cloud_server.database import Database
 from cloud_server.routing.lexical import LexicalIndex
 from cloud_server.routing.matching import match, owners, second_opinion, summary_key
-from cloud_server.routing.screening import SummarySample, judged, spread
+from cloud_server.routing.screening import Samples, judged
 from cloud_server.settings import CloudSettings
 from shared.index import open_index
 from shared.models.build import build_embedder, build_tokenizer
@@ -117,19 +117,19 @@ class Cloud:
         self._controlled = controlled
         self._index: VectorIndex = open_index("numpy", embedder.dimensions)
         self._lexicon = LexicalIndex()
-        self._samples: dict[EdgeId, FloatArray] = {}
+        self._samples = Samples()
         self._database = Database(folder / "cloud.db")
         self._availability = Availability(self._database, SystemClock(), breaker_failures=5, breaker_s=30.0, deadline_s=20.0, rng=Random(7))
 
     async def take(self, edge: EdgeId, summaries: Sequence[str]) -> float:
         """Take an edge's summaries in; returns the share that is held back."""
         vectors = await self._embedder.embed(summaries)
-        feedback = judged(vectors, vectors[:0], SummarySample.of(self._samples, but=edge)) if self._controlled else [""] * len(vectors)
+        feedback = judged(vectors, vectors[:0], self._samples.without(edge)) if self._controlled else [""] * len(vectors)
         matched = [row for row, why in enumerate(feedback) if not why]
         keys = [summary_key(edge, SummaryId(str(row))) for row in matched]
         self._index.put(keys, vectors[matched])
         self._lexicon.put(keys, [summaries[row] for row in matched])
-        self._samples[edge] = spread(vectors[matched])
+        self._samples.keep(edge, vectors[matched])
         return 1 - len(matched) / len(vectors)
 
     async def ask(self, federation: Federation, question: str, owner: EdgeId, replies: Replies) -> Asked:
@@ -137,7 +137,7 @@ class Cloud:
         vector = await self._embedder.embed([question])
         slots = SLOTS if self._controlled else M
         words = dict(self._lexicon.top(question))
-        sizes = {edge: len(sample) for edge, sample in self._samples.items()}
+        sizes = self._samples.sizes()
         found = match(vector, self._index, m=M, min_cosine=self._thresholds.match, slots=slots, words=words, lead=LEAD, sizes=sizes)
         matched = owners(found)
         asked = self._chosen(vector, matched) if self._controlled else matched[:K]

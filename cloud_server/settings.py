@@ -24,7 +24,7 @@ class ServiceSettings(TelemetrySettings, FrontSettings):
 
     port: Port = 8099
     state_dir: Path = Path(".dgrag/cloud")
-    index: Literal["nano", "numpy", "faiss"] = "nano"
+    index: Literal["faiss", "numpy", "nano"] = "faiss"
     max_body_bytes: Annotated[int, Field(ge=1024)] = 8 * 2**20
     erase_every_s: Annotated[float, Field(gt=0, le=60)] = 20.0  # so long the bytes of a removed summary may stay in the store's file
     max_poll_s: Annotated[float, Field(ge=0, le=60)] = 30.0  # a poll is held no longer, whatever the edge asks for

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from threading import Lock
+from unicodedata import normalize
+
+from tantivy import Document, Filter, Index, Occur, Query, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from shared.records import EdgeId
 from shared.text.sentences import WORD, content_words, names_in
 
 MOST_WORDS, MOST_NAMES = 64, 16  # of a text that is looked up
 LOOKED_AT, OF_ONE_EDGE = 1000, 50  # summaries: many of one edge push none of the others' out of sight (goal S10)
+LONGEST_WORD = 60  # bytes
+WRITER_BYTES, WRITERS = 50_000_000, 2  # that new texts may take before they become a segment; threads
+
+
+def _analyser() -> TextAnalyzer:
+    """Words without case, accents and English endings."""
+    words = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(LONGEST_WORD)).filter(Filter.lowercase())
+    return words.filter(Filter.ascii_fold()).filter(Filter.stemmer("english")).build()
 
 
 class LexicalIndex:
-    """BM25 over summary texts: an FTS5 table in memory, filled from the store at each start, so that no file keeps a second copy.
+    """BM25 over summary texts: a tantivy index in memory, filled from the store at each start, so that no file keeps a second copy.
 
     >>> index = LexicalIndex()
     >>> index.put(["bank/s1", "ward/s1"], ["Loans and gold", "Infusion pumps of Juniper Ward"])
@@ -24,47 +34,91 @@ class LexicalIndex:
     """
 
     def __init__(self) -> None:
-        self._database = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        self._database.execute("CREATE VIRTUAL TABLE said USING fts5(key UNINDEXED, text, tokenize='porter unicode61 remove_diacritics 2')")
-        self._rows: dict[str, int] = {}
-        self._lock = Lock()
+        self._analyser = _analyser()
+        schema = SchemaBuilder().add_text_field("text", tokenizer_name="words")
+        schema.add_text_field("key", stored=True, tokenizer_name="raw", index_option="basic")
+        schema.add_text_field("edge", tokenizer_name="raw", index_option="basic")
+        self._schema = schema.build()
+        self._index = Index(self._schema)
+        self._index.config_reader("manual")  # a reload of its own would make ours wait a tenth of a second for its lock
+        self._index.register_tokenizer("words", self._analyser)
+        self._writer = self._index.writer(WRITER_BYTES, WRITERS)
+        self._lock = Lock()  # of the writer; readers need none
 
     def put(self, keys: Sequence[str], texts: Sequence[str]) -> None:
         """Insert or replace; keys are those of ``matching.summary_key``."""
-        self.drop(keys)
         with self._lock:
-            for key, text in zip(keys, texts, strict=True):
-                added = self._database.execute("INSERT INTO said (key, text) VALUES (?, ?)", (key, text)).lastrowid
-                self._rows[key] = added or 0
+            self._delete(keys)
+            self._add(keys, texts)
+            self._commit()
+
+    def fill(self, batches: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
+        """Put what is new, batch by batch, all at once."""
+        with self._lock:
+            for keys, texts in batches:
+                self._add(keys, texts)
+            self._commit()
 
     def drop(self, keys: Iterable[str]) -> None:
         """Remove; unknown keys are ignored."""
         with self._lock:
-            gone = [(row,) for key in keys if (row := self._rows.pop(key, None)) is not None]
-            self._database.executemany("DELETE FROM said WHERE rowid = ?", gone)
+            if self._delete(keys):
+                self._commit()
+
+    def _add(self, keys: Sequence[str], texts: Sequence[str]) -> None:
+        for key, text in dict(zip(keys, texts, strict=True)).items():
+            self._writer.add_document(Document(text=normalize("NFKC", text), key=key, edge=_edge_of(key)))
+
+    def _delete(self, keys: Iterable[str]) -> bool:
+        given = tuple(keys)
+        for key in given:
+            self._writer.delete_documents_by_term("key", key)
+        return bool(given)
+
+    def _commit(self) -> None:
+        self._writer.commit()
+        self._index.reload()
 
     def top(self, text: str, barred: Collection[EdgeId] = ()) -> list[tuple[str, float]]:
-        """The LOOKED_AT best (key, BM25) that share a word with ``text``, best first, ties by age; of an edge OF_ONE_EDGE."""
+        """The LOOKED_AT best (key, BM25) that share a word with ``text``, best first; of an edge OF_ONE_EDGE."""
         words = sorted(content_words(text), key=len, reverse=True)[:MOST_WORDS]
-        return self._search(" OR ".join(f'"{word}"' for word in words), barred)
+        terms = dict.fromkeys(self._terms(" ".join(words)))
+        return self._search(Query.boolean_query([(Occur.Should, self._term(term)) for term in terms]), barred) if terms else []
 
     def top_named(self, text: str, barred: Collection[EdgeId] = ()) -> list[list[tuple[str, float]]]:
         """For each name in ``text`` as ``top``, of the summaries that hold it word by word."""
-        return [self._search('"' + " ".join(WORD.findall(name)) + '"', barred) for name in names_in(text)[:MOST_NAMES]]
+        return [self._search(self._phrase(name), barred) for name in names_in(text)[:MOST_NAMES]]
 
-    def _search(self, query: str, barred: Collection[EdgeId]) -> list[tuple[str, float]]:
-        found: list[tuple[str, float]] = []
-        taken: Counter[str] = Counter()
-        if not query:
-            return found
-        sql = "SELECT key, -bm25(said) FROM said WHERE said MATCH ? ORDER BY bm25(said), rowid"
-        with self._lock:
-            for key, score in self._database.execute(sql, (query,)):
-                edge = EdgeId(key.partition("/")[0])
-                if edge in barred or taken[edge] == OF_ONE_EDGE:
-                    continue
-                taken[edge] += 1
-                found.append((str(key), float(score)))
-                if len(found) == LOOKED_AT:
-                    break
-        return found
+    def _terms(self, text: str) -> list[str]:
+        return self._analyser.analyze(normalize("NFKC", text))
+
+    def _term(self, term: str) -> Query:
+        return Query.term_query(self._schema, "text", term)
+
+    def _phrase(self, name: str) -> Query:
+        terms = self._terms(" ".join(WORD.findall(name)))
+        if len(terms) > 1:
+            return Query.phrase_query(self._schema, "text", list(terms))
+        return self._term(terms[0]) if terms else Query.empty_query()
+
+    def _search(self, wanted: Query, barred: Collection[EdgeId]) -> list[tuple[str, float]]:
+        """Edges with more than OF_ONE_EDGE among the best are left out of another look, until no edge has more."""
+        searcher, full = self._index.searcher(), list[tuple[str, float]]()
+        shut_out = set(barred)
+        while True:
+            others = [(Occur.MustNot, Query.term_query(self._schema, "edge", edge)) for edge in sorted(shut_out)]
+            query = Query.boolean_query([(Occur.Must, wanted), *others])
+            hits = searcher.search(query, LOOKED_AT, count=False).hits
+            found = [(str(searcher.doc(place)["key"][0]), float(score)) for score, place in hits]
+            counts = Counter(_edge_of(key) for key, _ in found)
+            crowded = {edge for edge, count in counts.items() if count > OF_ONE_EDGE}
+            for edge in crowded:
+                full += [hit for hit in found if _edge_of(hit[0]) == edge][:OF_ONE_EDGE]
+            if not crowded or len(hits) < LOOKED_AT or len(full) >= LOOKED_AT:
+                rest = [hit for hit in found if _edge_of(hit[0]) not in crowded]
+                return sorted(full + rest, key=lambda hit: (-hit[1], hit[0]))[:LOOKED_AT]
+            shut_out |= crowded
+
+
+def _edge_of(key: str) -> EdgeId:
+    return EdgeId(key.partition("/")[0])

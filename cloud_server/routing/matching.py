@@ -10,6 +10,7 @@ from statistics import fmean
 from shared.ports import FloatArray, VectorIndex
 from shared.records import EdgeId, SummaryId
 
+FIRST_LOOK = 1024  # summaries; looking at fewer takes as long
 WIDER = 16  # how much further down each next look goes
 ENOUGH_EDGES = 2  # one that matches alone could be the only one that lies
 FURTHER = 0.7  # of the threshold: how far down a second opinion is sought
@@ -54,23 +55,45 @@ def match(
     ``words`` is the BM25 of summaries by key, with the question; ``sizes`` tells of edges that may have fewer summaries than BEST.
     """
     best: dict[SummaryMatch, float] = {}
-    lead = 1.0 if lead and m == 1 else lead
+    lead, sizes = 1.0 if lead and m == 1 else lead, sizes or {}
+    least = min(min_cosine, FURTHER * min_cosine)
     for question in questions:
-        led = leading(
-            question, index, min_cosine=min_cosine, barred=barred, words=words or {}, lead=lead, reaches=reaches, sizes=sizes or {}
-        )
-        for found in _nearest(question, index, m, min_cosine, slots, barred, among=led):
-            key = replace(found, score=0.0)
-            best[key] = max(found.score, best.get(key, -1.0))
-    return [replace(found, score=score) for found, score in sorted(best.items(), key=lambda item: -item[1])]
+        near = Descent(question, index, least, barred)
+        led = leading(near, least=least, min_cosine=min_cosine, words=words or {}, lead=lead, reaches=reaches, sizes=sizes)
+        for one in _chosen(near, m, min_cosine, slots, {edge: sizes.get(edge, m) for edge in led}):
+            key = replace(one, score=0.0)
+            best[key] = max(one.score, best.get(key, -1.0))
+    return [replace(one, score=score) for one, score in sorted(best.items(), key=lambda item: -item[1])]
+
+
+class Descent:
+    """The summaries nearest to one question: a first look at the best, and further ones down to ``least`` if somebody needs them."""
+
+    def __init__(self, question: FloatArray, index: VectorIndex, least: float, barred: Collection[EdgeId]) -> None:
+        self._question, self._index, self._least, self._barred = question, index, least, barred
+        self._matches: list[SummaryMatch] = []
+        self._looked_at = 0
+        self._ended = False
+
+    def until(self, enough: Callable[[Sequence[SummaryMatch]], bool]) -> Sequence[SummaryMatch]:
+        """Best first, until they are ``enough`` or there are no more: many of one edge hide no other one."""
+        while not self._ended and not (self._matches and enough(self._matches)):
+            self._look()
+        return self._matches
+
+    def _look(self) -> None:
+        self._looked_at = WIDER * self._looked_at or FIRST_LOOK
+        found = self._index.top(self._question, self._looked_at, min_score=self._least)
+        self._ended = len(found) < self._looked_at
+        matches = (_taken_apart(key, score) for key, score in found)
+        self._matches = [match for match in matches if match.edge not in self._barred]
 
 
 def leading(
-    question: FloatArray,
-    index: VectorIndex,
+    descent: Descent,
     *,
+    least: float,
     min_cosine: float,
-    barred: Collection[EdgeId],
     words: Mapping[str, float],
     lead: float,
     reaches: Callable[[EdgeId], bool],
@@ -78,19 +101,18 @@ def leading(
 ) -> frozenset[EdgeId]:
     """The edges that speak for themselves at least ``lead`` times as well as the best one does, of those above the threshold.
 
-    An edge's BEST summaries speak for it, each by its cosine and its words, down to FURTHER times the threshold; one further away counts
-    as that far, one that a small edge (``sizes``) does not have does not count. Figures: docs/adr/0011-cross-edge-retrieval.md. The edge
-    of the nearest summary leads too where that is CLEARLY the nearest: all of a large one may tell less than a note elsewhere. Where the
-    best edge has a summary nearer than summaries are to questions, it may be forged, and shuts nobody out (goal S10): then all lead.
+    An edge's BEST summaries speak for it, each by its cosine and its words, down to ``least``; one further away counts as that far,
+    one that a small edge (``sizes``) does not have does not count. Figures: docs/adr/0011-cross-edge-retrieval.md. The edge of the
+    nearest summary leads too where that is CLEARLY the nearest: all of a large one may tell less than a note elsewhere. Where the best
+    edge has a summary nearer than summaries are to questions, it may be forged, and shuts nobody out (goal S10): then all lead.
     """
     most_words = max(words.values(), default=1.0)
-    least = min(min_cosine, FURTHER * min_cosine)
     scores: defaultdict[EdgeId, list[float]] = defaultdict(list)
     nearest: dict[EdgeId, float] = {}
-    for found in _above(question, index, least, barred, lambda matches: _heard(matches) >= ENOUGH_HEARD):
-        said = words.get(summary_key(found.edge, found.summary_id), 0.0) / most_words
-        scores[found.edge].append(found.score + WORDS * said)
-        nearest.setdefault(found.edge, found.score)
+    for one in descent.until(lambda matches: _heard(matches) >= ENOUGH_HEARD):
+        said = words.get(summary_key(one.edge, one.summary_id), 0.0) / most_words
+        scores[one.edge].append(one.score + WORDS * said)
+        nearest.setdefault(one.edge, one.score)
     means = {edge: _mean(scores[edge], least, sizes.get(edge, BEST)) for edge, near in nearest.items() if near >= min_cosine}
     here = [edge for edge in means if reaches(edge)]  # who is away takes nobody's place
     if not lead or not here:
@@ -133,8 +155,8 @@ def by_words(
     """
     near: dict[EdgeId, float] = {}
     for vector in vectors:
-        for found in _above(vector, index, min_cosine, barred, lambda matches: len({one.edge for one in matches}) >= ENOUGH_HEARD):
-            near[found.edge] = max(found.score, near.get(found.edge, -1.0))
+        for one in Descent(vector, index, min_cosine, barred).until(lambda matches: len({one.edge for one in matches}) >= ENOUGH_HEARD):
+            near[one.edge] = max(one.score, near.get(one.edge, -1.0))
     said: dict[EdgeId, float] = {}
     for text in shared:
         said |= {edge: max(score, said.get(edge, 0.0)) for edge, score in text.by_edge().items()}
@@ -161,8 +183,8 @@ def second_opinion(
     """
     if not known or len(known) >= ENOUGH_EDGES:
         return []
-    barred = {*barred, *known}
-    found = [one for question in questions for one in _nearest(question, index, 1, FURTHER * min_cosine, 1, barred)]
+    barred, least = {*barred, *known}, FURTHER * min_cosine
+    found = [one for question in questions for one in Descent(question, index, least, barred).until(bool)[:1]]
     return [max(found, key=lambda one: one.score).edge] if found else []
 
 
@@ -183,44 +205,19 @@ def within_slots(matches: Sequence[SummaryMatch], *, m: int, slots: int) -> list
     return [*chosen[:m], *others[: max(0, m - len(chosen))]]
 
 
-def _nearest(
-    question: FloatArray,
-    index: VectorIndex,
-    m: int,
-    min_cosine: float,
-    slots: int,
-    barred: Collection[EdgeId],
-    *,
-    among: Collection[EdgeId] | None = None,
-) -> list[SummaryMatch]:
-    """Looks further down until the slots are full or nothing above the threshold is left."""
+def _chosen(descent: Descent, m: int, min_cosine: float, slots: int, sizes: Mapping[EdgeId, int]) -> list[SummaryMatch]:
+    """The m best of the edges that ``sizes`` names: looks further down until no other summary could change them."""
 
-    def chosen(matches: Sequence[SummaryMatch]) -> list[SummaryMatch]:
-        return within_slots([match for match in matches if among is None or match.edge in among], m=m, slots=slots)
+    def of_them(matches: Sequence[SummaryMatch]) -> list[SummaryMatch]:
+        return [match for match in matches if match.edge in sizes and match.score >= min_cosine]
 
-    def full(matches: Sequence[SummaryMatch]) -> bool:
-        taken = chosen(matches)
-        return len(taken) == m and max(Counter(match.edge for match in taken).values()) <= slots
+    def are_final(matches: Sequence[SummaryMatch]) -> bool:
+        taken = Counter(match.edge for match in of_them(matches))
+        needed = slots if taken.total() >= m else m
+        have_all = all(taken[edge] >= min(needed, size) for edge, size in sizes.items())
+        return have_all or sum(min(count, slots) for count in taken.values()) >= m or matches[-1].score < min_cosine
 
-    return chosen(_above(question, index, min_cosine, barred, full, wide=m))
-
-
-def _above(
-    question: FloatArray,
-    index: VectorIndex,
-    min_cosine: float,
-    barred: Collection[EdgeId],
-    enough: Callable[[Sequence[SummaryMatch]], bool],
-    *,
-    wide: int = 256,
-) -> list[SummaryMatch]:
-    """The summaries above the threshold, best first, until they are ``enough``: many of one edge hide no other one."""
-    while True:
-        found = index.top(question, wide, min_score=min_cosine)
-        matches = [match for match in (_taken_apart(key, score) for key, score in found) if match.edge not in barred]
-        if len(found) < wide or enough(matches):
-            return matches
-        wide *= WIDER
+    return within_slots(of_them(descent.until(are_final)), m=m, slots=slots)
 
 
 def _heard(matches: Sequence[SummaryMatch]) -> int:

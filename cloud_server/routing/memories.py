@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from cloud_server.routing.replica import Columns, Replica, Replicated, Value
+from cloud_server.routing.replica import Columns, Replica, Value
 from shared.errors import TooLarge
 from shared.records import EdgeId
 from shared.wire import MemoryBody, MemoryDelta
@@ -26,13 +26,11 @@ class MemoryStore(Replica[MemoryBody, MemoryDelta]):
     def _body(self, row: sqlite3.Row) -> MemoryBody:
         return MemoryBody(memory_id=row["memory_id"], question=row["question"], answer=row["answer"], direct=bool(row["direct"]))
 
+    def _embedded(self, body: MemoryBody) -> str:
+        return body.question
+
     def _too_many(self, edge: EdgeId) -> TooLarge:
         return TooLarge(f"what {edge} remembers", limit=self._max_per_edge, unit="memories")
-
-    def of(self, edge: EdgeId) -> list[Replicated[MemoryBody]]:
-        """An edge's memories, by id; without damaged ones."""
-        rows = self._database.rows("SELECT * FROM memories WHERE edge = ? ORDER BY memory_id", (edge,))
-        return [self._replicated(row) for row in rows if self._is_sound(row)]
 
     def clear(self) -> None:
         """Forget all memories of all edges; they are asked for a snapshot should they be wanted again."""

@@ -6,14 +6,14 @@ import asyncio
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.memories import MemoryStore
 from cloud_server.routing.replica import Replicated
-from cloud_server.routing.screening import UNCONFIRMED, SummarySample, judged_words, memory_words, spread
+from cloud_server.routing.screening import UNCONFIRMED, Samples, judged_words, memory_words
 from shared.ports import Embedder, FloatArray, VectorIndex
 from shared.records import EdgeId
 from shared.text.same_question import fits, is_narrower, is_other_answer, is_same_way
@@ -23,6 +23,7 @@ from shared.wire import MAX_MEMORIES_ASKED, MemoryBody, MemoryDelta
 log = logging.getLogger("dgrag.cloud.memories")
 ALPHA = 0.7  # of the cosine in a score, the rest is of the words that two questions share (FD-RAG §4.2)
 RIVAL_WITHIN = 0.05  # of the best score
+ROUNDED = 0.01  # how far an index's cosine may be off
 LOOKED_AT = 256  # nearest direct memories: who crowds them costs others speed, and no truth
 WIDE, WIDER, ENOUGH_OWNERS = 64, 8, 8  # hints looked at first, how much further down each next look goes, and when it ends
 
@@ -53,7 +54,7 @@ class MemoryIndex:
         self._direct = direct
         self._hints = hints
         self._embedder = embedder
-        self._samples: dict[EdgeId, FloatArray] = {}  # what other edges' memories are measured by
+        self._samples = Samples()  # what other edges' memories are measured by
         self._matched: dict[EdgeId, set[str]] = {}  # ids of what stands in the indexes
         self._writing = asyncio.Lock()
         self._embedding = defaultdict[EdgeId, asyncio.Lock](asyncio.Lock)  # an edge that sends much holds up itself
@@ -64,15 +65,12 @@ class MemoryIndex:
         if not self.is_on:
             await asyncio.to_thread(self._store.clear)
             return
-        rows, damaged = await asyncio.to_thread(self._store.load)
-        for edge in damaged:
-            log.warning("a stored memory of %s was damaged and is dropped; the edge will be asked for all of them", edge)
-        if self._store.fingerprint() != self._embedder.fingerprint:
-            vectors = await self._embed([row.body.question for row in rows])
-            rows = [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
-            await asyncio.to_thread(self._store.replace_vectors, self._embedder.fingerprint, rows)
-        for edge in sorted({row.edge for row in rows}):
-            self._put(edge, [row for row in rows if row.edge == edge])
+        await self._store.embed_by(self._embedder)
+        await asyncio.to_thread(self._fill)
+
+    def _fill(self) -> None:
+        for edge in self._store.edges():
+            self._put(edge, self._store.load(edge))
 
     async def accept(self, edge: EdgeId, delta: MemoryDelta) -> None:
         """Apply a delta once; a repeated or older one changes nothing. Copies and hubs are stored, but not matched.
@@ -90,13 +88,13 @@ class MemoryIndex:
     def _apply(self, edge: EdgeId, delta: MemoryDelta, vectors: FloatArray) -> None:
         sent = {memory.memory_id for memory in delta.upserts}
         leaving = {*delta.removals, *sent} if delta.base_version else self._store.ids(edge)
-        kept = [row for row in self._store.of(edge) if row.body.memory_id not in leaving and not row.held_back]
+        kept = [row for row in self._store.load(edge) if row.body.memory_id not in leaving and not row.held_back]
         new = [memory_words(memory.question, memory.answer) for memory in delta.upserts]
-        feedback = judged_words(new, vectors, map(_words, kept), SummarySample.of(self._samples, but=edge))
+        feedback = judged_words(new, vectors, map(_words, kept), self._samples.without(edge))
         if self._store.apply(edge, delta, vectors, dict(zip((one.memory_id for one in delta.upserts), feedback, strict=True))) is None:
             return
         self._drop(edge, leaving | sent)
-        self._put(edge, self._store.of(edge))
+        self._put(edge, self._store.load(edge))
         if held := sum(verdict != "" for verdict in feedback):
             log.info("%d memories of %s are held back: copies of others, or near to everything", held, edge)
 
@@ -104,7 +102,7 @@ class MemoryIndex:
         """Match nothing of an edge any more, whose rows are gone: it was expelled."""
         async with self._writing:
             self._drop(edge, self._matched.pop(edge, set()))
-            self._samples.pop(edge, None)
+            self._samples.drop(edge)
 
     async def refute(self, edge: EdgeId, memory_id: str) -> None:
         """Hold a memory back whose owner's passage does not hold its answer, until its edge tells it anew."""
@@ -129,12 +127,15 @@ class MemoryIndex:
         return None if any(_is_rival(question, best, other) for other in found) else best
 
     def _near(self, question: str, vector: FloatArray, least: float) -> list[MemoryCandidate]:
-        """Direct memories, the best score first. As Dice is 1 at most, each with a score of ``least`` has a cosine of what is asked for."""
+        """Direct memories, the best score first, by the stored vectors; an index may round.
+
+        As Dice is 1 at most, each with a score of ``least`` has a cosine of what is asked for.
+        """
         barred, words, found = self._registry.quarantined(), content_words(question), list[MemoryCandidate]()
-        for key, cosine in self._direct.top(vector, LOOKED_AT, min_score=(least - (1 - ALPHA)) / ALPHA):
+        for key, _ in self._direct.top(vector, LOOKED_AT, min_score=(least - (1 - ALPHA)) / ALPHA - ROUNDED):
             edge, memory_id = _taken_apart(key)
             if edge not in barred:
-                found += [_candidate(row, min(cosine, 1.0), words) for row in self._store.some(edge, [memory_id])]
+                found += [_candidate(row, min(float(row.vector @ vector), 1.0), words) for row in self._store.some(edge, [memory_id])]
         return sorted(found, key=lambda one: (-one.score, one.edge, one.memory.memory_id))
 
     async def hinted(self, questions: FloatArray, *, min_cosine: float, reaches: Callable[[EdgeId], bool]) -> dict[EdgeId, tuple[str, ...]]:
@@ -166,10 +167,8 @@ class MemoryIndex:
             of_it = [row for row in matched if row.body.direct == is_direct]
             if of_it:
                 index.put([_key(edge, row.body.memory_id) for row in of_it], np.stack([row.vector for row in of_it]))
-        self._samples.pop(edge, None)
         self._matched[edge] = {row.body.memory_id for row in matched}
-        if matched:
-            self._samples[edge] = spread(np.stack([row.vector for row in matched]))
+        self._samples.keep(edge, np.array([row.vector for row in matched], dtype=np.float32))
 
     def _drop(self, edge: EdgeId, memory_ids: Iterable[str]) -> None:
         keys = [_key(edge, memory_id) for memory_id in memory_ids]

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import sqlite3
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from cloud_server.database import Database
 from shared.errors import NotFound, ResyncNeeded, StaleEpoch, TooLarge
-from shared.ports import Clock, FloatArray
+from shared.ports import Clock, Embedder, FloatArray
 from shared.records import EdgeId, SummaryDelta
 from shared.vectors import unit
 from shared.wire import MemoryDelta
 
 RETIRED_KEPT = 1000  # epochs of one edge: a delta of an older store than these is not delayed, but made up
+
+log = logging.getLogger("dgrag.cloud.replica")
 
 Value: TypeAlias = str | int
 
@@ -73,6 +77,10 @@ class Replica(ABC, Generic[Body, Delta]):
     @abstractmethod
     def _body(self, row: sqlite3.Row) -> Body:
         """The reverse."""
+
+    @abstractmethod
+    def _embedded(self, body: Body) -> str:
+        """The text whose vector stands for a row."""
 
     @abstractmethod
     def _too_many(self, edge: EdgeId) -> TooLarge:
@@ -132,7 +140,8 @@ class Replica(ABC, Generic[Body, Delta]):
             upserts: tuple[Any, ...] = delta.upserts
             told = zip(upserts, vectors, strict=True)
             self._insert(tx, (Replicated(edge, one, vector, verdicts.get(self._key(one), "")) for one, vector in told))
-            self._judge(tx, edge, {key: why for key, why in verdicts.items() if key in known - sent - gone})
+            stayed = known - sent - gone
+            self._judge(tx, edge, {key: why for key, why in verdicts.items() if key in stayed})
             self._note(tx, edge, delta, held_back=sum(verdicts.get(key, "") != "" for key in sent))
             said = f"UPDATE edges SET {columns.epoch} = ?, {columns.version} = ? WHERE edge = ?"
             tx.execute(said, (delta.epoch, delta.version, edge))
@@ -167,24 +176,30 @@ class Replica(ABC, Generic[Body, Delta]):
 
     # ------------------------------------------------------------ reads
 
-    def load(self) -> tuple[list[Replicated[Body]], list[EdgeId]]:
-        """All sound rows by edge and id, and the edges that own damaged ones.
+    def edges(self) -> list[EdgeId]:
+        """Those that have rows, by name."""
+        return [EdgeId(row[0]) for row in self._database.rows(f"SELECT DISTINCT edge FROM {self.columns.table} ORDER BY edge")]
+
+    def load(self, edge: EdgeId) -> list[Replicated[Body]]:
+        """The sound rows of an edge, by id.
 
         A damaged row is deleted and its edge's version forgotten, so that the edge sends a snapshot when it next enrols or
         syncs: the edge holds the truth about what it tells.
         """
-        columns, sound, damaged = self.columns, list[Replicated[Body]](), set[tuple[str, str]]()
-        for row in self._database.rows(f"SELECT * FROM {columns.table} ORDER BY edge, {columns.key}"):
+        columns, sound, damaged = self.columns, list[Replicated[Body]](), list[tuple[str, str]]()
+        for row in self._database.rows(f"SELECT * FROM {columns.table} WHERE edge = ? ORDER BY {columns.key}", (edge,)):
             if self._is_sound(row):
                 sound.append(self._replicated(row))
             else:
-                damaged.add((row["edge"], row[columns.key]))
+                damaged.append((edge, row[columns.key]))
         if damaged:
+            log.warning(
+                "%d %s stored of %s were damaged and are dropped; the edge will be asked for all", len(damaged), columns.table, edge
+            )
             with self._database.write() as tx:
-                tx.executemany(f"DELETE FROM {columns.table} WHERE edge = ? AND {columns.key} = ?", sorted(damaged))
-                owners = sorted({(edge,) for edge, _ in damaged})
-                tx.executemany(f"UPDATE edges SET {columns.epoch} = '', {columns.version} = 0 WHERE edge = ?", owners)
-        return sound, sorted({EdgeId(edge) for edge, _ in damaged})
+                tx.executemany(f"DELETE FROM {columns.table} WHERE edge = ? AND {columns.key} = ?", damaged)
+                tx.execute(f"UPDATE edges SET {columns.epoch} = '', {columns.version} = 0 WHERE edge = ?", (edge,))
+        return sound
 
     def ids(self, edge: EdgeId) -> set[str]:
         """The ids of an edge's rows."""
@@ -211,34 +226,56 @@ class Replica(ABC, Generic[Body, Delta]):
 
     # ------------------------------------------------------------ vectors
 
+    async def embed_by(self, embedder: Embedder) -> None:
+        """Where another embedder than this one made the stored vectors, make them anew, edge by edge.
+
+        Until the last is made the store names no embedder, so that after a kill all are made again.
+        """
+        if self.fingerprint() == embedder.fingerprint:
+            return
+        edges = await asyncio.to_thread(self.edges)
+        if edges:
+            log.warning("the stored vectors of %s are of another embedder or release: embedding them again", self.columns.table)
+            await asyncio.to_thread(self._replace_vectors, [], "")
+        for edge in edges:
+            rows = await asyncio.to_thread(self.load, edge)
+            vectors = await embedder.embed([self._embedded(row.body) for row in rows]) if rows else ()
+            made = [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
+            await asyncio.to_thread(self._replace_vectors, made, "")
+        await asyncio.to_thread(self._replace_vectors, [], embedder.fingerprint)
+
     def fingerprint(self) -> str:
-        """The embedder that made the stored vectors; empty in a new store."""
+        """The embedder that made the stored vectors; empty in a new store, and while they are made anew."""
         rows = self._database.rows("SELECT value FROM meta WHERE key = ?", (self.columns.embedder,))
         return str(rows[0][0]) if rows else ""
 
-    def replace_vectors(self, fingerprint: str, rows: Iterable[Replicated[Body]]) -> None:
-        """Store another embedder's vectors of the same texts, in one transaction."""
+    def _replace_vectors(self, rows: Sequence[Replicated[Body]], fingerprint: str) -> None:
         with self._database.write() as tx:
             self._insert(tx, rows)
             tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (self.columns.embedder, fingerprint))
 
     def _insert(self, tx: sqlite3.Connection, rows: Iterable[Replicated[Body]]) -> None:
+        told = list(rows)
+        blobs = packed(np.array([row.vector for row in told])) if told else []
         columns = ("edge", self.columns.key, *self.columns.of_body, "held_back", "vector", "crc")
         places = ", ".join("?" * len(columns))
-        tx.executemany(f"INSERT OR REPLACE INTO {self.columns.table} ({', '.join(columns)}) VALUES ({places})", map(self._stored, rows))
+        tx.executemany(
+            f"INSERT OR REPLACE INTO {self.columns.table} ({', '.join(columns)}) VALUES ({places})", map(self._stored, told, blobs)
+        )
 
-    def _stored(self, row: Replicated[Body]) -> tuple[Value | bytes, ...]:
-        said, blob = (row.edge, self._key(row.body), *self._values(row.body), row.held_back), packed(row.vector)
+    def _stored(self, row: Replicated[Body], blob: bytes) -> tuple[Value | bytes, ...]:
+        said = (row.edge, self._key(row.body), *self._values(row.body), row.held_back)
         return (*said, blob, self._checksum(said, blob))
 
 
-def packed(vector: FloatArray) -> bytes:
-    """A unit row (d,) as d signed bytes: its direction is all that counts, and they keep it to a cosine of 0.9999.
+def packed(rows: FloatArray) -> list[bytes]:
+    """Each of the unit rows (n, d) as d signed bytes: its direction is all that counts, and they keep it to a cosine of 0.9999.
 
-    >>> bool(np.allclose(unpacked(packed(np.array([0.6, -0.8], dtype=np.float32)), 1), [[0.6, -0.8]], atol=0.01))
+    >>> bool(np.allclose(unpacked(packed(np.array([[0.6, -0.8]], dtype=np.float32))[0], 1), [[0.6, -0.8]], atol=0.01))
     True
     """
-    return bytes(np.rint(vector * (127.0 / np.abs(vector).max())).astype(np.int8).tobytes())
+    steps = np.rint(rows * (127.0 / np.abs(rows).max(axis=1, keepdims=True))).astype(np.int8)
+    return [row.tobytes() for row in steps]
 
 
 def unpacked(blob: bytes, rows: int) -> FloatArray:

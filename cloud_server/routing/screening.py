@@ -5,12 +5,14 @@ A hub is near to everything (Radovanović et al., JMLR 2010): it stands among th
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cloud_server.routing.replica import packed, unpacked
 from shared.ports import FloatArray
 from shared.records import EdgeId
 from shared.text.sentences import WORD
@@ -20,6 +22,7 @@ DUPLICATE_COSINE = 0.97
 NEAREST = 5  # of a summary; as many as the cloud matches with a question
 HUB_SHARE = 0.1  # of an edge's summaries; of 770 summaries of four textbooks the greatest share of all is 0.03
 SAMPLE_OF_EDGE = 64  # rows
+EDGES_HEARD, EACH_HEARD = 16, 2  # of a large federation, drawn anew each time, and of each every second row: all would take seconds
 LEAST_SAMPLE = 256  # rows, of three edges at least: of fewer, chance alone makes one summary near to many
 BLOCK = 128  # rows compared at once: 10 MB against 20,000
 COARSE = 64  # coordinates that tell most pairs apart, at a sixth of the cost: 1,000 against 20,000 take 40 ms of a core
@@ -37,11 +40,51 @@ class SummarySample:
     owners: NDArray[np.int64]  # (s,), 0 … edges - 1
 
     @classmethod
-    def of(cls, edges: Mapping[EdgeId, FloatArray], *, but: EdgeId) -> SummarySample:
-        """Of all ``edges`` but one."""
-        others = [rows for edge, rows in sorted(edges.items()) if edge != but and len(rows)]
+    def of(cls, edges: Mapping[EdgeId, FloatArray]) -> SummarySample:
+        """Of all ``edges``."""
+        others = [rows for _, rows in sorted(edges.items()) if len(rows)]
         owners = [number for number, rows in enumerate(others) for _ in rows]
         return cls(np.concatenate(others) if others else np.empty((0, 0), dtype=np.float32), np.array(owners, dtype=np.int64))
+
+
+class Samples:
+    """A few rows of each edge, a byte a coordinate.
+
+    >>> samples = Samples()
+    >>> samples.keep(EdgeId("ward"), np.eye(2, dtype=np.float32))
+    >>> samples.sizes(), samples.without(EdgeId("bank")).owners.tolist(), samples.without(EdgeId("ward")).owners.tolist()
+    ({'ward': 2}, [0, 0], [])
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[EdgeId, bytes] = {}
+        self._sizes: dict[EdgeId, int] = {}
+
+    def keep(self, edge: EdgeId, vectors: FloatArray) -> None:
+        """Of the unit rows (n, d) of an edge that are matched; of none: nothing."""
+        few = spread(vectors)
+        self.drop(edge)
+        if len(few):
+            self._rows[edge], self._sizes[edge] = b"".join(packed(few)), len(few)
+
+    def drop(self, edge: EdgeId) -> None:
+        """Forget an edge."""
+        self._rows.pop(edge, None)
+        self._sizes.pop(edge, None)
+
+    def sizes(self) -> dict[EdgeId, int]:
+        """Rows kept of each edge that has any."""
+        return dict(self._sizes)
+
+    def without(self, edge: EdgeId) -> SummarySample:
+        """The rows of up to EDGES_HEARD others."""
+        others = sorted(self._rows.keys() - {edge})
+        if len(others) <= EDGES_HEARD:
+            return SummarySample.of({other: self._of(other) for other in others})
+        return SummarySample.of({other: self._of(other)[::EACH_HEARD] for other in random.sample(others, EDGES_HEARD)})
+
+    def _of(self, edge: EdgeId) -> FloatArray:
+        return unpacked(self._rows[edge], self._sizes[edge])
 
 
 def spread(vectors: FloatArray) -> FloatArray:
@@ -131,7 +174,7 @@ def judged_words(new: Sequence[str], vectors: FloatArray, kept: Iterable[str], s
     kept: words of the edge's others, that are matched.
 
     >>> import numpy as np
-    >>> judged_words(["a", "b", "a"], np.eye(3, dtype=np.float32), ["b"], SummarySample.of({}, but="ward"))
+    >>> judged_words(["a", "b", "a"], np.eye(3, dtype=np.float32), ["b"], SummarySample.of({}))
     ['', 'near_duplicate', 'near_duplicate']
     """
     seen, feedback = set(kept), list[str]()

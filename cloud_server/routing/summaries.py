@@ -41,6 +41,9 @@ class SummaryStore(Replica[Summary, SummaryDelta]):
         *told, held_back = said
         return super()._checksum(said if held_back else told, vector)  # as in stores that are older than verdicts
 
+    def _embedded(self, body: Summary) -> str:
+        return body.text
+
     def _too_many(self, edge: EdgeId) -> TooLarge:
         return TooLarge(f"what {edge} tells of itself", limit=self._max_per_edge, unit="summaries")
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.lexical import LexicalIndex
 from cloud_server.routing.matching import SummaryMatch, WordMatches, by_words, match, second_opinion, summary_key
-from cloud_server.routing.screening import SummarySample, judged, spread
+from cloud_server.routing.screening import Samples, judged
 from cloud_server.routing.summaries import EdgeSummaries, SummaryStore
 from shared.ports import Embedder, FloatArray, VectorIndex
 from shared.records import EdgeId, SummaryDelta, SummaryId
@@ -32,7 +31,7 @@ class SummaryIndex:
         self._index = index
         self._embedder = embedder
         self._lexicon = LexicalIndex()  # of the same summaries as the index
-        self._samples: dict[EdgeId, FloatArray] = {}  # what other edges' summaries are measured by
+        self._samples = Samples()  # what other edges' summaries are measured by
         self._writing = asyncio.Lock()  # the index must see deltas in the order in which the store took them
         self._embedding = defaultdict[EdgeId, asyncio.Lock](asyncio.Lock)  # an edge that sends much holds up itself
 
@@ -41,23 +40,19 @@ class SummaryIndex:
 
     async def open(self) -> None:
         """Fill the index from the store. Texts are embedded again when the embedder is another one than the stored vectors'."""
-        rows, damaged = await asyncio.to_thread(self._store.load)
-        for edge in damaged:
-            log.warning("a stored summary of %s was damaged and is dropped; the edge will be asked for all of its summaries", edge)
-        vectors = np.array([row.vector for row in rows], dtype=np.float32)
-        if self._store.fingerprint() != self._embedder.fingerprint:
-            if rows:
-                log.warning("the stored vectors are of another embedder or release: embedding %d summaries again", len(rows))
-            vectors = await self._embed([row.body.text for row in rows])
-            made = [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
-            await asyncio.to_thread(self._store.replace_vectors, self._embedder.fingerprint, made)
-        matched = [number for number, row in enumerate(rows) if not row.held_back]
-        if matched:
-            keys = [summary_key(rows[number].edge, rows[number].body.summary_id) for number in matched]
-            self._index.put(keys, vectors[matched])
-            await asyncio.to_thread(self._lexicon.put, keys, [rows[number].body.text for number in matched])
-        for edge in {rows[number].edge for number in matched}:
-            self._samples[edge] = spread(vectors[[number for number in matched if rows[number].edge == edge]])
+        await self._store.embed_by(self._embedder)
+        await asyncio.to_thread(lambda: self._lexicon.fill(self._stored()))
+
+    def _stored(self) -> Iterator[tuple[list[str], list[str]]]:
+        """Edge by edge, what is matched: keys and texts; the vectors are put into the index on the way."""
+        for edge in self._store.edges():
+            matched = [row for row in self._store.load(edge) if not row.held_back]
+            if matched:
+                keys = [summary_key(edge, row.body.summary_id) for row in matched]
+                vectors = np.stack([row.vector for row in matched])
+                self._index.put(keys, vectors)
+                self._samples.keep(edge, vectors)
+                yield keys, [row.body.text for row in matched]
 
     async def accept(self, edge: EdgeId, delta: SummaryDelta) -> None:
         """Apply a delta once; a repeated or older one changes nothing. Copies and hubs are stored, but not matched.
@@ -78,7 +73,7 @@ class SummaryIndex:
         ids = [*(shelf.ids[row] for row in again), *(summary.summary_id for summary in delta.upserts)]
         stored = shelf.vectors.reshape(-1, vectors.shape[1])
         rows = np.concatenate([stored[again], vectors])
-        feedback: dict[str, str] = dict(zip(ids, judged(rows, stored[kept], SummarySample.of(self._samples, but=edge)), strict=True))
+        feedback: dict[str, str] = dict(zip(ids, judged(rows, stored[kept], self._samples.without(edge)), strict=True))
         if (gone := self._store.apply(edge, delta, vectors, feedback)) is None:
             return
         matched = [row for row, summary_id in enumerate(ids) if not feedback[summary_id]]
@@ -90,7 +85,7 @@ class SummaryIndex:
             keys = [summary_key(edge, ids[row]) for row in matched]
             self._index.put(keys, rows[matched])
             self._lexicon.put(keys, self._store.texts(edge, [ids[row] for row in matched]))
-        self._samples[edge] = spread(np.concatenate([stored[kept], rows[matched]]))
+        self._samples.keep(edge, np.concatenate([stored[kept], rows[matched]]))
         if held:
             log.info("%d summaries of %s are held back: copies of others, or near to everything", len(held), edge)
 
@@ -108,7 +103,7 @@ class SummaryIndex:
             purged = await asyncio.to_thread(self._registry.expel, edge)
             self._index.drop(keys)
             self._lexicon.drop(keys)
-            self._samples.pop(edge, None)
+            self._samples.drop(edge)
             return purged
 
     async def match(
@@ -127,7 +122,7 @@ class SummaryIndex:
         def found() -> list[SummaryMatch]:
             barred = self._registry.quarantined()
             words = dict(self._lexicon.top(question, barred))
-            sizes = {edge: len(sample) for edge, sample in list(self._samples.items())}  # exact where small, which is what counts
+            sizes = self._samples.sizes()  # exact where small, which is what counts
             return match(
                 questions,
                 self._index,
@@ -149,7 +144,7 @@ class SummaryIndex:
         """As ``matching.second_opinion``, off the event loop: of an edge that ``reaches`` holds for, and that is not quarantined."""
 
         def found() -> list[EdgeId]:
-            barred = {*self._registry.quarantined(), *(edge for edge in list(self._samples) if not reaches(edge))}
+            barred = {*self._registry.quarantined(), *(edge for edge in self._samples.sizes() if not reaches(edge))}
             return second_opinion(questions, self._index, known=known, min_cosine=min_cosine, barred=barred)
 
         return await asyncio.to_thread(found)

@@ -108,7 +108,7 @@ async def test_a_strange_but_legal_summary_is_stored_as_it_is(service, kit, text
     await kit.enrol(service.http, "ward", "pumps")
     response = await service.http.put("/v1/edges/ward/summaries", json=kit.delta(1, 2, kit.summary("s9\u0000", text)))
     assert response.status_code == 200
-    (stored,) = [row.body.text for row in service.cloud.summaries.load()[0] if row.body.summary_id == "s9\u0000"]
+    (stored,) = [row.body.text for row in service.cloud.summaries.load("ward") if row.body.summary_id == "s9\u0000"]
     assert stored == text
 
 

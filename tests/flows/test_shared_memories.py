@@ -31,7 +31,8 @@ class Federation:
         write_policy(self.folder, share)
 
     def told(self):
-        return {(held.body.question, held.body.answer): held.body.direct for held in self.cloud.memories.load()[0]}
+        memories = self.cloud.memories
+        return {(held.body.question, held.body.answer): held.body.direct for edge in memories.edges() for held in memories.load(edge)}
 
     async def ask(self, question=WHO):
         return await self.bank.ask(question, mode="cloud", memory=False)

@@ -51,7 +51,7 @@ class Site:
             await asyncio.gather(*serving, return_exceptions=True)
 
     def held_back(self, edge="ward"):
-        return [held.held_back for held in self.cloud.memories.of(edge)]
+        return [held.held_back for held in self.cloud.memories.load(edge)]
 
     def useless(self, edge="ward"):
         return sum(seen.useless for seen in self.cloud.availability._seen.get(edge, {}).values())
@@ -240,7 +240,7 @@ async def test_what_an_edge_told_is_acknowledged_counted_and_purged_with_it(site
     assert (known["memory_epoch"], known["memory_version"]) == ("e1", 1)
     assert [view.memories for view in site.cloud.edges()] == [1]
     await site.cloud.expel("ward")
-    assert site.cloud.memories.load() == ([], [])
+    assert site.cloud.memories.edges() == []
 
 
 @pytest.mark.parametrize(

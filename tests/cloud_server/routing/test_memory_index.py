@@ -49,7 +49,7 @@ class Bank:
         return await self.bank.hinted(vectors, min_cosine=min_cosine, reaches=reaches)
 
     def held_back(self, edge):
-        return {held.body.memory_id: held.held_back for held in self.store.of(edge)}
+        return {held.body.memory_id: held.held_back for held in self.store.load(edge)}
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ async def test_a_start_finds_what_was_told_and_another_embedder_embeds_it_again(
         again = Bank(tmp_path, clock, embedder=HashEmbedder(dimensions))
         await again.bank.open()
         assert await again.best() == ("ward", "m1")
-        assert again.store.of("ward")[0].vector.shape == (dimensions,)
+        assert again.store.load("ward")[0].vector.shape == (dimensions,)
         again.database.close()
     bank.database = again.database
 
@@ -207,7 +207,7 @@ def test_a_memory_near_to_everything_of_most_edges_is_held_back():
     others = {f"e{n}": rng.normal(size=(64, 16)) * 0.35 + middle for n in range(5)}
     others = {edge: (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32) for edge, rows in others.items()}
     hub, plain = middle.astype(np.float32), others["e0"][0]
-    assert judged_words(["a", "b"], np.stack([hub, -plain]), (), SummarySample.of(others, but="ward")) == [HUB, ""]
+    assert judged_words(["a", "b"], np.stack([hub, -plain]), (), SummarySample.of(others)) == [HUB, ""]
 
 
 def test_words_of_a_memory_are_its_questions_and_its_answers():

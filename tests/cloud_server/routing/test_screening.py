@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloud_server.routing import screening
-from cloud_server.routing.screening import HUB, NEAR_DUPLICATE, SummarySample, hubs, judged, near_duplicates, spread
+from cloud_server.routing.screening import EDGES_HEARD, HUB, NEAR_DUPLICATE, Samples, SummarySample, hubs, judged, near_duplicates, spread
 from shared.vectors import unit
 
 
@@ -62,7 +62,7 @@ def test_a_summary_near_to_everything_is_a_hub_and_the_honest_are_not():
     edges = clusters()
     everything = unit(np.concatenate(list(edges.values())).mean(axis=0, keepdims=True))
     lifted = {edge: unit(rows + 0.8 * everything) for edge, rows in edges.items()}  # as real texts: all lean one way
-    sample = SummarySample.of({edge: spread(rows) for edge, rows in lifted.items()}, but="edge-0")
+    sample = SummarySample.of({edge: spread(rows) for edge, rows in lifted.items() if edge != "edge-0"})
     assert hubs(everything, sample).tolist() == [True]
     assert not hubs(lifted["edge-0"], sample).any()
 
@@ -70,7 +70,7 @@ def test_a_summary_near_to_everything_is_a_hub_and_the_honest_are_not():
 def test_two_sites_of_one_field_hold_nothing_of_each_other_back():
     edges = clusters()
     edges["twin"] = near(edges["edge-0"], 0.4, seed=7)
-    sample = SummarySample.of({edge: spread(rows) for edge, rows in edges.items()}, but="twin")
+    sample = SummarySample.of({edge: spread(rows) for edge, rows in edges.items() if edge != "twin"})
     assert not hubs(edges["twin"], sample).any()
 
 
@@ -80,26 +80,39 @@ def test_a_minority_of_edges_makes_no_hub_of_anothers_summary(liars):
     target = directions(1, seed=77)
     honest = {edge: spread(rows) for edge, rows in clusters(edges=9 - liars).items()}
     lying = {f"liar-{n}": near(np.repeat(target, 64, axis=0), 0.3, seed=50 + n) for n in range(liars)}
-    assert not hubs(target, SummarySample.of({**honest, **lying}, but="")).any()
+    assert not hubs(target, SummarySample.of({**honest, **lying})).any()
+
+
+def test_of_a_large_federation_a_few_edges_are_heard_other_ones_each_time():
+    samples = Samples()
+    for number in range(3 * EDGES_HEARD):
+        samples.keep(f"edge-{number}", directions(3, seed=number))
+    heard = [samples.without("edge-0") for _ in range(20)]
+    assert {len(sample.vectors) for sample in heard} == {2 * EDGES_HEARD}  # every second row
+    assert len({sample.vectors.tobytes() for sample in heard}) > 1
+    kept = directions(3, seed=0)
+    assert not any((sample.vectors @ kept.T > 0.999).any() for sample in heard)
+    samples.keep("edge-1", kept[:0])
+    assert "edge-1" not in samples.sizes()
 
 
 def test_with_few_edges_or_few_summaries_nothing_is_called_a_hub():
     edges = clusters()
-    few = SummarySample.of(dict(list(edges.items())[:2]), but="")
-    small = SummarySample.of({edge: rows[:3] for edge, rows in edges.items()}, but="")
-    nothing = SummarySample.of({}, but="")
+    few = SummarySample.of(dict(list(edges.items())[:2]))
+    small = SummarySample.of({edge: rows[:3] for edge, rows in edges.items()})
+    nothing = SummarySample.of({})
     assert not any(hubs(rows, sample).any() for rows in edges.values() for sample in (few, small, nothing))
 
 
 def test_the_reason_is_told():
     copies = np.repeat(directions(1), 2, axis=0)
-    assert judged(copies, copies[:0], SummarySample.of({}, but="")) == ["", NEAR_DUPLICATE]
+    assert judged(copies, copies[:0], SummarySample.of({})) == ["", NEAR_DUPLICATE]
     assert HUB != NEAR_DUPLICATE
 
 
 def test_nothing_in_nothing_out():
     nothing = np.empty((0, 8), dtype=np.float32)
-    assert judged(nothing, nothing, SummarySample.of({}, but="")) == []
+    assert judged(nothing, nothing, SummarySample.of({})) == []
 
 
 @pytest.mark.parametrize(("rows", "taken"), [(0, 0), (1, 1), (64, 64), (65, 64), (1000, 64)])

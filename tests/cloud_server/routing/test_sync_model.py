@@ -72,7 +72,7 @@ def play(steps, chance):
             take(step, number, store, edge, chance)
         ((epoch, version),) = database.rows("SELECT epoch, version FROM edges")
         assert send(store, edge.delta(epoch, version)) or send(store, edge.delta("", 0))
-        assert {row.body.summary_id: row.body.text for row in store.load()[0]} == edge.versions[-1]
+        assert {row.body.summary_id: row.body.text for row in store.load("ward")} == edge.versions[-1]
         database.close()
 
 

@@ -1,0 +1,37 @@
+"""The benchmark of the cloud's matching, with vectors that need no model."""
+
+import numpy as np
+import orjson
+
+from benchmarks.matching import Field, fill, measured, read
+from shared.vectors import unit
+
+TEXT = "Gold was sold in March by the bank of Halden. The pumps of the ward were repaired by Ruth Orr in May. " * 12
+
+
+def field(count=30):
+    vectors = unit(np.random.default_rng(3).normal(size=(count, 16)).astype(np.float32))
+    return Field([["Gold was sold."] * 6 for _ in range(count)], vectors, ["Who sold gold?"] * 8, vectors[:8])
+
+
+def test_passages_and_questions_are_read_from_splits(tmp_path):
+    split = tmp_path / "split.jsonl"
+    split.write_bytes(orjson.dumps({"context": TEXT, "input": "Who sold gold?"}) + b"\n")
+    passages, questions = read([split])
+    assert questions == ["Who sold gold?"]
+    assert {len(passage) for passage in passages} == {6}
+
+
+def test_an_edge_of_a_number_tells_the_same_each_time():
+    (one, vectors), (two, others) = field().summaries(4, 5), field().summaries(4, 5)
+    assert one == two
+    assert np.array_equal(vectors, others)
+
+
+def test_a_filled_store_is_opened_matched_and_changed(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.matching.CHANGED", 3)
+    fill(tmp_path, field(), "some:16", edges=4, each=5)
+    found = measured(tmp_path, field(), "some:16", "numpy", edges=4)
+    assert found["summaries"] == 20
+    assert found["mean_edges_matched"] >= 1
+    assert found["changed_1000_p50_ms"] > 0
