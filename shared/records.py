@@ -222,8 +222,8 @@ class Similarity:
 
     cosine: float
     jaccard: float
-    semantic: float
-    mean: float
+    semantic: float | None  # None: the other two decided, and no model was asked
+    mean: float  # where they did: as low as it may be, or as high
     threshold: float
 
 

@@ -186,7 +186,8 @@ def gate(report: GateReport) -> list[Text]:
             line += f", P(passages suffice) {found.sufficiency:.2f} (threshold {found.threshold:.2f})"
         lines.append(Text(line))
     if alike := report.similarity:
-        parts = f"cosine {alike.cosine:.2f}, Jaccard {alike.jaccard:.2f}, claims {alike.semantic:.2f}"
+        claims = "not asked" if alike.semantic is None else f"{alike.semantic:.2f}"
+        parts = f"cosine {alike.cosine:.2f}, Jaccard {alike.jaccard:.2f}, claims {claims}"
         lines.append(Text(f"  similarity: {alike.mean:.2f} (threshold {alike.threshold:.2f}; {parts})"))
     return lines
 

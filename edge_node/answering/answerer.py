@@ -64,6 +64,11 @@ class LocalAttempt:
     report: GateReport
     told: ReducedAnswer | None = None
 
+    @property
+    def is_unsampled(self) -> bool:
+        """Whether the model may say more of what was found, which nobody has asked it yet."""
+        return not self.report.samples and self.report.confidence is not None and self.report.confidence.sufficiency is not None
+
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
@@ -189,8 +194,11 @@ class Answerer:
         messages = answer_prompt(ask.question, found.evidence, found.facts, fence)
         probe = sufficiency_prompt(ask.question, found.evidence, found.facts, fence)
         try:
+            sufficiency = await self._gate.sufficiency(probe, trace, deadline)
+            if not stays and (report := self._gate.too_little(sufficiency, nearness, found.unknown)) is not None:
+                return LocalAttempt(found, report)
             samples = await draw(self._generator, messages, fence, sampling, trace, deadline_s=deadline.left_s())
-            question = Question(ask.question, samples, probe, nearness, found.unknown, found.evidence)
+            question = Question(ask.question, samples, sufficiency, nearness, found.unknown, found.evidence)
             report = await self._gate.judge(question, trace, deadline)
         except ModelError as error:
             if stays or self._cloud is None:
@@ -245,6 +253,8 @@ class Answerer:
             if departing.escalation == "no":
                 raise Withheld(f"{DENIED} lets no question leave any more")
             if departing.escalation == "ask":
+                if tried and tried.is_unsampled:
+                    tried = await self._try_locally(ask, True, trace, deadline)
                 return await self._waiting(query_id, tried, trace, deadline, departing.text)
             limit_s = min(self.settings.cloud_deadline_s, deadline.left_s())
             with trace.step("cloud") as step:
@@ -254,7 +264,8 @@ class Answerer:
                 step.transfer(sent=sent, received=received)
         except CloudError as error:
             log.warning("answered alone: %s", error.message)
-            tried = tried or await self._try_locally(ask, True, trace, deadline)
+            if tried is None or tried.is_unsampled:
+                tried = await self._try_locally(ask, True, trace, deadline)
             route: Route = "local" if isinstance(error, Withheld) else "degraded"
             return await self._local_answer(query_id, tried, trace, deadline, route=route, reason=error.message)
         report = tried.report if tried else None

@@ -1,6 +1,7 @@
 """⑤ The gate: confidence, then similarity, then selection, in this order (DGRAG §III-C ⑤). Every score it saw is in its report.
 
-A threshold that everything reaches switches its step off and saves the step's model call.
+Whether the passages suffice is asked before anything is sampled: the prompt begins as that of the samples does, so the server reads it
+once, and a question that escalates costs no samples. A threshold that everything reaches switches its step off and saves the step's model call.
 """
 
 from __future__ import annotations
@@ -66,11 +67,11 @@ def medoid(similarity: Sequence[Sequence[float]], among: Sequence[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with its samples, and the prompt that asks whether the passages suffice."""
+    """A question with its samples, and what was seen before they were drawn."""
 
     text: str
     samples: tuple[str, ...]
-    sufficiency_probe: tuple[Message, ...]
+    sufficiency: float | None  # P(yes) that the passages hold the answer; None: nobody asked, or the model said neither
     nearness: float  # best cosine of a passage
     unknown: float = 0.0  # share of its words that stand nowhere in the documents
     passages: tuple[Evidence, ...] = ()  # that the samples were drawn over
@@ -94,7 +95,7 @@ class Gate:
         return self.settings.max_refusals < 1
 
     def too_far(self, nearness: float, unknown: float) -> GateReport | None:
-        """The decision to escalate before anything is sampled: what is here is about something else, or lacks what the question names."""
+        """The decision to escalate before a model is asked: what is here is about something else, or lacks what the question names."""
         settings = self.settings
         if nearness < settings.min_nearness:
             reason = f"the nearest passage here has a cosine of {nearness:.2f} with the question, below {settings.min_nearness:.2f}"
@@ -102,12 +103,31 @@ class Gate:
             reason = f"{unknown:.0%} of the question's words stand in no document here, over {settings.max_unknown:.0%}"
         else:
             return None
-        return GateReport("escalate", reason, self._seen(0, 0, nearness, unknown))
+        return GateReport("escalate", reason, self._seen(nearness, unknown))
+
+    async def sufficiency(self, probe: tuple[Message, ...], trace: Trace, deadline: Deadline) -> float | None:
+        """P(yes) that the passages hold the answer; None where the step is off. Raises ModelError when the model cannot be asked."""
+        if self.settings.min_sufficiency <= 0:
+            return None
+        with trace.step("gate: confidence") as step:
+            prompt = Prompt(probe, max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+            reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
+        return _round(probability_of(reply.first_token, "yes", ["no"]))
+
+    def too_little(self, sufficiency: float | None, nearness: float, unknown: float) -> GateReport | None:
+        """The decision to escalate before anything is sampled: the passages do not hold the answer."""
+        seen = self._seen(nearness, unknown, sufficiency=sufficiency)
+        reason = self._lacks_confidence(seen)
+        return GateReport("escalate", reason, seen) if reason else None
 
     async def judge(self, question: Question, trace: Trace, deadline: Deadline) -> GateReport:
         """Return the decision with all scores. Raises ModelError when the model cannot be asked."""
-        with trace.step("gate: confidence") as step:
-            confidence = await self._confidence(question, step, deadline)
+        refusals = sum(map(question.refuses, range(len(question.samples))))
+        confidence = replace(
+            self._seen(question.nearness, question.unknown, sufficiency=question.sufficiency),
+            refusals=refusals,
+            samples=len(question.samples),
+        )
         reason = self._lacks_confidence(confidence)
         if reason:
             return GateReport("escalate", reason, confidence, samples=question.samples)
@@ -117,55 +137,44 @@ class Gate:
         if self.settings.min_similarity > 0:
             with trace.step("gate: similarity") as step:
                 similarity = await self._similarity(question, answers, step, deadline)
-            report = replace(report, reason=f"the answers agree to {similarity.mean:.2f}", similarity=similarity)
+            bound = "at least " if similarity.semantic is None else ""
+            report = replace(report, reason=f"the answers agree to {bound}{similarity.mean:.2f}", similarity=similarity)
             if similarity.mean < similarity.threshold:
                 reason = f"the answers agree only to {similarity.mean:.2f}, below {similarity.threshold:.2f}"
                 return replace(report, decision="escalate", reason=reason)
         with trace.step("gate: selection") as step:
             return replace(report, selected=await self._select(question, answers, step, deadline))
 
-    async def _confidence(self, question: Question, step: OpenStep, deadline: Deadline) -> Confidence:
-        refusals = sum(map(question.refuses, range(len(question.samples))))
-        confidence = self._seen(refusals, len(question.samples), question.nearness, question.unknown)
-        if self._lacks_confidence(confidence) or self.settings.min_sufficiency <= 0:
-            return confidence  # the lexical pre-check decided, or nobody wants to know: the call is saved
-        prompt = Prompt(question.sufficiency_probe, max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
-        reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
-        return replace(confidence, sufficiency=_round(probability_of(reply.first_token, "yes", ["no"])))
-
-    def _seen(self, refusals: int, samples: int, nearness: float, unknown: float) -> Confidence:
+    def _seen(self, nearness: float, unknown: float, *, sufficiency: float | None = None) -> Confidence:
         settings = self.settings
         return Confidence(
-            refusals,
-            samples,
-            None,
-            settings.min_sufficiency,
-            round(nearness, 4),
-            settings.min_nearness,
-            round(unknown, 4),
-            settings.max_unknown,
+            0, 0, sufficiency, settings.min_sufficiency, round(nearness, 4), settings.min_nearness, round(unknown, 4), settings.max_unknown
         )
 
     def _lacks_confidence(self, seen: Confidence) -> str:
-        if seen.refusals / seen.samples > self.settings.max_refusals:
+        if seen.refusals > self.settings.max_refusals * seen.samples:
             return f"{seen.refusals} of {seen.samples} answers say nothing that the passages found here tell"
         if seen.sufficiency is not None and seen.sufficiency < seen.threshold:
             return f"the passages found here hold the answer with probability {seen.sufficiency:.4g}, below {seen.threshold:.4g}"
         return ""
 
     async def _similarity(self, question: Question, answers: Sequence[int], step: OpenStep, deadline: Deadline) -> Similarity:
-        texts = [unmarked(question.samples[i]) for i in answers]
-        cosine = mean_pairwise_cosine(await self._embedder.embed(texts))
-        jaccard, semantic = mean_pairwise_jaccard(texts), 1.0
-        if len(set(texts)) > 1:
-            prompt = Prompt(
-                self._compare(question.text, texts, SAME_CLAIMS.user.template), max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS
-            )
-            reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
-            judged = probability_of(reply.first_token, "yes", ["no"])
-            semantic = cosine if judged is None else judged  # a model that says neither leaves the meaning to the embedder
-        mean = (cosine + jaccard + semantic) / 3
-        return Similarity(round(cosine, 4), round(jaccard, 4), round(semantic, 4), round(mean, 4), self.settings.min_similarity)
+        """The mean of cosine, Jaccard and the model's word. Where the first two decide, no model is asked, and the bound is the mean."""
+        texts, least = [unmarked(question.samples[i]) for i in answers], self.settings.min_similarity
+        cosine, jaccard = mean_pairwise_cosine(await self._embedder.embed(texts)), mean_pairwise_jaccard(texts)
+        seen, semantic = cosine + jaccard, None
+        if len(set(texts)) == 1:
+            semantic = 1.0
+        elif seen + 1 >= 3 * least > seen:
+            semantic = await self._same_claims(question.text, texts, step, deadline)
+            semantic = cosine if semantic is None else semantic  # a model that says neither leaves the meaning to the embedder
+        mean = (seen + (semantic if semantic is not None else float(seen < 3 * least))) / 3
+        return Similarity(round(cosine, 4), round(jaccard, 4), _round(semantic), round(mean, 4), least)
+
+    async def _same_claims(self, question: str, texts: Sequence[str], step: OpenStep, deadline: Deadline) -> float | None:
+        prompt = Prompt(self._compare(question, texts, SAME_CLAIMS.user.template), max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+        reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
+        return probability_of(reply.first_token, "yes", ["no"])
 
     async def _select(self, question: Question, answers: Sequence[int], step: OpenStep, deadline: Deadline) -> int:
         texts = [unmarked(question.samples[i]) for i in answers]

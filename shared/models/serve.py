@@ -104,6 +104,7 @@ def start(options: ServeOptions, engine: Path, key: str) -> object:
     params.n_parallel = options.parallel
     params.kv_unified = True  # the sequences share one cache: n samples hold their common prompt once
     params.cache_ram_mib = PROMPT_CACHE_MIB
+    params.cache_idle_slots = False  # else the next prompt, which begins like the last one, finds no slot that holds its beginning
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
     return xllamacpp.Server(params)
 

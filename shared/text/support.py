@@ -31,6 +31,7 @@ _FIRST_WORD = re.compile(rf"[{re.escape(_OPENING)}]*[\w'’-]+")
 _INNER_CAPITAL = re.compile(r"[a-z'’][A-Z]")
 _LISTED = re.compile(r"^(?:[#*>|•–-]+\s+|\d{1,2}[.)]\s+)+")
 _PUNCTUATION, _ARTICLES = "\"'“”‘’*,;:.!?", frozenset({"a", "an", "the"})
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d\W*")
 _JOINTS = frozenset({"at", "by", "during", "in", "on", "since"})  # before a name: where, when or who; "in theory" and "in few" limit
 _STOPS, _CLOSING = (".", "!", "?", ";", "…"), "\"'”’)"  # behind these a sentence begins of itself
 # a condition, a contrast, a doubt or another's word: what stands before it is not said without it
@@ -113,8 +114,8 @@ def _takes_back(before: str, behind: str) -> bool:
 def _opens(opening: Sequence[str], sentence: str) -> bool:
     """Whether a sentence begins with these words and may be cut behind them: it says no less of them for what follows.
 
-    The order decides who does what, and so does each small word; only articles, quotes and commas may differ. A cut is before a name alone,
-    and never behind a figure: "1 in 10", "cures pain, a myth holds" and "cures pain in theory" say less.
+    The order decides who does what, and so does each small word; only articles, quotes and commas may differ. A cut is before a name or
+    before a year at the end, and never behind a figure: "1 in 10", "cures pain, a myth holds" and "cures pain in theory" say less.
 
     >>> [_opens(["pump", "leaks"], said) for said in ("The pump leaks in May.", "The pump leaks, if hot.", "A new pump leaks.")]
     [True, False, False]
@@ -125,7 +126,8 @@ def _opens(opening: Sequence[str], sentence: str) -> bool:
         return False
     behind = " ".join(rest)
     before_name = len(rest) > 1 and _bare(rest[0]) in _JOINTS and rest[1][:1].isupper()
-    may_end = not rest or (before_name and not any(map(str.isdigit, same[-1])))
+    before_year = len(rest) == 2 and rest[0] in ("in", "since") and _YEAR.fullmatch(rest[1]) is not None
+    may_end = not rest or ((before_name or before_year) and not any(map(str.isdigit, same[-1])))
     return may_end and not sentence.rstrip().endswith("?") and not _HEDGE.search(behind) and not NEGATION.search(behind)
 
 

@@ -30,8 +30,9 @@ def model(*, sufficient=0.9, same=0.9, letter="A"):
 
 
 async def judge(samples, generator, trace=None):
-    gate = Gate(generator, HashEmbedder(), LIMITS)
-    return await gate.judge(Question("which ward?", tuple(samples), PROBE, 0.8), trace or Trace(), Deadline(5))
+    gate, trace, deadline = Gate(generator, HashEmbedder(), LIMITS), trace or Trace(), Deadline(5)
+    sufficiency = await gate.sufficiency(PROBE, trace, deadline)
+    return await gate.judge(Question("which ward?", tuple(samples), sufficiency, 0.8), trace, deadline)
 
 
 async def test_equal_answers_stay_local_and_cost_one_probe():
@@ -42,13 +43,13 @@ async def test_equal_answers_stay_local_and_cost_one_probe():
     assert len(generator.prompts) == 1
 
 
-async def test_five_equal_refusals_agree_perfectly_and_still_escalate_without_a_call():
+async def test_five_equal_refusals_agree_perfectly_and_still_escalate_uncompared():
     generator = model()
     report = await judge([REFUSAL] * 5, generator)
     assert report.decision == "escalate"
     assert report.confidence.refusals == 5
     assert report.similarity is None
-    assert generator.prompts == []
+    assert len(generator.prompts) == 1
 
 
 async def test_more_refusals_than_allowed_escalate():
@@ -64,11 +65,27 @@ async def test_passages_that_do_not_hold_the_answer_escalate_however_well_the_an
 
 
 async def test_answers_that_differ_escalate_with_all_three_scores():
-    report = await judge(["Juniper Ward.", "Rowan unit seven", "nobody knows it"], model(same=0.1))
+    report = await judge(["Juniper Ward leads.", "Juniper Ward leads it.", "Rowan Ward led it"], model(same=0.1))
     assert report.decision == "escalate"
     assert report.similarity.semantic == pytest.approx(0.1)
-    assert report.similarity.jaccard == 0.0
-    assert report.similarity.mean == pytest.approx((report.similarity.cosine + 0.0 + 0.1) / 3, abs=1e-3)
+    assert report.similarity.mean == pytest.approx((report.similarity.cosine + report.similarity.jaccard + 0.1) / 3, abs=1e-3)
+
+
+@pytest.mark.parametrize(("samples", "decision"), [(("Juniper Ward reported it", "Juniper Ward reported it!"), "local"), (("yes", "Rowan unit"), "escalate")])
+async def test_where_cosine_and_words_decide_no_model_is_asked_whether_the_answers_agree(samples, decision):
+    generator = model(same=0.01 if decision == "local" else 0.99)
+    report = await judge(samples, generator)
+    assert (report.decision, report.similarity.semantic) == (decision, None)
+    bound = report.similarity.cosine + report.similarity.jaccard + (decision == "escalate")
+    assert report.similarity.mean == pytest.approx(bound / 3, abs=1e-3)
+    assert not any("same" in prompt.messages[-1].content.splitlines()[-1] for prompt in generator.prompts[1:])
+
+
+def test_passages_that_do_not_hold_the_answer_escalate_before_anything_is_sampled():
+    gate = Gate(model(), HashEmbedder(), LIMITS)
+    assert gate.too_little(0.4, 0.8, 0.0).confidence.sufficiency == 0.4
+    assert gate.too_little(0.5, 0.8, 0.0) is None
+    assert gate.too_little(None, 0.8, 0.0) is None
 
 
 async def test_the_model_picks_among_the_answers_that_are_no_refusals():
@@ -104,6 +121,6 @@ def test_what_names_things_that_no_document_here_names_escalates_before_anything
 
 
 async def test_the_report_tells_how_much_of_the_question_is_unknown_here():
-    question = Question("which ward?", ("Juniper Ward.",), PROBE, 0.8, unknown=0.1)
+    question = Question("which ward?", ("Juniper Ward.",), 0.9, 0.8, unknown=0.1)
     report = await Gate(model(), HashEmbedder(), LIMITS).judge(question, Trace(), Deadline(5))
     assert report.confidence.unknown == 0.1

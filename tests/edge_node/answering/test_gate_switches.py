@@ -11,7 +11,7 @@ from shared.telemetry.trace import Trace
 from tests.support.running_edge import running_edge, scripted
 
 REFUSAL = "Insufficient information."
-ALL = {"min_nearness": 0.4, "max_unknown": 0.2, "max_refusals": 0.4, "min_sufficiency": 0.5, "min_similarity": 0.1}
+ALL = {"min_nearness": 0.4, "max_unknown": 0.2, "max_refusals": 0.4, "min_sufficiency": 0.5, "min_similarity": 0.6}
 DIFFERENT = ("Juniper Ward reported it.", "Rowan Ward reported it.", "Juniper Ward reported the pump.")
 
 
@@ -19,8 +19,8 @@ async def judged(samples, **limits):
     """The report, and the tasks that the model was given, by their first words."""
     generator = scripted()
     gate = Gate(generator, HashEmbedder(), GateSettings(**{**ALL, **limits}))
-    question = Question("which ward?", samples, (Message("user", "sufficient?"),), 0.8)
-    report = await gate.judge(question, Trace(), Deadline(5))
+    sufficiency = await gate.sufficiency((Message("user", "sufficient?"),), Trace(), Deadline(5))
+    report = await gate.judge(Question("which ward?", samples, sufficiency, 0.8), Trace(), Deadline(5))
     ends = [prompt.messages[-1].content.splitlines()[-1] for prompt in generator.prompts]
     return report, ["probe" if end == "sufficient?" else "select" if "letter" in end else "compare" for end in ends]
 

@@ -163,6 +163,11 @@ def test_words_leave_it_open_where_they_stand_apart_or_one_is_missing_or_one_sid
     assert by_words(sentence, [REPLACED]) is None
 
 
+@pytest.mark.parametrize(("rest", "stands"), [("in 1998", True), ("in 1998 cases", None), ("by 1998", None), ("in 1998, if at all", None)])
+def test_the_year_at_the_end_may_go(rest, stands):
+    assert by_words("Thornby Builders built the barrier", [f"Thornby Builders built the barrier {rest}."]) is stands
+
+
 def test_a_title_names_the_subject_but_says_nothing_of_it():
     text = ["It was replaced in March."]
     assert by_words("The Halden Pump was replaced in March", text) is False
