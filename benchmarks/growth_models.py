@@ -79,9 +79,6 @@ class Remembering:
 class Nothing:
     """An Extracts that reads nothing: the tree rests on passages alone."""
 
-    async def load(self) -> None:
-        """There is nothing to load."""
-
     async def extract(self, chunks: Sequence[Chunk], progress: Progress) -> Extracted:
         """As the port says."""
         del chunks, progress

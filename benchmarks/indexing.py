@@ -8,7 +8,6 @@ starts, from its start on.
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -28,16 +27,22 @@ SETTLED_S = 3600.0
 WARM_UP = 3
 
 
-def cpu_s(process: subprocess.Popen[bytes]) -> float:
-    """Seconds of processor of a running process and of its ended children."""
-    fields = Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / TICKS_PER_S
+def cpu_s(pid: int) -> float:
+    """Seconds of processor of a process and of all its children, ended ones too."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / TICKS_PER_S + sum(map(cpu_s, _children(pid)))
 
 
-def memory_mb(process: subprocess.Popen[bytes], field: str) -> float:
-    """``VmRSS``, what a process holds now, or ``VmHWM``, the most that it held."""
-    lines = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8").splitlines()
-    return round(next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:")) / 1024, 1)
+def memory_mb(pid: int) -> float:
+    """What a process and its children hold now that no other process holds, and their share of what others hold too."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
+    own = next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+    return round(own + sum(map(memory_mb, _children(pid))), 1)
+
+
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text(encoding="ascii").split()]
 
 
 def texts_and_questions(file: Path, most_chars: int) -> tuple[list[str], list[str]]:
@@ -55,30 +60,33 @@ def texts_and_questions(file: Path, most_chars: int) -> tuple[list[str], list[st
 def measured(folder: Path, texts: list[str], questions: list[str]) -> dict[str, Any]:
     """Index the texts at a new edge, then ask."""
     with edge_process(folder) as (http, process):
-        empty_mb, began, cpu_before = memory_mb(process, "VmRSS"), time.perf_counter(), cpu_s(process)
+        empty_mb, began, cpu_before = memory_mb(process.pid), time.perf_counter(), cpu_s(process.pid)
         for number, text in enumerate(texts):
             http.post("/v1/documents", json={"name": f"{number}.md", "text": text}).raise_for_status()
-        _wait(http)
-        spent = {"cpu_s": round(cpu_s(process) - cpu_before, 1), "wall_s": round(time.perf_counter() - began, 1)}
+        most_mb = _wait(http, process.pid)
+        spent = {"cpu_s": round(cpu_s(process.pid) - cpu_before, 1), "wall_s": round(time.perf_counter() - began, 1)}
         seconds = []
         for question in questions:
             asked = time.perf_counter()
             http.post("/v1/retrieve", json={"question": question}).raise_for_status()
             seconds.append(time.perf_counter() - asked)
         status = http.get("/v1/status").json()
-        memory = {"empty_mb": empty_mb, "then_mb": memory_mb(process, "VmRSS"), "most_mb": memory_mb(process, "VmHWM")}
+        memory = {"empty_mb": empty_mb, "then_mb": memory_mb(process.pid), "most_mb": most_mb}
     retrieve = {f"retrieve_p{q}_ms": percentile_ms(seconds[WARM_UP:], q) for q in (50, 95)}
     counted = {name: status[name] for name in ("chunks", "tokens", "entities", "relations", "subgraphs")}
     share = round(spent["cpu_s"] / status["tokens"] * 100_000, 1)
     return {"start_cpu_s": round(cpu_before, 1), **counted, **spent, "cpu_s_per_100k_tokens": share, **memory, **retrieve}
 
 
-def _wait(http: httpx.Client) -> None:
-    ends = time.perf_counter() + SETTLED_S
+def _wait(http: httpx.Client, pid: int) -> float:
+    """Until all is indexed; the most memory that was held, looked at once a second."""
+    ends, most_mb = time.perf_counter() + SETTLED_S, 0.0
     while not http.get("/v1/status").json()["settled"]:
         if time.perf_counter() > ends:
             raise TimeoutError("the edge did not settle in an hour")
         time.sleep(1)
+        most_mb = max(most_mb, memory_mb(pid))
+    return most_mb
 
 
 def main(

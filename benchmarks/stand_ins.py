@@ -134,9 +134,6 @@ class InstantExtractor:
     def __init__(self, models: Models) -> None:
         self._models = models
 
-    async def load(self) -> None:
-        """There is nothing to load."""
-
     async def extract(self, chunks: Sequence[Chunk], progress: Progress) -> Extracted:
         """The mentions of all chunks of a document."""
         entities: list[EntityMention] = []

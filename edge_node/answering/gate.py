@@ -1,7 +1,7 @@
 """⑤ The gate: confidence, then similarity, then selection, in this order (DGRAG §III-C ⑤). Every score it saw is in its report.
 
 Whether the passages suffice is asked before anything is sampled: the prompt begins as that of the samples does, so the server reads it
-once, and a question that escalates costs no samples. A threshold that everything reaches switches its step off and saves the step's model call.
+once, and a question that escalates costs no samples. A threshold that everything reaches switches its step off and saves the step's call.
 """
 
 from __future__ import annotations

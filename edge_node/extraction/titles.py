@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from edge_node.extraction.names import MAX_WORDS, TITLE, is_noise, normalise
-from edge_node.extraction.nlp import shortened
+from edge_node.extraction.parsing import shortened
 from edge_node.extraction.words import STOP_WORDS
 from shared.records import Chunk, EntityMention
 from shared.text.sentences import sentences

@@ -13,7 +13,8 @@ from operator import or_
 from typing import Any
 
 from edge_node.communities.store import ReportStore
-from edge_node.extraction.extractor import Extracts
+from edge_node.database.vectors import VectorRows
+from edge_node.extraction.extractor import Extracted, Extracts
 from edge_node.graph.passages import Passages
 from edge_node.graph.tools import Tools
 from edge_node.graph.view import Visibility, graphml, neighbourhood
@@ -81,10 +82,25 @@ class Index:
 
     async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Added:
         """Read the chunks of a document, embed them, and commit all that is made of them at once, in place of its former version."""
-        found = await self.write_path.read(chunks, progress)
-        rows = await self.write_path.passages.embed(chunks, progress)
+        found, rows = await self._read_and_embed(chunks, progress)
         drafts = [draft for method in self.methods for draft in await method.drafts(chunks, rows, progress)]
         return await self.write_path.save(chunks, found, rows, drafts, progress)
+
+    async def _read_and_embed(self, chunks: Sequence[Chunk], progress: Progress) -> tuple[Extracted, VectorRows]:
+        """Both at once, as the parser is another process; progress tells of one after the other."""
+        is_read = False
+
+        def told(step: str, done: int, total: int) -> None:
+            if is_read:
+                progress(step, done, total)
+
+        embedding = asyncio.create_task(self.write_path.passages.embed(chunks, told))
+        try:
+            found = await self.write_path.read(chunks, progress)
+            is_read = True
+            return found, await embedding
+        finally:
+            embedding.cancel()
 
     async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
         """Hide chunks from search at once; what was derived from them follows with ``settle``."""

@@ -57,9 +57,7 @@ class WritePath:
         return self.updater.view
 
     async def open(self) -> None:
-        """Load models and caches; what a stop left between two steps is made good by the next settle."""
-        if self.needs.mentions or self.needs.facts:
-            await self.extractor.load()
+        """Load caches; what a stop left between two steps is made good by the next settle."""
         await asyncio.to_thread(self.passages.load)
         await self.memories.open()
         await self._claims.open()

@@ -18,8 +18,9 @@ from edge_node.extraction.facts import span_of
 from edge_node.extraction.languages import languages_of
 from edge_node.extraction.model_extraction import parse_relations
 from edge_node.extraction.names import acronym_definitions, name_pairs_of, normalise, terms_of
-from edge_node.extraction.nlp import column_names, passages_of
-from edge_node.extraction.nlp import shortened as description
+from edge_node.extraction.nlp import passages_of
+from edge_node.extraction.parsing import column_names
+from edge_node.extraction.parsing import shortened as description
 from edge_node.extraction.titles import named_in, names_of
 from edge_node.graph.spellings import alike, alike_pairs
 from edge_node.memory.anchors import anchors_of

@@ -29,9 +29,6 @@ class Told:
     def __init__(self):
         self.said = {}
 
-    async def load(self):
-        pass
-
     async def extract(self, chunks, progress):
         found = [self.said[chunk.chunk_id] for chunk in chunks]
         parts = {name: tuple(item for said in found for item in getattr(said, name)) for name in SAID}

@@ -71,7 +71,9 @@ async def test_answers_that_differ_escalate_with_all_three_scores():
     assert report.similarity.mean == pytest.approx((report.similarity.cosine + report.similarity.jaccard + 0.1) / 3, abs=1e-3)
 
 
-@pytest.mark.parametrize(("samples", "decision"), [(("Juniper Ward reported it", "Juniper Ward reported it!"), "local"), (("yes", "Rowan unit"), "escalate")])
+@pytest.mark.parametrize(
+    ("samples", "decision"), [(("Juniper Ward reported it", "Juniper Ward reported it!"), "local"), (("yes", "Rowan unit"), "escalate")]
+)
 async def test_where_cosine_and_words_decide_no_model_is_asked_whether_the_answers_agree(samples, decision):
     generator = model(same=0.01 if decision == "local" else 0.99)
     report = await judge(samples, generator)

@@ -38,10 +38,6 @@ class Spacy:
 
     def __init__(self, barren=()):
         self.barren = barren
-        self.loaded = False
-
-    def load(self):
-        self.loaded = True
 
     def extract(self, chunks, on_read):
         on_read(len(chunks))
@@ -254,12 +250,6 @@ async def test_progress_tells_of_spacy_and_of_the_model():
     told = []
     await extractor(Model()).extract([chunk(0), chunk(1)], lambda *step: told.append(step))
     assert told == [("extract", 2, 2), ("extract by model", 1, 2), ("extract by model", 2, 2)]
-
-
-async def test_loading_loads_spacy():
-    tool = extractor(Model())
-    await tool.load()
-    assert tool._spacy.loaded
 
 
 @given(st.lists(st.sampled_from(range(5))))

