@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,10 +22,13 @@ from benchmarks.cluster import drop_settings_of_the_shell
 from benchmarks.machine import code, machine
 from benchmarks.meters import percentile_ms
 from benchmarks.under_load import edge_process
+from edge_node.extraction.parser_process import IDLE_S
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 SETTLED_S = 3600.0
 WARM_UP = 3
+ONE_MORE, ONE_MORE_CHARS = 6, 13_000  # documents that come one by one, of some 3,300 tokens
+SECOND = 1.0
 
 
 def cpu_s(pid: int) -> float:
@@ -45,9 +49,9 @@ def _children(pid: int) -> list[int]:
     return [int(child) for task in tasks for child in (task / "children").read_text(encoding="ascii").split()]
 
 
-def texts_and_questions(file: Path, most_chars: int) -> tuple[list[str], list[str]]:
-    """The different texts of a split, as many as fit in ``most_chars`` (one at least), and all questions about these."""
-    rows = [orjson.loads(line) for line in file.read_bytes().splitlines()]
+def texts_and_questions(files: Sequence[Path], most_chars: int) -> tuple[list[str], list[str]]:
+    """The different texts of splits, as many as fit in ``most_chars`` (one at least), and all questions about these."""
+    rows = [orjson.loads(line) for file in files for line in file.read_bytes().splitlines()]
     kept, used = dict[str, None](), 0
     for row in rows:
         text = row["context"]
@@ -70,12 +74,24 @@ def measured(folder: Path, texts: list[str], questions: list[str]) -> dict[str, 
             asked = time.perf_counter()
             http.post("/v1/retrieve", json={"question": question}).raise_for_status()
             seconds.append(time.perf_counter() - asked)
-        status = http.get("/v1/status").json()
-        memory = {"empty_mb": empty_mb, "then_mb": memory_mb(process.pid), "most_mb": most_mb}
+        status, one_more = http.get("/v1/status").json(), _one_more(http, process.pid, texts[0])
+        time.sleep(IDLE_S + 2 * SECOND)
+        memory = {"empty_mb": empty_mb, "most_mb": most_mb, "idle_mb": memory_mb(process.pid)}
     retrieve = {f"retrieve_p{q}_ms": percentile_ms(seconds[WARM_UP:], q) for q in (50, 95)}
     counted = {name: status[name] for name in ("chunks", "tokens", "entities", "relations", "subgraphs")}
     share = round(spent["cpu_s"] / status["tokens"] * 100_000, 1)
-    return {"start_cpu_s": round(cpu_before, 1), **counted, **spent, "cpu_s_per_100k_tokens": share, **memory, **retrieve}
+    return {"start_cpu_s": round(cpu_before, 1), **counted, **spent, "cpu_s_per_100k_tokens": share, **one_more, **memory, **retrieve}
+
+
+def _one_more(http: httpx.Client, pid: int, text: str) -> dict[str, float]:
+    """CPU of documents of ONE_MORE_CHARS each, added one by one; the first of them wakes what has slept."""
+    spent = list[float]()
+    for number in range(ONE_MORE):
+        before, part = cpu_s(pid), text[number * ONE_MORE_CHARS :][:ONE_MORE_CHARS]
+        http.post("/v1/documents", json={"name": f"more-{number}.md", "text": f"Chapter {number} again.\n\n{part}"}).raise_for_status()
+        _wait(http, pid)
+        spent.append(round(cpu_s(pid) - before, 3))
+    return {"one_more_first_cpu_s": spent[0], "one_more_p50_cpu_s": percentile_ms(spent[1:], 50) / 1000}
 
 
 def _wait(http: httpx.Client, pid: int) -> float:
@@ -90,15 +106,15 @@ def _wait(http: httpx.Client, pid: int) -> float:
 
 
 def main(
-    file: Annotated[Path, typer.Argument(help="A split of UltraDomain, as JSON lines.", exists=True, dir_okay=False)],
+    files: Annotated[list[Path], typer.Argument(help="Splits of UltraDomain, as JSON lines.", exists=True, dir_okay=False)],
     chars: Annotated[int, typer.Option(min=1, help="At most so many characters of its texts.")] = 500_000,
 ) -> None:
-    """Index one textbook at a fresh edge, and print what it took."""
+    """Index textbooks at a fresh edge, and print what it took."""
     drop_settings_of_the_shell()
-    texts, questions = texts_and_questions(file, chars)
+    texts, questions = texts_and_questions(files, chars)
     with tempfile.TemporaryDirectory() as folder:
         found = measured(Path(folder), texts, questions)
-    asked = {"file": file.name, "texts": len(texts), "chars": sum(map(len, texts)), "questions": len(questions)}
+    asked = {"files": [file.name for file in files], "texts": len(texts), "chars": sum(map(len, texts)), "questions": len(questions)}
     typer.echo(orjson.dumps({**code(), "machine": machine(), **asked, **found}))
 
 

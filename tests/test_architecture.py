@@ -255,6 +255,7 @@ BORDER = [
     "shared/http/problems.py",
     "shared/http/service.py",
     "shared/identity.py",
+    "shared/idle.py",
     "shared/index/exact.py",
     "shared/limits.py",
     "shared/models/build.py",

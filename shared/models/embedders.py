@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from shared.errors import ModelReplyError, SettingsError
+from shared.idle import HeldWhileUsed
 from shared.models.settings import EmbedderRuntime
 from shared.ports import Embedder, FloatArray
 from shared.vectors import checked, unit
@@ -34,6 +35,9 @@ STEP = 16  # OpenVINO prepares each length once, and keeps that: 16 lengths take
 
 SAME_SPACE = 0.999  # cosine of two vectors of PROBE, made of the same weights by two programs, or on two kinds of processor
 
+IDLE_S = 600.0  # seconds without a text after which the weights are let go; to read them again takes 0.3 s
+
+Encode = Callable[[Sequence[str]], FloatArray]
 MeanState = Callable[[list[int]], FloatArray]  # token ids of one text to the mean of its last hidden states (d,)
 
 
@@ -50,14 +54,15 @@ def fingerprint(name: str, probe: FloatArray) -> str:
 class LocalEmbedder:
     """The port over a blocking ``encode``: texts to (n, d) rows of any length but zero, text by text the same in any company.
 
-    One worker thread: calls take turns instead of fighting for the cores that the model uses by itself.
+    One worker thread: calls take turns instead of fighting for the cores that the model uses by itself. The model is held while it is used.
     """
 
-    def __init__(self, name: str, encode: Callable[[Sequence[str]], FloatArray], known: FloatArray | None = None) -> None:
+    def __init__(self, name: str, load: Callable[[], Encode], known: FloatArray | None = None) -> None:
         """``known``: the vector (d,) of ``PROBE``; where ours is as good as the same, the fingerprint is that vector's."""
-        self._encode = encode
+        self._model = HeldWhileUsed(load, idle_s=IDLE_S)
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="embedder")
-        probe = unit(encode([PROBE]))[0]
+        probe = unit(self._encoded([PROBE]))[0]
+        self._model.close()
         if known is not None and known.shape == probe.shape and float(known @ probe) >= SAME_SPACE:
             probe = known
         self._fingerprint = fingerprint(name, probe)
@@ -77,8 +82,12 @@ class LocalEmbedder:
         """Return (n, d) float32 rows of norm 1."""
         clean = [text.encode("utf-8", "replace").decode() for text in texts]  # half a surrogate pair is no text to a tokenizer
         loop = asyncio.get_running_loop()
-        rows = [await loop.run_in_executor(self._worker, self._encode, clean[at : at + GROUP]) for at in range(0, len(clean), GROUP)]
+        rows = [await loop.run_in_executor(self._worker, self._encoded, clean[at : at + GROUP]) for at in range(0, len(clean), GROUP)]
         return unit(np.concatenate(rows)) if rows else np.zeros((0, self._dimensions), dtype=np.float32)
+
+    def _encoded(self, texts: Sequence[str]) -> FloatArray:
+        with self._model.used() as encode:
+            return encode(texts)
 
 
 class OnnxEmbedder(LocalEmbedder):
@@ -93,16 +102,18 @@ class OnnxEmbedder(LocalEmbedder):
 
         Raises SettingsError where ``runtime`` is not installed.
         """
-        weights = folder / "model.onnx"
-        mean_state = (
-            _by_onnxruntime(weights) if runtime == "onnxruntime" else _by_openvino(weights, threads, is_needed=runtime == "openvino")
-        )
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(MAX_TOKENS)
         pool = ThreadPoolExecutor(threads, thread_name_prefix="encoder")
+
+        def load_model() -> Encode:
+            weights, is_needed = folder / "model.onnx", runtime == "openvino"
+            mean_state = _by_onnxruntime(weights) if runtime == "onnxruntime" else _by_openvino(weights, threads, is_needed=is_needed)
+            tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            tokenizer.no_padding()
+            tokenizer.enable_truncation(MAX_TOKENS)
+            return partial(_encode, mean_state, tokenizer, pool)
+
         known = unit(np.frombuffer(b64decode(probe), dtype="<f2").astype(np.float32)[None])[0] if probe else None
-        return cls("all-MiniLM-L6-v2-int8", partial(_encode, mean_state, tokenizer, pool), known)
+        return cls("all-MiniLM-L6-v2-int8", load_model, known)
 
 
 def _encode(mean_state: MeanState, tokenizer: Tokenizer, pool: ThreadPoolExecutor, texts: Sequence[str]) -> FloatArray:
@@ -181,7 +192,7 @@ class SentenceTransformersEmbedder(LocalEmbedder):
             rows: FloatArray = model.encode(list(texts), batch_size=BATCH, convert_to_numpy=True, show_progress_bar=False)
             return rows
 
-        return cls(name, encode)
+        return cls(name, lambda: encode)
 
 
 class CheckedEmbedder:

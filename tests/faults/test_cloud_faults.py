@@ -159,7 +159,7 @@ async def test_a_cloud_whose_embedder_takes_longer_than_the_patience_is_waited_f
     """The null control is a cloud that falls silent, above."""
     slow = Slow()
     async with (
-        cloud_on_a_socket(tmp_path / "cloud", embedder=LocalEmbedder("slow", slow)) as (_, url),
+        cloud_on_a_socket(tmp_path / "cloud", embedder=LocalEmbedder("slow", lambda: slow)) as (_, url),
         httpx.AsyncClient(headers=CALLER, base_url=url, trust_env=False) as http,
         running_edge(tmp_path / "ward", id="ward", generator=scripted(REFUSAL), cloud=http) as edge,
     ):

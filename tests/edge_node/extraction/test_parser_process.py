@@ -2,7 +2,6 @@
 
 import os
 import signal
-import threading
 from pathlib import Path
 
 import pytest
@@ -45,10 +44,10 @@ def test_one_that_is_killed_is_replaced_and_nothing_is_lost(process):
 def test_one_that_cannot_live_is_a_failure_that_may_pass():
     class Dying(ParserProcess):
         def _start(self):
-            child, line = super()._start()
-            child.kill()
-            child.wait()
-            return child, line
+            child = super()._start()
+            child.process.kill()
+            child.process.wait()
+            return child
 
     process = Dying(MODEL)
     with pytest.raises(ModelUnavailable, match="ended while it read"):
@@ -57,16 +56,10 @@ def test_one_that_cannot_live_is_a_failure_that_may_pass():
 
 
 def test_it_ends_when_nobody_has_asked_it_for_a_while():
-    gone = threading.Event()
-
-    class Watched(ParserProcess):
-        def _end(self):
-            super()._end()
-            gone.set()
-
-    process = Watched(MODEL, idle_s=0.05)
+    process = ParserProcess(MODEL, idle_s=0.05)
     process.phrases("Who replaced the CX-40 battery?")
-    assert gone.wait(30)
+    if child := process._child.now:
+        child.process.wait(30)
     assert process.phrases("Who replaced the CX-40 battery?") == ["battery"]
     process.close()
 

@@ -17,7 +17,7 @@ def lengths(texts):
 
 
 async def test_rows_come_in_the_texts_order_and_are_unit():
-    rows = await LocalEmbedder("toy", lengths).embed(["", "abc"])
+    rows = await LocalEmbedder("toy", lambda: lengths).embed(["", "abc"])
     assert rows.dtype == np.float32
     assert rows == pytest.approx(np.array([[0, 1], [3 / 10**0.5, 1 / 10**0.5]]), abs=1e-6)
 
@@ -29,23 +29,31 @@ async def test_a_long_list_takes_several_turns():
         sizes.append(len(texts))
         return lengths(texts)
 
-    rows = await LocalEmbedder("toy", encode).embed(["a"] * (2 * GROUP + 1))
+    rows = await LocalEmbedder("toy", lambda: encode).embed(["a"] * (2 * GROUP + 1))
     assert (rows.shape, sizes) == ((2 * GROUP + 1, 2), [1, GROUP, GROUP, 1])
 
 
 async def test_no_texts_give_no_rows():
-    assert (await LocalEmbedder("toy", lengths).embed([])).shape == (0, 2)
+    assert (await LocalEmbedder("toy", lambda: lengths).embed([])).shape == (0, 2)
 
 
 async def test_a_model_that_gives_no_number_is_refused():
-    embedder = LocalEmbedder("toy", lengths)
-    embedder._encode = lambda texts: np.full((1, 2), np.nan, dtype=np.float32)
+    embedder = LocalEmbedder("toy", lambda: lambda texts: lengths(texts) * (np.nan if texts == ["a"] else 1))
     with pytest.raises(ValueError, match="not finite"):
         await embedder.embed(["a"])
 
 
+async def test_the_model_is_let_go_at_the_start_and_read_again_when_a_text_comes():
+    loads = []
+    embedder = LocalEmbedder("toy", lambda: loads.append(1) or lengths)
+    assert (len(loads), embedder._model.now) == (1, None)
+    await embedder.embed(["a"])
+    await embedder.embed(["b"])
+    assert (len(loads), embedder._model.now) == (2, lengths)
+
+
 def test_a_fingerprint_names_model_dimension_and_space():
-    one, other = LocalEmbedder("toy", lengths), LocalEmbedder("toy", lambda texts: lengths(texts)[:, ::-1])
+    one, other = LocalEmbedder("toy", lambda: lengths), LocalEmbedder("toy", lambda: lambda texts: lengths(texts)[:, ::-1])
     assert one.fingerprint.startswith("toy/2/")
     assert (one.dimensions, one.fingerprint == other.fingerprint) == (2, False)
 
@@ -134,7 +142,7 @@ def test_a_runtime_whose_probe_is_as_good_as_the_known_one_shares_its_fingerprin
 
     def turned(angle):
         turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]], dtype=np.float32)
-        return LocalEmbedder("tiny", lambda texts: np.tile(turn @ known, (len(texts), 1)), known).fingerprint
+        return LocalEmbedder("tiny", lambda: lambda texts: np.tile(turn @ known, (len(texts), 1)), known).fingerprint
 
     assert turned(0.03) == turned(0.0) == fingerprint("tiny", known)
     assert turned(0.1) != turned(0.0)
