@@ -6,12 +6,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import TypeVar
-
-import networkx as nx
+from typing import TYPE_CHECKING, TypeVar
 
 from edge_node.extraction.names import TITLE
 from shared.records import Entity, EntityMention, Relation, RelationMention
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Key = TypeVar("Key")
 Item = TypeVar("Item")
@@ -200,6 +201,8 @@ def _update(items: dict[Key, Item], changed: Mapping[Key, Item | None]) -> None:
 
 def to_networkx(graph: Graph) -> nx.Graph:
     """For other programs: nodes with name, type, description and mentions; edges with weight, keywords and description."""
+    import networkx as nx  # here: 12 MB that a start should not take
+
     shape = nx.Graph()
     for key, entity in graph.entities.items():
         shape.add_node(key, name=entity.name, type=entity.type, description=entity.description, mentions=entity.mentions)

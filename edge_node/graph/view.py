@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import networkx as nx
-
 from edge_node.database.vectors import VectorRows
 from edge_node.extraction.names import normalise
 from edge_node.graph.knowledge_graph import Adjacency, Graph, GraphChange, Pair, adjacency_of, to_networkx
@@ -64,6 +62,8 @@ def neighbourhood(graph: Graph, adjacency: Adjacency, entity: str, *, hops: int,
 
 def graphml(graph: Graph) -> str:
     """The whole graph for other programs (Gephi, yEd, networkx), as XML; characters that XML cannot hold are left out."""
+    import networkx as nx
+
     shape = to_networkx(graph)
     clean = nx.relabel_nodes(shape, {key: _printable(key) for key in shape})
     for _, fields in [*clean.nodes(data=True), *((pair, fields) for *pair, fields in clean.edges(data=True))]:
