@@ -22,7 +22,7 @@ DUPLICATE_COSINE = 0.97
 NEAREST = 5  # of a summary; as many as the cloud matches with a question
 HUB_SHARE = 0.1  # of an edge's summaries; of 770 summaries of four textbooks the greatest share of all is 0.03
 SAMPLE_OF_EDGE = 64  # rows
-EDGES_HEARD, EACH_HEARD = 16, 2  # of a large federation, drawn anew each time, and of each every second row: all would take seconds
+EDGES_HEARD, ROWS_HEARD = 16, 512  # of a large federation at least, drawn anew each time: all would take seconds
 LEAST_SAMPLE = 256  # rows, of three edges at least: of fewer, chance alone makes one summary near to many
 BLOCK = 128  # rows compared at once: 10 MB against 20,000
 COARSE = 64  # coordinates that tell most pairs apart, at a sixth of the cost: 1,000 against 20,000 take 40 ms of a core
@@ -77,19 +77,21 @@ class Samples:
         return dict(self._sizes)
 
     def without(self, edge: EdgeId) -> SummarySample:
-        """The rows of up to EDGES_HEARD others."""
+        """The rows of the others; of more than EDGES_HEARD, rows of so many as make ROWS_HEARD, and fewer of each large one."""
         others = sorted(self._rows.keys() - {edge})
-        if len(others) <= EDGES_HEARD:
-            return SummarySample.of({other: self._of(other) for other in others})
-        return SummarySample.of({other: self._of(other)[::EACH_HEARD] for other in random.sample(others, EDGES_HEARD)})
+        most = SAMPLE_OF_EDGE if len(others) <= EDGES_HEARD else ROWS_HEARD // EDGES_HEARD
+        heard, rows = dict[EdgeId, FloatArray](), 0
+        for other in random.sample(others, len(others)):
+            if len(heard) >= EDGES_HEARD and rows >= ROWS_HEARD:
+                break
+            heard[other] = spread(unpacked(self._rows[other], self._sizes[other]), most)
+            rows += len(heard[other])
+        return SummarySample.of(heard)
 
-    def _of(self, edge: EdgeId) -> FloatArray:
-        return unpacked(self._rows[edge], self._sizes[edge])
 
-
-def spread(vectors: FloatArray) -> FloatArray:
-    """SAMPLE_OF_EDGE rows of (n, d), evenly spaced; all when there are no more."""
-    return vectors[np.unique(np.linspace(0, len(vectors) - 1, min(len(vectors), SAMPLE_OF_EDGE)).astype(np.int64))]
+def spread(vectors: FloatArray, most: int = SAMPLE_OF_EDGE) -> FloatArray:
+    """At most so many rows of (n, d), evenly spaced."""
+    return vectors[np.unique(np.linspace(0, len(vectors) - 1, min(len(vectors), most)).astype(np.int64))]
 
 
 def judged(new: FloatArray, kept: FloatArray, sample: SummarySample) -> list[str]:

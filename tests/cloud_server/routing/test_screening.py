@@ -4,7 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloud_server.routing import screening
-from cloud_server.routing.screening import EDGES_HEARD, HUB, NEAR_DUPLICATE, Samples, SummarySample, hubs, judged, near_duplicates, spread
+from cloud_server.routing.screening import (
+    EDGES_HEARD,
+    HUB,
+    NEAR_DUPLICATE,
+    ROWS_HEARD,
+    Samples,
+    SummarySample,
+    hubs,
+    judged,
+    near_duplicates,
+    spread,
+)
 from shared.vectors import unit
 
 
@@ -86,14 +97,21 @@ def test_a_minority_of_edges_makes_no_hub_of_anothers_summary(liars):
 def test_of_a_large_federation_a_few_edges_are_heard_other_ones_each_time():
     samples = Samples()
     for number in range(3 * EDGES_HEARD):
-        samples.keep(f"edge-{number}", directions(3, seed=number))
+        samples.keep(f"edge-{number}", directions(100, seed=number))
     heard = [samples.without("edge-0") for _ in range(20)]
-    assert {len(sample.vectors) for sample in heard} == {2 * EDGES_HEARD}  # every second row
+    assert {(len(sample.vectors), len(set(sample.owners.tolist()))) for sample in heard} == {(ROWS_HEARD, EDGES_HEARD)}
     assert len({sample.vectors.tobytes() for sample in heard}) > 1
-    kept = directions(3, seed=0)
+    kept = directions(100, seed=0)
     assert not any((sample.vectors @ kept.T > 0.999).any() for sample in heard)
     samples.keep("edge-1", kept[:0])
     assert "edge-1" not in samples.sizes()
+
+
+def test_of_small_edges_so_many_are_heard_that_a_hub_is_still_seen():
+    samples = Samples()
+    for number in range(1000):
+        samples.keep(f"edge-{number}", directions(4, seed=number))
+    assert len(samples.without("edge-0").vectors) == ROWS_HEARD
 
 
 def test_with_few_edges_or_few_summaries_nothing_is_called_a_hub():
