@@ -27,6 +27,7 @@ class HeldWhileUsed(Generic[Held]):
         self._lock = threading.Lock()
         self._held: Held | None = None
         self._used = 0.0
+        self._timer: threading.Timer | None = None
 
     @property
     def now(self) -> Held | None:
@@ -53,9 +54,9 @@ class HeldWhileUsed(Generic[Held]):
             self._let_go()
 
     def _watch(self, wait_s: float) -> None:
-        timer = threading.Timer(wait_s, self._look)
-        timer.daemon = True
-        timer.start()
+        self._timer = threading.Timer(wait_s, self._look)
+        self._timer.daemon = True
+        self._timer.start()
 
     def _look(self) -> None:
         with self._lock:
@@ -67,5 +68,7 @@ class HeldWhileUsed(Generic[Held]):
 
     def _let_go(self) -> None:
         held, self._held = self._held, None
+        if self._timer is not None:
+            self._timer.cancel()
         if held is not None:
             self._close(held)
