@@ -4,7 +4,7 @@ import pytest
 
 from tests.benchmarks import test_tiny_graphrag
 
-pytestmark = [pytest.mark.process, pytest.mark.model]
+pytestmark = [pytest.mark.process, pytest.mark.model, pytest.mark.long]  # a minute: CI has fifteen
 run = test_tiny_graphrag.run  # a fixture
 
 

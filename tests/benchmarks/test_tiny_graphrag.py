@@ -13,7 +13,7 @@ from shared.models.settings import ModelSettings
 from tests.benchmarks.scripted_server import scripted_server
 from tests.support.models import no_model
 
-pytestmark = [pytest.mark.process, pytest.mark.model]
+pytestmark = [pytest.mark.process, pytest.mark.model, pytest.mark.long]  # a minute: CI has fifteen
 ROOT = Path(__file__).parents[2]
 
 
