@@ -1,6 +1,6 @@
-"""What an edge spends on a textbook, everything included: ``python -m benchmarks.indexing FILE`` prints one JSON line.
+"""What an edge spends on a textbook, everything included: ``python -m benchmarks.indexing FILE...`` prints one JSON line.
 
-A real edge process with the default models and no language model reads the texts of one UltraDomain split over HTTP; then its questions
+A real edge process with the default models and no language model reads the texts of UltraDomain splits over HTTP; then its questions
 are asked of ``/v1/retrieve``, which no language model answers. Seconds of processor are those of the edge and of the processes that it
 starts, from its start on.
 """
@@ -28,7 +28,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 SETTLED_S = 3600.0
 WARM_UP = 3
 ONE_MORE, ONE_MORE_CHARS = 6, 13_000  # documents that come one by one, of some 3,300 tokens
-SECOND = 1.0
+REST_S = IDLE_S + 2.0  # after which what is idle has ended
 
 
 def cpu_s(pid: int) -> float:
@@ -75,7 +75,7 @@ def measured(folder: Path, texts: list[str], questions: list[str]) -> dict[str, 
             http.post("/v1/retrieve", json={"question": question}).raise_for_status()
             seconds.append(time.perf_counter() - asked)
         status, one_more = http.get("/v1/status").json(), _one_more(http, process.pid, texts[0])
-        time.sleep(IDLE_S + 2 * SECOND)
+        time.sleep(REST_S)
         memory = {"empty_mb": empty_mb, "most_mb": most_mb, "idle_mb": memory_mb(process.pid)}
     retrieve = {f"retrieve_p{q}_ms": percentile_ms(seconds[WARM_UP:], q) for q in (50, 95)}
     counted = {name: status[name] for name in ("chunks", "tokens", "entities", "relations", "subgraphs")}

@@ -41,12 +41,14 @@ class HeldWhileUsed(Generic[Held]):
             if self._held is None:
                 self._held = self._open()
                 self._watch(self._idle_s)
+            is_sound = False
             try:
                 yield self._held
-            except BaseException:
-                self._let_go()
-                raise
-            self._used = time.monotonic()
+                is_sound = True
+            finally:
+                self._used = time.monotonic()
+                if not is_sound:
+                    self._let_go()
 
     def close(self) -> None:
         """Close it now; the next user opens it again."""

@@ -25,7 +25,7 @@ def _library() -> Any:
 
 def _finest(largest: float) -> int:
     """The scale in which a coordinate of ``largest`` still fits into a byte."""
-    return next((scale for scale in SCALES if largest * scale <= LARGEST + 0.5), SCALES[-1])
+    return next((scale for scale in SCALES if largest * scale < LARGEST + 0.5), SCALES[-1])
 
 
 class FaissIndex(RowIndex):
