@@ -2,7 +2,7 @@
 
 What was on the wire must be in the ledger then, and the cloud must end with what the edge has. Both are real processes with real
 sockets. ``python -m tests.faults.link_kills 200 100`` is the long run: 200 kills of an edge, 100 of the cloud. ``--late`` is P1's null
-control: an edge that writes its ledger a body late.
+control: an edge that writes its ledger a body late, killed when it has acknowledged a question.
 """
 
 import argparse
@@ -44,6 +44,7 @@ STEPS = (
     Step("remove", "bank.md", WARDS["bank.md"]), ASK, SYNCED,
 )  # fmt: skip
 ALL = len(STEPS)
+ASKED = STEPS.index(ASK)  # all before it is in sync, so the question is the last body that leaves
 CALLS = {"sendto": 90, "pwrite64": 350}  # what an edge is killed at, and how many of them its busiest thread makes
 ROUNDS = 2  # deltas that an edge needs after its restart, at most
 
@@ -65,8 +66,8 @@ def cloud(folder, port, say):
     asyncio.run(serve())
 
 
-def edge(folder, port, say, *, first=0):
-    """Do the steps from ``first`` on, be in sync, and stop."""
+def edge(folder, port, say, *, first=0, held_after=None):
+    """Do the steps from ``first`` on, be in sync, and stop; or wait for the end after a step."""
 
     async def life():
         async with (
@@ -78,12 +79,14 @@ def edge(folder, port, say, *, first=0):
             for number, step in enumerate(STEPS[first:], first):
                 await do(running, step)
                 say(f"ack {number}")
+                if number == held_after:
+                    await asyncio.Event().wait()
             await synced(running)
 
     asyncio.run(life())
 
 
-def late_edge(folder, port, say, *, first=0):
+def late_edge(folder, port, say, **options):
     """The null control: each record is written with the next one, and the last when the edge stops."""
     record, close, late = Ledger.record, Database.close, []
 
@@ -98,7 +101,7 @@ def late_edge(folder, port, say, *, first=0):
         close(database)
 
     Ledger.record, Database.close = note, stop
-    edge(folder, port, say, first=first)
+    edge(folder, port, say, **options)
 
 
 async def do(running, step):
@@ -142,8 +145,8 @@ class Site:
         kill(self.cloud)
         kill(self._witness)
 
-    def edge(self, folder, first=0):
-        return Child(partial(self.live, folder, self.port, first=first))
+    def edge(self, folder, **options):
+        return Child(partial(self.live, folder, self.port, **options))
 
     def seen(self):
         """(path, size, digest) of the bodies that edges have sent since the last time."""
@@ -178,8 +181,8 @@ def free_port():
         return listening.getsockname()[1]
 
 
-def edge_trial(site, folder, rng, report, seconds):
-    """Kill an edge, let it come back and be in sync. Returns False where its life was over before the kill."""
+def killed_at_random(site, folder, rng, seconds):
+    """An edge that lives until a drawn system call or a drawn moment of a life of ``seconds``."""
     child = site.edge(folder)
     limit_s = 60.0
     if rng.random() < 0.5:
@@ -192,6 +195,21 @@ def edge_trial(site, folder, rng, report, seconds):
         list(child.lines(limit_s=limit_s))
     except TimeoutError:
         child.kill()
+    return child
+
+
+def killed_after_question(site, folder, *_):
+    """An edge that lives until it has acknowledged a question: what it sent the cloud has left by then."""
+    child = site.edge(folder, held_after=ASKED)
+    child.go()
+    assert f"ack {ASKED}" in child.lines(limit_s=60)
+    child.kill()
+    return child
+
+
+def edge_trial(site, folder, rng, report, seconds, *, killed=killed_at_random):
+    """Kill an edge, let it come back and be in sync. Returns False where its life was over before the kill."""
+    child = killed(site, folder, rng, seconds)
     if child.status() != -9:
         site.seen()
         return False
@@ -223,7 +241,7 @@ def cloud_trial(site, folder, rng, report, seconds):
 def live_through(site, folder, report, *, first=0):
     """A life that nobody ends early; returns how long it took."""
     started = time.perf_counter()
-    child = site.edge(folder, first)
+    child = site.edge(folder, first=first)
     child.go()
     try:
         list(child.lines(limit_s=60))
@@ -261,7 +279,8 @@ def main():
     with campaign() as (report, top), contextlib.closing(Site(top, late_edge if chosen.late else edge)) as site:
         seconds = live_through(site, top / "normal", report)
         judge(site, top / "normal", site.seen(), report)
-        for trial, points in ((edge_trial, chosen.edges), (cloud_trial, chosen.clouds)):
+        edge_trials = partial(edge_trial, killed=killed_after_question) if chosen.late else edge_trial
+        for trial, points in ((edge_trials, chosen.edges), (cloud_trial, chosen.clouds)):
             done = 0
             while done < points:
                 lives += 1

@@ -16,8 +16,8 @@ def test_after_a_kill_every_body_on_the_wire_is_in_the_ledger_and_the_cloud_has_
 
 def test_an_edge_that_writes_its_ledger_a_body_late_is_seen_when_it_is_killed():
     """The null control; uninterrupted, such an edge records all."""
-    report = told("link_kills", 6, 0, "--late")
-    assert report.found.get("unrecorded")
+    report = told("link_kills", 4, 0, "--late")
+    assert report.found.get("unrecorded", 0) >= 4  # each kill leaves a body that no ledger has
     assert not [fault for fault in report.faults if ": normal" in fault]
 
 
