@@ -7,6 +7,7 @@ starts, from its start on.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import time
@@ -45,8 +46,11 @@ def memory_mb(pid: int) -> float:
 
 
 def _children(pid: int) -> list[int]:
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for task in tasks for child in (task / "children").read_text(encoding="ascii").split()]
+    found = list[int]()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+            found += map(int, (task / "children").read_text(encoding="ascii").split())
+    return found
 
 
 def texts_and_questions(files: Sequence[Path], most_chars: int) -> tuple[list[str], list[str]]:

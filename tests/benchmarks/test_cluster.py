@@ -1,6 +1,5 @@
 import asyncio
 import json
-import signal
 import sys
 
 import httpx
@@ -94,8 +93,10 @@ async def test_a_cancelled_verb_is_asked_to_stop_and_waited_for(tmp_path, http, 
     begun, stopped = tmp_path / "begun", tmp_path / "stopped"
     dgrag(
         "import pathlib, signal\n"
-        f"signal.signal(signal.{signal.SIGTERM.name}, lambda *_: (pathlib.Path({str(stopped)!r}).touch(), sys.exit(0)))\n"
-        f"pathlib.Path({str(begun)!r}).touch()\nsignal.pause()"
+        "asked = {signal.SIGTERM}\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, asked)\n"  # kept for sigwait, however early it comes
+        f"pathlib.Path({str(begun)!r}).touch()\n"
+        f"signal.sigwait(asked)\npathlib.Path({str(stopped)!r}).touch()"
     )
     fleet = Fleet(tmp_path, "http://127.0.0.1:1/v1", http, {})
     work = asyncio.create_task(fleet.up("state", ["a"], {}))

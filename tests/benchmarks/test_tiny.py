@@ -17,7 +17,7 @@ from shared.models.settings import ModelSettings
 from tests.support.models import no_model
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.process, pytest.mark.model]
+pytestmark = [pytest.mark.process, pytest.mark.model, pytest.mark.long]
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "benchmarks" / "configs" / "tiny.toml"
 LIMIT_S = 900  # on a busy machine; alone it takes about a minute

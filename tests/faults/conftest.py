@@ -4,7 +4,7 @@ import pytest
 
 from tests.faults.forks import STRACE
 
-SHORT = 40  # kills
+SHORT = 20  # kills
 
 
 def pytest_addoption(parser):

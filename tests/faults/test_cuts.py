@@ -5,7 +5,7 @@ import pytest
 from tests.faults.power_cut import Disk, lost
 from tests.faults.report import told
 
-SHARE = 0.15  # of the images, drawn with the seed
+SHARE = 0.08  # of the images, drawn with the seed
 
 
 @pytest.mark.process
@@ -13,8 +13,8 @@ SHARE = 0.15  # of the images, drawn with the seed
 def test_a_power_cut_at_one_of_many_system_calls_loses_nothing_that_was_acknowledged():
     report = told("cuts", "--share", SHARE)
     assert report.faults == []
-    assert report.points >= 200
-    assert report.figures["brought to an end"] >= 10
+    assert report.points >= 100
+    assert report.figures["brought to an end"] >= 5
 
 
 @pytest.mark.process
@@ -32,7 +32,7 @@ def test_without_fsync_such_power_cuts_lose_what_was_acknowledged():
 def test_a_power_cut_at_any_system_call_loses_nothing_whichever_pages_it_tears(seed):
     report = told("cuts", "--seed", seed)
     assert report.faults == []
-    assert report.points >= 2000
+    assert report.points >= 1000
 
 
 def replayed(*calls):

@@ -17,6 +17,7 @@ from edge_node.extraction import nlp
 from edge_node.extraction.parsing import Parser
 from shared.errors import DgragError
 from shared.http.problems import status_of
+from shared.wire import WIRE_VERSION
 from tests.faults.on_disk import WHOLE, opened, shares
 from tests.faults.steps import BACKUP, STEPS
 from tests.support.hash_model import hash_model
@@ -147,7 +148,7 @@ class Cloud:
     """Knows what the protocol needs: the newest version of one edge's summaries."""
 
     def __init__(self):
-        self.known = {"edge": "ward", "epoch": "", "version": 0}
+        self.known = {"edge": "ward", "epoch": "", "version": 0, "wire_version": WIRE_VERSION}
 
     async def answer(self, request):
         if request.url.path.endswith("/poll"):

@@ -294,6 +294,7 @@ def fetched_minilm():
         no_model(error.message)
 
 
+@pytest.mark.long
 @pytest.mark.model
 async def test_the_same_with_the_real_embedder(tmp_path):
     embedder = OnnxEmbedder.load(fetched_minilm())

@@ -166,6 +166,7 @@ class served:  # noqa: N801 - stands for a function
         pass
 
 
+@pytest.mark.long
 @pytest.mark.model
 def test_our_edge_with_its_own_spacy_finds_the_entities_in_its_own_process(data, tmp_path):
     shared, own = (row for row in peers(SMALL | {"systems": ["dgrag", "dgrag-spacy"]}, data, tmp_path) if row["step"] == "index")
