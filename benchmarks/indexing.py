@@ -39,17 +39,20 @@ def cpu_s(pid: int) -> float:
 
 
 def memory_mb(pid: int) -> float:
-    """What a process and its children hold now that no other process holds, and their share of what others hold too."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
+    """What a process and its children hold that no other process holds, and their share of what others hold too; 0 once it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
     own = next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
     return round(own + sum(map(memory_mb, _children(pid))), 1)
 
 
 def _children(pid: int) -> list[int]:
     found = list[int]()
-    for task in Path(f"/proc/{pid}/task").iterdir():
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
-            found += map(int, (task / "children").read_text(encoding="ascii").split())
+            found += map(int, children.read_text(encoding="ascii").split())
     return found
 
 

@@ -86,7 +86,7 @@ class ParserProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,  # a traceback could hold what the document says
-                env={},  # no key gets to it
+                env={"OPENBLAS_NUM_THREADS": "1"},  # no key gets to it; products so small take twice the time in two threads
                 start_new_session=True,
             )
         return _Child(process, Connection(ours.detach()))

@@ -43,7 +43,9 @@ class Parser:
 
     def __init__(self, model_name: str) -> None:
         import spacy  # here: 35 MB that only the process which parses should take
+        from thinc.api import NumpyOps, set_current_ops
 
+        set_current_ops(NumpyOps(use_blis=False))  # numpy's own matrix products: a third less than those that spaCy brings along
         self._nlp: Any = spacy.load(model_name)
         self._lemmatizer: Any = self._nlp.get_pipe("lemmatizer")
 
