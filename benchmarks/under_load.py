@@ -41,7 +41,7 @@ def edge_process(folder: Path, **more: str) -> Iterator[tuple[httpx.Client, subp
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    knobs = {"DGRAG_EDGE_STATE_DIR": str(folder), "DGRAG_EDGE_PORT": str(port), **more}
+    knobs = {"DGRAG_EDGE_STATE_DIR": str(folder), "DGRAG_EDGE_PORT": str(port), "OPENBLAS_NUM_THREADS": "1", **more}
     with (folder / "log").open("wb") as log:
         command = [sys.executable, "-P", "-m", "edge_node"]
         process = subprocess.Popen(command, env={**os.environ, **knobs}, stdout=log, stderr=log)  # noqa: S603 - our own command

@@ -19,7 +19,7 @@ RUN pip install --no-cache-dir --no-compile --no-deps . && dgrag model fetch min
 
 FROM base
 COPY --from=built /opt /opt
-ENV DGRAG_MODEL_DIR=/opt/models
+ENV DGRAG_MODEL_DIR=/opt/models OPENBLAS_NUM_THREADS=1
 USER 10001:10001
 ENTRYPOINT ["python", "-P", "-m", "deploy.container"]
 CMD ["edge"]

@@ -54,7 +54,11 @@ def merge(
     entity mention names.
     """
     entities = merge_entities(entity_mentions, aliases, limit_chars=limit_chars)
-    relations = merge_relations(relation_mentions, aliases, limit_chars=limit_chars)
+    return graph_of(entities, merge_relations(relation_mentions, aliases, limit_chars=limit_chars))
+
+
+def graph_of(entities: dict[str, Entity], relations: Mapping[Pair, Relation]) -> Graph:
+    """The graph of some entities and of those relations both ends of which are among them."""
     return Graph(entities, {pair: relation for pair, relation in relations.items() if pair[0] in entities and pair[1] in entities})
 
 

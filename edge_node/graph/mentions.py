@@ -8,6 +8,9 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from sys import intern
 
 from edge_node.database.schema import Database
 from edge_node.database.vectors import VectorRows, insert_vectors
@@ -92,6 +95,11 @@ class MentionStore:
     def entities(self, keys: Collection[str] | None = None) -> Iterator[EntityMention]:
         """The mentions of some keys, or all, in no order. A damaged row is left out: ``store.check`` has it extracted again."""
         yield from _entities(self._stream(ENTITIES, "key", keys))
+
+    def by_key(self) -> Iterator[list[EntityMention]]:
+        """All mentions, those of one key together, in the order of the keys."""
+        for _, mentions in groupby(_entities(self._database.stream(f"{ENTITIES} ORDER BY key")), key=attrgetter("key")):
+            yield list(mentions)
 
     def relations(self, pairs: Collection[Pair] | None = None) -> Iterator[RelationMention]:
         """The mentions of some pairs of keys, in either direction, or all; in no order. Damaged rows are left out."""
@@ -192,11 +200,12 @@ class MentionStore:
 
 
 def _entities(rows: Iterable[sqlite3.Row]) -> Iterator[EntityMention]:
+    """Keys, types, sentences and the chunks' names are in many rows: each stands in memory once."""
     for row in rows:
         *fields, checksum = row
         if crc(*fields) == checksum:
-            chunk_id, key, name, kind, description = fields
-            yield EntityMention(key, name, kind, description, chunk_id)
+            chunk_id, key, name, kind, description = map(intern, fields)
+            yield EntityMention(key, name, kind, description, ChunkId(chunk_id))
         else:
             log.error("a damaged entity mention is left out")
 
@@ -206,7 +215,8 @@ def _relations(rows: Iterable[sqlite3.Row]) -> Iterator[RelationMention]:
         *fields, checksum = row
         if crc(*fields) == checksum:
             chunk_id, source, target, description, keywords, strength = fields
-            yield RelationMention(source, target, description, tuple(json.loads(keywords)), strength, chunk_id)
+            chunk_id, source, target, description = map(intern, (chunk_id, source, target, description))
+            yield RelationMention(source, target, description, tuple(map(intern, json.loads(keywords))), strength, ChunkId(chunk_id))
         else:
             log.error("a damaged relation mention is left out")
 

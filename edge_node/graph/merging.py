@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from edge_node.database.vectors import text_hash
-from edge_node.graph.knowledge_graph import Graph, Pair, known_relations, merge, merge_entities, merge_relations, needs_summary
+from edge_node.graph.knowledge_graph import Graph, Pair, graph_of, known_relations, merge_entities, merge_relations, needs_summary
 from edge_node.graph.mentions import Changes
 from edge_node.graph.resolution import Resolved, Resolver
 from edge_node.graph.store import GraphStore
@@ -50,16 +50,25 @@ class Merger:
 
     def everything(self) -> Graph:
         """The whole graph."""
-        canonical, mentions = self._resolver.canonical, list(self._store.mentions.entities())
-        graph = merge(mentions, self._store.mentions.relations(), canonical, limit_chars=self._limit_chars)
+        canonical, mentions = self._resolver.canonical, self._store.mentions
+        graph = graph_of(self._all_entities(canonical), merge_relations(mentions.relations(), canonical, limit_chars=self._limit_chars))
         if not self._by_model:
             return graph
-        entities = self._shortened(graph.entities, _told(mentions, canonical))
+        entities = self._shortened(graph.entities, _told(mentions.entities(), canonical))
         pairs = {relation_key(pair): relation for pair, relation in graph.relations.items()}
-        relations = self._shortened(pairs, _related(self._store.mentions.relations(), canonical))
+        relations = self._shortened(pairs, _related(mentions.relations(), canonical))
         self.wanted = entities.wanted | relations.wanted
         shortened = {pair_of(key): relation for key, relation in relations.items.items()}
         return Graph(graph.entities | entities.items, graph.relations | shortened)
+
+    def _all_entities(self, canonical: Mapping[str, str]) -> dict[str, Entity]:
+        """One entity's mentions at a time stand in memory, and those of all that have aliases: of 10,000 passages they take 100 MB."""
+        joined = canonical.keys() | set(canonical.values())
+        entities = merge_entities(self._store.mentions.entities(joined), canonical, limit_chars=self._limit_chars)
+        for mentions in self._store.mentions.by_key():
+            if mentions[0].key not in joined:
+                entities |= merge_entities(mentions, limit_chars=self._limit_chars)
+        return dict(sorted(entities.items()))
 
     def merge(self, graph: Graph, changes: Changes, resolved: Resolved) -> Merged:
         """Entities and relations with changed mentions, and those of keys that stand for another entity than before; ``graph``: before."""
