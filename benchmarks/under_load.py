@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +35,20 @@ def sample_documents() -> list[tuple[str, str]]:
     return [(f"{path.parent.name}-{path.name}", path.read_text(encoding="utf-8")) for path in files]
 
 
-@contextmanager
-def edge_process(folder: Path, **more: str) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
+def edge_process(folder: Path, **more: str) -> AbstractContextManager[tuple[httpx.Client, subprocess.Popen[bytes]]]:
     """A ready edge with its client; ``more``: variables of its environment. Raises AssertionError when it does not become ready."""
+    return service_process("edge_node", "DGRAG_EDGE", folder, **{"OPENBLAS_NUM_THREADS": "1", **more})
+
+
+@contextmanager
+def service_process(module: str, prefix: str, folder: Path, **more: str) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
+    """The same of any of our services; ``prefix``: of its variables."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    knobs = {"DGRAG_EDGE_STATE_DIR": str(folder), "DGRAG_EDGE_PORT": str(port), "OPENBLAS_NUM_THREADS": "1", **more}
+    knobs = {f"{prefix}_STATE_DIR": str(folder), f"{prefix}_PORT": str(port), **more}
     with (folder / "log").open("wb") as log:
-        command = [sys.executable, "-P", "-m", "edge_node"]
+        command = [sys.executable, "-P", "-m", module]
         process = subprocess.Popen(command, env={**os.environ, **knobs}, stdout=log, stderr=log)  # noqa: S603 - our own command
     try:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=CALLER, timeout=30, trust_env=False) as http:
@@ -64,7 +69,7 @@ def _ready(http: httpx.Client) -> bool:
 def _wait(condition: Callable[[], bool]) -> None:
     ends = time.perf_counter() + READY_S
     while not condition():
-        assert time.perf_counter() < ends, "the edge was not ready in time"
+        assert time.perf_counter() < ends, "the service was not ready in time"
         time.sleep(0.1)
 
 

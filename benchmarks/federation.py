@@ -1,0 +1,87 @@
+"""What a federation of one edge a file takes: ``python -m benchmarks.federation FILE...`` prints one JSON line.
+
+Real processes with the default models and no language model: a cloud, and an edge for each split of UltraDomain. All edges read their
+texts at the same time; then the questions of all splits are asked of the cloud's ``/v1/evidence``, which asks the edges and no model.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+import orjson
+import typer
+
+from benchmarks.cluster import drop_settings_of_the_shell
+from benchmarks.indexing import SETTLED_S, WARM_UP, texts_and_questions
+from benchmarks.machine import code, machine
+from benchmarks.meters import percentile_ms
+from benchmarks.under_load import edge_process, service_process
+
+
+def _post(http: httpx.Client, path: str, body: dict[str, Any]) -> Any:
+    answer = http.post(path, json=body)
+    answer.raise_for_status()
+    return answer.json()
+
+
+def _wait(edges: list[httpx.Client]) -> list[dict[str, Any]]:
+    """Until all is indexed and the cloud knows all summaries; what each edge says of itself then."""
+    ends = time.perf_counter() + SETTLED_S
+    while True:
+        told = [edge.get("/v1/status").json() for edge in edges]
+        if all(one["settled"] for one in told):
+            return told
+        if time.perf_counter() > ends:
+            raise TimeoutError("the edges did not settle in an hour")
+        time.sleep(0.5)
+
+
+def measured(top: Path, splits: list[tuple[list[str], list[str]]]) -> dict[str, Any]:
+    """Index each split at an edge of its own, then ask the cloud."""
+    with ExitStack() as stack:
+        folder = top / "cloud"
+        folder.mkdir()
+        cloud, _ = stack.enter_context(service_process("cloud_server", "DGRAG_CLOUD", folder))
+        edges = []
+        for number in range(len(splits)):
+            folder = top / f"edge-{number}"
+            folder.mkdir()
+            told = {"DGRAG_EDGE_ID": folder.name, "DGRAG_EDGE_CLOUD_URL": str(cloud.base_url)}
+            edges.append(stack.enter_context(edge_process(folder, **told))[0])
+        began = time.perf_counter()
+        for edge, (texts, _) in zip(edges, splits, strict=True):
+            for number, text in enumerate(texts):
+                _post(edge, "/v1/documents", {"name": f"{number}.md", "text": text})
+        status = _wait(edges)
+        wall_s, seconds, sites = round(time.perf_counter() - began, 1), list[float](), list[int]()
+        for question in (question for _, questions in splits for question in questions):
+            asked = time.perf_counter()
+            found = _post(cloud, "/v1/evidence", {"question": question})
+            seconds.append(time.perf_counter() - asked)
+            sites.append(len(found["edges"]))
+    counted = {name: sum(one[name] for one in status) for name in ("chunks", "tokens", "entities", "subgraphs")}
+    evidence = {f"evidence_p{q}_ms": percentile_ms(seconds[WARM_UP:], q) for q in (50, 95)}
+    return {**counted, "wall_s": wall_s, **evidence, "edges_asked": round(sum(sites) / len(sites), 2)}
+
+
+def main(
+    files: Annotated[list[Path], typer.Argument(help="Splits of UltraDomain: an edge for each.", exists=True, dir_okay=False)],
+    chars: Annotated[int, typer.Option(min=1, help="At most so many characters of the texts of each.")] = 100_000_000,
+    questions: Annotated[int, typer.Option(min=1, help="At most so many questions of each.")] = 40,
+) -> None:
+    """Index splits at the edges of a fresh federation, and print what it took."""
+    drop_settings_of_the_shell()
+    splits = [(texts, asked[:questions]) for texts, asked in (texts_and_questions([file], chars) for file in files)]
+    with tempfile.TemporaryDirectory() as top:
+        found = measured(Path(top), splits)
+    asked = {"files": [file.name for file in files], "questions": sum(len(asked) for _, asked in splits)}
+    typer.echo(orjson.dumps({**code(), "machine": machine(), **asked, **found}))
+
+
+if __name__ == "__main__":
+    typer.run(main)
