@@ -1,13 +1,15 @@
 """What a federation of one edge a file takes: ``python -m benchmarks.federation FILE...`` prints one JSON line.
 
-Real processes with the default models and no language model: a cloud, and an edge for each split of UltraDomain. All edges read their
-texts at the same time; then the questions of all splits are asked of the cloud's ``/v1/evidence``, which asks the edges and no model.
+Real processes with the default models: a cloud, and an edge for each split of UltraDomain. All edges read their texts at the same time;
+then the questions of all splits are asked of the cloud, whose language model answers at once, and of its ``/v1/evidence``, which asks the
+edges for whole passages and no model.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
+from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +22,7 @@ from benchmarks.cluster import drop_settings_of_the_shell
 from benchmarks.indexing import SETTLED_S, WARM_UP, texts_and_questions
 from benchmarks.machine import code, machine
 from benchmarks.meters import percentile_ms
+from benchmarks.peers.run import model_server
 from benchmarks.under_load import edge_process, service_process
 
 
@@ -46,7 +49,8 @@ def measured(top: Path, splits: list[tuple[list[str], list[str]]]) -> dict[str, 
     with ExitStack() as stack:
         folder = top / "cloud"
         folder.mkdir()
-        cloud, _ = stack.enter_context(service_process("cloud_server", "DGRAG_CLOUD", folder))
+        model = stack.enter_context(model_server("instant", top))
+        cloud, _ = stack.enter_context(service_process("cloud_server", "DGRAG_CLOUD", folder, DGRAG_MODEL_URL=f"{model}/v1"))
         edges = []
         for number in range(len(splits)):
             folder = top / f"edge-{number}"
@@ -58,15 +62,26 @@ def measured(top: Path, splits: list[tuple[list[str], list[str]]]) -> dict[str, 
             for number, text in enumerate(texts):
                 _post(edge, "/v1/documents", {"name": f"{number}.md", "text": text})
         status = _wait(edges)
-        wall_s, seconds, sites = round(time.perf_counter() - began, 1), list[float](), list[int]()
-        for question in (question for _, questions in splits for question in questions):
-            asked = time.perf_counter()
-            found = _post(cloud, "/v1/evidence", {"question": question})
-            seconds.append(time.perf_counter() - asked)
-            sites.append(len(found["edges"]))
+        wall_s = round(time.perf_counter() - began, 1)
+        questions = [question for _, questions in splits for question in questions]
+        asked = {name: _asked(cloud, f"/v1/{name}", questions) for name in ("questions", "evidence")}
     counted = {name: sum(one[name] for one in status) for name in ("chunks", "tokens", "entities", "subgraphs")}
-    evidence = {f"evidence_p{q}_ms": percentile_ms(seconds[WARM_UP:], q) for q in (50, 95)}
-    return {**counted, "wall_s": wall_s, **evidence, "edges_asked": round(sum(sites) / len(sites), 2)}
+    return {**counted, "wall_s": wall_s, **asked}
+
+
+def _asked(cloud: httpx.Client, path: str, questions: list[str]) -> dict[str, float]:
+    """How long answers take, how many edges are asked for one, and how long each step takes in the mean."""
+    seconds, edges, steps = list[float](), 0, Counter[str]()
+    for question in questions:
+        began = time.perf_counter()
+        found = _post(cloud, path, {"question": question})
+        seconds.append(time.perf_counter() - began)
+        edges += len(found["edges"])
+        for step in found["trace"]:
+            steps[step["step"].partition(": ")[2] or step["step"]] += step["ms"]
+    told = {f"p{q}_ms": percentile_ms(seconds[WARM_UP:], q) for q in (50, 95)}
+    shares = {f"{name}_ms": round(ms / len(questions), 1) for name, ms in steps.items()}
+    return {**told, "edges": round(edges / len(questions), 2), **shares}
 
 
 def main(
