@@ -75,7 +75,8 @@ def counted(wire: Wire, row: Row, prefix: str = "") -> Iterator[None]:
     after = wire.counts()
     for name in ("calls", "prompt_tokens", "completion_tokens"):
         row[f"{prefix}{name}"] = {kind: more for kind, total in sorted(after[name].items()) if (more := total - before[name].get(kind, 0))}
-    row[f"{prefix}texts_embedded"] = after["texts_embedded"] - before["texts_embedded"]
+    for name in ("texts_embedded", "embed_cpu_s"):
+        row[f"{prefix}{name}"] = round(after[name] - before[name], 3)
 
 
 async def index(system: System, wire: Wire, asked: argparse.Namespace) -> Row:

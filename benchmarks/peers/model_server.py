@@ -1,6 +1,7 @@
 """One OpenAI-compatible server for every system of a run: replies told by the prompt's form, vectors, and a count of what was asked.
 
-``python -m benchmarks.peers.model_server --models instant|real --cache FILE`` prints its address, then serves until its input ends.
+``python -m benchmarks.peers.model_server --models instant|embedding|real --cache FILE``
+prints its address, then serves until its input ends.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import socket
 import sqlite3
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -73,11 +75,13 @@ class Counts:
     prompt_tokens: Counter[str] = field(default_factory=Counter)
     completion_tokens: Counter[str] = field(default_factory=Counter)
     texts_embedded: int = 0
+    embed_cpu_s: float = 0.0  # of this process
 
     def row(self) -> dict[str, Any]:
         """As JSON; asdict() would count a Counter's items."""
         tokens = {"prompt_tokens": dict(self.prompt_tokens), "completion_tokens": dict(self.completion_tokens)}
-        return {"calls": dict(self.calls), **tokens, "texts_embedded": self.texts_embedded}
+        embedded = {"texts_embedded": self.texts_embedded, "embed_cpu_s": round(self.embed_cpu_s, 3)}
+        return {"calls": dict(self.calls), **tokens, **embedded}
 
 
 class Cache:
@@ -122,7 +126,9 @@ def create_app(say: Say, embed: Embed, tokenizer: Tokenizer) -> FastAPI:
     async def embeddings(body: EmbeddingsBody) -> dict[str, Any]:
         texts = [body.input] if isinstance(body.input, str) else body.input
         counts.texts_embedded += len(texts)
+        before = time.process_time()
         rows: Sequence[Any] = list(await asyncio.to_thread(embed, texts)) if texts else []
+        counts.embed_cpu_s += time.process_time() - before  # all clients ask one thing at a time
         told = (base64.b64encode(row.tobytes()).decode() if body.encoding_format == "base64" else row.tolist() for row in rows)
         data = [{"object": "embedding", "index": place, "embedding": value} for place, value in enumerate(told)]
         return {"object": "list", "model": body.model, "data": data, "usage": {"prompt_tokens": 0, "total_tokens": 0}}
@@ -156,8 +162,8 @@ def kept_said(cache: Cache, text: str) -> Said:
     return Said(**orjson.loads(raw))
 
 
-def real_embedding(cache: Cache) -> Embed:
-    """The default embedder, from the cache where a text is known."""
+def real_embedding(cache: Cache | None) -> Embed:
+    """The default embedder, from the cache where a text is known; without a cache each text costs what it costs."""
     embedder, one_at_a_time = build_embedder(ModelSettings(embedder_threads=1)), threading.Lock()
 
     def make(texts: Sequence[str]) -> list[bytes]:
@@ -165,6 +171,8 @@ def real_embedding(cache: Cache) -> Embed:
 
     def rows(texts: Sequence[str]) -> FloatArray:
         with one_at_a_time:
+            if cache is None:
+                return asyncio.run(embedder.embed(texts))
             return np.stack([np.frombuffer(raw, dtype="<f4") for raw in cache.get(embedder.fingerprint, texts, make)])
 
     return rows
@@ -173,14 +181,13 @@ def real_embedding(cache: Cache) -> Embed:
 def main() -> None:
     """Serve on a free port of this machine until standard input is closed, as it is when who started the server ends."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--models", choices=["instant", "real"], required=True)
+    parser.add_argument("--models", choices=["instant", "embedding", "real"], required=True)
     parser.add_argument("--cache", type=Path, required=True)
     asked = parser.parse_args()
     cache = Cache(asked.cache)
-    instant = asked.models == "instant"
     app = create_app(
-        partial(say, names=names) if instant else partial(kept_said, cache),
-        embed if instant else real_embedding(cache),
+        partial(kept_said, cache) if asked.models == "real" else partial(say, names=names),
+        embed if asked.models == "instant" else real_embedding(cache if asked.models == "real" else None),
         build_tokenizer(ModelSettings()),
     )
     listening = socket.create_server(("127.0.0.1", 0))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -32,7 +32,8 @@ from shared.ports import Tokenizer
 log = logging.getLogger("dgrag.benchmarks.peers")
 Row = dict[str, Any]
 Progress = Callable[[str, int, int], None]
-Models = Literal["instant", "real"]
+Models = Literal["instant", "embedding", "real"]
+MODELS: tuple[Models, ...] = get_args(Models)
 SystemName = Literal["dgrag", "dgrag-spacy", "lightrag", "nano-graphrag"]
 COST_ONLY = frozenset({"dgrag-spacy"})  # where quality is measured, the shared extraction is spaCy's: it would find the same
 STAGE = "peers"
@@ -55,6 +56,7 @@ class PeersConfig(BaseModel):
     )  # tokens; (): no cost
     questions: str = "multihop_rag/questions.jsonl"
     queries: Annotated[int, Field(ge=1)] = 50  # whose retrieval is timed
+    embedder: Literal["instant", "real"] = "instant"  # where cost is measured; a real one's seconds are told apart from a system's own
     new_tokens: Annotated[int, Field(ge=100)] = 3_000  # of the document that is added last
     quality: str = "multihop/hotpotqa"  # folder of a multi-hop set; "": no quality
     quality_questions: Annotated[int, Field(ge=0)] = 0  # the first ones, over the passages given with them; 0: all
@@ -75,10 +77,11 @@ class Unit:
         """Its name in the journal."""
         return f"{self.system}/{self.step}/{self.size}"
 
-    @property
-    def models(self) -> Models:
-        """Models that answer at once where cost is measured, real vectors and names where quality is."""
-        return "real" if self.step == "quality" else "instant"
+    def models(self, config: PeersConfig) -> Models:
+        """Replies at once where cost is measured, and vectors too unless ``config`` wants real ones; real names where quality is."""
+        if self.step == "quality":
+            return "real"
+        return "embedding" if config.embedder == "real" else "instant"
 
 
 def units(config: PeersConfig) -> list[Unit]:
@@ -98,8 +101,8 @@ def run_peers(config: PeersConfig, *, data: Path, work: Path, journal: Journal, 
     bench = _Bench(config, data, work, work / journal.folder.name, build_tokenizer(ModelSettings()), journal)
     bench.own.mkdir(parents=True, exist_ok=True)
     planned = units(config)
-    for models in ("instant", "real"):
-        waiting = [unit for unit in planned if unit.models == models and bench.is_left(unit)]
+    for models in MODELS:
+        waiting = [unit for unit in planned if unit.models(config) == models and bench.is_left(unit)]
         if not waiting:
             continue
         with model_server(models, work) as url:

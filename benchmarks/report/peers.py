@@ -19,6 +19,7 @@ INDEX = {
     "prompt_tokens": Column("tokens in"),
     "completion_tokens": Column("tokens out"),
     "texts_embedded": Column("texts embedded"),
+    "embed_cpu_s": Column("embedder, CPU", "s"),
     "disk_bytes": Column("disk", "MB"),
     "rss_mb": Column("peak memory", "MB"),
     "entities": Column("entities"),
@@ -36,6 +37,7 @@ USE = {
     "add_later_own_cpu_s": Column("afterwards, own CPU", "s"),
     "add_calls": Column("model calls"),
     "add_prompt_tokens": Column("tokens in"),
+    "add_embed_cpu_s": Column("embedder, CPU", "s"),
     "entities": Column("entities then"),
 }
 QUALITY = {

@@ -27,6 +27,7 @@ def test_calls_and_tokens_are_counted_by_the_step_that_asked(server):
         "prompt_tokens": {"glean": 6, "other": 1},
         "completion_tokens": {"glean": WordTokenizer().count("<|COMPLETE|>"), "other": WordTokenizer().count("An answer.")},
         "texts_embedded": 0,
+        "embed_cpu_s": 0.0,
     }
 
 

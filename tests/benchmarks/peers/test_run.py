@@ -39,6 +39,13 @@ def test_what_one_system_does_at_one_size_stands_together():
     assert [unit.key for unit in units(config)][-2:] == ["dgrag/quality/0", "lightrag/quality/0"]
 
 
+def test_real_vectors_are_made_anew_where_their_cost_is_measured():
+    """From a cache, the second system would get its vectors for nothing."""
+    cost, quality = units(PeersConfig(sizes=(1000,), systems=("dgrag",)))[::2]
+    assert (cost.models(PeersConfig()), cost.models(PeersConfig(embedder="real"))) == ("instant", "embedding")
+    assert quality.models(PeersConfig(embedder="real")) == "real"
+
+
 def test_our_edge_with_its_own_spacy_is_measured_for_cost_only():
     keys = [unit.key for unit in units(PeersConfig(systems=("dgrag", "dgrag-spacy"), sizes=(1000,)))]
     assert keys == ["dgrag/index/1000", "dgrag/use/1000", "dgrag-spacy/index/1000", "dgrag-spacy/use/1000", "dgrag/quality/0"]
