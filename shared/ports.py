@@ -60,6 +60,7 @@ class Reply:
     tokens_out: int  # over all samples
     first_token: dict[str, float] | None = None  # token text -> log-probability, of the first sample
     truncated: tuple[bool, ...] = ()  # per sample: cut at max_tokens
+    log_probability: float | None = None  # of the first sample's text as a whole, where ``top_logprobs`` asked for it and the server tells
 
 
 class Generator(Protocol):

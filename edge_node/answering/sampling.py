@@ -23,6 +23,7 @@ TASK_SUFFICIENT = load_prompt("edge_node", "task_sufficient").user.template
 
 WORDS_WEIGHT = 0.5  # of shared words beside the cosine: names and codes mean little to an embedder
 LOOKED_AT = 3  # times the budget: so much of what shares most words is embedded, which keeps 98 % of what all of it would (docs/results.md)
+SENTENCE_TOKENS = 100  # so many for each sentence that is wanted
 BY_PASSAGE = 1e-3  # of a passage's own score, where sentences share as many words
 
 
@@ -96,6 +97,16 @@ def joined(passages: Sequence[Evidence], chosen: Sequence[ScoredSentence], cosin
     return tuple(grouped(sorted(made, key=lambda item: -item.score)))
 
 
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """Sentences with their tokens, cosines and scores: (n, q), for each part of the question."""
+
+    sentences: list[ScoredSentence]
+    sizes: list[int]
+    cosines: FloatArray
+    scores: FloatArray
+
+
 class SentenceSelector:
     """Narrows passages with an embedder and counts with a tokenizer."""
 
@@ -109,18 +120,28 @@ class SentenceSelector:
 
     async def narrow(self, question: str, passages: Sequence[Evidence], *, budget_tokens: int) -> tuple[Evidence, ...]:
         """The sentences of ``passages`` that matter most, within the budget, as passages with exact spans."""
-        found = units(passages)
+        found = await self._scored(question, passages, most_tokens=LOOKED_AT * budget_tokens)
+        kept = within(ranked(found.scores), found.sizes, budget_tokens) if found.sentences else []
+        return joined(passages, [found.sentences[row] for row in kept], [float(found.cosines[row].max()) for row in kept])
+
+    async def best(self, question: str, passages: Sequence[Evidence], *, k: int) -> list[Evidence]:
+        """The k sentences of ``passages`` that are nearest to the question, best first, each by itself."""
+        found = await self._scored(question, passages, most_tokens=LOOKED_AT * k * SENTENCE_TOKENS)
+        chosen = ranked(found.scores)[:k] if found.sentences else []
+        return [made for row in chosen for made in joined(passages, [found.sentences[row]], [float(found.cosines[row].max())])]
+
+    async def _scored(self, question: str, passages: Sequence[Evidence], *, most_tokens: int) -> _Scored:
+        """The sentences that share most words with the question, with how near they are."""
+        found, questions = units(passages), questions_in(question)
         if not found:
-            return ()
-        questions = questions_in(question)
+            return _Scored([], [], np.empty((0, len(questions)), np.float32), np.empty((0, len(questions)), np.float32))
         shared, sizes = shared_words([unit.text for unit in found], questions), [self._tokenizer.count(unit.text) for unit in found]
         near = np.array([[passages[unit.passage].score] for unit in found], dtype=np.float32)
-        likely = within(ranked(shared + np.float32(BY_PASSAGE) * near), sizes, LOOKED_AT * budget_tokens)
+        likely = within(ranked(shared + np.float32(BY_PASSAGE) * near), sizes, most_tokens)
         vectors = await self._embedder.embed([*questions, *(found[row].text for row in likely)])
         cosines = np.clip(vectors[len(questions) :] @ vectors[: len(questions)].T, -1.0, 1.0)
         scores = cosines + np.float32(WORDS_WEIGHT) * shared[likely]
-        kept = within(ranked(scores), [sizes[row] for row in likely], budget_tokens)
-        return joined(passages, [found[likely[row]] for row in kept], [float(cosines[row].max()) for row in kept])
+        return _Scored([found[row] for row in likely], [sizes[row] for row in likely], cosines, scores)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,9 @@ def parse_reply(raw: bytes, prompt: Prompt) -> Reply:
     """A server's whole answer. Raises ModelReplyError when it is not the OpenAI format, or not as many samples as were asked for.
 
     Where one stands for all (``request_body``), each text is that one, and its tokens are counted once, as they were made once.
-    A server that lists no log-probabilities gives ``first_token`` None, one that tells no usage 0 tokens in. ``content: null`` is an
-    empty text where the sample ended by itself or at its limit (vLLM and llama.cpp, when all of it was thinking), else an error.
+    A server that lists no log-probabilities gives ``first_token`` and ``log_probability`` None, one that tells no usage 0 tokens in.
+    ``content: null`` is an empty text where the sample ended by itself or at its limit (vLLM and llama.cpp, when all of it was thinking),
+    else an error.
     """
     try:
         completion = _Completion.model_validate_json(raw)
@@ -69,6 +70,7 @@ def parse_reply(raw: bytes, prompt: Prompt) -> Reply:
         tokens_in=usage.prompt_tokens,
         tokens_out=max(usage.completion_tokens, listed),
         first_token=_distribution(choices[0]) if prompt.top_logprobs else None,
+        log_probability=_log_probability(choices[0]) if prompt.top_logprobs else None,
         truncated=tuple(choice.finish_reason == "length" for choice in choices) * (prompt.n // asked),
     )
 
@@ -159,6 +161,12 @@ def _distribution(choice: _Choice) -> dict[str, float] | None:
     return best
 
 
+def _log_probability(choice: _Choice) -> float | None:
+    """The sum over all its tokens; None where one of them is not told."""
+    told = [token.logprob for token in choice.tokens]
+    return sum(one for one in told if one is not None) if told and None not in told else None
+
+
 class _Format(BaseModel):
     model_config = ConfigDict(allow_inf_nan=False, frozen=True)
 
@@ -177,6 +185,7 @@ class _TopToken(_Format):
 
 
 class _Token(_Format):
+    logprob: float | None = None
     top_logprobs: list[_TopToken] = []
 
 

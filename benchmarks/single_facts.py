@@ -1,0 +1,191 @@
+"""How many single facts two short calls answer: ``python -m benchmarks.single_facts SET --url http://127.0.0.1:8090/v1`` (FD-RAG §4.3).
+
+SET is a multi-hop folder whose questions have a ``decomposition``. Three kinds are asked: ``single``, sub-questions that stand alone;
+``absent``, some of these without their paragraph and without any other that holds the answer; ``nested``, whole multi-hop questions. An
+edge in this process reads the paragraphs with spaCy and the default embedder. One line a question goes into a journal, so a killed run
+goes on. The bar is chosen on one half of the questions for a precision of 90 %, and judged on the other; then the halves change places.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import orjson
+import typer
+
+from benchmarks.cluster import drop_settings_of_the_shell
+from benchmarks.config import digest
+from benchmarks.datasets.passages import CORPUS, QUESTIONS
+from benchmarks.datasets.splits import stride
+from benchmarks.errors import BenchmarkError
+from benchmarks.instant_edge import indexed_of, running, settled
+from benchmarks.journal import Journal
+from benchmarks.machine import code, machine, prompts
+from benchmarks.meters import percentile_ms
+from benchmarks.metrics.bootstrap import wilson
+from benchmarks.metrics.text import accuracy, covered, f1
+from benchmarks.questions import WORK
+from edge_node.answering.sampling import SentenceSelector
+from edge_node.build import Adapters, build_node
+from edge_node.documents.store import document_id
+from edge_node.memory.spans import SENTENCES, Span, copied, names_are_there
+from edge_node.records import Offered
+from edge_node.settings import EdgeSettings
+from edge_node.strategies.index import Index
+from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
+from shared.models.settings import ModelSettings
+from shared.ports import Generator
+from shared.telemetry.trace import Trace
+
+Kind = Literal["single", "absent", "nested"]
+STAGE, SEED = "span", 7
+TOP_K, DEADLINE_S = 10, 120.0
+BUDGET_TOKENS = 20_000
+PRECISION = 0.9
+SAME = 0.6  # F1 of a span with the answer: "the Anglican Church" for "Anglican Church of England"
+MOST = {"absent": 30, "nested": 60}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of a run. ``hidden``: paragraphs that this question does not find."""
+
+    kind: Kind
+    key: str
+    question: str
+    answers: tuple[str, ...]
+    hidden: frozenset[str] = frozenset()
+
+
+def asked_of(questions: Sequence[dict[str, Any]], texts: dict[str, str]) -> list[Asked]:
+    """All questions of a set, ``MOST`` of those kinds at most; a sub-question that comes again is asked once."""
+    found: dict[str, Asked] = {}
+    for row in questions:
+        for step in row.get("decomposition") or ():
+            if "#" not in step["question"]:
+                key = digest([step["question"].casefold()])
+                found.setdefault(key, Asked("single", key, step["question"], (step["answer"],)))
+    single = list(found.values())
+    absent = [
+        Asked("absent", f"{one.key}-absent", one.question, (), frozenset(key for key, text in texts.items() if covered(text, one.answers)))
+        for one in stride(single, MOST["absent"], seed=SEED)
+    ]
+    nested = [Asked("nested", row["id"], row["question"], tuple(row["answers"])) for row in questions if row.get("hops", 2) > 1]
+    return [*single, *absent, *stride(nested, MOST["nested"], seed=SEED)]
+
+
+def bar(rows: Iterable[dict[str, Any]], *, precision: float = PRECISION) -> float:
+    """The least certainty at which this share of the answers is right, and more than nothing is answered; above 1: there is none.
+
+    >>> bar([{"certainty": 0.9, "right": True}, {"certainty": 0.5, "right": False}, {"certainty": 0.2, "right": True}])
+    0.9
+    """
+    best, right = 1.1, 0
+    for count, row in enumerate(sorted(rows, key=lambda row: -row["certainty"]), start=1):
+        right += row["right"]
+        if right / count >= precision:
+            best = row["certainty"]
+    return best
+
+
+def figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Of both halves together, each judged by the bar of the other."""
+    halves = [sorted(rows, key=lambda row: digest([row["key"].removesuffix("-absent")]))[place::2] for place in (0, 1)]
+    bars = [bar(row for row in half if row["certainty"] is not None) for half in halves]
+    told: dict[str, Any] = {"bars": bars}
+    for kind in ("single", "absent", "nested"):
+        of_kind = [[row for row in half if row["kind"] == kind] for half in halves]
+        answered = [row for half, least in zip(of_kind, reversed(bars), strict=True) for row in half if _certainty(row) >= least]
+        told[kind] = {"asked": sum(map(len, of_kind)), "answered": len(answered), "right": sum(row["right"] for row in answered)}
+        if answered:
+            found = wilson([float(row["right"]) for row in answered])
+            told[kind] |= {"precision": [round(one, 3) for one in (found.mean, found.low, found.high)]}
+    held = [row["held"] for row in rows if row["kind"] == "single"]
+    told["single"] |= {"held": sum(held), "copied right": sum(row["right"] for row in rows if row["kind"] == "single")}
+    seconds = [row["seconds"] for row in rows]
+    return {**told, **{f"p{q}_s": percentile_ms(seconds, q) / 1000 for q in (50, 90)}}
+
+
+def _certainty(row: dict[str, Any]) -> float:
+    return -1.0 if row["certainty"] is None else float(row["certainty"])
+
+
+class _Bench:
+    """An edge that has read the set, and what copies spans."""
+
+    def __init__(self, index: Index, generator: Generator, selector: SentenceSelector) -> None:
+        self._index = index
+        self._generator = generator
+        self._selector = selector
+
+    async def row(self, asked: Asked) -> dict[str, Any]:
+        """What came of one question."""
+        began = time.perf_counter()
+        found = await self._index.retrieve(asked.question, budget_tokens=BUDGET_TOKENS, top_k=TOP_K + len(asked.hidden))
+        passages = [passage for passage in found.evidence if passage.document not in asked.hidden][:TOP_K]
+        sentences = await self._selector.best(asked.question, passages, k=SENTENCES)
+        span = await copied(self._generator, asked.question, sentences, Trace(), deadline_s=DEADLINE_S) if sentences else None
+        holds = any(covered(one.text, asked.answers) for one in sentences) if asked.answers else False
+        return {"kind": asked.kind, "key": asked.key, "seconds": round(time.perf_counter() - began, 3), "held": holds, **_said(span, asked)}
+
+
+def _said(span: Span | None, asked: Asked) -> dict[str, Any]:
+    if span is None:
+        return {"certainty": None, "right": False}
+    parts = {"probability": span.probability, "stated": span.stated, "cover": span.cover}
+    right = bool(asked.answers) and (accuracy(span.text, asked.answers) > 0 or f1(span.text, asked.answers) >= SAME)
+    said = {"span": span.text, "sentence": span.sentence.text, "question": asked.question, "answers": asked.answers}
+    return {"certainty": span.certainty, "right": right, **parts, "named": names_are_there(asked.question, span.sentence), **said}
+
+
+async def measured(folder: Path, settings: ModelSettings, journal: Journal, state: Path) -> list[dict[str, Any]]:
+    """Index the set in ``state``, or go on with what is there, and ask what the journal does not hold yet."""
+    lines = [orjson.loads(line) for line in (folder / CORPUS).read_bytes().splitlines()]
+    texts = {line["doc_id"]: line["text"] for line in lines}
+    asked = asked_of([orjson.loads(line) for line in (folder / QUESTIONS).read_bytes().splitlines()], texts)
+    if not asked:
+        raise BenchmarkError(
+            f"no question of {folder} has a `decomposition` with a sub-question that stands alone", next_step="name another set"
+        )
+    embedder, tokenizer = build_embedder(settings), build_tokenizer(settings)
+    async with model_http(settings) as http:
+        generator = build_generator(settings, http)
+        node = build_node(EdgeSettings(state_dir=state, id="facts"), Adapters(generator, embedder, tokenizer, None))
+        async with running(node):
+            for line in lines:
+                name, raw = line["doc_id"], line["text"].encode()
+                await node.accept(Offered(document_id(name, raw), name, raw, reader="a.txt", title=line["title"]))
+            await settled(node)
+            bench = _Bench(indexed_of(node), generator, SentenceSelector(embedder, tokenizer))
+            for one in asked:
+                if not journal.done(STAGE, one.key):
+                    journal.add(STAGE, one.key, await bench.row(one))
+    return journal.rows(STAGE)
+
+
+def main(
+    folder: Annotated[
+        Path, typer.Argument(metavar="SET", exists=True, file_okay=False, help="With corpus.jsonl and questions.jsonl.")
+    ],
+    url: Annotated[str, typer.Option(help="A model server; `dgrag model serve` starts one.")] = "http://127.0.0.1:8090/v1",
+    work: Annotated[Path, typer.Option(help="Where the index and the journal stay.", file_okay=False)] = WORK,
+) -> None:
+    """Ask the single facts of a set, and print what came of it as one JSON line."""
+    drop_settings_of_the_shell()
+    settings = ModelSettings(url=url)
+    key = digest([folder.name, settings.name, *(prompts()[f"edge_node/prompts/{name}.md"] for name in ("span", "span_check"))])
+    own = work / f"single-facts-{folder.name}-{key}"
+    state = work / f"single-facts-{folder.name}"
+    state.mkdir(parents=True, exist_ok=True)
+    with Journal(own / "journal.jsonl") as journal:
+        rows = asyncio.run(measured(folder, settings, journal, state))
+    typer.echo(orjson.dumps({**code(), "machine": machine(), "set": folder.name, **figures(rows)}))
+
+
+if __name__ == "__main__":
+    typer.run(main)
