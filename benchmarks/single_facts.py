@@ -12,6 +12,8 @@ import asyncio
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -85,11 +87,12 @@ def bar(rows: Iterable[dict[str, Any]], *, precision: float = PRECISION) -> floa
     >>> bar([{"certainty": 0.9, "right": True}, {"certainty": 0.5, "right": False}, {"certainty": 0.2, "right": True}])
     0.9
     """
-    best, right = 1.1, 0
-    for count, row in enumerate(sorted(rows, key=lambda row: -row["certainty"]), start=1):
-        right += row["right"]
+    best, right, count = 1.1, 0, 0
+    for certainty, alike in groupby(sorted(rows, key=lambda row: -row["certainty"]), key=itemgetter("certainty")):
+        answered = [row["right"] for row in alike]
+        right, count = right + sum(answered), count + len(answered)
         if right / count >= precision:
-            best = row["certainty"]
+            best = certainty
     return best
 
 
@@ -169,9 +172,7 @@ async def measured(folder: Path, settings: ModelSettings, journal: Journal, stat
 
 
 def main(
-    folder: Annotated[
-        Path, typer.Argument(metavar="SET", exists=True, file_okay=False, help="With corpus.jsonl and questions.jsonl.")
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="SET", exists=True, file_okay=False, help="With corpus.jsonl and questions.jsonl.")],
     url: Annotated[str, typer.Option(help="A model server; `dgrag model serve` starts one.")] = "http://127.0.0.1:8090/v1",
     work: Annotated[Path, typer.Option(help="Where the index and the journal stay.", file_okay=False)] = WORK,
 ) -> None:

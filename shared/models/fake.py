@@ -68,7 +68,7 @@ class WordTokenizer:
 class ScriptedGenerator:
     """Answers as ``reply`` says: one text for all samples, or one for each. ``prompts`` keeps what was asked, in order.
 
-    ``reply`` may raise what a real generator would. ``first_token`` answers prompts that ask for log-probabilities.
+    ``reply`` may raise what a real generator would. ``first_token`` and ``log_probability`` answer prompts that ask for log-probabilities.
     """
 
     def __init__(
@@ -77,9 +77,11 @@ class ScriptedGenerator:
         first_token: Callable[[Prompt], dict[str, float]] | None = None,
         *,
         name: str = "scripted",
+        log_probability: float | None = None,
     ) -> None:
         self._reply = reply
         self._first_token = first_token
+        self._log_probability = log_probability
         self._name = name
         self.prompts: list[Prompt] = []
 
@@ -102,6 +104,7 @@ class ScriptedGenerator:
             tokens_out=sum(len(WORD.findall(text)) for text in texts),
             first_token=self._first_token(prompt) if self._first_token and prompt.top_logprobs else None,
             truncated=(False,) * prompt.n,
+            log_probability=self._log_probability if prompt.top_logprobs else None,
         )
 
     async def stream(self, prompt: Prompt, *, deadline_s: float) -> AsyncIterator[str]:

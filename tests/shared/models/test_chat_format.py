@@ -78,6 +78,14 @@ def test_a_right_usage_beats_an_absent_list():
     assert parse_reply(body(choice(), choice(), usage=(7, 9)), Prompt(ASK.messages, 8, n=2, temperature=0.7)).tokens_out == 9
 
 
+def test_a_texts_probability_is_that_of_all_its_tokens_and_is_unknown_where_one_is_not_told():
+    tokens = [{"token": "Ida", "logprob": -0.25}, {"token": " Tarrow", "logprob": -0.5}]
+    assert parse_reply(body(choice(tokens=tokens)), PROBE).log_probability == -0.75
+    assert parse_reply(body(choice(tokens=[*tokens, {"token": "."}])), PROBE).log_probability is None
+    assert parse_reply(body(choice(tokens=[])), PROBE).log_probability is None
+    assert parse_reply(body(choice(tokens=tokens)), ASK).log_probability is None
+
+
 def test_the_first_tokens_distribution_is_read_and_the_best_of_equal_texts_kept():
     top = [{"token": "Yes", "logprob": -0.5}, {"token": "Yes", "logprob": -0.25}, {"token": "No", "logprob": None}]
     raw = body(choice(tokens=[{"token": "Yes", "top_logprobs": top}]))

@@ -1,0 +1,32 @@
+"""The figures of single facts: what is asked, and how a bar is chosen and judged."""
+
+from benchmarks.single_facts import asked_of, bar, figures
+
+
+def row(kind, key, certainty, right):
+    return {"kind": kind, "key": key, "certainty": certainty, "right": right, "held": True, "seconds": 1.0}
+
+
+def test_sub_questions_that_stand_alone_are_asked_once_and_the_absent_ones_without_all_that_holds_the_answer():
+    steps = [{"question": "Who opened Merle Quarry?", "answer": "Ida Tarrow"}, {"question": "Where was #1 born?", "answer": "Dunmore"}]
+    questions = [
+        {"id": str(n), "question": f"Where was the owner born? {n}", "answers": ["Dunmore"], "decomposition": steps} for n in (1, 2)
+    ]
+    asked = asked_of(questions, {"a": "Ida Tarrow opened it.", "b": "Ida Tarrow again.", "c": "A mill."})
+    assert [one.kind for one in asked] == ["single", "absent", "nested", "nested"]
+    assert asked[1].hidden == {"a", "b"}
+
+
+def test_a_bar_is_the_least_at_which_the_share_is_right_and_no_bar_answers_nothing():
+    rows = [row("single", str(n), n / 10, n != 5) for n in range(10)]
+    assert bar(rows, precision=0.8) == 0.0
+    assert bar(rows, precision=0.95) == 0.6
+    assert bar([row("single", "a", 0.9, False)]) > 1
+
+
+def test_each_half_is_judged_by_the_bar_of_the_other_and_an_answer_to_an_absent_fact_is_wrong():
+    rows = [row("single", f"s{n}", 0.9, True) for n in range(20)] + [row("absent", f"a{n}", 0.1, False) for n in range(8)]
+    told = figures([*rows, row("nested", "n", None, False)])
+    assert (told["single"]["answered"], told["single"]["right"]) == (20, 20)
+    assert told["absent"] == {"asked": 8, "answered": 0, "right": 0}
+    assert told["nested"]["answered"] == 0
