@@ -9,6 +9,7 @@ goes on. The bar is chosen on one half of the questions for a precision of 90 %,
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ from shared.models.build import build_embedder, build_generator, build_tokenizer
 from shared.models.settings import ModelSettings
 from shared.ports import Generator
 from shared.telemetry.trace import Trace
+from shared.text.fence import FENCE_BYTES, Fence
 
 Kind = Literal["single", "absent", "nested"]
 STAGE, SEED = "span", 7
@@ -132,7 +134,11 @@ class _Bench:
         found = await self._index.retrieve(asked.question, budget_tokens=BUDGET_TOKENS, top_k=TOP_K + len(asked.hidden))
         passages = [passage for passage in found.evidence if passage.document not in asked.hidden][:TOP_K]
         sentences = await self._selector.best(asked.question, passages, k=SENTENCES)
-        span = await copied(self._generator, asked.question, sentences, Trace(), deadline_s=DEADLINE_S) if sentences else None
+        span = (
+            await copied(self._generator, asked.question, sentences, Fence(secrets.token_hex(FENCE_BYTES)), Trace(), deadline_s=DEADLINE_S)
+            if sentences
+            else None
+        )
         holds = any(covered(one.text, asked.answers) for one in sentences) if asked.answers else False
         return {"kind": asked.kind, "key": asked.key, "seconds": round(time.perf_counter() - began, 3), "held": holds, **_said(span, asked)}
 

@@ -50,6 +50,8 @@ BORDER = [
     "benchmarks/hostile_files.py",
     "benchmarks/hypergraph.py",
     "benchmarks/indexing.py",
+    "benchmarks/federation.py",
+    "benchmarks/single_facts.py",
     "benchmarks/instant_edge.py",
     "benchmarks/journal.py",
     "benchmarks/levels.py",

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 import re
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shared.ports import Generator, Message, Prompt
 from shared.records import Evidence
 from shared.telemetry.trace import Trace
-from shared.text.fence import FENCE_BYTES, Fence, one_line
+from shared.text.fence import Fence, one_line
 from shared.text.prompts import load_prompt
 from shared.text.refusals import probability_of
 from shared.text.sentences import WORD, content_words, names_in
@@ -84,12 +83,14 @@ def span_prompt(question: str, sentences: Sequence[Evidence], fence: Fence) -> t
     return SPAN.render(sentences=framed, question=one_line(question))
 
 
-async def copied(generator: Generator, question: str, sentences: Sequence[Evidence], trace: Trace, *, deadline_s: float) -> Span | None:
+async def copied(
+    generator: Generator, question: str, sentences: Sequence[Evidence], fence: Fence, trace: Trace, *, deadline_s: float
+) -> Span | None:
     """The span that the model copies, with how sure that is; None where it copies nothing of use, or tells no probabilities.
 
     Raises ModelTimeout, ModelUnavailable, ModelReplyError.
     """
-    messages = span_prompt(question, sentences, Fence(secrets.token_hex(FENCE_BYTES)))
+    messages = span_prompt(question, sentences, fence)
     with trace.step("span") as step:
         prompt = Prompt(messages, SPAN_TOKENS, stop=("\n",), top_logprobs=1)
         reply = step.model(await generator.generate(prompt, deadline_s=deadline_s))

@@ -8,8 +8,10 @@ from edge_node.memory.spans import copied, cover, names_are_there, source_of, to
 from shared.models.fake import ScriptedGenerator
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 from shared.telemetry.trace import Trace
+from shared.text.fence import Fence
 
 QUESTION = "Who opened Merle Quarry?"
+SURE = math.log(0.9)
 
 
 def sentence(text, title=""):
@@ -19,7 +21,7 @@ def sentence(text, title=""):
 SAID = [sentence("It was opened in 1881 by Ida Tarrow’s father, John Tarrow.", "Merle Quarry"), sentence("Ida Tarrow was born in Dunmore.")]
 
 
-def model(span, *, yes=0.8, log_probability=math.log(0.9)):
+def model(span, *, yes=0.8, log_probability=SURE):
     """Copies ``span``; asked whether a sentence states it, it says yes so often."""
     return ScriptedGenerator(
         lambda prompt: "Yes" if prompt.max_tokens == 1 else span,
@@ -29,7 +31,7 @@ def model(span, *, yes=0.8, log_probability=math.log(0.9)):
 
 
 async def span_of(generator, question=QUESTION):
-    return await copied(generator, question, SAID, Trace(), deadline_s=5)
+    return await copied(generator, question, SAID, Fence("7f3a"), Trace(), deadline_s=5)
 
 
 async def test_a_span_is_as_sure_as_its_words_its_check_and_its_sentence_are():
