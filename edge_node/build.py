@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import httpx
 
 from edge_node.answering.answerer import Answerer
+from edge_node.answering.copied_facts import CopiedFacts
 from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
 from edge_node.answering.gate import Gate
@@ -117,7 +118,8 @@ def _answerer(
 ) -> Answerer:
     gate, selector = Gate(parts.generator, tools.embedder, settings), SentenceSelector(tools.embedder, parts.tokenizer)
     told = ToldPassages(tools.edge, SharedMemories(tools.graph.database), tools.documents)
-    return Answerer(strategy, selector, parts.generator, gate, client, sharing, settings, fast_path, told, released)
+    copied = CopiedFacts(selector, parts.generator, least=settings.memory_certainty) if settings.memory_fast == "model" else None
+    return Answerer(strategy, selector, parts.generator, gate, client, sharing, settings, fast_path, told, released, copied)
 
 
 def _overview(

@@ -243,7 +243,9 @@ class MemorySettings(GenerationSettings):
     memory: Literal["off", "plain", "model"] = "plain"  # "plain": questions by templates; "model": it writes some too; "off" takes all away
     memory_anchors: Literal["question", "own"] = "question"  # whose words find a memory: its question's, or its sentences' (eq. 12)
     memory_tokens: Annotated[int, Field(ge=0, le=1000)] = 58  # that the model may write for 1,000, and a reply more
-    memory_fast: Literal["on", "shadow", "off"] = "on"  # "shadow": memories are looked at and reported, and never answer
+    # "shadow": memories are looked at and reported, and never answer; "model": where none answers, it copies single facts from a sentence
+    memory_fast: Literal["on", "model", "shadow", "off"] = "on"
+    memory_certainty: Share | None = None  # that a copied fact must have; none: as was measured for the model, if it was
     memory_threshold: Thresholds = THRESHOLDS  # τ by kind, as in "template=0.92,model=0.92,learned=0.88"; above 1: never answers
     memory_cover: Share = 1.0  # of a question's words, that a memory or its sentences must have
     memory_k: Annotated[int, Field(ge=1, le=100)] = 10  # memories that are looked at; those that fdrag searches by

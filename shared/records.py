@@ -21,7 +21,7 @@ Milliseconds = Annotated[float, Field(ge=0, lt=2**53)]
 PLAIN = Field(max_length=200, pattern=r"^[\w .:-]*$")  # of names and ids: no markup, no control character
 
 Level = Literal["dynamic", "text", 0, 1, 2, 3]  # of reports that a global answer is made of (GraphRAG §2.6); "text": of passages
-Route = Literal["memory", "local", "cloud", "global", "degraded"]
+Route = Literal["memory", "memory+model", "local", "cloud", "global", "degraded"]
 
 
 # ---------------------------------------------------------------- documents and their graph

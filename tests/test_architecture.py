@@ -163,6 +163,7 @@ BORDER = [
     "deploy/lab/relay.py",
     "deploy/tools/to_safetensors.py",
     "edge_node/answering/answerer.py",
+    "edge_node/answering/copied_facts.py",
     "edge_node/answering/fast_path.py",
     "edge_node/answering/feedback.py",
     "edge_node/answering/mapping.py",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, Protocol
 
+from edge_node.answering.copied_facts import CopiedFacts
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
 from edge_node.answering.gate import Gate, Question
 from edge_node.answering.released import ReleasedPassages
@@ -103,8 +104,9 @@ class Answerer:
         fast_path: FastPath | None = None,
         told: Tells | None = None,
         released: ReleasedPassages | None = None,
+        copied: CopiedFacts | None = None,
     ) -> None:
-        """``fast_path``: asked before anything is read; None: no memory answers.
+        """``fast_path``: asked before anything is read; None: no memory answers. ``copied``: asked next; None: all is sampled.
 
         ``released``: where other sites' questions look if something is masked; None: then they find nothing.
         """
@@ -118,6 +120,7 @@ class Answerer:
         self._fast_path = fast_path
         self._told = told
         self._released = released
+        self._copied = copied
 
     async def remembered(self, ask: Ask, trace: Trace) -> FastPathResult:
         """What memories say of a question that may be answered here; it needs no model, and so no turn at one."""
@@ -147,6 +150,11 @@ class Answerer:
     async def _answer(self, ask: Ask, stays: bool, query_id: str, trace: Trace, deadline: Deadline) -> Answer:
         if ask.mode == "cloud":
             return await self._escalate(ask, query_id, trace, deadline, None)
+        if self._copied is not None and ask.memory:
+            find, fence = partial(self.retrieve, trace=trace), Fence(secrets.token_hex(FENCE_BYTES))
+            fact = await self._copied.answer(ask.question, query_id, find, fence, trace, deadline)
+            if fact is not None:
+                return replace(fact, trace=trace.steps())
         tried = await self._try_locally(ask, stays, trace, deadline)
         if tried.report.decision == "local" or stays:
             return await self._local_answer(query_id, tried, trace, deadline, route="local")

@@ -71,7 +71,7 @@ class FastPath:
         least = [score for score in self._settings.memory_threshold.values() if score <= 1]
         if self._settings.memory_fast == "shadow":
             return LOWEST
-        return min(least) - RIVAL_WITHIN if least and self._settings.memory_fast == "on" else None
+        return min(least) - RIVAL_WITHIN if least and self._settings.memory_fast in ("on", "model") else None
 
     async def _in_time(self, question: str, query_id: str, trace: Trace, floor: float) -> FastPathResult:
         with trace.step("remember"):

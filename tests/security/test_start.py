@@ -80,7 +80,7 @@ def test_no_setting_that_names_a_secret_has_a_default(settings):
 
 def test_two_services_share_no_secret(tmp_path):
     rings = [KeyRing(tmp_path / name) for name in ("ward", "bank")]
-    made = {ring.add("ops", "admin", now=0.0).rpartition("_")[2] for ring in rings}
+    made = {ring.add("ops", "admin", now=0.0).split("_", 2)[2] for ring in rings}
     for ring in rings:
         ring.close()
     identities = {open_identity(tmp_path / name / "identity" / "edge.key").key_id for name in ("ward", "bank")}

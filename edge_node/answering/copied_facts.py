@@ -1,0 +1,59 @@
+"""READ PATH, second of all: a single fact in the words of a sentence, by two short calls of the model (FD-RAG §4.3, the fast path)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Protocol
+
+from edge_node.answering.sampling import SentenceSelector
+from edge_node.memory.spans import SENTENCES, SURE, Span, copied, names_are_there
+from edge_node.records import Retrieval
+from shared.errors import ModelError
+from shared.limits import Deadline
+from shared.ports import Generator
+from shared.records import Answer
+from shared.telemetry.logs import redacted
+from shared.telemetry.trace import Trace
+from shared.text.citations import cite, with_marker
+from shared.text.fence import Fence
+from shared.text.inert import inert
+from shared.text.same_question import is_single
+
+log = logging.getLogger("dgrag.edge.memory")
+
+
+class Finds(Protocol):
+    """Finds whole passages for a question."""
+
+    async def __call__(self, question: str, /) -> Retrieval:
+        """Best first."""
+
+
+class CopiedFacts:
+    """Answers a question about a single fact where the model is sure enough of what it copied, and no other."""
+
+    def __init__(self, selector: SentenceSelector, generator: Generator, *, least: float | None) -> None:
+        """``least``: the certainty that suffices; None: as it was measured for this model, and no answer of one that was not."""
+        self._selector = selector
+        self._generator = generator
+        self._least = SURE.get(generator.name) if least is None else least
+
+    async def answer(self, question: str, query_id: str, find: Finds, fence: Fence, trace: Trace, deadline: Deadline) -> Answer | None:
+        """None: the question goes the slow way. A model that fails is logged: the slow way tells the client."""
+        if self._least is None or not is_single(question):
+            return None
+        found = await find(question)
+        with trace.step("narrow"):
+            sentences = await self._selector.best(question, found.evidence, k=SENTENCES)
+        if not sentences:
+            return None
+        try:
+            span = await copied(self._generator, question, sentences, fence, trace, deadline_s=deadline.left_s())
+        except ModelError as error:
+            log.warning("no fact was copied: %s", redacted(error))
+            return None
+        return self._told(span, query_id) if span and span.certainty >= self._least and names_are_there(question, span.sentence) else None
+
+    def _told(self, span: Span, query_id: str) -> Answer | None:
+        text, citations = cite(with_marker(inert(span.text), " [1]"), [span.sentence])
+        return Answer(query_id, text, citations, "memory+model") if citations else None

@@ -1,0 +1,76 @@
+"""The fast path that asks the model for a few words: a whole edge, its routes and store, with a scripted model."""
+
+import math
+
+import pytest
+
+from shared.errors import ModelUnavailable
+from shared.models.fake import ScriptedGenerator
+from tests.support.running_edge import running_edge
+
+TEXT = "Orrin Mill was built by Ann Lee in 1881. It has 40 looms. The weir beside it is older."
+QUESTION = "Who built Orrin Mill?"
+SLOW = "Ann Lee built it [1]."
+
+
+def model(span, *, name="standard", sure=0.9):
+    """Copies ``span`` where it is asked for one, and answers ``SLOW`` otherwise."""
+
+    def reply(prompt):
+        is_span = prompt.messages[0].content.startswith("You copy the answer")
+        return span() if is_span and callable(span) else [span if is_span else SLOW] * prompt.n
+
+    return ScriptedGenerator(reply, lambda _: {"Yes": math.log(sure), "No": math.log(1 - sure)}, name=name, log_probability=math.log(sure))
+
+
+async def asked(folder, generator, question=QUESTION, *, ask=(), **settings):
+    async with running_edge(folder, generator=generator, **{"memory": "off", "memory_fast": "model", **settings}) as edge:
+        await edge.add("mill.md", TEXT)
+        return await edge.ask(question, **dict(ask))
+
+
+async def test_a_fact_that_a_sentence_states_is_answered_by_two_short_calls_and_cited(tmp_path):
+    generator = model("Ann Lee")
+    answer = await asked(tmp_path, generator)
+    assert (answer["answer"], answer["route"], answer["answered"]) == ("Ann Lee [1]", "memory+model", True)
+    assert answer["citations"][0]["quote"] == "Orrin Mill was built by Ann Lee in 1881."
+    assert [step["step"] for step in answer["trace"]] == ["retrieve", "narrow", "span", "span check"]
+    assert [prompt.max_tokens for prompt in generator.prompts] == [14, 1]
+
+
+def unavailable():
+    raise ModelUnavailable("the model server is away")
+
+
+@pytest.mark.parametrize(
+    ("generator", "question", "settings"),
+    [
+        (model("Bo Orr"), QUESTION, {}),
+        (model("Ann Lee", sure=0.6), QUESTION, {}),
+        (model("Ann Lee"), "Who built Orrin Mill and when was the weir built?", {}),
+        (model("Ann Lee"), "Who built Fenlow Mill?", {}),
+        (model("Ann Lee", name="another"), QUESTION, {}),
+        (model("Ann Lee"), QUESTION, {"memory_fast": "on"}),
+        (model("Ann Lee"), QUESTION, {"ask": {"memory": False}}),
+        (model(unavailable), QUESTION, {}),
+    ],
+    ids=[
+        "what no sentence says",
+        "an unsure model",
+        "two questions",
+        "another mill",
+        "a model that was not measured",
+        "without the setting",
+        "a client that wants none",
+        "a model that fails once",
+    ],
+)
+async def test_all_else_goes_the_slow_way(tmp_path, generator, question, settings):
+    answer = await asked(tmp_path, generator, question, **settings)
+    assert answer["route"] != "memory+model"
+    assert answer["answer"] == SLOW or not answer["answered"]
+
+
+async def test_a_person_may_set_the_certainty_for_a_model_of_their_own(tmp_path):
+    answer = await asked(tmp_path, model("Ann Lee", name="another"), memory_certainty=0.5)
+    assert answer["route"] == "memory+model"
