@@ -10,7 +10,6 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from sys import intern
 
 from edge_node.database.schema import Database
 from edge_node.database.vectors import VectorRows, insert_vectors
@@ -23,6 +22,9 @@ from shared.sqlite import crc, is_text
 
 log = logging.getLogger("dgrag.edge.store")
 Pair = tuple[str, str]  # the ends of a relation, the lesser first
+# What was read so far, by itself. Keys, types, sentences and the names of chunks are in many rows: with it each stands in memory once.
+# Not sys.intern: some Pythons 3.12 never let go of what it was given, and a deleted document's words must go.
+Same = dict[str, str]
 KEYS = "(SELECT value FROM json_each(?))"
 ENTITIES = "SELECT chunk_id, key, name, type, description, crc FROM entity_mentions"
 
@@ -96,12 +98,12 @@ class MentionStore:
         """The mentions of some keys, or all, in no order. A damaged row is left out: ``store.check`` has it extracted again."""
         yield from _entities(self._stream(ENTITIES, "key", keys))
 
-    def by_key(self) -> Iterator[list[EntityMention]]:
+    def by_key(self, same: Same) -> Iterator[list[EntityMention]]:
         """All mentions, those of one key together, in the order of the keys."""
-        for _, mentions in groupby(_entities(self._database.stream(f"{ENTITIES} ORDER BY key")), key=attrgetter("key")):
+        for _, mentions in groupby(_entities(self._database.stream(f"{ENTITIES} ORDER BY key"), same), key=attrgetter("key")):
             yield list(mentions)
 
-    def relations(self, pairs: Collection[Pair] | None = None) -> Iterator[RelationMention]:
+    def relations(self, pairs: Collection[Pair] | None = None, same: Same | None = None) -> Iterator[RelationMention]:
         """The mentions of some pairs of keys, in either direction, or all; in no order. Damaged rows are left out."""
         if pairs is None:
             rows = self._database.stream("SELECT * FROM relation_mentions")
@@ -112,7 +114,7 @@ class MentionStore:
                 " ON r.source = json_extract(p.value, '$[0]') AND r.target = json_extract(p.value, '$[1]')"
             )
             rows = self._database.stream(query, (both,))
-        yield from _relations(rows)
+        yield from _relations(rows, same)
 
     def pairs_with(self, keys: Collection[str]) -> set[Pair]:
         """The pairs of keys that are related, with one of ``keys`` among them."""
@@ -199,24 +201,26 @@ class MentionStore:
         return self._database.stream(f"{query} WHERE {column} IN {KEYS}", (json.dumps(list(keys)),))
 
 
-def _entities(rows: Iterable[sqlite3.Row]) -> Iterator[EntityMention]:
-    """Keys, types, sentences and the chunks' names are in many rows: each stands in memory once."""
+def _entities(rows: Iterable[sqlite3.Row], same: Same | None = None) -> Iterator[EntityMention]:
+    once = ({} if same is None else same).setdefault
     for row in rows:
         *fields, checksum = row
         if crc(*fields) == checksum:
-            chunk_id, key, name, kind, description = map(intern, fields)
+            chunk_id, key, name, kind, description = (once(field, field) for field in fields)
             yield EntityMention(key, name, kind, description, ChunkId(chunk_id))
         else:
             log.error("a damaged entity mention is left out")
 
 
-def _relations(rows: Iterable[sqlite3.Row]) -> Iterator[RelationMention]:
+def _relations(rows: Iterable[sqlite3.Row], same: Same | None = None) -> Iterator[RelationMention]:
+    once = ({} if same is None else same).setdefault
     for row in rows:
         *fields, checksum = row
         if crc(*fields) == checksum:
             chunk_id, source, target, description, keywords, strength = fields
-            chunk_id, source, target, description = map(intern, (chunk_id, source, target, description))
-            yield RelationMention(source, target, description, tuple(map(intern, json.loads(keywords))), strength, ChunkId(chunk_id))
+            chunk_id, source, target, description = (once(field, field) for field in (chunk_id, source, target, description))
+            words = tuple(once(word, word) for word in json.loads(keywords))
+            yield RelationMention(source, target, description, words, strength, ChunkId(chunk_id))
         else:
             log.error("a damaged relation mention is left out")
 

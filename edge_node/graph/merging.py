@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from edge_node.database.vectors import text_hash
 from edge_node.graph.knowledge_graph import Graph, Pair, graph_of, known_relations, merge_entities, merge_relations, needs_summary
-from edge_node.graph.mentions import Changes
+from edge_node.graph.mentions import Changes, Same
 from edge_node.graph.resolution import Resolved, Resolver
 from edge_node.graph.store import GraphStore
 from edge_node.graph.view import pair_of, relation_key
@@ -50,8 +50,9 @@ class Merger:
 
     def everything(self) -> Graph:
         """The whole graph."""
-        canonical, mentions = self._resolver.canonical, self._store.mentions
-        graph = graph_of(self._all_entities(canonical), merge_relations(mentions.relations(), canonical, limit_chars=self._limit_chars))
+        canonical, mentions, same = self._resolver.canonical, self._store.mentions, Same()
+        merged = self._all_entities(canonical, same)
+        graph = graph_of(merged, merge_relations(mentions.relations(same=same), canonical, limit_chars=self._limit_chars))
         if not self._by_model:
             return graph
         entities = self._shortened(graph.entities, _told(mentions.entities(), canonical))
@@ -61,11 +62,11 @@ class Merger:
         shortened = {pair_of(key): relation for key, relation in relations.items.items()}
         return Graph(graph.entities | entities.items, graph.relations | shortened)
 
-    def _all_entities(self, canonical: Mapping[str, str]) -> dict[str, Entity]:
+    def _all_entities(self, canonical: Mapping[str, str], same: Same) -> dict[str, Entity]:
         """One entity's mentions at a time stand in memory, and those of all that have aliases: of 10,000 passages they take 100 MB."""
         joined = canonical.keys() | set(canonical.values())
         entities = merge_entities(self._store.mentions.entities(joined), canonical, limit_chars=self._limit_chars)
-        for mentions in self._store.mentions.by_key():
+        for mentions in self._store.mentions.by_key(same):
             if mentions[0].key not in joined:
                 entities |= merge_entities(mentions, limit_chars=self._limit_chars)
         return dict(sorted(entities.items()))
