@@ -92,3 +92,15 @@ async def test_descriptions_of_relations_are_forgotten_when_the_model_is_not_to_
         assert stored(again) == set()
         assert again.graph_now().relations[PAIR].description.startswith(A)
         assert again.graph.mentions.changes().relations == {}
+
+
+async def test_after_a_start_a_string_that_many_rows_have_stands_in_memory_once(tmp_path):
+    async with Bench.opened(tmp_path) as bench:
+        await bench.add("1.md", (A, B), related=[(A, B)])
+        await bench.settle()
+    async with Bench.opened(tmp_path) as again:
+        graph = again.graph_now()
+        relation = graph.relations[PAIR]
+        ends = [graph.entities[key] for key in PAIR]
+        assert all(end.chunk_ids[0] is relation.chunk_ids[0] for end in ends)
+        assert (relation.source is ends[0].key, relation.target is ends[1].key) == (True, True)
