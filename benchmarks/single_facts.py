@@ -1,14 +1,17 @@
 """How many single facts two short calls answer: ``python -m benchmarks.single_facts SET --url http://127.0.0.1:8090/v1`` (FD-RAG §4.3).
 
-SET is a multi-hop folder whose questions have a ``decomposition``. Three kinds are asked: ``single``, sub-questions that stand alone;
-``absent``, some of these without their paragraph and without any other that holds the answer; ``nested``, whole multi-hop questions. An
-edge in this process reads the paragraphs with spaCy and the default embedder. One line a question goes into a journal, so a killed run
-goes on. The bar is chosen on one half of the questions for a precision of 90 %, and judged on the other; then the halves change places.
+SET is a multi-hop folder whose questions have a ``decomposition``. Four kinds are asked: ``single``, sub-questions that stand alone;
+``absent``, some of these without their paragraph and without any other that holds the answer; ``nested``, whole multi-hop questions;
+``later``, sub-questions that follow another, with that one's answer put in. An edge in this process reads the paragraphs with spaCy and
+the default embedder. One line a question goes into a journal, so a killed run goes on. The bar is chosen on one half of the first three
+kinds for a precision of 90 %, and judged on the other; then the halves change places. ``later`` chose nothing: the product's bar is
+judged on it, with the names that it wants in the sentence.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import time
 from collections.abc import Iterable, Sequence
@@ -16,7 +19,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import orjson
 import typer
@@ -36,7 +39,7 @@ from benchmarks.questions import WORK
 from edge_node.answering.sampling import SentenceSelector
 from edge_node.build import Adapters, build_node
 from edge_node.documents.store import document_id
-from edge_node.memory.spans import SENTENCES, Span, copied, names_are_there
+from edge_node.memory.spans import SENTENCES, SURE, Span, copied, names_are_there
 from edge_node.records import Offered
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
@@ -46,12 +49,13 @@ from shared.ports import Generator
 from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence
 
-Kind = Literal["single", "absent", "nested"]
+Kind = Literal["single", "absent", "nested", "later"]
 STAGE, SEED = "span", 7
 TOP_K, DEADLINE_S = 10, 120.0
 BUDGET_TOKENS = 20_000
 PRECISION = 0.9
 SAME = 0.6  # F1 of a span with the answer: "the Anglican Church" for "Anglican Church of England"
+REFERENCE = re.compile(r"#(\d+)")  # to the answer of an earlier step, from 1
 MOST = {"absent": 30, "nested": 60}
 
 
@@ -70,17 +74,19 @@ def asked_of(questions: Sequence[dict[str, Any]], texts: dict[str, str]) -> list
     """All questions of a set, ``MOST`` of those kinds at most; a sub-question that comes again is asked once."""
     found: dict[str, Asked] = {}
     for row in questions:
+        answers = list[str]()
         for step in row.get("decomposition") or ():
-            if "#" not in step["question"]:
-                key = digest([step["question"].casefold()])
-                found.setdefault(key, Asked("single", key, step["question"], (step["answer"],)))
-    single = list(found.values())
+            question = REFERENCE.sub(lambda match, known=tuple(answers): known[int(match[1]) - 1], step["question"])  # type: ignore[misc]
+            key = digest([question.casefold()])
+            found.setdefault(key, Asked("later" if "#" in step["question"] else "single", key, question, (step["answer"],)))
+            answers.append(step["answer"])
+    single, later = ([one for one in found.values() if one.kind == kind] for kind in ("single", "later"))
     absent = [
         Asked("absent", f"{one.key}-absent", one.question, (), frozenset(key for key, text in texts.items() if covered(text, one.answers)))
         for one in stride(single, MOST["absent"], seed=SEED)
     ]
     nested = [Asked("nested", row["id"], row["question"], tuple(row["answers"])) for row in questions if row.get("hops", 2) > 1]
-    return [*single, *absent, *stride(nested, MOST["nested"], seed=SEED)]
+    return [*single, *absent, *stride(nested, MOST["nested"], seed=SEED), *later]
 
 
 def bar(rows: Iterable[dict[str, Any]], *, precision: float = PRECISION) -> float:
@@ -99,25 +105,32 @@ def bar(rows: Iterable[dict[str, Any]], *, precision: float = PRECISION) -> floa
 
 
 def figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Of both halves together, each judged by the bar of the other."""
-    halves = [sorted(rows, key=lambda row: digest([row["key"].removesuffix("-absent")]))[place::2] for place in (0, 1)]
+    """By kind: what the bars of the halves answer, each half by the bar of the other, and what the product does."""
+    first = [row for row in rows if row["kind"] != "later"]
+    halves = [sorted(first, key=lambda row: digest([row["key"].removesuffix("-absent")]))[place::2] for place in (0, 1)]
     bars = [bar(row for row in half if row["certainty"] is not None) for half in halves]
-    told: dict[str, Any] = {"bars": bars}
-    for kind in ("single", "absent", "nested"):
-        of_kind = [[row for row in half if row["kind"] == kind] for half in halves]
-        answered = [row for half, least in zip(of_kind, reversed(bars), strict=True) for row in half if _certainty(row) >= least]
-        told[kind] = {"asked": sum(map(len, of_kind)), "answered": len(answered), "right": sum(row["right"] for row in answered)}
-        if answered:
-            found = wilson([float(row["right"]) for row in answered])
-            told[kind] |= {"precision": [round(one, 3) for one in (found.mean, found.low, found.high)]}
-    held = [row["held"] for row in rows if row["kind"] == "single"]
-    told["single"] |= {"held": sum(held), "copied right": sum(row["right"] for row in rows if row["kind"] == "single")}
+    told: dict[str, Any] = {"bars": bars, "crossed": {}, "product": {}}
+    for kind in get_args(Kind):
+        asked = [row for row in rows if row["kind"] == kind]
+        crossed = [row for half, least in zip(halves, reversed(bars), strict=True) for row in half if _sure(row, least)]
+        if kind != "later":
+            told["crossed"][kind] = _share(asked, [row for row in crossed if row["kind"] == kind])
+        told["product"][kind] = _share(asked, [row for row in asked if _sure(row, SURE["standard"]) and row["named"]])
     seconds = [row["seconds"] for row in rows]
     return {**told, **{f"p{q}_s": percentile_ms(seconds, q) / 1000 for q in (50, 90)}}
 
 
-def _certainty(row: dict[str, Any]) -> float:
-    return -1.0 if row["certainty"] is None else float(row["certainty"])
+def _share(asked: Sequence[dict[str, Any]], answered: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """``held``: the sentences hold the answer; ``copied``: the span is right, whether or not it was sure enough."""
+    right = [float(row["right"]) for row in answered]
+    told = {"asked": len(asked), "held": sum(row["held"] for row in asked), "copied": sum(row["right"] for row in asked)}
+    told |= {"answered": len(answered), "right": int(sum(right))}
+    found = wilson(right) if right else None
+    return told | ({"precision": [round(one, 3) for one in (found.mean, found.low, found.high)]} if found else {})
+
+
+def _sure(row: dict[str, Any], least: float) -> bool:
+    return row["certainty"] is not None and row["certainty"] >= least
 
 
 class _Bench:

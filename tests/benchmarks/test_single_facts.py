@@ -3,8 +3,8 @@
 from benchmarks.single_facts import asked_of, bar, figures
 
 
-def row(kind, key, certainty, right):
-    return {"kind": kind, "key": key, "certainty": certainty, "right": right, "held": True, "seconds": 1.0}
+def row(kind, key, certainty, right, *, named=True):
+    return {"kind": kind, "key": key, "certainty": certainty, "right": right, "named": named, "held": True, "seconds": 1.0}
 
 
 def test_sub_questions_that_stand_alone_are_asked_once_and_the_absent_ones_without_all_that_holds_the_answer():
@@ -13,8 +13,9 @@ def test_sub_questions_that_stand_alone_are_asked_once_and_the_absent_ones_witho
         {"id": str(n), "question": f"Where was the owner born? {n}", "answers": ["Dunmore"], "decomposition": steps} for n in (1, 2)
     ]
     asked = asked_of(questions, {"a": "Ida Tarrow opened it.", "b": "Ida Tarrow again.", "c": "A mill."})
-    assert [one.kind for one in asked] == ["single", "absent", "nested", "nested"]
+    assert [one.kind for one in asked] == ["single", "absent", "nested", "nested", "later"]
     assert asked[1].hidden == {"a", "b"}
+    assert (asked[-1].question, asked[-1].answers) == ("Where was Ida Tarrow born?", ("Dunmore",))
 
 
 def test_a_bar_is_the_least_at_which_the_share_is_right_and_no_bar_answers_nothing():
@@ -26,7 +27,8 @@ def test_a_bar_is_the_least_at_which_the_share_is_right_and_no_bar_answers_nothi
 
 def test_each_half_is_judged_by_the_bar_of_the_other_and_an_answer_to_an_absent_fact_is_wrong():
     rows = [row("single", f"s{n}", 0.9, True) for n in range(20)] + [row("absent", f"a{n}", 0.1, False) for n in range(8)]
-    told = figures([*rows, row("nested", "n", None, False)])
-    assert (told["single"]["answered"], told["single"]["right"]) == (20, 20)
-    assert told["absent"] == {"asked": 8, "answered": 0, "right": 0}
-    assert told["nested"]["answered"] == 0
+    told = figures([*rows, row("nested", "n", None, False), row("later", "l1", 0.9, True), row("later", "l2", 0.9, True, named=False)])
+    assert (told["crossed"]["single"]["answered"], told["crossed"]["single"]["right"]) == (20, 20)
+    assert (told["crossed"]["absent"]["answered"], told["crossed"]["nested"]["answered"]) == (0, 0)
+    assert (told["product"]["later"]["asked"], told["product"]["later"]["answered"]) == (2, 1)
+    assert "later" not in told["crossed"]
