@@ -97,7 +97,7 @@ class Interrupted(BaseException):
 
 
 def wait_ready(runtime: Runtime, services: Sequence[Service], http: httpx.Client, on_ready: Callable[[Service], None]) -> None:
-    """Return when each service answers, or says that it is in safe mode; ``on_ready`` may take its time.
+    """Return when each service is written down and answers, or says that it is in safe mode; ``on_ready`` may take its time.
 
     Raises ChildCrashError, and ClusterError when none has become ready for five minutes.
     """
@@ -105,7 +105,9 @@ def wait_ready(runtime: Runtime, services: Sequence[Service], http: httpx.Client
     while waiting:
         runtime.check()
         keys = {"model": runtime.directory.model_key()}
-        for service in [one for one in waiting if answers(http, one.ready_url, keys.get(one.role, "")) or safe_mode(http, one.url)]:
+        written = {(member.role, member.name) for member in runtime.state.members}  # a keeper may write it down after it answers
+        asked = [service for service in waiting if (service.role, service.name) in written]
+        for service in [one for one in asked if answers(http, one.ready_url, keys.get(one.role, "")) or safe_mode(http, one.url)]:
             waiting.remove(service)
             on_ready(service)
             deadline = time.monotonic() + READY_DEADLINE_S

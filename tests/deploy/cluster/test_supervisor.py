@@ -216,6 +216,18 @@ def test_a_process_that_waits_too_long_for_readiness_is_named(directory: StateDi
         start_and_wait(directory, [service], http)
 
 
+def test_a_service_that_answers_before_it_is_written_down_is_waited_for(
+    directory: StateDir, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+):
+    states = iter([ClusterState()] * 4)
+    written = ByProcess.state.fget
+    assert written
+    with running(directory, foreground.fake(ports(1)[0]), http=http) as runtime:
+        monkeypatch.setattr(ByProcess, "state", property(lambda self: next(states, None) or written(self)))
+        wait_ready(runtime, runtime.directory.charge().services, http, lambda service: None)
+    assert next(states, None) is None
+
+
 @contextmanager
 def running(directory: StateDir, service: Service, *, http: httpx.Client) -> Iterator[ByProcess]:
     runtime = ByProcess(directory, detached=False)
