@@ -13,6 +13,7 @@ from edge_node.answering.feedback import FeedbackDesk
 from edge_node.answering.gate import Gate
 from edge_node.answering.mapping import Mapper
 from edge_node.answering.overview import GlobalAnswerer
+from edge_node.answering.picking import SentencePicker
 from edge_node.answering.released import ReleasedPassages
 from edge_node.answering.sampling import SentenceSelector
 from edge_node.cloud.client import CloudClient
@@ -38,6 +39,7 @@ from edge_node.maintenance import check_fingerprint, open_store
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index, open_strategy
+from shared.joining import Joiner
 from shared.limits import Breaker, RetryBudget
 from shared.models.embedders import CheckedEmbedder
 from shared.ports import Clock, Embedder, Generator, SystemClock, Tokenizer
@@ -131,9 +133,14 @@ def _overview(
     client: CloudClient | None,
     released: ReleasedPassages,
 ) -> GlobalAnswerer:
-    mapper = Mapper(parts.generator, tools.edge, max_tokens=settings.partial_tokens, at_once=settings.global_at_once)
-    reducer = Reducer(parts.generator, parts.tokenizer.count, max_tokens=settings.global_answer_tokens)
-    return GlobalAnswerer(tools, sharing, strategy.reports, mapper, reducer, client, settings, released)
+    generator, count, at_once = parts.generator, parts.tokenizer.count, settings.global_at_once
+    mapper = Mapper(generator, tools.edge, max_tokens=settings.partial_tokens, at_once=at_once)
+    reducer: Reducer | Joiner = Reducer(generator, count, max_tokens=settings.global_answer_tokens)
+    picker = None
+    if settings.global_method == "sentences":
+        reducer = Joiner(generator, tools.embedder, count, max_tokens=settings.global_answer_tokens)
+        picker = SentencePicker(generator, tools.embedder, most=settings.global_probes, at_once=at_once)
+    return GlobalAnswerer(tools, sharing, strategy.reports, mapper, reducer, client, settings, released, picker)
 
 
 def _link(

@@ -209,7 +209,7 @@ class CommunitySettings(GraphSettings):
 
     community_entities: Annotated[int, Field(ge=2, le=40)] = 10  # the most in a community of the finest level
     community_tie: Share = 0.25  # what a shared passage counts beside a relation where parts are joined; 0: relations alone
-    report_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 2000  # what a report is written from; the paper: 8000
+    report_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 2000  # what a model writes a report from; the paper: 8000
     report_tokens: Annotated[int, Field(ge=64, le=4000)] = 240  # of its findings; the paper: 2000
     report_findings: Annotated[int, Field(ge=1, le=10)] = 6
     reports: Literal["off", "extractive", "model"] = "extractive"  # "extractive": sentences of the documents, made when they are asked for
@@ -227,14 +227,23 @@ class CommunitySettings(GraphSettings):
 class GlobalSettings(CommunitySettings):
     """Questions about everything (GraphRAG §2.6)."""
 
+    global_method: Literal["sentences", "paper"] = "sentences"  # "paper": the model writes partial answers, and joins all in one call
     global_level: Level = "dynamic"  # "dynamic": as far down as reports are relevant; 0 to 3: a level; "text": passages instead of reports
-    global_read_tokens: Annotated[int, Field(ge=0, le=1_000_000)] = 2000  # of the reports that are read for a question; 0: all of the level
+    global_read_tokens: Annotated[int, Field(ge=0, le=1_000_000)] | None = None  # of reports for a question; 0: all of the level
     global_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 1000  # of one call; the paper: 8000
     global_reduce_tokens: Annotated[int, Field(ge=200, le=100_000)] = 4000  # of the points that the answer is made of; the paper: 8000
     partial_tokens: Annotated[int, Field(ge=16, le=4000)] = 120  # a partial answer's
     global_answer_tokens: Annotated[int, Field(ge=16, le=4000)] = 320
     global_at_once: Annotated[int, Field(ge=1, le=32)] = 1  # calls: a server that edges share ends one after the other, not all too late
+    global_probes: Annotated[int, Field(ge=1, le=256)] = 12  # sentences that the model judges for a question, by one token each
     global_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of the whole question
+
+    @property
+    def read_tokens(self) -> int:
+        """Of the reports that are read for a question: a sentence that is compared costs less than one that a model reads."""
+        if self.global_read_tokens is not None:
+            return self.global_read_tokens
+        return 2_000 if self.global_method == "paper" else 16_000
 
 
 class MemorySettings(GenerationSettings):

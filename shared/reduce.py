@@ -156,9 +156,7 @@ def left_out(sentences: int) -> str:
 
 
 def spoken(points: Sequence[Evidence], *, most: int) -> ReducedAnswer:
-    """The answer without a model: the first points that may be shown, a line each, each sentence with its point's marker.
-
-    Of a long point come the sentences that fit into ``MAX_QUOTE_CHARS``, or as much of the first.
+    """The answer without a model: the first points that may be shown, a ``shown_line`` each, each sentence with its point's marker.
 
     >>> from shared.records import ChunkId, DocumentId, EdgeId
     >>> spoken([Evidence(EdgeId("a"), DocumentId("d"), "d", ChunkId("d:0"), (0, 9), "Pumps fail.", 0.5)], most=5).text
@@ -167,7 +165,7 @@ def spoken(points: Sequence[Evidence], *, most: int) -> ReducedAnswer:
     shown = [point for point in points if point.point or point.quotable][:most]
     lines, citations = list[str](), list[Citation]()
     for n, point in enumerate(shown, start=1):
-        lines.append(_marked(_bounded(one_line(MARKER.sub("", inert(said(point))))), n))
+        lines.append(_marked(shown_line(point), n))
         blank = Citation(
             n, point.edge, point.document_id, one_line(inert(point.document)), point.chunk_id, point.span, _quote(point), point.score
         )
@@ -212,7 +210,9 @@ def coverage_alone(*, read: int, there: int) -> str:
     return f"this site alone: {read} of {counted(there, 'report')}"
 
 
-def _bounded(line: str) -> str:
+def shown_line(point: Evidence) -> str:
+    """A point as it may be shown, in one line: the sentences that fit into ``MAX_QUOTE_CHARS``, or as much of the first."""
+    line = one_line(MARKER.sub("", inert(said(point))))
     if len(line) <= MAX_QUOTE_CHARS:
         return line
     whole = [end for _, end in sentences(line) if end <= MAX_QUOTE_CHARS]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from cloud_server.answering.availability import Availability
 from cloud_server.answering.coordinator import Models, within
@@ -17,6 +18,7 @@ from cloud_server.answering.prompts import with_edges, with_shortfalls
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.settings import GlobalSettings
 from shared.errors import ModelError
+from shared.joining import Joiner
 from shared.plural import counted
 from shared.ports import Clock
 from shared.records import Answer, EdgeId, EdgeReport, Evidence
@@ -49,7 +51,8 @@ class GlobalCoordinator:
         self._fan_out = fan_out
         self._availability = availability
         self._models = models
-        self._reducer = Reducer(models.generator, models.tokenizer.count, max_tokens=settings.global_answer_tokens)
+        writes = Reducer if settings.global_method == "paper" else partial(Joiner, embedder=models.embedder)
+        self._reducer = writes(models.generator, count=models.tokenizer.count, max_tokens=settings.global_answer_tokens)
         self._settings = settings
         self._clock = clock
         self._new_id = new_id

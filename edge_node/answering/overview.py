@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from edge_node.answering.mapping import Mapper
+from edge_node.answering.picking import SentencePicker
 from edge_node.answering.points import KeyPoint, in_turn, masked, notes_of, packed, pointed, shuffled
 from edge_node.answering.released import ReleasedPassages
 from edge_node.cloud.client import CloudClient
@@ -24,6 +25,7 @@ from edge_node.policy.rules import DENIED, EscalationMode
 from edge_node.records import NOTHING_WITHHELD
 from edge_node.settings import GlobalSettings
 from shared.errors import CloudError, Conflict, ModelError, Withheld
+from shared.joining import Joiner
 from shared.limits import Deadline
 from shared.ports import FloatArray
 from shared.records import Answer, Evidence, Level, TraceStep
@@ -39,6 +41,7 @@ LAST_SHARE = 0.9  # … for what no other call follows: the answer is still to b
 CHOOSE = "choose"  # the step
 MAX_COMPARED = 256  # findings that are compared with the question where no model reads them
 NOTHING_HELPS = "The documents of this site do not answer this question."
+UNREAD = "there was no time to read reports, or the model tells no probabilities"
 NO_REPORTS = "it makes no reports"
 UNSUPPORTED = "the points are not joined: no sentence that the model wrote rests on a point"
 
@@ -105,11 +108,13 @@ class GlobalAnswerer:
         sharing: Sharing,
         reports: CommunityReports,
         mapper: Mapper,
-        reducer: Reducer,
+        reducer: Reducer | Joiner,
         cloud: CloudClient | None,
         settings: GlobalSettings,
         released: ReleasedPassages,
+        picker: SentencePicker | None = None,
     ) -> None:
+        """``picker``: picks sentences of reports; None: the mapper writes about them."""
         self._tools = tools
         self._sharing = sharing
         self._reports = reports
@@ -118,6 +123,7 @@ class GlobalAnswerer:
         self._cloud = cloud
         self.settings = settings
         self._released = released
+        self._picker = picker
 
     # ------------------------------------------------------------ for this site's clients
 
@@ -257,20 +263,18 @@ class GlobalAnswerer:
         redactor: Redactor = NOTHING_MASKED,
     ) -> _Found:
         """The points that the chosen reports make. What ``redactor`` masks is masked before reports are chosen, read and quoted."""
-        settings, count = self.settings, self._tools.tokenizer.count
+        settings = self.settings
         with trace.step(CHOOSE):
             vector = (await self._tools.embedder.embed([question]))[0]
             scores = None if redactor.idle else self._released.scores
             if scores is not None:
                 await self._released.renew(redactor)
-            asked = ReportQuery(vector, level, settings.global_read_tokens, FLOOR, withheld, NEARNESS, scores)
+            asked = ReportQuery(vector, level, settings.read_tokens, FLOOR, withheld, NEARNESS, scores)
             chosen = await self._reports.choose(asked)
         reports = [masked(report, redactor.mask) for report in chosen.reports]
-        packs = packed(shuffled(reports, seed=settings.seed, question=question), limit_tokens=settings.global_context_tokens, count=count)
-        mapped = await self._mapper.map(question, packs, trace, deadline)
-        said, read, failed = mapped.said, sum(map(len, mapped.read)), ""
-        if not mapped.read and packs:
-            failed = mapped.failure.message if mapped.failure else "there was no time to read reports"
+        (said, read, failure), failed = await self._read(question, vector, reports, trace, deadline), ""
+        if not read and reports:
+            failed = failure.message if failure else UNREAD
             compared = _compared(reports)
             said, read = await self._nearest(vector, compared), len(compared)
         pointed = await asyncio.to_thread(self._pointed, said, redactor)
@@ -279,6 +283,18 @@ class GlobalAnswerer:
             settings.report_findings if failed else None
         )  # many sentences that nobody chose would outweigh the few that a model wrote elsewhere
         return _Found(points[:most], read, len(reports), chosen.there, failed, 0 if failed else len(said) - len(pointed))
+
+    async def _read(
+        self, question: str, vector: FloatArray, reports: Sequence[Report], trace: Trace, deadline: Deadline
+    ) -> tuple[tuple[KeyPoint, ...], int, ModelError | None]:
+        """What a model picks from the reports, or writes about them; how many it has read, and the last call that failed, if one did."""
+        if self._picker is not None:
+            picked = await self._picker.pick(question, vector, reports, trace, deadline)
+            return picked.points, len(reports) if picked.judged else 0, picked.failure
+        settings, count = self.settings, self._tools.tokenizer.count
+        packs = packed(shuffled(reports, seed=settings.seed, question=question), limit_tokens=settings.global_context_tokens, count=count)
+        mapped = await self._mapper.map(question, packs, trace, deadline)
+        return mapped.said, sum(map(len, mapped.read)), mapped.failure
 
     async def _nearest(self, vector: FloatArray, reports: Sequence[Report]) -> tuple[KeyPoint, ...]:
         """Findings as points, with their cosines as scores: what can be said without a model."""

@@ -14,7 +14,17 @@ import orjson
 from edge_node.communities.cover import Count
 from edge_node.communities.elements import Line, elements_of, told_sentences
 from edge_node.communities.hierarchy import Community
-from edge_node.communities.reports import Headline, Report, Telling, chunks_of, headline, lines_of, plain_report
+from edge_node.communities.reports import (
+    PLAIN_BOUNDS,
+    Headline,
+    Report,
+    ReportBounds,
+    Telling,
+    chunks_of,
+    headline,
+    lines_of,
+    plain_report,
+)
 from edge_node.communities.snapshot import Snapshot
 from edge_node.communities.store import StoredReport
 from edge_node.graph.knowledge_graph import Graph
@@ -145,6 +155,7 @@ class DraftWriter:
         self._texts = texts
         self._moved = [one for key, one in sorted(texts.items()) if key not in self._communities and one.report.by_model]
         self._settings = settings
+        self._bounds = bounds_of(settings)
         self._reading = reading
         self._staleness = staleness
         self._telling = telling
@@ -270,13 +281,12 @@ class DraftWriter:
 
     def _write(self, community: Community, part: Graph, made_of: bytes) -> PlainReport:
         lines, below = self._lines(community, part)
-        tokens, most = self._settings.report_tokens, self._settings.report_findings
-        report = plain_report(community, part, lines, report_tokens=tokens, most=most, count=self._reading.count, telling=self._telling)
+        report = plain_report(community, part, lines, self._bounds, count=self._reading.count, telling=self._telling)
         return PlainReport(made_of, below, report)
 
     def _lines(self, community: Community, part: Graph) -> tuple[tuple[Line, ...], dict[str, bytes]]:
         """What a report is written from, and what the reports below say that this took."""
-        limit_tokens, count = self._settings.report_context_tokens, self._reading.count
+        limit_tokens, count = self._bounds.context_tokens, self._reading.count
         elements = elements_of(part, self._degrees(part), self.snapshot.claims_about(part), split=self._reading.split)
         lines = leaf_context(elements, limit_tokens=limit_tokens, count=count)
         below = dict[str, bytes]()
@@ -297,6 +307,13 @@ class DraftWriter:
 
     def _degrees(self, part: Graph) -> dict[str, int]:
         return {key: len(self.snapshot.adjacency.get(key, ())) for key in part.entities}
+
+
+def bounds_of(settings: CommunitySettings) -> ReportBounds:
+    """Of reports as the settings want them: small ones where a model writes them, which the plain ones stand in for."""
+    if settings.reports != "model":
+        return PLAIN_BOUNDS
+    return ReportBounds(settings.report_context_tokens, settings.report_tokens, settings.report_findings)
 
 
 def _digest(value: object) -> bytes:

@@ -33,6 +33,18 @@ _ENDS = (".", "!", "…", '."', ".”", ".)", "。", "।")  # of a statement; a
 
 
 @dataclass(frozen=True, slots=True)
+class ReportBounds:
+    """How much a report is written from, and how much it says, in tokens; ``findings``: at most."""
+
+    context_tokens: int
+    tokens: int
+    findings: int
+
+
+PLAIN_BOUNDS = ReportBounds(8000, 2000, 40)  # where no model has to read or write them; the paper's tokens (§3.1, §A)
+
+
+@dataclass(frozen=True, slots=True)
 class Headline:
     """A community, what its report is called, and how much tells of it."""
 
@@ -57,12 +69,12 @@ class Report:
     content: str  # ``content_of`` what it was written from
 
 
-def content_of(lines: Sequence[Line], *, report_tokens: int, most: int) -> str:
+def content_of(lines: Sequence[Line], bounds: ReportBounds) -> str:
     """Identity of what a report is written from: its context, and the bounds of its findings.
 
     The lines of an upper community hold the reports below it, so a change goes up exactly as far as it can be read (a Merkle hash).
     """
-    return blake2b(orjson.dumps([report_tokens, most, *lines]), digest_size=8).hexdigest()
+    return blake2b(orjson.dumps([bounds.tokens, bounds.findings, *lines]), digest_size=8).hexdigest()
 
 
 def lines_of(report: Report) -> tuple[Line, ...]:
@@ -85,17 +97,16 @@ def plain_report(
     community: Community,
     part: Graph,
     lines: Sequence[Line],
+    bounds: ReportBounds = PLAIN_BOUNDS,
     *,
-    report_tokens: int,
-    most: int,
     count: Count,
     telling: Telling = first_chunks,
 ) -> Report:
     """Write a community's report without a model, from its context: a function of the graph, whatever the order of its entities.
 
     part: the community's entities and relations. Title and summary name the most central entities, and are empty where a document's title
-    or file name is all there is to name. Findings are a ``cover`` of what the lines say: at most ``most``, with ``report_tokens`` in all,
-    each with those of its elements' chunks that ``telling`` gives.
+    or file name is all there is to name. Findings are a ``cover`` of what the lines say, within ``bounds``. Each has those of its
+    elements' chunks that ``telling`` gives.
     """
     names, chunks = _names(part), chunks_of(part)
     documents = {document_of(chunk_id) for chunk_id in chunks}
@@ -106,9 +117,9 @@ def plain_report(
         summary=f"This part is about {', '.join(names)}." if names else "",
         rating=_rating(len(chunks)),
         reason=f"told of in {counted(len(chunks), 'passage')} of {counted(len(documents), 'document')}",
-        findings=_findings(lines, report_tokens, most, count, telling),
+        findings=_findings(lines, bounds, count, telling),
         by_model=False,
-        content=content_of(lines, report_tokens=report_tokens, most=most),
+        content=content_of(lines, bounds),
     )
 
 
@@ -118,11 +129,11 @@ def chunks_of(part: Graph) -> set[ChunkId]:
     return {chunk_id for element in elements for chunk_id in element.chunk_ids}
 
 
-def _findings(lines: Sequence[Line], report_tokens: int, most: int, count: Count, telling: Telling) -> tuple[Finding, ...]:
+def _findings(lines: Sequence[Line], bounds: ReportBounds, count: Count, telling: Telling) -> tuple[Finding, ...]:
     told = _by_themselves([[finding.text for finding in line.findings] for line in lines])
     chosen = [
         (one.text, lines[one.place[0]].findings[one.place[1]])
-        for one in cover(told, max_tokens=report_tokens, count=count, terms=content_words, most=most, least=TELLING_WORDS)
+        for one in cover(told, max_tokens=bounds.tokens, count=count, terms=content_words, most=bounds.findings, least=TELLING_WORDS)
     ]
     return tuple(replace(finding, text=text, chunk_ids=telling(finding)) for text, finding in chosen)
 

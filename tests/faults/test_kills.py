@@ -21,10 +21,11 @@ LOSSES = {  # what is missing -> the loss that must be seen
     "commit of passages": "half",
     "kept replies": "paid twice",
 }
+QUICK = "commit of passages", "kept replies"
 TRIES = 150  # at most: as many as the protected edge survives
 
 
-@pytest.mark.parametrize("missing", LOSSES)
+@pytest.mark.parametrize("missing", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.long) for name in LOSSES])
 def test_a_client_or_an_edge_that_lacks_one_thing_is_seen_to_lose_something(missing):
     """The null controls: a client that does not wait for its answer, and edges with one protection taken away."""
     loss = LOSSES[missing]

@@ -1,0 +1,144 @@
+"""The reduce step in short calls: points that speak of one matter become one sentence, checked against them (GraphRAG §2.6).
+
+The paper's reduce step is one call over all points (``shared.reduce.Reducer``). A small model lists there what it likes, and joins what
+does not belong together. Here each call reads two to four points. What it adds to them is left out, and their own words take its place.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from shared.limits import Deadline
+from shared.ports import Embedder, FloatArray, Generator, Prompt
+from shared.records import Evidence
+from shared.reduce import MOST_PROBES, OnText, ReducedAnswer, Teller, ignore_text, said, shown_line
+from shared.telemetry.trace import OpenStep, Trace
+from shared.text.citations import with_marker
+from shared.text.fence import FENCE_BYTES, Fence, one_line
+from shared.text.prompts import load_prompt
+from shared.text.sentences import content_words
+from shared.text.support import Checking
+
+JOIN = load_prompt("shared", "join")
+SAME_MATTER = 0.55  # cosine with the first point of a cluster
+MOST_JOINED = 4  # points of a cluster: what is joined of more says little of each
+MOST_QUOTED = 2  # points of a cluster that are told in their own words
+SENTENCE_TOKENS = 80
+LEAST_NEW = 3  # content words that a point adds to a sentence that cites it
+
+
+def clusters(points: Sequence[Evidence], vectors: FloatArray) -> list[list[int]]:
+    """Rows of points that speak of one matter, the site first whose turn it is.
+
+    Point by point, best first: each joins the first cluster that has room and whose first point is as near as ``SAME_MATTER``, or begins
+    one. Then each site's first cluster comes, by its first point, then each site's second: whoever sends many points is not heard alone.
+    vectors (n, d): of the points, unit rows.
+
+    >>> from shared.records import ChunkId, DocumentId, EdgeId
+    >>> import numpy as np
+    >>> def point(edge: str) -> Evidence:
+    ...     return Evidence(EdgeId(edge), DocumentId("d"), "d.md", ChunkId("d:0"), (0, 9), "Pumps fail.", 0.9)
+    >>> clusters([point("a"), point("a"), point("b"), point("b")], np.array([[1, 0], [0, 1], [0.9, 0.44], [-1, 0]]))
+    [[0, 2], [3], [1]]
+    """
+    found = list[list[int]]()
+    for row in range(len(points)):
+        near = (rows for rows in found if len(rows) < MOST_JOINED and float(vectors[rows[0]] @ vectors[row]) >= SAME_MATTER)
+        if (home := next(near, None)) is not None:
+            home.append(row)
+        else:
+            found.append([row])
+    turns, turn_of = Counter[str](), dict[int, int]()
+    for rows in found:
+        edge = points[rows[0]].edge
+        turn_of[rows[0]] = turns[edge]
+        turns[edge] += 1
+    return sorted(found, key=lambda rows: (turn_of[rows[0]], rows[0]))
+
+
+class Joiner:
+    """Writes an answer out of points, a sentence for each cluster. ``max_tokens``: of the whole answer; ``count``: tokens of a text."""
+
+    def __init__(self, generator: Generator, embedder: Embedder, count: Callable[[str], int], *, max_tokens: int) -> None:
+        self._generator = generator
+        self._embedder = embedder
+        self._count = count
+        self._max_tokens = max_tokens
+
+    async def reduce(
+        self, question: str, points: Sequence[Evidence], trace: Trace, *, deadline_s: float, on_text: OnText = ignore_text
+    ) -> ReducedAnswer | None:
+        """The answer; None where nothing of it may be shown. Then, and where a call fails, ``on_text`` is told that what was heard is void.
+
+        Raises ModelError.
+        """
+        deadline, is_whole = Deadline(deadline_s), False
+        teller = Teller(points, Checking(self._generator, trace, deadline, MOST_PROBES))
+        try:
+            with trace.step("reduce") as step:
+                vectors = await self._embedder.embed([said(point) for point in points])
+                await self._tell(question, points, clusters(points, vectors), teller, step, deadline, on_text)
+            is_whole = True
+        finally:
+            if not is_whole:
+                on_text("")
+        told = teller.told()
+        return told if told.text else None
+
+    async def _tell(
+        self,
+        question: str,
+        points: Sequence[Evidence],
+        found: Sequence[Sequence[int]],
+        teller: Teller,
+        step: OpenStep,
+        deadline: Deadline,
+        on_text: OnText,
+    ) -> None:
+        left = self._max_tokens
+        for rows in found:
+            shown = ""
+            if len(rows) > 1 and deadline.left_s() > 0:
+                sentence = await self._joined(question, [points[row] for row in rows], step, deadline)
+                if marks := marks_of(sentence, points, rows):
+                    shown = await teller.add(f"{with_marker(sentence, f' {marks}')}\n")
+            for row in rows[:MOST_QUOTED] if not shown else ():
+                if points[row].point or points[row].quotable:
+                    shown += await teller.add(f"{with_marker(shown_line(points[row]), f' [{row + 1}]')}\n")
+            if shown:
+                on_text(shown)
+            left -= self._count(shown)
+            if left <= 0:
+                break
+
+    async def _joined(self, question: str, points: Sequence[Evidence], step: OpenStep, deadline: Deadline) -> str:
+        """One sentence of the model about all of them; empty where it did not come to its end, or gives its instructions away."""
+        fence = Fence(secrets.token_hex(FENCE_BYTES))
+        lines = "\n".join(f"{one_line(point.title or point.document)}: {one_line(said(point))}" for point in points)
+        messages = JOIN.render(question=one_line(question), sentences=fence.around(lines))
+        reply = step.model(await self._generator.generate(Prompt(messages, SENTENCE_TOKENS, stop=("\n",)), deadline_s=deadline.left_s()))
+        text = reply.texts[0]
+        return "" if any(reply.truncated) or fence.is_given_away(text, messages) else one_line(text)
+
+
+def marks_of(sentence: str, points: Sequence[Evidence], rows: Sequence[int]) -> str:
+    """Markers of the points that a sentence tells of, each for words that those before it do not hold; empty where none is.
+
+    >>> from shared.records import ChunkId, DocumentId, EdgeId
+    >>> def point(text: str) -> Evidence:
+    ...     return Evidence(EdgeId("a"), DocumentId("d"), "d.md", ChunkId("d:0"), (0, 9), text, 0.9)
+    >>> points = [point("Ann repaired pump P-2 in March."), point("Owls hunt mice by night."), point("Pump P-2 is old.")]
+    >>> marks_of("Ann repaired P-2 in March, and owls hunt mice.", points, [0, 1, 2])
+    '[1][2]'
+    """
+    missing, chosen = content_words(sentence), list[int]()
+    words = {row: content_words(said(points[row])) for row in rows}
+    while len(chosen) < len(rows):
+        best = max((row for row in rows if row not in chosen), key=lambda row: len(words[row] & missing))
+        if len(words[best] & missing) < (LEAST_NEW if chosen else 1):
+            break
+        chosen.append(best)
+        missing -= words[best]
+    return "".join(f"[{row + 1}]" for row in sorted(chosen))
