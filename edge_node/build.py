@@ -139,7 +139,7 @@ def _overview(
     picker = None
     if settings.global_method == "sentences":
         reducer = Joiner(generator, tools.embedder, count, max_tokens=settings.global_answer_tokens)
-        picker = SentencePicker(generator, tools.embedder, most=settings.global_probes, at_once=at_once)
+        picker = SentencePicker(generator, tools.embedder, at_once=at_once)
     return GlobalAnswerer(tools, sharing, strategy.reports, mapper, reducer, client, settings, released, picker)
 
 

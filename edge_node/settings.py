@@ -235,7 +235,7 @@ class GlobalSettings(CommunitySettings):
     partial_tokens: Annotated[int, Field(ge=16, le=4000)] = 120  # a partial answer's
     global_answer_tokens: Annotated[int, Field(ge=16, le=4000)] = 320
     global_at_once: Annotated[int, Field(ge=1, le=32)] = 1  # calls: a server that edges share ends one after the other, not all too late
-    global_probes: Annotated[int, Field(ge=1, le=256)] = 12  # sentences that the model judges for a question, by one token each
+    global_probes: Annotated[int, Field(ge=3, le=256)] = 32  # sentences that the model judges, by a token each; for another site a third
     global_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of the whole question
 
     @property

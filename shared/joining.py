@@ -23,6 +23,7 @@ from shared.text.support import Checking
 
 JOIN = load_prompt("shared", "join")
 SAME_MATTER = 0.55  # cosine with the first point of a cluster
+MOST_LINES = 12  # clusters that are told
 MOST_JOINED = 4  # points of a cluster: what is joined of more says little of each
 MOST_QUOTED = 2  # points of a cluster that are told in their own words
 SENTENCE_TOKENS = 80
@@ -33,14 +34,15 @@ def clusters(points: Sequence[Evidence], vectors: FloatArray) -> list[list[int]]
     """Rows of points that speak of one matter, the site first whose turn it is.
 
     Point by point, best first: each joins the first cluster that has room and whose first point is as near as ``SAME_MATTER``, or begins
-    one. Then each site's first cluster comes, by its first point, then each site's second: whoever sends many points is not heard alone.
+    one. Then each site's first cluster comes, by its first point, then each site's second: whoever sends many points is not heard alone. A
+    cluster whose first point is of a document that began one before waits as long again.
     vectors (n, d): of the points, unit rows.
 
     >>> from shared.records import ChunkId, DocumentId, EdgeId
     >>> import numpy as np
-    >>> def point(edge: str) -> Evidence:
-    ...     return Evidence(EdgeId(edge), DocumentId("d"), "d.md", ChunkId("d:0"), (0, 9), "Pumps fail.", 0.9)
-    >>> clusters([point("a"), point("a"), point("b"), point("b")], np.array([[1, 0], [0, 1], [0.9, 0.44], [-1, 0]]))
+    >>> def point(edge: str, document: str) -> Evidence:
+    ...     return Evidence(EdgeId(edge), DocumentId(document), "d.md", ChunkId("d:0"), (0, 9), "Pumps fail.", 0.9)
+    >>> clusters([point("a", "d"), point("a", "e"), point("b", "f"), point("b", "f")], np.array([[1, 0], [0, 1], [0.9, 0.44], [-1, 0]]))
     [[0, 2], [3], [1]]
     """
     found = list[list[int]]()
@@ -52,9 +54,10 @@ def clusters(points: Sequence[Evidence], vectors: FloatArray) -> list[list[int]]
             found.append([row])
     turns, turn_of = Counter[str](), dict[int, int]()
     for rows in found:
-        edge = points[rows[0]].edge
-        turn_of[rows[0]] = turns[edge]
-        turns[edge] += 1
+        first = points[rows[0]]
+        document = f"{first.edge}/{first.document_id}"
+        turn_of[rows[0]] = turns[first.edge] + turns[document]
+        turns.update([first.edge, document])
     return sorted(found, key=lambda rows: (turn_of[rows[0]], rows[0]))
 
 
@@ -98,7 +101,7 @@ class Joiner:
         on_text: OnText,
     ) -> None:
         left = self._max_tokens
-        for rows in found:
+        for rows in found[:MOST_LINES]:
             shown = ""
             if len(rows) > 1 and deadline.left_s() > 0:
                 sentence = await self._joined(question, [points[row] for row in rows], step, deadline)

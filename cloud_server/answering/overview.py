@@ -13,7 +13,7 @@ from functools import partial
 from cloud_server.answering.availability import Availability
 from cloud_server.answering.coordinator import Models, within
 from cloud_server.answering.fan_out import FanOut, FanOutRequest, FanOutResult
-from cloud_server.answering.points import in_turn, is_about_something, rescored, within_shares, worth_reading
+from cloud_server.answering.points import in_own_order, in_turn, is_about_something, rescored, within_shares, worth_reading
 from cloud_server.answering.prompts import with_edges, with_shortfalls
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.settings import GlobalSettings
@@ -142,6 +142,8 @@ class GlobalCoordinator:
         except ModelError as error:
             return in_turn(points), f"they could not be compared with the question: {error.message}"
         best = await asyncio.to_thread(rescored, points, vectors[1:], vectors[:1])
+        if self._settings.global_method == "sentences":
+            return in_own_order(best, points), ""
         return (best if is_about_something([point.score for point in best]) else in_turn(points)), ""
 
     async def _write(

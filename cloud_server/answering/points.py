@@ -99,6 +99,16 @@ def in_turn(points: Iterable[Evidence]) -> list[Evidence]:
     return list(first.values())
 
 
+def in_own_order(best: Sequence[Evidence], sent: Sequence[Evidence]) -> list[Evidence]:
+    """The best points in turn, the site with the nearest one first, each site's in the order in which it has ``sent`` them.
+
+    A site's own model has judged its sentences; what that says of them is heard among this site's alone.
+    """
+    place = {replace(point, score=0.0): row for row, point in enumerate(sent)}
+    sites = {edge: row for row, edge in enumerate(dict.fromkeys(point.edge for point in best))}
+    return in_turn(sorted(best, key=lambda point: (sites[point.edge], place[replace(point, score=0.0)])))
+
+
 def within_shares(points: Sequence[Evidence], tokenizer: Tokenizer, *, budget_tokens: int) -> list[Evidence]:
     """The best points that fit into ``budget_tokens``, each whole, no edge with more than its share.
 

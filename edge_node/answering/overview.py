@@ -38,6 +38,9 @@ FLOOR = 0.5  # of the best relevance, that a report needs to be read, or descend
 NEARNESS = 0.2  # of the nearest report; below, reports of what is most told of come first
 MAP_SHARE = 0.75  # of the time that is left; the reduce step has the rest
 LAST_SHARE = 0.9  # … for what no other call follows: the answer is still to be put together, or written without a model
+OTHERS_SHARE = (
+    3  # of the sentences that are judged for this site's own question, one in so many is for another site's: many sites answer it
+)
 CHOOSE = "choose"  # the step
 MAX_COMPARED = 256  # findings that are compared with the question where no model reads them
 NOTHING_HELPS = "The documents of this site do not answer this question."
@@ -242,7 +245,7 @@ class GlobalAnswerer:
         reading = Deadline(LAST_SHARE * request.deadline_ms / 1000)
         redactor = await asyncio.to_thread(sharing.redactor_now)
         try:
-            found = await self._find(request.question, request.level, withheld, trace, reading, redactor)
+            found = await self._find(request.question, request.level, withheld, trace, reading, redactor, for_others=True)
         except Conflict:
             return await asyncio.to_thread(sharing.refused, NO_REPORTS)
         now = await asyncio.to_thread(sharing.withheld, requester)
@@ -261,6 +264,8 @@ class GlobalAnswerer:
         trace: Trace,
         deadline: Deadline,
         redactor: Redactor = NOTHING_MASKED,
+        *,
+        for_others: bool = False,
     ) -> _Found:
         """The points that the chosen reports make. What ``redactor`` masks is masked before reports are chosen, read and quoted."""
         settings = self.settings
@@ -272,7 +277,7 @@ class GlobalAnswerer:
             asked = ReportQuery(vector, level, settings.read_tokens, FLOOR, withheld, NEARNESS, scores)
             chosen = await self._reports.choose(asked)
         reports = [masked(report, redactor.mask) for report in chosen.reports]
-        (said, read, failure), failed = await self._read(question, vector, reports, trace, deadline), ""
+        (said, read, failure), failed = await self._read(question, reports, trace, deadline, for_others=for_others), ""
         if not read and reports:
             failed = failure.message if failure else UNREAD
             compared = _compared(reports)
@@ -285,11 +290,12 @@ class GlobalAnswerer:
         return _Found(points[:most], read, len(reports), chosen.there, failed, 0 if failed else len(said) - len(pointed))
 
     async def _read(
-        self, question: str, vector: FloatArray, reports: Sequence[Report], trace: Trace, deadline: Deadline
+        self, question: str, reports: Sequence[Report], trace: Trace, deadline: Deadline, *, for_others: bool
     ) -> tuple[tuple[KeyPoint, ...], int, ModelError | None]:
         """What a model picks from the reports, or writes about them; how many it has read, and the last call that failed, if one did."""
         if self._picker is not None:
-            picked = await self._picker.pick(question, vector, reports, trace, deadline)
+            most = self.settings.global_probes
+            picked = await self._picker.pick(question, reports, trace, deadline, most=most // OTHERS_SHARE if for_others else most)
             return picked.points, len(reports) if picked.judged else 0, picked.failure
         settings, count = self.settings, self._tools.tokenizer.count
         packs = packed(shuffled(reports, seed=settings.seed, question=question), limit_tokens=settings.global_context_tokens, count=count)
