@@ -10,6 +10,7 @@ import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from shared.counts import apart, summed
 from shared.limits import Deadline
 from shared.ports import Embedder, FloatArray, Generator, Prompt
 from shared.records import Evidence
@@ -23,6 +24,7 @@ from shared.text.support import Checking
 
 JOIN = load_prompt("shared", "join")
 SAME_MATTER = 0.55  # cosine with the first point of a cluster
+MOST_COUNTED = 10  # names whose counts are told
 MOST_LINES = 12  # clusters that are told
 MOST_JOINED = 4  # points of a cluster: what is joined of more says little of each
 MOST_QUOTED = 2  # points of a cluster that are told in their own words
@@ -78,11 +80,18 @@ class Joiner:
         Raises ModelError.
         """
         deadline, is_whole = Deadline(deadline_s), False
+        counts, others = apart(points)
+        points = [*summed(counts, most=MOST_COUNTED), *others]
         teller = Teller(points, Checking(self._generator, trace, deadline, MOST_PROBES))
         try:
             with trace.step("reduce") as step:
-                vectors = await self._embedder.embed([said(point) for point in points])
-                await self._tell(question, points, clusters(points, vectors), teller, step, deadline, on_text)
+                first = len(points) - len(others)
+                for row in range(first):
+                    on_text(teller.state(f"{with_marker(shown_line(points[row]), f' [{row + 1}]')}\n"))
+                if others:
+                    vectors = await self._embedder.embed([said(point) for point in others])
+                    found = [[row + first for row in rows] for rows in clusters(others, vectors)]
+                    await self._tell(question, points, found, teller, step, deadline, on_text)
             is_whole = True
         finally:
             if not is_whole:

@@ -123,6 +123,13 @@ class Teller:
         self._text += kept
         return kept
 
+    def state(self, text: str) -> str:
+        """What may be shown of sentences that were counted or copied, and not written: nothing is checked."""
+        kept = "".join(self._citer.add(text))
+        kept = kept if self._text else kept.lstrip()
+        self._text += kept
+        return kept
+
     async def _is_supported(self, sentence: str) -> bool:
         """Whether the points that it cites say it: any number can be written behind a sentence. A copy of what is hidden is not shown."""
         bare = MARKER.sub("", sentence)

@@ -17,6 +17,7 @@ from cloud_server.answering.points import in_own_order, in_turn, is_about_someth
 from cloud_server.answering.prompts import with_edges, with_shortfalls
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.settings import GlobalSettings
+from shared.counts import apart
 from shared.errors import ModelError
 from shared.joining import Joiner
 from shared.plural import counted
@@ -129,8 +130,10 @@ class GlobalCoordinator:
         )
         if not points:
             return [], ""
-        best, uncompared = await self._best(question, points, until=until)
-        return await asyncio.to_thread(within_shares, best, models.tokenizer, budget_tokens=settings.global_reduce_tokens), uncompared
+        counts, others = apart(points)
+        best, uncompared = await self._best(question, others, until=until) if others else ([], "")
+        shared = await asyncio.to_thread(within_shares, best, models.tokenizer, budget_tokens=settings.global_reduce_tokens)
+        return [*(point for _, point in counts), *shared], uncompared
 
     async def _best(self, question: str, points: Sequence[Evidence], *, until: float) -> tuple[list[Evidence], str]:
         """The points, nearest to the question first; or in turn, each site's in its own order, and why: the embedder is late, or fails."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import accumulate
 from typing import Protocol
 
+from edge_node.answering.counting import MOST_TOLD, counted, kinds_wanted
 from edge_node.answering.mapping import Mapper
-from edge_node.answering.picking import SentencePicker
+from edge_node.answering.picking import SentencePicker, is_about_all
 from edge_node.answering.points import KeyPoint, in_turn, masked, notes_of, packed, pointed, shuffled
 from edge_node.answering.released import ReleasedPassages
 from edge_node.cloud.client import CloudClient
@@ -28,7 +29,7 @@ from shared.errors import CloudError, Conflict, ModelError, Withheld
 from shared.joining import Joiner
 from shared.limits import Deadline
 from shared.ports import FloatArray
-from shared.records import Answer, Evidence, Level, TraceStep
+from shared.records import Answer, Chunk, ChunkId, Evidence, Level, TraceStep
 from shared.reduce import OnText, ReducedAnswer, Reducer, coverage_alone, fitting, ignore_text, left_out, ordered, spoken
 from shared.telemetry.trace import Trace
 from shared.wire import EvidenceRequest, SharedLevel
@@ -276,6 +277,9 @@ class GlobalAnswerer:
                 await self._released.renew(redactor)
             asked = ReportQuery(vector, level, settings.read_tokens, FLOOR, withheld, NEARNESS, scores)
             chosen = await self._reports.choose(asked)
+            counts = await self._counted(question, asked, redactor)
+        if counts and is_about_all(question):
+            return _Found(counts, len(chosen.reports), len(chosen.reports), chosen.there)
         reports = [masked(report, redactor.mask) for report in chosen.reports]
         (said, read, failure), failed = await self._read(question, reports, trace, deadline, for_others=for_others), ""
         if not read and reports:
@@ -287,7 +291,7 @@ class GlobalAnswerer:
         most = (
             settings.report_findings if failed else None
         )  # many sentences that nobody chose would outweigh the few that a model wrote elsewhere
-        return _Found(points[:most], read, len(reports), chosen.there, failed, 0 if failed else len(said) - len(pointed))
+        return _Found([*counts, *points[:most]], read, len(reports), chosen.there, failed, 0 if failed else len(said) - len(pointed))
 
     async def _read(
         self, question: str, reports: Sequence[Report], trace: Trace, deadline: Deadline, *, for_others: bool
@@ -311,11 +315,25 @@ class GlobalAnswerer:
             return tuple(KeyPoint(note, note.finding.text, 0.0) for note in in_turn(reports))
         return tuple(KeyPoint(note, note.finding.text, round(max(0.0, cosine), 2)) for note, cosine in zip(notes, cosines, strict=True))
 
+    async def _counted(self, question: str, asked: ReportQuery, redactor: Redactor) -> list[Evidence]:
+        """How often names are told of, where the question wants to know that."""
+        kinds = kinds_wanted(question) if self._picker is not None and asked.level != "text" else frozenset()
+        if not kinds:
+            return []
+        named, of = await self._reports.named(asked, kinds, most=MOST_TOLD, near=not is_about_all(question))
+        chunks = await asyncio.to_thread(self._chunks, {one.chunk_id for one in named}, redactor)
+        return await asyncio.to_thread(counted, named, of, chunks, self._tools.edge, redactor.mask)
+
+    def _chunks(self, chunk_ids: Collection[ChunkId], redactor: Redactor) -> dict[str, tuple[Chunk, str, str]]:
+        """Chunks with name and title of their document, as they may be told."""
+        chunks = self._tools.documents.chunks(sorted(chunk_ids))
+        if redactor.idle:
+            return chunks
+        passages = self._released.masked(list(chunks), redactor)
+        return {key: (replace(chunks[key][0], text=one.item.text), *chunks[key][1:]) for key, one in passages.items()}
+
     def _pointed(self, said: Sequence[KeyPoint], redactor: Redactor) -> list[Evidence]:
-        chunks = self._tools.documents.chunks(sorted({chunk_id for one in said for chunk_id in one.note.finding.chunk_ids}))
-        if not redactor.idle:
-            passages = self._released.masked(list(chunks), redactor)
-            chunks = {key: (replace(chunks[key][0], text=one.item.text), *chunks[key][1:]) for key, one in passages.items()}
+        chunks = self._chunks({chunk_id for one in said for chunk_id in one.note.finding.chunk_ids}, redactor)
         points = (pointed(one, chunks, self._tools.edge) for one in said)
         return [point for point in points if point is not None]
 

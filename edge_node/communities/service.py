@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from threading import Event
 from typing import TypeVar
@@ -14,6 +15,7 @@ from edge_node.communities.claims import Claim, linked
 from edge_node.communities.drafts import DraftWriter, PlainReport, ReportDraft, SentenceCache
 from edge_node.communities.elements import Finding
 from edge_node.communities.hierarchy import LEVELS, Uppers
+from edge_node.communities.named import NamedOften, named_often
 from edge_node.communities.reports import Headline, Report, first_chunks
 from edge_node.communities.selection import ReportQuery, SelectedReports, by_weight, descended, relevance, told_tokens, within
 from edge_node.communities.snapshot import Snapshot, guest_snapshot, own_snapshot
@@ -110,6 +112,14 @@ class CommunityReports:
         """
         self._require()
         return await self._alone(lambda: self._passages_for(asked) if asked.level == "text" else self._reports_for(asked))
+
+    async def named(self, asked: ReportQuery, kinds: Collection[str], *, most: int, near: bool) -> tuple[list[NamedOften], int]:
+        """The entities of these types that most documents tell of, and how many documents there are, as if the withheld were not there.
+
+        ``near``: those first that are named where the question is near. Raises Conflict as ``communities``.
+        """
+        self._require()
+        return await self._alone(lambda: self._named(asked, kinds, most, near=near))
 
     # ------------------------------------------------------------ what a model writes
 
@@ -267,6 +277,14 @@ class CommunityReports:
         reports = [writer.report(hierarchy.communities[key]) for key in chosen]
         found = tuple(report for report in reports if report.findings)
         return SelectedReports(found, there - (len(reports) - len(found)))
+
+    def _named(self, asked: ReportQuery, kinds: Collection[str], most: int, *, near: bool) -> tuple[list[NamedOften], int]:
+        now = self._seen_without(asked.withheld).snapshot
+        homes = {key: found for found in now.hierarchy.roots for key in now.hierarchy.communities[found].entities}
+        scores = partial(asked.scores or self._passages.scores, asked.vector) if near else None
+        named = named_often(now.graph.entities.values(), kinds, most=most, cosines=scores, community_of=homes.__getitem__)
+        documents = {document_of(chunk_id) for chunk_id in self._documents.chunk_states()}
+        return named, len(documents - now.hidden)
 
     def _passages_for(self, asked: ReportQuery) -> SelectedReports:
         """Passages in the place of reports, the nearest first."""

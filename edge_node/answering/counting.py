@@ -1,0 +1,61 @@
+"""Which names a question wants to have counted, and the points that tell how often each is named, without a model (GraphRAG §2.6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from edge_node.communities.named import NamedOften
+from shared.counts import MOST_NAME_CHARS, Count
+from shared.records import Chunk, EdgeId, Evidence
+from shared.text.citations import cite
+from shared.text.fence import one_line
+
+MOST_TOLD = 20  # names of one site: a cloud adds up what several tell
+NAMES = frozenset({"person", "organization", "place", "product", "work", "event", "group", "title"})
+_OFTEN = re.compile(r"\b(?:most|common\w*|main|major|key|frequen\w+|often|recurr\w+|dominant|prevalent|top)\b", re.IGNORECASE)
+_KINDS = {
+    "person": r"people|persons?|individuals?|players?|athletes?|celebrit(?:y|ies)|politicians?|authors?|experts?",
+    "organization": r"compan(?:y|ies)|organi[sz]ations?|firms?|teams?|institutions?|brands?|agenc(?:y|ies)",
+    "place": r"places?|countr(?:y|ies)|cit(?:y|ies)|regions?|locations?|towns?",
+    "product": r"products?|devices?|tools?",
+    "event": r"events?",
+}
+_ANY = re.compile(r"\b(?:themes?|topics?|subjects?|names?|matters?|trends?|stories|words)\b", re.IGNORECASE)
+_OF_KIND = {kind: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for kind, words in _KINDS.items()}
+
+
+def kinds_wanted(question: str) -> frozenset[str]:
+    """The types of entities that a question wants to have counted; empty where it wants none. English only.
+
+    >>> sorted(kinds_wanted("Which companies and people are mentioned most often?")), kinds_wanted("What are the main problems?")
+    (['organization', 'person'], frozenset())
+    """
+    if not _OFTEN.search(question):
+        return frozenset()
+    found = frozenset(kind for kind, words in _OF_KIND.items() if words.search(question))
+    return found or (NAMES if _ANY.search(question) else frozenset())
+
+
+def counted(
+    named: Sequence[NamedOften], of: int, chunks: Mapping[str, tuple[Chunk, str, str]], edge: EdgeId, mask: Callable[[str], str]
+) -> list[Evidence]:
+    """One point a name: how often it is told of, and the sentence of a document that names it. A name that is masked is not told.
+
+    ``of``: documents that were counted; ``chunks`` by id, with name and title of their document, as they may be told.
+    """
+    points = list[Evidence]()
+    for one in named:
+        name = one_line(one.name)
+        if one.chunk_id not in chunks or len(name) > MOST_NAME_CHARS or mask(name) != name:
+            continue
+        chunk, document, title = chunks[one.chunk_id]
+        whole = Evidence(
+            edge, chunk.document_id, document, chunk.chunk_id, (chunk.start, chunk.end), chunk.text, 1.0, title=title, report=one.report
+        )
+        start, end = cite(f"{name} is named [1].", [whole])[1][0].span
+        quote = chunk.text[start - chunk.start : end - chunk.start]
+        if name.casefold() in quote.casefold():
+            points.append(replace(whole, text=quote, span=(start, end), point=str(Count(name, one.documents, of))))
+    return points
