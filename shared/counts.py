@@ -55,7 +55,7 @@ def apart(points: Iterable[Evidence]) -> tuple[list[tuple[Count, Evidence]], lis
 
 
 def summed(counts: Sequence[tuple[Count, Evidence]], *, most: int) -> list[Evidence]:
-    """The counts of several sites as one, those named in most documents first, ``most`` of them; each with the point of the site with most.
+    """The counts of several sites as one, those named in most documents first, ``most`` of them, each with the point of the site with most.
 
     A site tells its first names only. A sum that lacks a site is told as "at least", of the documents of all sites that have counted.
 
@@ -78,5 +78,6 @@ def summed(counts: Sequence[tuple[Count, Evidence]], *, most: int) -> list[Evide
         most_told = max(sites.values(), key=lambda told: told[0].documents)
         documents = sum(count.documents for count, _ in sites.values())
         found.append((Count(most_told[0].name, documents, of, at_least=len(sites) < len(sizes)), most_told[1]))
-    found.sort(key=lambda told: -told[0].documents)
+    if len(sizes) > 1:  # a site alone has put first what is nearest to the question
+        found.sort(key=lambda told: -told[0].documents)
     return [replace(point, point=str(count)) for count, point in found[:most]]

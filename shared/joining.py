@@ -16,7 +16,7 @@ from shared.ports import Embedder, FloatArray, Generator, Prompt
 from shared.records import Evidence
 from shared.reduce import MOST_PROBES, OnText, ReducedAnswer, Teller, ignore_text, said, shown_line
 from shared.telemetry.trace import OpenStep, Trace
-from shared.text.citations import with_marker
+from shared.text.citations import MIN_SUPPORT, with_marker
 from shared.text.fence import FENCE_BYTES, Fence, one_line
 from shared.text.prompts import load_prompt
 from shared.text.sentences import content_words
@@ -29,7 +29,7 @@ MOST_LINES = 12  # clusters that are told
 MOST_JOINED = 4  # points of a cluster: what is joined of more says little of each
 MOST_QUOTED = 2  # points of a cluster that are told in their own words
 SENTENCE_TOKENS = 80
-LEAST_NEW = 3  # content words that a point adds to a sentence that cites it
+LEAST_NEW = 2  # content words of a sentence that one of its points alone holds
 
 
 def clusters(points: Sequence[Evidence], vectors: FloatArray) -> list[list[int]]:
@@ -136,21 +136,17 @@ class Joiner:
 
 
 def marks_of(sentence: str, points: Sequence[Evidence], rows: Sequence[int]) -> str:
-    """Markers of the points that a sentence tells of, each for words that those before it do not hold; empty where none is.
+    """Markers of the points that a sentence tells of: those that hold half of its words, or some that no other has; empty where none is.
 
     >>> from shared.records import ChunkId, DocumentId, EdgeId
     >>> def point(text: str) -> Evidence:
     ...     return Evidence(EdgeId("a"), DocumentId("d"), "d.md", ChunkId("d:0"), (0, 9), text, 0.9)
     >>> points = [point("Ann repaired pump P-2 in March."), point("Owls hunt mice by night."), point("Pump P-2 is old.")]
     >>> marks_of("Ann repaired P-2 in March, and owls hunt mice.", points, [0, 1, 2])
-    '[1][2]'
+    '[1, 2]'
     """
-    missing, chosen = content_words(sentence), list[int]()
-    words = {row: content_words(said(points[row])) for row in rows}
-    while len(chosen) < len(rows):
-        best = max((row for row in rows if row not in chosen), key=lambda row: len(words[row] & missing))
-        if len(words[best] & missing) < (LEAST_NEW if chosen else 1):
-            break
-        chosen.append(best)
-        missing -= words[best]
-    return "".join(f"[{row + 1}]" for row in sorted(chosen))
+    told = content_words(sentence)
+    held = {row: told & content_words(said(points[row])) for row in rows}
+    alone = {row: held[row].difference(*(words for other, words in held.items() if other != row)) for row in rows}
+    chosen = [row for row in rows if len(held[row]) >= MIN_SUPPORT * len(told) or len(alone[row]) >= LEAST_NEW]
+    return f"[{', '.join(str(row + 1) for row in chosen)}]" if chosen else ""

@@ -8,7 +8,6 @@ Rocchio's relevance feedback: the next ones are near those with a high probabili
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -33,8 +32,7 @@ FIRST, NEXT = 6, 2  # sentences judged before the first feedback, and before eac
 NEWNESS = 0.4  # what being unlike the judged ones counts, beside 1 - NEWNESS for being near the query
 PULL, PUSH = 1.0, 0.5  # of the judged sentences above their median and below it, in the next query; Rocchio's beta and gamma
 ANYTHING = "What do the documents say?"  # a model says Yes to some sentences whatever is asked
-CONTRAST = 0.7  # what P(yes) to that takes from a sentence, as log odds; chosen on 40 labelled sentences: area under ROC 0.90 -> 0.99
-BAR = 0.45  # odds as a probability, from which a sentence is told
+BAR = 0.44  # of ``contrasted``, from which a sentence is told; chosen on 60 labelled sentences, area under ROC 0.98 (of P(yes) 0.90)
 FRAME = SPEAKING | content_words(  # "How often do the news articles mention this?"
     "reported found given listed noted named told data corpus news article articles category categories story often frequent frequency"
     " frequently recurring dominant prevalent top most trend trends name names people person companies company organisations organizations"
@@ -109,14 +107,14 @@ def moved(query: FloatArray, vectors: FloatArray, judged: Mapping[int, float]) -
 
 
 def contrasted(asked: float, anything: float) -> float:
-    """P(yes) to a question, less what the same sentence has whatever is asked; pointwise mutual information in log odds, as a probability.
+    """P(yes) to a question, less what the same sentence has whatever is asked: the difference of log odds, as a probability.
 
-    >>> round(contrasted(0.6, 0.5), 2), round(contrasted(0.6, 0.9), 2)
-    (0.6, 0.24)
+    >>> contrasted(0.5, 0.5), round(contrasted(0.6, 0.9), 2)
+    (0.5, 0.14)
     """
     low, high = 1e-6, 1 - 1e-6
-    odds = [math.log(chance / (1 - chance)) for chance in (min(max(asked, low), high), min(max(anything, low), high))]
-    return 1 / (1 + math.exp(CONTRAST * odds[1] - odds[0]))
+    asked, anything = min(max(asked, low), high), min(max(anything, low), high)
+    return 1 / (1 + (1 - asked) / asked * anything / (1 - anything))
 
 
 class SentencePicker:

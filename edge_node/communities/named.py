@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
+from math import fsum
 
-from edge_node.communities.selection import relevance
 from shared.records import ChunkId, Entity, document_of
 
 LEAST_DOCUMENTS = 2  # what one document names is no more than this document's
@@ -31,26 +31,33 @@ def named_often(
     cosines: Callable[[Sequence[str]], Mapping[str, float]] | None,
     community_of: Callable[[str], str],
 ) -> list[NamedOften]:
-    """The entities of these types that most documents tell of, most first; ties by key.
+    """The entities of these types that most documents tell of, most first; ties by key. What is written small is no name.
 
-    ``cosines`` of passages with what is asked about: then those come first that are named often in what is near. ``community_of``: by key.
+    ``cosines`` of passages with what is asked about: then a document counts by how much nearer its passages that name the entity are than
+    passages on average, so that those come first that are named where the question is near. ``community_of``: by key.
     """
-    telling = {entity.key: len({*map(document_of, entity.chunk_ids)}) for entity in entities if entity.type in kinds}
-    told = [entity for entity in entities if telling.get(entity.key, 0) >= LEAST_DOCUMENTS]
+    named = [entity for entity in entities if entity.type in kinds and entity.name != entity.name.lower()]
+    documents = {entity.key: {document_of(chunk_id) for chunk_id in entity.chunk_ids} for entity in named}
+    told = [entity for entity in named if len(documents[entity.key]) >= LEAST_DOCUMENTS]
     near = cosines(sorted({chunk_id for entity in told for chunk_id in entity.chunk_ids})) if cosines else {}
+    usual = fsum(near.values()) / len(near) if near else 0.0
 
     def order(entity: Entity) -> tuple[float, str]:
-        nearness = max(0.0, relevance(near, entity.chunk_ids)) if cosines else 1.0
-        return -telling[entity.key] * nearness, entity.key
+        if not near:
+            return -len(documents[entity.key]), entity.key
+        best = dict[str, float]()
+        for chunk_id in entity.chunk_ids:
+            document = document_of(chunk_id)
+            best[document] = max(best.get(document, 0.0), near.get(chunk_id, 0.0) - usual)
+        return -fsum(best.values()), entity.key
 
-    best = nsmallest(most, told, key=order)
     return [
         NamedOften(
             entity.name,
             entity.type,
-            telling[entity.key],
+            len(documents[entity.key]),
             max(entity.chunk_ids, key=lambda chunk_id: near.get(chunk_id, 0.0)),
             community_of(entity.key),
         )
-        for entity in best
+        for entity in nsmallest(most, told, key=order)
     ]
