@@ -32,7 +32,7 @@ def _post(http: httpx.Client, path: str, body: dict[str, Any]) -> Any:
     return answer.json()
 
 
-def _wait(edges: list[httpx.Client]) -> list[dict[str, Any]]:
+def wait_settled(edges: list[httpx.Client]) -> list[dict[str, Any]]:
     """Until all is indexed and the cloud knows all summaries; what each edge says of itself then."""
     ends = time.perf_counter() + SETTLED_S
     while True:
@@ -61,7 +61,7 @@ def measured(top: Path, splits: list[tuple[list[str], list[str]]]) -> dict[str, 
         for edge, (texts, _) in zip(edges, splits, strict=True):
             for number, text in enumerate(texts):
                 _post(edge, "/v1/documents", {"name": f"{number}.md", "text": text})
-        status = _wait(edges)
+        status = wait_settled(edges)
         wall_s = round(time.perf_counter() - began, 1)
         questions = [question for _, questions in splits for question in questions]
         asked = {name: _asked(cloud, f"/v1/{name}", questions) for name in ("questions", "evidence")}

@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,6 +29,7 @@ from benchmarks.machine import code, machine
 from benchmarks.stand_ins import InstantGenerator, Models
 from edge_node.build import Adapters, build_node
 from edge_node.communities.cover import Count
+from edge_node.communities.drafts import bounds_of
 from edge_node.communities.elements import elements_of
 from edge_node.communities.hierarchy import LEVELS, fresh_uppers
 from edge_node.communities.reports import Headline, Report
@@ -245,7 +246,7 @@ def main(
 ) -> None:
     """Count what there is to read on each level."""
     settings = EdgeSettings()
-    bounds = {name: getattr(settings, name) for name in ("report_context_tokens", "report_tokens", "report_findings", "community_tie")}
+    bounds = {**asdict(bounds_of(settings)), "community_tie": settings.community_tie}
     tokenizer, embedder = build_tokenizer(ModelSettings()), build_embedder(ModelSettings())
     found: dict[str, Any] = {}
     for name in sets or PAPER:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from shared.counts import apart, summed
 from shared.limits import Deadline
@@ -63,6 +64,39 @@ def clusters(points: Sequence[Evidence], vectors: FloatArray) -> list[list[int]]
     return sorted(found, key=lambda rows: (turn_of[rows[0]], rows[0]))
 
 
+class _Lines:
+    """The lines of an answer, each heard when it is whole."""
+
+    def __init__(self, points: Sequence[Evidence], checking: Checking, on_text: OnText) -> None:
+        self.points = points
+        self.lines = list[str]()
+        self._teller = Teller(points, checking)
+        self._on_text = on_text
+
+    def state(self, row: int) -> None:
+        """A point that was counted, and needs no check."""
+        self._show(self._teller.state(with_marker(shown_line(self.points[row]), f" [{row + 1}]")))
+
+    async def quote(self, row: int) -> None:
+        """A point in its own words, where it may be shown."""
+        point = self.points[row]
+        if point.point or point.quotable:
+            await self.add(shown_line(point), f"[{row + 1}]")
+
+    async def add(self, sentence: str, marks: str) -> None:
+        """A sentence with its markers, if the points that it cites say it."""
+        self._show(await self._teller.add(with_marker(sentence, f" {marks}")))
+
+    def answer(self) -> ReducedAnswer | None:
+        """None where no line may be shown."""
+        return replace(self._teller.told(), text="\n".join(self.lines)) if self.lines else None
+
+    def _show(self, text: str) -> None:
+        if line := one_line(text):
+            self.lines.append(line)
+            self._on_text(f"{line}\n")
+
+
 class Joiner:
     """Writes an answer out of points, a sentence for each cluster. ``max_tokens``: of the whole answer; ``count``: tokens of a text."""
 
@@ -81,48 +115,33 @@ class Joiner:
         """
         deadline, is_whole = Deadline(deadline_s), False
         counts, others = apart(points)
-        points = [*summed(counts, most=MOST_COUNTED), *others]
-        teller = Teller(points, Checking(self._generator, trace, deadline, MOST_PROBES))
+        first = summed(counts, most=MOST_COUNTED)
+        told = _Lines([*first, *others], Checking(self._generator, trace, deadline, MOST_PROBES), on_text)
         try:
             with trace.step("reduce") as step:
-                first = len(points) - len(others)
-                for row in range(first):
-                    on_text(teller.state(f"{with_marker(shown_line(points[row]), f' [{row + 1}]')}\n"))
+                for row in range(len(first)):
+                    told.state(row)
                 if others:
                     vectors = await self._embedder.embed([said(point) for point in others])
-                    found = [[row + first for row in rows] for rows in clusters(others, vectors)]
-                    await self._tell(question, points, found, teller, step, deadline, on_text)
+                    matters = [[row + len(first) for row in rows] for rows in clusters(others, vectors)]
+                    await self._tell(question, matters, told, step, deadline)
             is_whole = True
         finally:
             if not is_whole:
                 on_text("")
-        told = teller.told()
-        return told if told.text else None
+        return told.answer()
 
-    async def _tell(
-        self,
-        question: str,
-        points: Sequence[Evidence],
-        found: Sequence[Sequence[int]],
-        teller: Teller,
-        step: OpenStep,
-        deadline: Deadline,
-        on_text: OnText,
-    ) -> None:
-        left = self._max_tokens
-        for rows in found[:MOST_LINES]:
-            shown = ""
+    async def _tell(self, question: str, matters: Sequence[Sequence[int]], told: _Lines, step: OpenStep, deadline: Deadline) -> None:
+        most = self._count("\n".join(told.lines)) + self._max_tokens
+        for rows in matters[:MOST_LINES]:
+            before = len(told.lines)
             if len(rows) > 1 and deadline.left_s() > 0:
-                sentence = await self._joined(question, [points[row] for row in rows], step, deadline)
-                if marks := marks_of(sentence, points, rows):
-                    shown = await teller.add(f"{with_marker(sentence, f' {marks}')}\n")
-            for row in rows[:MOST_QUOTED] if not shown else ():
-                if points[row].point or points[row].quotable:
-                    shown += await teller.add(f"{with_marker(shown_line(points[row]), f' [{row + 1}]')}\n")
-            if shown:
-                on_text(shown)
-            left -= self._count(shown)
-            if left <= 0:
+                sentence = await self._joined(question, [told.points[row] for row in rows], step, deadline)
+                if marks := marks_of(sentence, told.points, rows):
+                    await told.add(sentence, marks)
+            for row in rows[:MOST_QUOTED] if len(told.lines) == before else ():
+                await told.quote(row)
+            if self._count("\n".join(told.lines)) >= most:
                 break
 
     async def _joined(self, question: str, points: Sequence[Evidence], step: OpenStep, deadline: Deadline) -> str:

@@ -43,19 +43,27 @@ def counted(
 ) -> list[Evidence]:
     """One point a name: how often it is told of, and the sentence of a document that names it. A name that is masked is not told.
 
-    ``of``: documents that were counted; ``chunks`` by id, with name and title of their document, as they may be told.
+    Each is cited from a document that none before was cited from, where there is one. ``of``: documents that were counted. ``chunks`` by
+    id, with name and title of their document, as they may be told.
     """
     points = list[Evidence]()
     for one in named:
         name = one_line(one.name)
-        if one.chunk_id not in chunks or len(name) > MOST_NAME_CHARS or mask(name) != name:
+        if len(name) > MOST_NAME_CHARS or mask(name) != name:
             continue
-        chunk, document, title = chunks[one.chunk_id]
-        whole = Evidence(
-            edge, chunk.document_id, document, chunk.chunk_id, (chunk.start, chunk.end), chunk.text, 1.0, title=title, report=one.report
-        )
-        start, end = cite(f"{name} is named [1].", [whole])[1][0].span
-        quote = chunk.text[start - chunk.start : end - chunk.start]
-        if name.casefold() in quote.casefold():
-            points.append(replace(whole, text=quote, span=(start, end), point=str(Count(name, one.documents, of))))
+        naming = [_naming(name, chunks[chunk_id], edge) for chunk_id in one.chunk_ids if chunk_id in chunks]
+        found = [passage for passage in naming if passage is not None]
+        cited = {point.document_id for point in points}
+        if found:
+            best = next((passage for passage in found if passage.document_id not in cited), found[0])
+            points.append(replace(best, report=one.report, point=str(Count(name, one.documents, of))))
     return points
+
+
+def _naming(name: str, told: tuple[Chunk, str, str], edge: EdgeId) -> Evidence | None:
+    """The sentence of a passage that names something, or None."""
+    chunk, document, title = told
+    whole = Evidence(edge, chunk.document_id, document, chunk.chunk_id, (chunk.start, chunk.end), chunk.text, 1.0, title=title)
+    start, end = cite(f"{name} is named [1].", [whole])[1][0].span
+    quote = chunk.text[start - chunk.start : end - chunk.start]
+    return replace(whole, text=quote, span=(start, end)) if name.casefold() in quote.casefold() else None

@@ -321,7 +321,7 @@ class GlobalAnswerer:
         if not kinds:
             return []
         named, of = await self._reports.named(asked, kinds, most=MOST_TOLD, near=not is_about_all(question))
-        chunks = await asyncio.to_thread(self._chunks, {one.chunk_id for one in named}, redactor)
+        chunks = await asyncio.to_thread(self._chunks, {chunk_id for one in named for chunk_id in one.chunk_ids}, redactor)
         return await asyncio.to_thread(counted, named, of, chunks, self._tools.edge, redactor.mask)
 
     def _chunks(self, chunk_ids: Collection[ChunkId], redactor: Redactor) -> dict[str, tuple[Chunk, str, str]]:

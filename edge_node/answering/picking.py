@@ -21,6 +21,7 @@ from shared.limits import Deadline
 from shared.ports import Embedder, FloatArray, Generator, Prompt
 from shared.reduce import SPEAKING
 from shared.telemetry.trace import OpenStep, Trace
+from shared.text.citations import MAX_QUOTE_CHARS
 from shared.text.fence import one_line
 from shared.text.prompts import load_prompt
 from shared.text.refusals import probability_of
@@ -132,7 +133,7 @@ class SentencePicker:
         What was judged counts where time is over or a call fails; nothing is where the server tells no probabilities. Raises the embedder's
         ModelError.
         """
-        notes = notes_of(reports)
+        notes = [note for note in notes_of(reports) if len(note.finding.text) <= MAX_QUOTE_CHARS]  # one that would be cut says half
         if not notes:
             return Picked((), 0)
         judged, failure = dict[int, float](), None

@@ -9,17 +9,18 @@ from math import fsum
 
 from shared.records import ChunkId, Entity, document_of
 
+MOST_CHUNKS = 6  # of an entity: one of them has to hold its name as it is told
 LEAST_DOCUMENTS = 2  # what one document names is no more than this document's
 
 
 @dataclass(frozen=True, slots=True)
 class NamedOften:
-    """An entity, the number of documents that tell of it, a chunk that does, and a community that holds it."""
+    """An entity, the number of documents that tell of it, chunks of different ones that do, and a community that holds it."""
 
     name: str
     type: str
     documents: int
-    chunk_id: ChunkId
+    chunk_ids: tuple[ChunkId, ...]  # the nearest first
     report: str
 
 
@@ -56,8 +57,15 @@ def named_often(
             entity.name,
             entity.type,
             len(documents[entity.key]),
-            max(entity.chunk_ids, key=lambda chunk_id: near.get(chunk_id, 0.0)),
+            _of_each_document(sorted(entity.chunk_ids, key=lambda chunk_id: -near.get(chunk_id, 0.0))),
             community_of(entity.key),
         )
         for entity in nsmallest(most, told, key=order)
     ]
+
+
+def _of_each_document(chunk_ids: Sequence[ChunkId]) -> tuple[ChunkId, ...]:
+    first = dict[str, ChunkId]()
+    for chunk_id in chunk_ids:
+        first.setdefault(document_of(chunk_id), chunk_id)
+    return tuple(first.values())[:MOST_CHUNKS]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from edge_node.communities.drafts import leaf_context, upper_context
 from edge_node.communities.elements import Finding, Line, elements_of
 from edge_node.communities.hierarchy import Community
-from edge_node.communities.reports import lines_of, plain_report
+from edge_node.communities.reports import ReportBounds, lines_of, plain_report
 from edge_node.graph.knowledge_graph import Graph, adjacency_of
 from edge_node.graph.summaries import part_of
 from shared.records import ChunkId, Entity, Relation
@@ -148,8 +148,7 @@ def communities(draw):
             Community(name, 1, "", (), inside),
             part,
             elements_of(part, degrees),
-            report_tokens=draw(st.integers(1, 20)),
-            most=3,
+            ReportBounds(8000, draw(st.integers(1, 20)), 3),
             count=words,
         )
         children.append(Child(name, inside, lines_of(report)))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from edge_node.communities.drafts import leaf_context
 from edge_node.communities.elements import Finding, Line, elements_of
 from edge_node.communities.hierarchy import Community
-from edge_node.communities.reports import content_of, headline, lines_of, plain_report
+from edge_node.communities.reports import ReportBounds, content_of, headline, lines_of, plain_report
 from edge_node.extraction.names import TITLE
 from edge_node.graph.knowledge_graph import Graph
 from shared.records import ChunkId, Entity, Relation
@@ -35,7 +35,7 @@ COMMUNITY = Community("c0ffee", 2, "", (), ("ann", "mill"))
 
 def report(part, *, report_tokens=100, most=6, community=COMMUNITY):
     degrees = dict.fromkeys(part.entities, 1)
-    return plain_report(community, part, elements_of(part, degrees), report_tokens=report_tokens, most=most, count=words)
+    return plain_report(community, part, elements_of(part, degrees), ReportBounds(8000, report_tokens, most), count=words)
 
 
 def test_a_plain_report_says_what_its_community_is_about():
@@ -125,7 +125,7 @@ LINE = Line("Ann", (Finding(BUILT, (ChunkId("d:0"),), ("ann",)),), (ChunkId("d:0
 
 
 def content(*lines, report_tokens=240, most=6):
-    return content_of(lines, report_tokens=report_tokens, most=most)
+    return content_of(lines, ReportBounds(8000, report_tokens, most))
 
 
 def test_the_same_context_has_the_same_content():
@@ -168,7 +168,7 @@ DESCRIPTIONS = st.lists(st.sampled_from(SAID), max_size=4).map(" ".join)
 def test_a_report_fits_and_each_finding_is_a_sentence_of_its_context(texts, limit, report_tokens, most):
     part = graph(*(entity(key, text, [f"{key}:0"]) for key, text in texts.items()))
     lines = leaf_context(elements_of(part, {}), limit_tokens=limit, count=words)
-    made = plain_report(COMMUNITY, part, lines, report_tokens=report_tokens, most=most, count=words)
+    made = plain_report(COMMUNITY, part, lines, ReportBounds(8000, report_tokens, most), count=words)
     backwards = Graph(dict(reversed(part.entities.items())), {})
     told = {finding.text: finding for line in lines for finding in line.findings}
     assert sum(words(one.text) for one in made.findings) <= report_tokens
@@ -177,7 +177,7 @@ def test_a_report_fits_and_each_finding_is_a_sentence_of_its_context(texts, limi
         any(text.startswith(one.text) and one.elements == finding.elements for text, finding in told.items()) for one in made.findings
     )
     assert bool(made.findings) == bool(told)
-    assert plain_report(COMMUNITY, backwards, lines, report_tokens=report_tokens, most=most, count=words) == made
+    assert plain_report(COMMUNITY, backwards, lines, ReportBounds(8000, report_tokens, most), count=words) == made
 
 
 def test_a_headline_is_title_and_rating_of_the_report_with_its_passages_counted():

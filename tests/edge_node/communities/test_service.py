@@ -205,7 +205,7 @@ async def test_upper_communities_of_former_moments_are_built_upon(bench, monkeyp
 
 
 async def test_a_community_that_is_too_long_is_told_from_the_reports_within_it(tmp_path, monkeypatch):
-    async with Bench.opened(tmp_path, subgraph_entities=40, report_context_tokens=200, report_tokens=64) as bench:
+    async with Bench.opened(tmp_path, subgraph_entities=40, reports="model", report_context_tokens=200, report_tokens=64) as bench:
         names = [f"Ward {number}" for number in range(30)]
         await bench.add("wards.md", names, related=[("Ward 0", name) for name in names[1:]])
         await bench.settle()
