@@ -11,6 +11,7 @@ most documents hold, as strings, among the ten that the first answer without a s
 
 from __future__ import annotations
 
+import calendar
 import re
 import time
 from collections import Counter
@@ -42,6 +43,9 @@ QUESTIONS = Path(__file__).parent / "configs" / "questions" / "multihop_rag.json
 MARK = re.compile(r"\s*\[\d+\]")
 COUNTED = re.compile(rf"(\S.{{0,{MOST_NAME_CHARS - 1}}}) is named in (?:at least )?(\d+) of \d+ documents")
 BEST = 10
+SMALL = 0.25  # texts with a word in small letters, for each that has it as a name
+WORD = re.compile(r"[\w’']+")
+DATES = frozenset({*calendar.day_name, *calendar.month_name})
 TIMEOUT_S = 900.0
 
 
@@ -67,6 +71,17 @@ def in_documents(name: str, texts: Sequence[str]) -> int:
     """How many texts hold a name as a word."""
     found = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     return sum(found.search(text) is not None for text in texts)
+
+
+def names_of(texts: Sequence[str]) -> list[str]:
+    """What is written with a capital in two texts at least, and is no date nor a word that most of them write small.
+
+    >>> names_of(["However, Ann left in May.", "Ann stayed; however, Bo left."])
+    ['Ann']
+    """
+    holding = Counter(name for text in texts for name in set(names_in(text)))
+    small = Counter(word for text in texts for word in set(WORD.findall(text)) if word.islower())
+    return [name for name, count in holding.items() if count > 1 and name not in DATES and small[name.lower()] <= SMALL * count]
 
 
 def recall_at_10(told: Sequence[str], known: Sequence[str], texts: Sequence[str]) -> float:
@@ -175,7 +190,7 @@ def main(
                         journal.add(STAGE, question, asked_once(http, question, texts, alone=not client))
         rows = {question: journal.row(STAGE, question) for question in asked}
     held = list(texts.values())
-    known = [name for name, holding in Counter(name for text in held for name in set(names_in(text))).items() if holding > 1]
+    known = names_of(held)
     found = {"data": data.name, "client": client, **summary(rows, held, known)}
     typer.echo(orjson.dumps({**code(), "machine": machine(), **found}))
 

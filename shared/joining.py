@@ -93,8 +93,8 @@ class _Lines:
 
     def _show(self, text: str) -> None:
         if line := one_line(text):
+            self._on_text(f"\n{line}" if self.lines else line)
             self.lines.append(line)
-            self._on_text(f"{line}\n")
 
 
 class Joiner:

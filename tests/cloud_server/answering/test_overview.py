@@ -75,7 +75,8 @@ def failing(error):
 
 @asynccontextmanager
 async def sites(folder, kit, *, generator=None, **changes):
-    """A cloud whose model tells every point, or as ``generator`` says."""
+    """A cloud whose model tells every point, or as ``generator`` says, in one call."""
+    changes = {"global_method": "paper", **changes}
     async with kit.running(folder, generator=generator or ScriptedGenerator(all_points, yes), **changes) as service:
         yield service
 

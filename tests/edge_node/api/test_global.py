@@ -125,7 +125,7 @@ async def test_a_stream_takes_back_what_turns_out_to_be_no_answer(tmp_path):
     def turning(prompt):
         return f"{notes(prompt)[0][1]} {RULE}" if prompt.messages[-1].content.startswith("Points:") else told(prompt)
 
-    async with site(tmp_path, reader(turning)) as edge:
+    async with site(tmp_path, reader(turning), global_method="paper") as edge:
         await filled(edge)
         got = events((await edge.http.post("/v1/query", json={"question": QUESTION, "mode": "global", "stream": True})).text)
     kinds = [event["event"] for event in got]
