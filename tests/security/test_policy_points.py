@@ -8,10 +8,13 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from edge_node.answering import counting as counting_module
 from edge_node.answering.mapping import Mapper
 from edge_node.answering.overview import GlobalAnswerer
+from edge_node.answering.picking import SentencePicker
 from edge_node.answering.released import ReleasedPassages
 from edge_node.cloud.client import CloudClient
+from edge_node.communities import named as named_module
 from edge_node.egress import sharing as sharing_module
 from edge_node.egress.bodies import reply_body
 from edge_node.egress.sharing import Requester
@@ -43,7 +46,8 @@ def agreeing(prompt):
     return {"Yes": -0.01} if "\nSentence: " in prompt.messages[-1].content else None
 
 
-def overview_of(site):
+def overview_of(site, *, picks=False):
+    """``picks``: sentences of reports, and counts; else the model writes about reports."""
     site.bench.reply, site.bench.first_token = copying, agreeing
     model = site.bench.model
     return GlobalAnswerer(
@@ -55,6 +59,7 @@ def overview_of(site):
         None,
         SETTINGS,
         ReleasedPassages(site.bench.tools, site.sharing),
+        SentencePicker(model, site.bench.tools.embedder, at_once=2) if picks else None,
     )
 
 
@@ -77,7 +82,8 @@ async def leaks(site, overview, known, rng, inside):
     requester, purpose = rng.choice(EDGES), rng.choice(PURPOSES)
     site.obey(policy.text())
     asked, level = rng.choice(known), rng.choice(("dynamic", 0, 1, 2, 3))
-    request = request_of(f"What of the {asked.word} pump?", requester, purpose, level=level, max_bytes=rng.choice((2_000, 6_144, 250_000)))
+    question = rng.choice((f"What of the {asked.word} pump?", f"Which names are most common near the {asked.word} pump?"))
+    request = request_of(question, requester, purpose, level=level, max_bytes=rng.choice((2_000, 6_144, 250_000)))
     replies = [reply_body((await overview.points(request)).reply) for _ in range(policy.replies + 1)]
     found = list(wrongly_given(policy, known, b"".join(replies), requester, purpose))
     for reply in replies:
@@ -103,7 +109,7 @@ async def campaign(folder, *, sites, seed=11):
             for canary in known:
                 await site.add(canary)
             await site.settle()
-            overview, inside = overview_of(site), await inside_ids(site)
+            overview, inside = overview_of(site, picks=number % 2 == 1), await inside_ids(site)
             for _ in range(POLICIES):
                 leaked, reply = await leaks(site, overview, known, rng, inside)
                 found += leaked
@@ -112,13 +118,16 @@ async def campaign(folder, *, sites, seed=11):
 
 
 @pytest.mark.campaign
-async def test_no_forbidden_canary_leaves_in_points_in_400_random_cases(tmp_path):
+async def test_no_forbidden_canary_leaves_in_points_in_400_random_cases(tmp_path, monkeypatch):
+    monkeypatch.setattr(named_module, "LEAST_DOCUMENTS", 1)  # each name stands in one document here, and is a concept
+    monkeypatch.setattr(counting_module, "NAMES", frozenset({"concept"}))
     found, points = await campaign(tmp_path, sites=10)
     assert found == []
-    assert sum(bool(point["point"]) for point in points) > 100  # a model's words are among them,
+    assert sum(bool(point["point"]) for point in points) > 50  # a model's words are among them,
     assert sum(not point["quotable"] for point in points) > 50  # documents that are only read,
     assert sum(bool(point["chunk_ids"]) for point in points) > 50  # and points that rest on several
     assert sum(bool(point["report"]) for point in points) > 500
+    assert sum(" is named in " in point["point"] for point in points) > 20  # and counts
 
 
 @pytest.mark.long
