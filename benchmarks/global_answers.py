@@ -30,6 +30,7 @@ from benchmarks.federation import wait_settled
 from benchmarks.journal import Journal
 from benchmarks.machine import code, machine
 from benchmarks.meters import percentile_ms
+from benchmarks.metrics.overviews import carried
 from benchmarks.questions import WORK
 from benchmarks.under_load import edge_process, service_process
 from edge_node.answering.picking import is_about_all
@@ -143,7 +144,7 @@ def asked_once(http: httpx.Client, question: str, texts: Mapping[str, str], *, a
         "documents": len({one["document"] for one in found["citations"]}),
         "edges": len({one["edge"] for one in found["citations"]}),
         "calls": sum(step["calls"] for step in found["trace"]),
-        "moved": sum(step["bytes_in"] + step["bytes_out"] for step in found["trace"]),
+        "moved": carried(found["edges"], found["trace"]),
         "joined_lines": [line for line, kind in zip(lines, kinds, strict=True) if kind == "joined"],
         "named": [match[1] for line in lines if (match := COUNTED.match(line))],
     }

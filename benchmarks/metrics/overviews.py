@@ -54,13 +54,14 @@ def overview_values(answer: Mapping[str, Any]) -> dict[str, float]:
         values |= {"reports": sum(one["reports"] for one in edges), "reports_there": sum(one["reports_there"] for one in edges)}
     slowest = max((one["ms"] for one in edges), default=0.0)
     if answer["asked_edges"] and found["corpus_chars"] and slowest:
-        moved = sum(one["bytes"] for one in found["edges"]) + _carried(answer["steps"])
+        moved = carried(found["edges"], answer["steps"])
         values |= {"bytes_moved": moved, "bytes_of_corpus": moved / found["corpus_chars"]}
         values["over_slowest"] = answer["seconds"] * 1000 / slowest
     return values
 
 
-def _carried(steps: Collection[Mapping[str, Any]]) -> int:
-    """Bytes of the question and its answer between the asking edge and the cloud, and of the requests to all edges."""
+def carried(edges: Collection[Mapping[str, Any]], steps: Collection[Mapping[str, Any]]) -> int:
+    """Bytes of what the edges sent, of the requests to them, and of the question and its answer between the asking edge and the cloud."""
     own = sum(step["bytes_out"] + step["bytes_in"] for step in steps if step["step"] == "cloud")
-    return int(own + sum(step["bytes_out"] for step in steps if step["step"] == "cloud: fan_out"))
+    requests = sum(step["bytes_out"] for step in steps if step["step"] == "cloud: fan_out")
+    return int(sum(edge["bytes"] for edge in edges) + own + requests)

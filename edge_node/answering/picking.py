@@ -15,7 +15,7 @@ from hashlib import blake2b
 import numpy as np
 
 from edge_node.answering.points import KeyPoint, notes_of
-from edge_node.communities.reports import Report
+from edge_node.communities.reports import Report, states
 from shared.errors import ModelError
 from shared.limits import Deadline
 from shared.ports import Embedder, FloatArray, Generator, Prompt
@@ -134,7 +134,8 @@ class SentencePicker:
         What was judged counts where time is over or a call fails; nothing is where the server tells no probabilities. Raises the embedder's
         ModelError.
         """
-        notes = [note for note in notes_of(reports) if len(note.finding.text) <= MAX_QUOTE_CHARS]  # one that would be cut says half
+        whole = [note for note in notes_of(reports) if len(note.finding.text) <= MAX_QUOTE_CHARS]  # one that would be cut says half
+        notes = [note for note in whole if states(note.finding.text)] or whole
         if not notes:
             return Picked((), 0)
         judged, failure = dict[int, float](), None

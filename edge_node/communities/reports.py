@@ -144,11 +144,16 @@ def _by_themselves(told: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     >>> _by_themselves([["The pump failed.", "It was old.", "PUMPS ON SALE", "Which pump failed?"]])
     [['The pump failed.', '', '', '']]
     """
-    alone = [[text if _states(text) else "" for text in texts] for texts in told]
+    alone = [[text if states(text) else "" for text in texts] for texts in told]
     return alone if any(map(any, alone)) else told
 
 
-def _states(text: str) -> bool:
+def states(text: str) -> bool:
+    """Whether a sentence says something by itself: no headline, no question, and nothing that leans on the sentence before it.
+
+    >>> states("The pump failed."), states("PUMPS ON SALE"), states("It was old.")
+    (True, False, False)
+    """
     words = [word for word in text.split() if word[0].isalpha()]
     running = sum(word.islower() for word in words) >= RUNNING_SHARE * len(words)
     return running and text.endswith(_ENDS) and not _LEANS.match(text)

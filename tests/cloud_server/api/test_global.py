@@ -70,7 +70,7 @@ def lines_of(response):
 
 
 async def test_an_operator_and_an_edge_are_answered_in_plain_json(tmp_path, kit):
-    async with kit.running(tmp_path, generator=ScriptedGenerator(lambda _: ANSWER)) as service:
+    async with kit.running(tmp_path, global_method="paper", generator=ScriptedGenerator(lambda _: ANSWER)) as service:
         response, request = await asked(service, kit, query_id="q7", level=1)
         answer = response.json()
         assert (answer["answer"], answer["route"], answer["query_id"]) == (ANSWER, "global", "q7")
@@ -93,7 +93,7 @@ async def test_sentences_leave_while_the_model_still_writes(tmp_path, kit, monke
         return line_of(line)
 
     monkeypatch.setattr(questions, "_line", watched)
-    async with kit.running(tmp_path, generator=model) as service:
+    async with kit.running(tmp_path, global_method="paper", generator=model) as service:
         response, _ = await asked(service, kit, headers=LINES)
     first, *between, last = lines_of(response)
     texts = [line.text for line in between if line.text]
@@ -112,7 +112,7 @@ class Breaking(ScriptedGenerator):
 
 
 async def test_what_was_heard_is_taken_back_where_the_model_fails_on_the_way(tmp_path, kit):
-    async with kit.running(tmp_path, generator=Breaking(lambda _: "")) as service:
+    async with kit.running(tmp_path, global_method="paper", generator=Breaking(lambda _: "")) as service:
         response, _ = await asked(service, kit, headers=LINES)
     *between, last = lines_of(response)
     texts = [line.text for line in between if line.text is not None]
@@ -122,7 +122,7 @@ async def test_what_was_heard_is_taken_back_where_the_model_fails_on_the_way(tmp
 
 async def test_an_asker_that_is_expelled_meanwhile_hears_nothing_more(tmp_path, kit):
     model = Waiting(first_at_once=False)
-    async with kit.running(tmp_path, generator=model) as service:
+    async with kit.running(tmp_path, global_method="paper", generator=model) as service:
         await kit.join(service.http, "bank")
         asking = asyncio.create_task(asked(service, kit, headers=LINES, auth=kit.signed(service.http, "bank")))
         await model.asked.wait()
@@ -135,7 +135,7 @@ async def test_an_asker_that_is_expelled_meanwhile_hears_nothing_more(tmp_path, 
 
 async def test_a_global_question_has_a_deadline_of_its_own(tmp_path, kit):
     model = Waiting(first_at_once=False)
-    async with kit.running(tmp_path, generator=model, global_answer_deadline_s=0.4, answer_deadline_s=100.0) as service:
+    async with kit.running(tmp_path, global_method="paper", generator=model, global_answer_deadline_s=0.4, answer_deadline_s=100.0) as service:
         assert (await asked(service, kit))[0].status_code == 504
         response, _ = await asked(service, kit, headers={"deadline-ms": "300"})
         assert (response.status_code, response.json()["code"]) == (400, "deadline_passed")
@@ -143,7 +143,7 @@ async def test_a_global_question_has_a_deadline_of_its_own(tmp_path, kit):
 
 async def test_when_too_many_ask_a_global_question_waits_its_turn_too(tmp_path, kit):
     model = Waiting()
-    async with kit.running(tmp_path, generator=model, global_questions_at_once=1, questions_waiting=0) as service:
+    async with kit.running(tmp_path, global_method="paper", generator=model, global_questions_at_once=1, questions_waiting=0) as service:
         first = asyncio.create_task(asked(service, kit))
         await model.asked.wait()
         for headers in ({}, LINES):
@@ -215,7 +215,7 @@ async def test_an_edge_that_works_for_a_client_that_goes_is_told_at_its_next_pol
 @pytest.mark.parametrize("lines", [True, False])
 async def test_a_client_that_goes_takes_its_model_call_along(tmp_path, kit, lines):
     model, gone = Waiting(), asyncio.Event()
-    async with kit.running(tmp_path, generator=model) as service:
+    async with kit.running(tmp_path, global_method="paper", generator=model) as service:
         serving = await served(service, kit)
         asking = asyncio.create_task(call(service.app, lines=lines, gone=gone))
         await model.asked.wait()
