@@ -238,12 +238,11 @@ class GlobalSettings(CommunitySettings):
     global_probes: Annotated[int, Field(ge=3, le=256)] = 32  # sentences that the model judges, by a token each; for another site a third
     global_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of the whole question
 
-    @property
-    def read_tokens(self) -> int:
-        """Of the reports that are read for a question: a sentence that is compared costs less than one that a model reads."""
+    def tokens_to_read(self, level: Level) -> int:
+        """Of the reports, or passages, for a question: a sentence that is compared costs less than one that a model reads."""
         if self.global_read_tokens is not None:
             return self.global_read_tokens
-        return 2_000 if self.global_method == "paper" else 16_000
+        return 2_000 if self.global_method == "paper" or level == "text" else 16_000
 
 
 class MemorySettings(GenerationSettings):

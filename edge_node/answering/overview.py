@@ -275,13 +275,13 @@ class GlobalAnswerer:
             scores = None if redactor.idle else self._released.scores
             if scores is not None:
                 await self._released.renew(redactor)
-            asked = ReportQuery(vector, level, settings.read_tokens, FLOOR, withheld, NEARNESS, scores)
+            asked = ReportQuery(vector, level, settings.tokens_to_read(level), FLOOR, withheld, NEARNESS, scores)
             chosen = await self._reports.choose(asked)
             counts = await self._counted(question, asked, redactor)
         if counts and is_about_all(question):
             return _Found(counts, len(chosen.reports), len(chosen.reports), chosen.there)
         reports = [masked(report, redactor.mask) for report in chosen.reports]
-        (said, read, failure), failed = await self._read(question, reports, trace, deadline, for_others=for_others), ""
+        (said, read, failure), failed = await self._read(question, reports, trace, deadline, level, for_others=for_others), ""
         if not read and reports:
             failed = failure.message if failure else UNREAD
             compared = _compared(reports)
@@ -294,10 +294,10 @@ class GlobalAnswerer:
         return _Found([*counts, *points[:most]], read, len(reports), chosen.there, failed, 0 if failed else len(said) - len(pointed))
 
     async def _read(
-        self, question: str, reports: Sequence[Report], trace: Trace, deadline: Deadline, *, for_others: bool
+        self, question: str, reports: Sequence[Report], trace: Trace, deadline: Deadline, level: Level, *, for_others: bool
     ) -> tuple[tuple[KeyPoint, ...], int, ModelError | None]:
         """What a model picks from the reports, or writes about them; how many it has read, and the last call that failed, if one did."""
-        if self._picker is not None:
+        if self._picker is not None and level != "text":
             most = self.settings.global_probes
             picked = await self._picker.pick(question, reports, trace, deadline, most=most // OTHERS_SHARE if for_others else most)
             return picked.points, len(reports) if picked.judged else 0, picked.failure

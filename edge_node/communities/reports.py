@@ -29,7 +29,7 @@ _LEANS = re.compile(  # not IT, the trade
     r"\W*(?:[Ii]ts?|[Hh]e|[Hh]is|[Ss]he|[Hh]er|[Tt]he(?:y|ir|se)|[Tt]h(?:is|at|ose)|[Ss]uch"
     r"|[Hh]owever|[Bb]ut|[Aa]nd|[Tt]hen|[Ss]ince then|[Ii]nstead|[Aa]lso|[Yy]et|[Ss]o)\b"
 )
-_ENDS = (".", "!", "…", '."', ".”", ".)", "。", "।")  # of a statement; a question tells nothing
+ENDS = (".", "!", "…", '."', ".”", ".)", "。", "।")  # of a statement; a question tells nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +144,14 @@ def _by_themselves(told: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     >>> _by_themselves([["The pump failed.", "It was old.", "PUMPS ON SALE", "Which pump failed?"]])
     [['The pump failed.', '', '', '']]
     """
-    alone = [[text if states(text) else "" for text in texts] for texts in told]
+    alone = [[text if _states(text) else "" for text in texts] for texts in told]
     return alone if any(map(any, alone)) else told
 
 
-def states(text: str) -> bool:
-    """Whether a sentence says something by itself: no headline, no question, and nothing that leans on the sentence before it.
-
-    >>> states("The pump failed."), states("PUMPS ON SALE"), states("It was old.")
-    (True, False, False)
-    """
+def _states(text: str) -> bool:
     words = [word for word in text.split() if word[0].isalpha()]
     running = sum(word.islower() for word in words) >= RUNNING_SHARE * len(words)
-    return running and text.endswith(_ENDS) and not _LEANS.match(text)
+    return running and text.endswith(ENDS) and not _LEANS.match(text)
 
 
 def _names(part: Graph) -> list[str]:
