@@ -12,7 +12,7 @@ from typing import Protocol
 
 from edge_node.answering.counting import MOST_TOLD, counted, kinds_wanted
 from edge_node.answering.mapping import Mapper
-from edge_node.answering.picking import SentencePicker, is_about_all
+from edge_node.answering.picking import CONTRAST, SentencePicker, is_about_all
 from edge_node.answering.points import KeyPoint, in_turn, masked, notes_of, packed, pointed, shuffled
 from edge_node.answering.released import ReleasedPassages
 from edge_node.cloud.client import CloudClient
@@ -345,7 +345,9 @@ def _compared(reports: Sequence[Report]) -> list[Report]:
 
 
 def _outward(steps: Sequence[TraceStep]) -> list[TraceStep]:
-    """One step of each name, as a reply has room for few; the time of the choice stays here: it tells who else has asked of late."""
-    names = dict.fromkeys(step.step for step in steps)
+    """One step of each name, as a reply has room for few. What tells who else has asked of late stays here: how long the choice took, and
+    which sentences a model had judged before.
+    """
+    names = dict.fromkeys(step.step for step in steps if step.step != CONTRAST)
     summed = (TraceStep(name, *map(sum, zip(*(astuple(one)[1:] for one in steps if one.step == name), strict=True))) for name in names)
     return [replace(step, ms=0.0) if step.step == CHOOSE else step for step in summed]

@@ -24,7 +24,7 @@ COMPONENTS: dict[str, tuple[str, ...]] = {
     "global retrieval": ("cloud: fan_out", "cloud: rescore"),
     "cloud generation": ("cloud: verify", "cloud: generate"),
     "choice of reports": ("choose",),  # this and what follows: of a global answer (GraphRAG §2.6)
-    "map": ("map",),
+    "map": ("map", "contrast"),
     "reduce": ("reduce", "cloud: reduce"),
 }
 # The paper's four transfers: which step moved the bytes, and in which direction.

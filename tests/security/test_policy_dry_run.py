@@ -98,7 +98,7 @@ async def test_a_trial_on_a_copy_shows_the_points_that_the_edge_itself_would_sen
         async with trial(EdgeSettings(id="ward", state_dir=tmp_path), parts) as node:
             tried = await shown_evidence(node, "What is it about?", "ward-1", None, task="reports", max_bytes=250_000)
         assert tried.kind == "evidence"
-        assert b"is what" in sent
+        assert b"Juniper Ward uses" in sent
         assert timeless(tried.body) == timeless(sent.decode())
 
 
@@ -114,7 +114,7 @@ async def test_the_route_shows_points_within_the_bytes_that_a_cloud_asks_for(tmp
         asked = {"question": "What is it about?", "requester": "ward-1", "task": "reports", "level": 0}
         for _ in range(3):
             reply = (await edge.http.post("/v1/policy/try", json=asked)).json()["evidence"]
-            assert (json.loads(reply["body"])["reports"], "is what" in reply["body"], reply["bytes"] <= 6_144) == (1, True, True)
+            assert (json.loads(reply["body"])["reports"], "Juniper Ward uses" in reply["body"], reply["bytes"] <= 6_144) == (1, True, True)
         for wrong in ({"task": "everything"}, {"level": 4}, {"max_bytes": 10}):
             assert (await edge.http.post("/v1/policy/try", json=asked | wrong)).status_code == 422
 

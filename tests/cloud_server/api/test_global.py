@@ -135,7 +135,9 @@ async def test_an_asker_that_is_expelled_meanwhile_hears_nothing_more(tmp_path, 
 
 async def test_a_global_question_has_a_deadline_of_its_own(tmp_path, kit):
     model = Waiting(first_at_once=False)
-    async with kit.running(tmp_path, global_method="paper", generator=model, global_answer_deadline_s=0.4, answer_deadline_s=100.0) as service:
+    async with kit.running(
+        tmp_path, global_method="paper", generator=model, global_answer_deadline_s=0.4, answer_deadline_s=100.0
+    ) as service:
         assert (await asked(service, kit))[0].status_code == 504
         response, _ = await asked(service, kit, headers={"deadline-ms": "300"})
         assert (response.status_code, response.json()["code"]) == (400, "deadline_passed")
