@@ -345,8 +345,9 @@ def _compared(reports: Sequence[Report]) -> list[Report]:
 
 
 def _outward(steps: Sequence[TraceStep]) -> list[TraceStep]:
-    """One step of each name, as a reply has room for few. What tells who else has asked of late stays here: how long the choice took, and
-    which sentences a model had judged before.
+    """One step of each name, as a reply has room for few. What tells who else has asked of late stays here.
+
+    That is how long the choice took, and how many sentences a model had judged before.
     """
     names = dict.fromkeys(step.step for step in steps if step.step != CONTRAST)
     summed = (TraceStep(name, *map(sum, zip(*(astuple(one)[1:] for one in steps if one.step == name), strict=True))) for name in names)

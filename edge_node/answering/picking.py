@@ -132,8 +132,8 @@ class SentencePicker:
     async def pick(self, question: str, reports: Sequence[Report], trace: Trace, deadline: Deadline, *, most: int) -> Picked:
         """The sentences that tell of what is asked: ``most`` are judged, and the better half of them at most is told.
 
-        What was judged counts where time is over or a call fails; nothing is where the server tells no probabilities. Raises the embedder's
-        ModelError.
+        What was judged counts where time is over, or where a call fails and later ones do not. Nothing is judged where the server tells no
+        probabilities. Raises the embedder's ModelError.
         """
         whole = [note for note in notes_of(reports) if len(note.finding.text) <= MAX_QUOTE_CHARS]  # one that would be cut says half
         notes = [note for note in whole if note.finding.text.endswith(ENDS)] or whole  # no headlines, and nothing to click on
@@ -144,12 +144,12 @@ class SentencePicker:
             vectors = await self._embedder.embed([subject(question), *texts])
             judged, failure = await self._explored(question, texts, vectors[0], vectors[1:], step, deadline, most=most)
         better = sorted((row for row in judged if judged[row] >= LEAST), key=lambda row: (-judged[row], row))
-        best, anything = better[: (most + 1) // 2], dict[int, float]()
+        best = better[: (most + 1) // 2]
         with trace.step(CONTRAST) as step:
             try:
                 anything = await self._whatever({row: texts[row] for row in best}, step, deadline)
             except ModelError as error:
-                failure = error
+                return Picked((), 0, error)
         lifted = {row: round(contrasted(judged[row], anything[row]), 2) for row in best if row in anything}
         told = sorted((row for row in lifted if lifted[row] >= BAR), key=lambda row: (-lifted[row], row))
         return Picked(tuple(KeyPoint(notes[row], texts[row], lifted[row]) for row in told), len(judged), failure)

@@ -110,6 +110,18 @@ async def test_a_model_that_fails_on_the_way_is_told_and_what_was_judged_counts(
     assert isinstance(found.failure, ModelUnavailable)
 
 
+async def test_a_model_that_is_gone_in_the_end_has_judged_nothing():
+    """Else a site would say that its documents do not answer."""
+
+    def chance(question, sentence):
+        if question == ANYTHING:
+            raise ModelUnavailable("gone")
+        return honest(question, sentence)
+
+    found = await picked(model(chance))
+    assert (found.points, found.judged, str(found.failure)) == ((), 0, "gone")
+
+
 async def test_reports_without_a_finding_need_no_model():
     generator = model(honest)
     assert (await picked(generator, ())).points == ()
