@@ -4,7 +4,7 @@ import pytest
 
 from tests.faults.forks import STRACE
 
-SHORT = 20  # kills
+SHORT = 14  # kills
 
 
 def pytest_addoption(parser):

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.process
 
 @pytest.mark.usefixtures("strace")
 def test_a_disk_that_fails_from_the_nth_write_on_costs_refusals_and_nothing_else():
-    report = told("full_disk", 10)
+    report = told("full_disk", 6)
     assert report.faults == []
     assert report.figures["refusals"] >= 1  # most faults are met by the background work
     assert report.figures["went on without a restart"] >= 5

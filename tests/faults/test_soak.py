@@ -26,6 +26,7 @@ def judge(report, *, most_kb):
     assert figures["WAL MB"] <= 64
 
 
+@pytest.mark.long
 def test_nothing_grows_with_the_requests_and_what_is_kept_of_each_is_seen():
     """The null control is the end of the run, of whose requests so many bytes are kept."""
     report = told("soak", 3_000, "--leak", KEPT)

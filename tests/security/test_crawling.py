@@ -91,7 +91,9 @@ async def test_replies_that_are_made_at_once_do_not_pass_the_share_together(tmp_
         assert await crowd(site, monkeypatch, EgressMeter.take) == PASSAGES // 10
 
 
-@pytest.mark.parametrize(("policy", "name"), [("[daily]\npassages = 0", "bank-1"), ("[daily]\nshare = 0.1", "bank-{}")])
+@pytest.mark.parametrize(
+    ("policy", "name"), [("[daily]\npassages = 0", "bank-1"), pytest.param("[daily]\nshare = 0.1", "bank-{}", marks=pytest.mark.long)]
+)
 async def test_null_control_without_the_limit_it_gets_nearly_everything(tmp_path, policy, name):
     async with Site.opened(tmp_path, naive=True) as site:
         site.obey(policy)

@@ -45,7 +45,7 @@ from tests.support.adversarial import HAND, TooSlowError, cpu_seconds
 
 pytestmark = pytest.mark.campaign
 
-SMALL, MIDDLE, LARGE = 8_000, 64_000, 400_000  # characters
+SMALL, MIDDLE, LARGE = 8_000, 64_000, 1_000_000  # characters
 NEXT = 3  # of the slowest short texts, that are tried at MIDDLE; the slowest of these at LARGE
 LINEAR = 4  # times what a linear function takes for a longer text, after what it took for the one before
 LEAST_S, MOST_S = 2.0, 20.0  # CPU time that is always granted, as what is shorter is no attack, and that is never passed
