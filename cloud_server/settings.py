@@ -87,7 +87,7 @@ class GlobalSettings(Section):
     global_reply_bytes: Annotated[int, Field(ge=1000, le=250_000)] = POINTS_MAX_BYTES  # of one edge's points
     global_method: Literal["sentences", "paper"] = "sentences"  # "paper": all points are joined in one call
     global_reduce_tokens: Annotated[int, Field(ge=200, le=100_000)] = 4000  # of the points that the answer is made of; the paper: 8000
-    global_answer_tokens: Annotated[int, Field(ge=16, le=4000)] = 320
+    global_answer_tokens: Annotated[int, Field(ge=16, le=4000)] = 320  # by the paper's method
 
 
 class CloudSettings(GlobalSettings, AnswerSettings, RetrievalSettings, ServiceSettings, BaseSettings):

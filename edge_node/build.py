@@ -138,7 +138,7 @@ def _overview(
     reducer: Reducer | Joiner = Reducer(generator, count, max_tokens=settings.global_answer_tokens)
     picker = None
     if settings.global_method == "sentences":
-        reducer = Joiner(generator, tools.embedder, count, max_tokens=settings.global_answer_tokens)
+        reducer = Joiner(generator, tools.embedder)
         picker = SentencePicker(generator, tools.embedder, at_once=at_once)
     return GlobalAnswerer(tools, sharing, strategy.reports, mapper, reducer, client, settings, released, picker)
 

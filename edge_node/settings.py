@@ -233,7 +233,7 @@ class GlobalSettings(CommunitySettings):
     global_context_tokens: Annotated[int, Field(ge=200, le=100_000)] = 1000  # of one call; the paper: 8000
     global_reduce_tokens: Annotated[int, Field(ge=200, le=100_000)] = 4000  # of the points that the answer is made of; the paper: 8000
     partial_tokens: Annotated[int, Field(ge=16, le=4000)] = 120  # a partial answer's
-    global_answer_tokens: Annotated[int, Field(ge=16, le=4000)] = 320
+    global_answer_tokens: Annotated[int, Field(ge=16, le=4000)] = 320  # by the paper's method
     global_at_once: Annotated[int, Field(ge=1, le=32)] = 1  # calls: a server that edges share ends one after the other, not all too late
     global_probes: Annotated[int, Field(ge=3, le=256)] = 32  # sentences that the model judges, by a token each; for another site a third
     global_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of the whole question

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from shared.counts import apart, summed
@@ -98,13 +98,11 @@ class _Lines:
 
 
 class Joiner:
-    """Writes an answer out of points, a sentence for each cluster. ``max_tokens``: of the whole answer; ``count``: tokens of a text."""
+    """Writes an answer out of points: a line for each name that was counted, and a sentence for each cluster, ``MOST_LINES`` at most."""
 
-    def __init__(self, generator: Generator, embedder: Embedder, count: Callable[[str], int], *, max_tokens: int) -> None:
+    def __init__(self, generator: Generator, embedder: Embedder) -> None:
         self._generator = generator
         self._embedder = embedder
-        self._count = count
-        self._max_tokens = max_tokens
 
     async def reduce(
         self, question: str, points: Sequence[Evidence], trace: Trace, *, deadline_s: float, on_text: OnText = ignore_text
@@ -132,7 +130,6 @@ class Joiner:
         return told.answer()
 
     async def _tell(self, question: str, matters: Sequence[Sequence[int]], told: _Lines, step: OpenStep, deadline: Deadline) -> None:
-        most = self._count("\n".join(told.lines)) + self._max_tokens
         for rows in matters[:MOST_LINES]:
             before = len(told.lines)
             if len(rows) > 1 and deadline.left_s() > 0:
@@ -141,8 +138,6 @@ class Joiner:
                     await told.add(sentence, marks)
             for row in rows[:MOST_QUOTED] if len(told.lines) == before else ():
                 await told.quote(row)
-            if self._count("\n".join(told.lines)) >= most:
-                break
 
     async def _joined(self, question: str, points: Sequence[Evidence], step: OpenStep, deadline: Deadline) -> str:
         """One sentence of the model about all of them; empty where it did not come to its end, or gives its instructions away."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from cloud_server.answering.availability import Availability
 from cloud_server.answering.coordinator import Models, within
@@ -52,8 +51,11 @@ class GlobalCoordinator:
         self._fan_out = fan_out
         self._availability = availability
         self._models = models
-        writes = Reducer if settings.global_method == "paper" else partial(Joiner, embedder=models.embedder)
-        self._reducer = writes(models.generator, count=models.tokenizer.count, max_tokens=settings.global_answer_tokens)
+        self._reducer = (
+            Reducer(models.generator, models.tokenizer.count, max_tokens=settings.global_answer_tokens)
+            if settings.global_method == "paper"
+            else Joiner(models.generator, models.embedder)
+        )
         self._settings = settings
         self._clock = clock
         self._new_id = new_id

@@ -8,7 +8,7 @@ import pytest
 
 from shared.counts import Count
 from shared.errors import ModelUnavailable
-from shared.joining import Joiner
+from shared.joining import MOST_LINES, Joiner
 from shared.models.fake import HashEmbedder, ScriptedGenerator
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 from shared.telemetry.trace import Trace
@@ -35,14 +35,14 @@ PUMPS = [
 LOAN = point("bank", "The loan of Brackwell Works grew by 3.5 percent.", document="c")
 
 
-def reduce(points, answer="", *, yes=0.99, heard=None, max_tokens=400):
+def reduce(points, answer="", *, yes=0.99, heard=None):
     def said(prompt):
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     generator = ScriptedGenerator(said, lambda _: {"Yes": math.log(yes), "No": math.log(1 - yes)})
-    joiner = Joiner(generator, HashEmbedder(256), lambda text: len(text.split()), max_tokens=max_tokens)
+    joiner = Joiner(generator, HashEmbedder(256))
     on_text = (lambda text: None) if heard is None else heard.append
     return asyncio.run(joiner.reduce("What failed?", points, Trace(), deadline_s=5.0, on_text=on_text)), generator
 
@@ -99,9 +99,27 @@ def test_each_site_is_heard_in_turn():
     assert [citation.edge for citation in told.citations] == ["ward", "bank", "ward", "ward"]
 
 
-def test_no_line_is_begun_behind_the_bound():
-    told, _ = reduce([LOAN, point("ward", "Owls hunt mice.")], max_tokens=3)
-    assert len(told.text.splitlines()) == 1
+def test_an_answer_has_no_more_lines_than_anybody_reads():
+    words = [
+        "owls",
+        "trout",
+        "bees",
+        "storks",
+        "mice",
+        "gentians",
+        "meadows",
+        "rivers",
+        "barns",
+        "ponds",
+        "hedges",
+        "moors",
+        "cliffs",
+        "dunes",
+        "reefs",
+    ]
+    many = [point("ward", f"{word.title()} {word[::-1]} {word}{word}.", document=word) for word in words]
+    told, _ = reduce(many)
+    assert len(told.text.splitlines()) == len(told.citations) == MOST_LINES
 
 
 def test_what_was_shown_is_heard_and_void_where_the_model_fails():
