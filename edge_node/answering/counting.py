@@ -12,7 +12,7 @@ from shared.records import Chunk, EdgeId, Evidence
 from shared.text.citations import cite
 from shared.text.fence import one_line
 
-MOST_TOLD = 20  # names of one site: a cloud adds up what several tell
+MOST_TOLD = 15  # names of one site: a cloud adds up what several tell
 NAMES = frozenset({"person", "organization", "place", "product", "work", "event", "group", "title"})
 _OFTEN = re.compile(r"\b(?:most|common\w*|main|major|key|frequen\w+|often|recurr\w+|dominant|prevalent|top)\b", re.IGNORECASE)
 _KINDS = {
