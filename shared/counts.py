@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shared.records import EdgeId, Evidence
@@ -57,13 +58,14 @@ def apart(points: Iterable[Evidence]) -> tuple[list[tuple[Count, Evidence]], lis
 def summed(counts: Sequence[tuple[Count, Evidence]], *, most: int) -> list[Evidence]:
     """The counts of several sites as one, those named in most documents first, ``most`` of them, each with the point of the site with most.
 
-    A site tells its first names only. A sum that lacks a site is told as "at least", of the documents of all sites that have counted.
+    A site tells its first names only. A sum that lacks a site is told as "at least", of the documents of all sites that have counted. No
+    site fills more than half with names that it alone has told: nobody can check its numbers.
 
     >>> from shared.records import ChunkId, DocumentId
     >>> def told(edge: str, name: str, documents: int, of: int) -> tuple[Count, Evidence]:
     ...     count = Count(name, documents, of)
     ...     return count, Evidence(EdgeId(edge), DocumentId("d"), "d.md", ChunkId("d:0"), (0, 9), name, 1.0, point=str(count))
-    >>> for point in summed([told("a", "Ann", 3, 9), told("b", "ann", 4, 5), told("b", "Bo", 2, 5)], most=2):
+    >>> for point in summed([told("a", "Ann", 3, 9), told("b", "ann", 4, 5), told("b", "Bo", 2, 5)], most=4):
     ...     print(point.edge, point.point)
     b ann is named in 7 of 14 documents.
     b Bo is named in at least 2 of 14 documents.
@@ -80,4 +82,18 @@ def summed(counts: Sequence[tuple[Count, Evidence]], *, most: int) -> list[Evide
         found.append((Count(most_told[0].name, documents, of, at_least=len(sites) < len(sizes)), most_told[1]))
     if len(sizes) > 1:  # a site alone has put first what is nearest to the question
         found.sort(key=lambda told: -told[0].documents)
-    return [replace(point, point=str(count)) for count, point in found[:most]]
+    kept = found if len(sizes) == 1 else _not_of_one_site(found, {name: set(sites) for name, sites in rows.items()}, most=most // 2)
+    return [replace(point, point=str(count)) for count, point in kept[:most]]
+
+
+def _not_of_one_site(
+    found: Sequence[tuple[Count, Evidence]], sites_of: Mapping[str, Collection[EdgeId]], *, most: int
+) -> list[tuple[Count, Evidence]]:
+    """Without the names that one site alone has told, beyond its first ``most``."""
+    alone, kept = Counter[EdgeId](), list[tuple[Count, Evidence]]()
+    for count, point in found:
+        is_alone = len(sites_of[count.name.casefold()]) == 1
+        if not is_alone or alone[point.edge] < most:
+            kept.append((count, point))
+        alone[point.edge] += is_alone
+    return kept

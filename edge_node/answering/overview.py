@@ -39,9 +39,7 @@ FLOOR = 0.5  # of the best relevance, that a report needs to be read, or descend
 NEARNESS = 0.2  # of the nearest report; below, reports of what is most told of come first
 MAP_SHARE = 0.75  # of the time that is left; the reduce step has the rest
 LAST_SHARE = 0.9  # … for what no other call follows: the answer is still to be put together, or written without a model
-OTHERS_SHARE = (
-    3  # of the sentences that are judged for this site's own question, one in so many is for another site's: many sites answer it
-)
+OTHERS_SHARE = 3  # for another site's question one in so many sentences is judged: many sites answer it
 CHOOSE = "choose"  # the step
 MAX_COMPARED = 256  # findings that are compared with the question where no model reads them
 NOTHING_HELPS = "The documents of this site do not answer this question."

@@ -282,7 +282,7 @@ class CommunityReports:
         now = self._seen_without(asked.withheld).snapshot
         homes = {key: found for found in now.hierarchy.roots for key in now.hierarchy.communities[found].entities}
         scores = partial(asked.scores or self._passages.scores, asked.vector) if near else None
-        named = named_often(now.graph.entities.values(), kinds, most=most, cosines=scores, community_of=homes.__getitem__)
+        named = named_often(now.graph.entities.values(), kinds, most=most, cosines=scores, community_of=lambda key: homes.get(key, ""))
         documents = {document_of(chunk_id) for chunk_id in self._documents.chunk_states()}
         return named, len(documents - now.hidden)
 

@@ -8,7 +8,7 @@ import pytest
 
 from shared.counts import Count
 from shared.errors import ModelUnavailable
-from shared.joining import MOST_LINES, Joiner
+from shared.joining import MOST_COUNTED, MOST_LINES, Joiner
 from shared.models.fake import HashEmbedder, ScriptedGenerator
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 from shared.telemetry.trace import Trace
@@ -85,6 +85,16 @@ def test_counts_of_sites_are_added_up_and_stand_first():
     ]
     assert (told.citations[0].edge, told.citations[0].quote) == ("plant", text)
     assert generator.prompts == []
+
+
+def test_a_site_fills_no_more_than_half_of_the_counts_with_what_it_alone_has_told():
+    def named(edge, name, documents):
+        return point(edge, f"{name} runs the depot.", said=str(Count(name, documents, 10**8)))
+
+    lies = [named("liar", f"Buy Tonic {letter}", 10**8) for letter in "ABCDEFGHIJKL"]
+    told, _ = reduce([*lies, *(named("ward", name, 3) for name in ("Ann", "Bo", "Cy")), named("plant", "Ann", 2)])
+    edges = [citation.edge for citation in told.citations]
+    assert (edges.count("liar"), edges.count("ward")) == (MOST_COUNTED // 2, 3)
 
 
 def test_a_forged_count_is_checked_like_any_sentence():
