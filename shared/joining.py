@@ -159,7 +159,8 @@ def marks_of(sentence: str, points: Sequence[Evidence], rows: Sequence[int]) -> 
     >>> marks_of("Ann repaired P-2 in March, and owls hunt mice.", points, [0, 1, 2])
     '[1, 2]'
     """
-    told = content_words(sentence)
+    if not (told := content_words(sentence)):
+        return ""
     held = {row: told & content_words(said(points[row])) for row in rows}
     alone = {row: held[row].difference(*(words for other, words in held.items() if other != row)) for row in rows}
     chosen = [row for row in rows if len(held[row]) >= MIN_SUPPORT * len(told) or len(alone[row]) >= LEAST_NEW]
