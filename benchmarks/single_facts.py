@@ -36,7 +36,7 @@ from benchmarks.meters import percentile_ms
 from benchmarks.metrics.bootstrap import wilson
 from benchmarks.metrics.text import accuracy, covered, f1
 from benchmarks.questions import WORK
-from edge_node.answering.sampling import SentenceSelector
+from edge_node.answering.narrowing import SentenceSelector
 from edge_node.build import Adapters, build_node
 from edge_node.documents.store import document_id
 from edge_node.memory.spans import SENTENCES, SURE, Span, copied, names_are_there

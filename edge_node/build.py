@@ -12,10 +12,10 @@ from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
 from edge_node.answering.gate import Gate
 from edge_node.answering.mapping import Mapper
+from edge_node.answering.narrowing import SentenceSelector
 from edge_node.answering.overview import GlobalAnswerer
 from edge_node.answering.picking import SentencePicker
 from edge_node.answering.released import ReleasedPassages
-from edge_node.answering.sampling import SentenceSelector
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.link import CloudConnection
 from edge_node.cloud.membership import Membership, rejoin

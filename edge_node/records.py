@@ -46,12 +46,32 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
+class PassageSummary:
+    """A text about several passages, as EraRAG's nodes have it. A model may read it; what it says of it is cited from the passages.
+
+    ``passages``: of those that it is about, the nearest to the question, nearest first.
+    """
+
+    summary_id: str
+    text: str
+    score: float  # cosine with the question
+    passages: tuple[Evidence, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What was found for a question: passages, best first, and one-line relations."""
+    """What was found for a question: passages, best first, one-line relations, and summaries, nearest first."""
 
     evidence: tuple[Evidence, ...]
     facts: tuple[str, ...] = ()
+    summaries: tuple[PassageSummary, ...] = ()
     unknown: float = 0.0  # share of the question's words that stand nowhere in the documents; 0 where nobody looked
+
+    @property
+    def citable(self) -> tuple[Evidence, ...]:
+        """The passages, then those that only a summary is about."""
+        below = (passage for summary in self.summaries for passage in summary.passages)
+        return tuple(dict.fromkeys([*self.evidence, *below]))
 
 
 class Progress(Protocol):

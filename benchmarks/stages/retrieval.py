@@ -50,7 +50,8 @@ async def _retrieved(
     said, error = await _found(work, retriever, cluster, asking)
     seconds = time.perf_counter() - started
     evidence = said.get("evidence", ())
-    facts, question = "\n".join(said.get("facts", ())), asking.question
+    facts = "\n".join([*said.get("facts", ()), *(one["text"] for one in said.get("summaries", ()))])
+    question = asking.question
     context = "\n".join([facts, *(item["text"] for item in evidence)])
     return RetrievalRow(
         split=work.split.name,

@@ -13,8 +13,9 @@ from typing import Literal, Protocol
 from edge_node.answering.copied_facts import CopiedFacts
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
 from edge_node.answering.gate import Gate, Question
+from edge_node.answering.narrowing import SentenceSelector
 from edge_node.answering.released import ReleasedPassages
-from edge_node.answering.sampling import Sampling, SentenceSelector, answer_prompt, draw, sufficiency_prompt
+from edge_node.answering.sampling import Sampling, answer_prompt, draw, sufficiency_prompt, with_passages
 from edge_node.cloud.client import CloudClient
 from edge_node.egress.memory_outbox import Tells
 from edge_node.egress.sharing import Requester, Served, Sharing
@@ -183,10 +184,13 @@ class Answerer:
         search = search or partial(self.retrieve, trace=trace)
         found = [await search(part) for part in questions_in(question)]
         passages = {passage.chunk_id: passage for retrieval in found for passage in retrieval.evidence}
+        summaries = {one.summary_id: one for retrieval in found for one in retrieval.summaries}
         with trace.step("narrow"):
-            evidence = await self._selector.narrow(question, list(passages.values()), budget_tokens=budget_tokens)
+            evidence, told = await self._selector.narrow(
+                question, list(passages.values()), list(summaries.values()), budget_tokens=budget_tokens
+            )
         lines = lines_within(found[0].facts, budget_tokens, self._selector.count)  # as much again as the passages, at most
-        return Retrieval(evidence, lines, found[0].unknown)
+        return Retrieval(evidence, lines, told, found[0].unknown)
 
     async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> LocalAttempt:
         """④⑤ Samples over what is here, and the gate's verdict. Unless the question stays, a failed model only makes it escalate."""
@@ -199,14 +203,15 @@ class Answerer:
         settings = self.settings
         sampling = Sampling(ask.samples or settings.samples, settings.sample_tokens, settings.temperature, settings.seed)
         fence = Fence(secrets.token_hex(FENCE_BYTES))
-        messages = answer_prompt(ask.question, found.evidence, found.facts, fence)
-        probe = sufficiency_prompt(ask.question, found.evidence, found.facts, fence)
+        messages = answer_prompt(ask.question, found, fence)
+        probe = sufficiency_prompt(ask.question, found, fence)
         try:
             sufficiency = await self._gate.sufficiency(probe, trace, deadline)
             if not stays and (report := self._gate.too_little(sufficiency, nearness, found.unknown)) is not None:
                 return LocalAttempt(found, report)
-            samples = await draw(self._generator, messages, fence, sampling, trace, deadline_s=deadline.left_s())
-            question = Question(ask.question, samples, sufficiency, nearness, found.unknown, found.evidence)
+            drawn = await draw(self._generator, messages, fence, sampling, trace, deadline_s=deadline.left_s())
+            samples = tuple(with_passages(sample, found) for sample in drawn)
+            question = Question(ask.question, samples, sufficiency, nearness, found.unknown, found.citable)
             report = await self._gate.judge(question, trace, deadline)
         except ModelError as error:
             if stays or self._cloud is None:
@@ -229,7 +234,7 @@ class Answerer:
             chosen = answers[0]  # unsure, but there is nobody else to ask; the reason says so
         if chosen not in answers:
             return NOTHING_TOLD  # the gate lets a refusal pass where it does not look for them
-        evidence, checking = tried.found.evidence, Checking(self._generator, trace, deadline)
+        evidence, checking = tried.found.citable, Checking(self._generator, trace, deadline)
         for i in (chosen, *(other for other in answers if other != chosen)):
             if (told := await tell(report.samples[i], evidence, checking)).text:
                 return told

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Protocol
 
-from edge_node.answering.sampling import SentenceSelector
+from edge_node.answering.narrowing import SentenceSelector
 from edge_node.memory.spans import SENTENCES, SURE, Span, copied, names_are_there
 from edge_node.records import Retrieval
 from shared.errors import ModelError

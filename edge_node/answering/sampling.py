@@ -2,146 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from edge_node.answering.gate import words
-from shared.ports import Embedder, FloatArray, Generator, Message, Prompt, Tokenizer
+from edge_node.records import Retrieval
+from shared.ports import Generator, Message, Prompt
 from shared.records import Evidence
 from shared.telemetry.trace import Trace
+from shared.text.citations import MARKER
 from shared.text.fence import Fence, one_line
 from shared.text.inert import inert
-from shared.text.prompts import grouped, listed, load_prompt
+from shared.text.prompts import listed, load_prompt
 from shared.text.refusals import REFUSAL
-from shared.text.sentences import content_words, questions_in, sentences
+from shared.text.sentences import content_words, sentences
 
 ANSWER = load_prompt("edge_node", "answer")
 TASK_ANSWER = load_prompt("edge_node", "task_answer").user.template
 TASK_SUFFICIENT = load_prompt("edge_node", "task_sufficient").user.template
-
-WORDS_WEIGHT = 0.5  # of shared words beside the cosine: names and codes mean little to an embedder
-LOOKED_AT = 3  # times the budget: so much of what shares most words is embedded, which keeps 98 % of what all of it would (docs/results.md)
-SENTENCE_TOKENS = 100  # so many for each sentence that is wanted
-BY_PASSAGE = 1e-3  # of a passage's own score, where sentences share as many words
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredSentence:
-    """A sentence of a passage: ``text == passages[passage].text[start:end]``, ``place`` is its number there."""
-
-    passage: int
-    place: int
-    start: int
-    end: int
-    text: str
-
-
-def units(passages: Sequence[Evidence]) -> list[ScoredSentence]:
-    """Every sentence once: overlapping chunks repeat some, and the first one counts."""
-    found: dict[str, ScoredSentence] = {}
-    for row, passage in enumerate(passages):
-        for place, (start, end) in enumerate(sentences(passage.text)):
-            text = passage.text[start:end].strip()
-            if any(character.isalnum() for character in text):
-                begin = passage.text.index(text, start)
-                found.setdefault(text, ScoredSentence(row, place, begin, begin + len(text), text))
-    return list(found.values())
-
-
-def shared_words(texts: Sequence[str], questions: Sequence[str]) -> FloatArray:
-    """(n, q): the share of each question's content words that stand in each text."""
-    asked = [content_words(question) for question in questions]
-    said = [content_words(text) for text in texts]
-    return np.array([[len(words & wanted) / max(len(wanted), 1) for wanted in asked] for words in said], dtype=np.float32)
-
-
-def ranked(scores: FloatArray) -> list[int]:
-    """Rows of (n, q) scores, the best for each question in turn, so that no part of a compound question goes hungry.
-
-    >>> ranked(np.array([[0.9, 0.0], [0.8, 0.1], [0.0, 0.7]], dtype=np.float32))
-    [0, 2, 1]
-    """
-    columns = np.argsort(-scores, axis=0, kind="stable")
-    return list(dict.fromkeys(int(row) for row in columns.reshape(-1)))
-
-
-def within(order: Sequence[int], sizes: Sequence[int], budget: int) -> list[int]:
-    """Rows in their order until the next does not fit; the first is always in."""
-    kept: list[int] = []
-    used = 0
-    for row in order:
-        if kept and used + sizes[row] > budget:
-            break
-        kept.append(row)
-        used += sizes[row]
-    return kept
-
-
-def joined(passages: Sequence[Evidence], chosen: Sequence[ScoredSentence], cosines: Sequence[float]) -> tuple[Evidence, ...]:
-    """The chosen sentences as passages, neighbours joined, documents best first; score = the best cosine in each."""
-    rows = sorted(zip(chosen, cosines, strict=True), key=lambda item: (item[0].passage, item[0].place))
-    runs: list[list[tuple[ScoredSentence, float]]] = []
-    for unit, cosine in rows:
-        last = runs[-1][-1][0] if runs else None
-        if last is not None and (last.passage, last.place + 1) == (unit.passage, unit.place):
-            runs[-1].append((unit, cosine))
-        else:
-            runs.append([(unit, cosine)])
-    made = []
-    for run in runs:
-        whole, start, end = passages[run[0][0].passage], run[0][0].start, run[-1][0].end
-        span = (whole.span[0] + start, whole.span[0] + end)
-        made.append(replace(whole, text=whole.text[start:end], span=span, score=round(max(cosine for _, cosine in run), 4)))
-    return tuple(grouped(sorted(made, key=lambda item: -item.score)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    """Sentences with their tokens, cosines and scores: (n, q), for each part of the question."""
-
-    sentences: list[ScoredSentence]
-    sizes: list[int]
-    cosines: FloatArray
-    scores: FloatArray
-
-
-class SentenceSelector:
-    """Narrows passages with an embedder and counts with a tokenizer."""
-
-    def __init__(self, embedder: Embedder, tokenizer: Tokenizer) -> None:
-        self._embedder = embedder
-        self._tokenizer = tokenizer
-
-    def count(self, text: str) -> int:
-        """Tokens of a text."""
-        return self._tokenizer.count(text)
-
-    async def narrow(self, question: str, passages: Sequence[Evidence], *, budget_tokens: int) -> tuple[Evidence, ...]:
-        """The sentences of ``passages`` that matter most, within the budget, as passages with exact spans."""
-        found = await self._scored(question, passages, most_tokens=LOOKED_AT * budget_tokens)
-        kept = within(ranked(found.scores), found.sizes, budget_tokens) if found.sentences else []
-        return joined(passages, [found.sentences[row] for row in kept], [float(found.cosines[row].max()) for row in kept])
-
-    async def best(self, question: str, passages: Sequence[Evidence], *, k: int) -> list[Evidence]:
-        """The k sentences of ``passages`` that are nearest to the question, best first, each by itself."""
-        found = await self._scored(question, passages, most_tokens=LOOKED_AT * k * SENTENCE_TOKENS)
-        chosen = ranked(found.scores)[:k] if found.sentences else []
-        return [made for row in chosen for made in joined(passages, [found.sentences[row]], [float(found.cosines[row].max())])]
-
-    async def _scored(self, question: str, passages: Sequence[Evidence], *, most_tokens: int) -> _Scored:
-        """The sentences that share most words with the question, with how near they are."""
-        found, questions = units(passages), questions_in(question)
-        if not found:
-            return _Scored([], [], np.empty((0, len(questions)), np.float32), np.empty((0, len(questions)), np.float32))
-        shared, sizes = shared_words([unit.text for unit in found], questions), [self._tokenizer.count(unit.text) for unit in found]
-        near = np.array([[passages[unit.passage].score] for unit in found], dtype=np.float32)
-        likely = within(ranked(shared + np.float32(BY_PASSAGE) * near), sizes, most_tokens)
-        vectors = await self._embedder.embed([*questions, *(found[row].text for row in likely)])
-        cosines = np.clip(vectors[len(questions) :] @ vectors[: len(questions)].T, -1.0, 1.0)
-        scores = cosines + np.float32(WORDS_WEIGHT) * shared[likely]
-        return _Scored([found[row] for row in likely], [sizes[row] for row in likely], cosines, scores)
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +34,51 @@ class Sampling:
     seed: int
 
 
-def answer_prompt(
-    question: str, evidence: Sequence[Evidence], facts: Sequence[str], fence: Fence, *, task: str = TASK_ANSWER
-) -> tuple[Message, ...]:
-    """The messages for a question. Only their end differs by task, so a server keeps the common prefix from call to call."""
-    relations = ["Known relations:", *map(one_line, facts)] if facts else []
-    framed = fence.around("\n".join([listed(evidence), *relations]))
+def answer_prompt(question: str, found: Retrieval, fence: Fence, *, task: str = TASK_ANSWER) -> tuple[Message, ...]:
+    """The messages for a question. Only their end differs by task, so a server keeps the common prefix from call to call.
+
+    The numbers of the summaries go on from those of the passages.
+    """
+    texts = [f"[{n}] {one_line(summary.text)}" for n, summary in enumerate(found.summaries, start=len(found.evidence) + 1)]
+    summaries = ["Summaries of several passages:", *texts] if texts else []
+    relations = ["Known relations:", *map(one_line, found.facts)] if found.facts else []
+    framed = fence.around("\n".join([listed(found.evidence), *summaries, *relations]))
     return ANSWER.render(passages=framed, question=one_line(question), task=task)
 
 
-def sufficiency_prompt(question: str, evidence: Sequence[Evidence], facts: Sequence[str], fence: Fence) -> tuple[Message, ...]:
+def sufficiency_prompt(question: str, found: Retrieval, fence: Fence) -> tuple[Message, ...]:
     """The messages that ask whether the passages hold the answer."""
-    return answer_prompt(question, evidence, facts, fence, task=TASK_SUFFICIENT)
+    return answer_prompt(question, found, fence, task=TASK_SUFFICIENT)
+
+
+def with_passages(answer: str, found: Retrieval) -> str:
+    """An answer with passages of ``found.citable`` in the place of the summaries that it cites: nobody can open a summary.
+
+    For each it is the passage that shares most words with the sentence; of equal ones the one nearest the question.
+
+    >>> from edge_node.records import PassageSummary
+    >>> from shared.records import ChunkId, DocumentId, EdgeId
+    >>> texts = "Gates.", "Pumps fail."
+    >>> below = (Evidence(EdgeId("a"), DocumentId("d"), "d", ChunkId(text), (0, len(text)), text, 0.5) for text in texts)
+    >>> with_passages("Two pumps fail [1].", Retrieval((), summaries=(PassageSummary("n", "Pumps and gates.", 0.6, tuple(below)),)))
+    'Two pumps fail [2].'
+    """
+    if not found.summaries:
+        return answer
+    rows = {passage: row for row, passage in enumerate(found.citable, start=1)}
+    below = {n: summary.passages for n, summary in enumerate(found.summaries, start=len(found.evidence) + 1)}
+    pieces = (answer[start:end] for start, end in sentences(answer))
+    return "".join(_opened(piece, below, rows) for piece in pieces)
+
+
+def _opened(sentence: str, below: Mapping[int, Sequence[Evidence]], rows: Mapping[Evidence, int]) -> str:
+    said = content_words(MARKER.sub("", sentence))
+
+    def number(match: re.Match[str]) -> str:
+        passages = below.get(int(match[0]))
+        return str(rows[max(passages, key=lambda one: len(said & content_words(one.text)))]) if passages else match[0]
+
+    return MARKER.sub(lambda marker: _NUMBER.sub(number, marker[0]), sentence)
 
 
 async def draw(

@@ -61,11 +61,19 @@ class RetrieveBody(BaseModel):
     purpose: Purpose | None = None  # with mode cloud: told to the sites that are asked
 
 
+class FoundSummary(BaseModel):
+    """A text about several passages; ``chunk_ids`` are those of them that are nearest the question."""
+
+    text: str
+    chunk_ids: tuple[str, ...]
+
+
 class RetrieveReply(BaseModel):
     """Best first. A passage of another site that is not to be quoted comes without its text."""
 
     evidence: tuple[Evidence, ...]
     facts: tuple[str, ...] = ()
+    summaries: tuple[FoundSummary, ...] = ()  # of EraRAG's tree
     edges: tuple[EdgeReport, ...] = ()
     degraded: bool = False  # the cloud is away: these are the passages of this site alone
     reason: str = ""
@@ -99,7 +107,8 @@ async def retrieve(body: RetrieveBody, node: Node, request: Request) -> Retrieve
         return RetrieveReply(**{name: getattr(findings, name) for name in SearchResult.__dataclass_fields__})
     work = node.answerer.retrieve(body.question, Trace(), budget_tokens=body.budget_tokens, top_k=body.top_k)
     found = await while_connected(request, work)
-    return RetrieveReply(evidence=found.evidence, facts=found.facts)
+    summaries = (FoundSummary(text=one.text, chunk_ids=tuple(passage.chunk_id for passage in one.passages)) for one in found.summaries)
+    return RetrieveReply(evidence=found.evidence, facts=found.facts, summaries=tuple(summaries))
 
 
 def _ask(body: QueryBody) -> Ask | GlobalAsk:

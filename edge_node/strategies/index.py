@@ -141,11 +141,12 @@ class Index:
         return await asyncio.to_thread(self._joined, asked, found)
 
     def _joined(self, asked: MethodQuery, found: Sequence[Retrieval]) -> Retrieval:
-        """The passages of all methods in one order, each once, and their lines; what is left of the budget goes to the nearest others."""
+        """The passages of all methods in one order, each once, their lines and summaries; the budget's rest goes to the nearest others."""
         lines = tuple(dict.fromkeys(line for one in found for line in one.facts))
+        summaries = tuple(summary for one in found for summary in one.summaries)
         unknown = self.write_path.passages.unknown(asked.question, asked.shown.withheld)
         if len(found) == 1 and found[0].evidence:
-            return Retrieval(found[0].evidence, lines, unknown)
+            return Retrieval(found[0].evidence, lines, summaries, unknown)
         count, passages = self._tokenizer.count, dict[str, Evidence]()
         for item in (item for one in found for item in one.evidence):
             known = passages.get(whole_of(item.chunk_id))
@@ -153,12 +154,12 @@ class Index:
                 passages[whole_of(item.chunk_id)] = item
         order = fused([list(dict.fromkeys(whole_of(item.chunk_id) for item in one.evidence)) for one in found], list(self.methods.values()))
         near = [item for item in nearest(self.write_path.passages, asked) if item.chunk_id not in passages]
-        kept, left = list[Evidence](), asked.budget_tokens - sum(map(count, lines))
+        kept, left = list[Evidence](), asked.budget_tokens - sum(map(count, [*lines, *(summary.text for summary in summaries)]))
         for item in [*(passages[key] for key in order), *near]:
             if len(kept) < asked.top_k and ((tokens := count(item.text)) <= left or not kept):  # the first is always in
                 kept.append(item)
                 left -= tokens
-        return Retrieval(tuple(kept), lines, unknown)
+        return Retrieval(tuple(kept), lines, summaries, unknown)
 
     # ------------------------------------------------------------ views
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from edge_node.answering.answerer import Answerer
+from edge_node.answering.narrowing import SentenceSelector
 from edge_node.answering.released import ReleasedPassages
-from edge_node.answering.sampling import SentenceSelector
 from edge_node.egress.policy_file import NAME
 from edge_node.egress.sharing import Sharing
 from edge_node.policy.redaction import NOTHING_MASKED

@@ -9,8 +9,8 @@ import pytest
 
 from deploy.cli.render import csv_cell, plain
 from edge_node.answering.gate import unmarked
+from edge_node.answering.narrowing import units
 from edge_node.answering.points import scored
-from edge_node.answering.sampling import units
 from edge_node.documents.chunking import split
 from edge_node.documents.readers import read
 from edge_node.documents.readers.pdf import flowing, without_running_lines

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import httpx
 
 from edge_node.answering.answerer import Answerer, Ask
+from edge_node.answering.narrowing import SentenceSelector
 from edge_node.answering.released import ReleasedPassages
-from edge_node.answering.sampling import SentenceSelector
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.sync import LinkState, SummaryReplicator
 from edge_node.egress.bodies import reply_body

@@ -14,7 +14,7 @@ from edge_node.graph.passages import top_allowed
 from edge_node.graph.summaries import usable, whole_sentences
 from edge_node.graph.tools import Tools
 from edge_node.model_task import ModelTask
-from edge_node.records import Cost, Needs, Progress, Retrieval
+from edge_node.records import Cost, Needs, PassageSummary, Progress, Retrieval
 from edge_node.settings import EraRAGSettings
 from edge_node.strategies.erarag.growing import TEXT_TOKENS, Grower
 from edge_node.strategies.erarag.nodes import PASSAGES, TreeView, chunk_of
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("dgrag.edge.tree")
 AT_ONCE = 8  # texts in one go: a new document must not wait longer (performance goal F4)
 PROMPT_CHARS = 12_000  # of a segment's members together
+MOST_BELOW = 16  # passages that a node's text is cited from
 
 
 class EraRAG(Method):
@@ -105,7 +106,7 @@ class EraRAG(Method):
     # ------------------------------------------------------------ read path
 
     async def search(self, asked: MethodQuery) -> Retrieval:
-        """The nearest passages, and lines: the texts of the nearest nodes, each with its nearest passage as evidence (Alg. 2 l. 2)."""
+        """The nearest passages, and the texts of the nearest nodes, each with its nearest passage as evidence (Alg. 2 l. 2)."""
         return await asyncio.to_thread(partial(self._found, asked))
 
     def _found(self, asked: MethodQuery) -> Retrieval:
@@ -139,30 +140,38 @@ class EraRAG(Method):
         nearest = dict(view.above(near))
         found = []
         for key, score in top_allowed(self._grower.index, asked.vector, asked.top_k, lambda key: key in view.nodes and key not in barred):
-            if passage := nearest.get(key) or self._near_below(view, key, asked.vector):
+            if passage := nearest.get(key) or next((passage for passage, _ in self._near_below(view, key, asked.vector, most=1)), None):
                 found.append((view.nodes[key], score, passage))
         return found
 
-    def _near_below(self, view: TreeView, key: str, vector: FloatArray) -> str | None:
-        """A passage below a node: on each level down the member nearest the question; None where it is gone meanwhile."""
-        while (node := view.nodes[key]).level > PASSAGES:
-            scores = self._grower.index.scores(vector, node.members)
-            if (best := _best({member: score for member, score in zip(node.members, scores, strict=True) if score is not None})) is None:
-                return None
-            key = best
-        return _best(self._passages.scores(vector, [chunk_of(member) for member in node.members]))
+    def _near_below(self, view: TreeView, key: str, vector: FloatArray, *, most: int) -> list[tuple[str, float]]:
+        """Passages below a node, nearest first: those that are found by way of the ``most`` nearest members of each level.
+
+        Empty where they are gone meanwhile.
+        """
+        keys = [key]
+        for _ in range(view.nodes[key].level, PASSAGES, -1):
+            members = [member for node in keys for member in view.nodes[node].members]
+            scores = self._grower.index.scores(vector, members)
+            there = {member: score for member, score in zip(members, scores, strict=True) if score is not None and member in view.nodes}
+            keys = [member for member, _ in _nearest(there, most)]
+        return _nearest(self._passages.scores(vector, [chunk_of(member) for node in keys for member in view.nodes[node].members]), most)
 
     def _read(self, asked: MethodQuery, chosen: SelectedContext) -> Retrieval:
-        """Passages by their own nearness; a node that was replaced or hidden a moment ago has no line."""
+        """Passages by their own nearness; a node that was replaced or hidden a moment ago is left out."""
         cosines = self._passages.scores(asked.vector, chosen.passages)
-        ranked = sorted(cosines.items(), key=lambda item: (-item[1], item[0]))
-        shown = self._grower.view.nodes
-        lines = [one_line(shown[key].text) for key in chosen.nodes if key in shown]
-        return Retrieval(self._passages.read(ranked, budget_tokens=asked.budget_tokens), tuple(lines))
+        evidence = self._passages.read(_nearest(cosines, len(cosines)), budget_tokens=asked.budget_tokens)
+        view, summaries = self._grower.view, list[PassageSummary]()
+        for key in chosen.nodes:
+            if key in view.nodes:
+                passages = self._passages.all_of(self._near_below(view, key, asked.vector, most=MOST_BELOW))
+                text, near = view.nodes[key].text, self._grower.index.scores(asked.vector, [key])[0]
+                summaries.append(PassageSummary(key, one_line(text), near or 0.0, passages))
+        return Retrieval(evidence, summaries=tuple(summaries))
 
 
-def _best(cosines: Mapping[str, float]) -> str | None:
-    return min(cosines, key=lambda key: (-cosines[key], key), default=None)
+def _nearest(cosines: Mapping[str, float], most: int) -> list[tuple[str, float]]:
+    return sorted(cosines.items(), key=lambda item: (-item[1], item[0]))[:most]
 
 
 def _said(reply: Reply | None, prompt: Prompt, fence: Fence) -> str:

@@ -185,9 +185,13 @@ async def test_a_node_brings_its_text_and_its_nearest_passage(tmp_path):
             await add(bench, number)
         await bench.settle()
         found = await bench.strategy.retrieve("Who walks from the mill?", budget_tokens=100, top_k=3)
-        assert found.facts
         assert found.evidence
-        assert {*found.facts} <= {row[5] for row in tree_of(bench)}
+        assert told(found)
+        assert told(found) <= {row[5] for row in tree_of(bench)}
+        for summary in found.summaries:
+            names = {passage.document for passage in summary.passages}
+            assert names
+            assert all(summary.text in nodes_above(bench, int(name.removesuffix(".md"))) for name in names)
 
 
 async def test_with_a_document_withheld_the_nodes_above_it_are_not_there_and_the_others_are(tmp_path):
@@ -198,8 +202,9 @@ async def test_with_a_document_withheld_the_nodes_above_it_are_not_there_and_the
         withheld = frozenset({bench.ids["7.md"]})
         found = await bench.strategy.retrieve("Where is unit7?", budget_tokens=200, top_k=12, withheld=withheld)
         assert "7.md" not in {item.document for item in found.evidence}
-        assert found.facts
-        assert not [line for line in found.facts if line in nodes_above(bench, 7)]
+        assert told(found)
+        assert not told(found) & nodes_above(bench, 7)
+        assert "7.md" not in {passage.document for passage in found.citable}
 
 
 async def test_between_a_removal_and_the_settle_no_node_tells_of_it(tmp_path):
@@ -209,11 +214,16 @@ async def test_between_a_removal_and_the_settle_no_node_tells_of_it(tmp_path):
         await bench.settle()
         asked = {"question": "Where is unit7?", "budget_tokens": 500, "top_k": 20}
         telling = nodes_above(bench, 7)
-        assert telling & {*(await bench.strategy.retrieve(**asked)).facts}
+        assert telling & told(await bench.strategy.retrieve(**asked))
         await bench.remove("7.md")
         found = await bench.strategy.retrieve(**asked)
-        assert found.facts
-        assert not telling & {*found.facts}
+        assert told(found)
+        assert not telling & told(found)
+
+
+def told(found):
+    """The texts of the summaries."""
+    return {summary.text for summary in found.summaries}
 
 
 def nodes_above(bench, number):

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.answering.sampling import SentenceSelector, joined, ranked, shared_words, units, within
+from edge_node.answering.narrowing import SentenceSelector, joined, ranked, shared_words, units, within
+from edge_node.records import PassageSummary
 from shared.models.fake import HashEmbedder, WordTokenizer
 from shared.records import Evidence
 
@@ -18,8 +19,20 @@ def passage(text=TEXT, *, chunk="d:0", start=100):
     return Evidence("ward", "d", "report.md", chunk, (start, start + len(text)), text, 0.5)
 
 
-def narrow(question, passages, budget):
-    return SentenceSelector(HashEmbedder(256), WordTokenizer()).narrow(question, passages, budget_tokens=budget)
+async def narrow(question, passages, budget):
+    found, summaries = await SentenceSelector(HashEmbedder(256), WordTokenizer()).narrow(question, passages, budget_tokens=budget)
+    assert summaries == ()
+    return found
+
+
+async def test_sentences_of_summaries_compete_with_those_of_passages():
+    """The summary's first sentence is nearest, then the passage's last; "The roof is green." would be the passage's, which has it too."""
+    told = "Lot L-7713 caused the failure of pumps in Juniper. Nothing else is known. The roof is green."
+    summary = PassageSummary("n", told, 0.4, (passage(),))
+    selector, question = SentenceSelector(HashEmbedder(256), WordTokenizer()), "Which lot caused the failure of pumps in Juniper?"
+    found, summaries = await selector.narrow(question, [passage()], [summary], budget_tokens=23)
+    assert [item.chunk_id for item in found] == ["d:0"]
+    assert [(one.summary_id, one.text, one.passages) for one in summaries] == [("n", told[:50], (passage(),))]
 
 
 async def test_the_sentence_that_answers_comes_first_with_its_exact_span():
@@ -45,7 +58,7 @@ class Counting(HashEmbedder):
 async def test_of_many_sentences_only_those_are_embedded_that_share_most_words_with_each_part_of_the_question():
     others = " ".join(f"Sentence number {number} tells of a garden." for number in range(200))
     embedder, question = Counting(256), "Which ward reported the pump failure, and which lot caused the failure?"
-    found = await SentenceSelector(embedder, WordTokenizer()).narrow(question, [passage(others), passage(chunk="e:0")], budget_tokens=20)
+    found, _ = await SentenceSelector(embedder, WordTokenizer()).narrow(question, [passage(others), passage(chunk="e:0")], budget_tokens=20)
     assert len(embedder.seen) < 20
     assert {"Juniper Ward reported the pump failure.", "The lot L-7713 caused the failure."} <= set(embedder.seen)
     assert any("L-7713" in item.text for item in found)

@@ -1,0 +1,151 @@
+"""④ Of the passages that were found, the sentences that matter most (ADR 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from edge_node.records import PassageSummary
+from shared.ports import Embedder, FloatArray, Tokenizer
+from shared.records import ChunkId, DocumentId, EdgeId, Evidence
+from shared.text.prompts import grouped
+from shared.text.sentences import content_words, questions_in, sentences
+
+WORDS_WEIGHT = 0.5  # of shared words beside the cosine: names and codes mean little to an embedder
+LOOKED_AT = 3  # times the budget: so much of what shares most words is embedded, which keeps 98 % of what all of it would (docs/results.md)
+SENTENCE_TOKENS = 100  # so many for each sentence that is wanted
+BY_PASSAGE = 1e-3  # of a passage's own score, where sentences share as many words
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSentence:
+    """A sentence of a passage: ``text == passages[passage].text[start:end]``, ``place`` is its number there."""
+
+    passage: int
+    place: int
+    start: int
+    end: int
+    text: str
+
+
+def units(passages: Sequence[Evidence]) -> list[ScoredSentence]:
+    """Every sentence once: overlapping chunks repeat some, and the first one counts."""
+    found: dict[str, ScoredSentence] = {}
+    for row, passage in enumerate(passages):
+        for place, (start, end) in enumerate(sentences(passage.text)):
+            text = passage.text[start:end].strip()
+            if any(character.isalnum() for character in text):
+                begin = passage.text.index(text, start)
+                found.setdefault(text, ScoredSentence(row, place, begin, begin + len(text), text))
+    return list(found.values())
+
+
+def shared_words(texts: Sequence[str], questions: Sequence[str]) -> FloatArray:
+    """(n, q): the share of each question's content words that stand in each text."""
+    asked = [content_words(question) for question in questions]
+    said = [content_words(text) for text in texts]
+    return np.array([[len(words & wanted) / max(len(wanted), 1) for wanted in asked] for words in said], dtype=np.float32)
+
+
+def ranked(scores: FloatArray) -> list[int]:
+    """Rows of (n, q) scores, the best for each question in turn, so that no part of a compound question goes hungry.
+
+    >>> ranked(np.array([[0.9, 0.0], [0.8, 0.1], [0.0, 0.7]], dtype=np.float32))
+    [0, 2, 1]
+    """
+    columns = np.argsort(-scores, axis=0, kind="stable")
+    return list(dict.fromkeys(int(row) for row in columns.reshape(-1)))
+
+
+def within(order: Sequence[int], sizes: Sequence[int], budget: int) -> list[int]:
+    """Rows in their order until the next does not fit; the first is always in."""
+    kept: list[int] = []
+    used = 0
+    for row in order:
+        if kept and used + sizes[row] > budget:
+            break
+        kept.append(row)
+        used += sizes[row]
+    return kept
+
+
+def joined(passages: Sequence[Evidence], chosen: Sequence[ScoredSentence], cosines: Sequence[float]) -> tuple[Evidence, ...]:
+    """The chosen sentences as passages, neighbours joined, documents best first; score = the best cosine in each."""
+    rows = sorted(zip(chosen, cosines, strict=True), key=lambda item: (item[0].passage, item[0].place))
+    runs: list[list[tuple[ScoredSentence, float]]] = []
+    for unit, cosine in rows:
+        last = runs[-1][-1][0] if runs else None
+        if last is not None and (last.passage, last.place + 1) == (unit.passage, unit.place):
+            runs[-1].append((unit, cosine))
+        else:
+            runs.append([(unit, cosine)])
+    made = []
+    for run in runs:
+        whole, start, end = passages[run[0][0].passage], run[0][0].start, run[-1][0].end
+        span = (whole.span[0] + start, whole.span[0] + end)
+        made.append(replace(whole, text=whole.text[start:end], span=span, score=round(max(cosine for _, cosine in run), 4)))
+    return tuple(grouped(sorted(made, key=lambda item: -item.score)))
+
+
+def _as_passage(summary: PassageSummary) -> Evidence:
+    """A summary to be narrowed as passages are; its id, of no chunk, tells it apart."""
+    place = EdgeId(""), DocumentId(summary.summary_id), "", ChunkId(summary.summary_id), (0, len(summary.text))
+    return Evidence(*place, summary.text, summary.score)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """Sentences with their tokens, cosines and scores: (n, q), for each part of the question."""
+
+    sentences: list[ScoredSentence]
+    sizes: list[int]
+    cosines: FloatArray
+    scores: FloatArray
+
+
+class SentenceSelector:
+    """Narrows passages with an embedder and counts with a tokenizer."""
+
+    def __init__(self, embedder: Embedder, tokenizer: Tokenizer) -> None:
+        self._embedder = embedder
+        self._tokenizer = tokenizer
+
+    def count(self, text: str) -> int:
+        """Tokens of a text."""
+        return self._tokenizer.count(text)
+
+    async def narrow(
+        self, question: str, passages: Sequence[Evidence], summaries: Sequence[PassageSummary] = (), *, budget_tokens: int
+    ) -> tuple[tuple[Evidence, ...], tuple[PassageSummary, ...]]:
+        """The sentences that matter most, within the budget: passages with exact spans, and what is left of the summaries.
+
+        Both compete in one order, as passages and nodes do in EraRAG's collapsed search (Alg. 2 l. 2).
+        """
+        texts = [*passages, *map(_as_passage, summaries)]
+        found = await self._scored(question, texts, most_tokens=LOOKED_AT * budget_tokens)
+        kept = within(ranked(found.scores), found.sizes, budget_tokens) if found.sentences else []
+        narrowed = joined(texts, [found.sentences[row] for row in kept], [float(found.cosines[row].max()) for row in kept])
+        of = {summary.summary_id: summary for summary in summaries}
+        told = (replace(of[one.chunk_id], text=one.text, score=one.score) for one in narrowed if one.chunk_id in of)
+        return tuple(one for one in narrowed if one.chunk_id not in of), tuple(told)
+
+    async def best(self, question: str, passages: Sequence[Evidence], *, k: int) -> list[Evidence]:
+        """The k sentences of ``passages`` that are nearest to the question, best first, each by itself."""
+        found = await self._scored(question, passages, most_tokens=LOOKED_AT * k * SENTENCE_TOKENS)
+        chosen = ranked(found.scores)[:k] if found.sentences else []
+        return [made for row in chosen for made in joined(passages, [found.sentences[row]], [float(found.cosines[row].max())])]
+
+    async def _scored(self, question: str, passages: Sequence[Evidence], *, most_tokens: int) -> _Scored:
+        """The sentences that share most words with the question, with how near they are."""
+        found, questions = units(passages), questions_in(question)
+        if not found:
+            return _Scored([], [], np.empty((0, len(questions)), np.float32), np.empty((0, len(questions)), np.float32))
+        shared, sizes = shared_words([unit.text for unit in found], questions), [self._tokenizer.count(unit.text) for unit in found]
+        near = np.array([[passages[unit.passage].score] for unit in found], dtype=np.float32)
+        likely = within(ranked(shared + np.float32(BY_PASSAGE) * near), sizes, most_tokens)
+        vectors = await self._embedder.embed([*questions, *(found[row].text for row in likely)])
+        cosines = np.clip(vectors[len(questions) :] @ vectors[: len(questions)].T, -1.0, 1.0)
+        scores = cosines + np.float32(WORDS_WEIGHT) * shared[likely]
+        return _Scored([found[row] for row in likely], [sizes[row] for row in likely], cosines, scores)
