@@ -5,7 +5,7 @@ import pytest
 from tests.faults.power_cut import Disk, lost
 from tests.faults.report import told
 
-SHARE = 0.08  # of the images, drawn with the seed
+SHARE = 0.05  # of the torn images, drawn with the seed
 
 
 @pytest.mark.process
