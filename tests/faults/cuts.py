@@ -38,7 +38,7 @@ def judge(report, folder, done, where):
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--seed", type=int, default=7)
-    options.add_argument("--share", type=float, default=1.0, help="of the torn images, drawn with the seed; each that lost all is looked at")
+    options.add_argument("--share", type=float, default=1.0, help="of the torn images, drawn with the seed; all that lost all are kept")
     options.add_argument("--unsynced", action="store_true")
     options.add_argument("--until", nargs="*", default=[], help="stop when a fault of each of these kinds was found")
     chosen = options.parse_args()
