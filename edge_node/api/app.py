@@ -12,17 +12,20 @@ from fastapi import FastAPI
 
 from edge_node.api import chat, communities, documents, memories, policy, questions, service
 from edge_node.api.access import GuardedRoute
+from edge_node.api.console import ask
+from edge_node.api.console.access import ConsoleRoute, edge_pages
 from edge_node.api.metrics import EdgeReadings
 from edge_node.api.safe_mode import create_safe_app
 from edge_node.build import Adapters, build_node
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged
+from shared.http.console.routes import console_router
 from shared.http.docs import docs_router
 from shared.http.keyring import KeyRing
 from shared.http.middleware import AccessLog
 from shared.http.problems import install_problems
-from shared.http.service import TELEMETRY_OFF, doorkeeper
+from shared.http.service import TELEMETRY_OFF, browser_sessions, doorkeeper
 from shared.ports import SystemClock
 from shared.telemetry.correlation import Correlation
 from shared.telemetry.logs import redacted
@@ -45,7 +48,9 @@ def open_app(settings: EdgeSettings, parts: Adapters) -> FastAPI:
 def create_app(node: EdgeNode) -> FastAPI:
     """Routes over a node, behind a doorkeeper; its background work runs as long as the app does."""
     settings = node.settings
-    door = doorkeeper(settings, KeyRing(settings.state_dir))
+    keys = KeyRing(settings.state_dir)
+    sessions = browser_sessions(settings, keys, name=settings.id)
+    door = doorkeeper(settings, keys, sessions=sessions)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -64,6 +69,7 @@ def create_app(node: EdgeNode) -> FastAPI:
     title, version = f"DGRAG edge {settings.id}", metadata.version("dgrag")
     app = FastAPI(title=title, lifespan=lifespan, version=version, redirect_slashes=False, openapi_url=None, telemetry=TELEMETRY_OFF)
     app.state.node, app.state.guard = node, door
+    app.state.sessions, app.state.pages = sessions, edge_pages(settings, sessions)
     turns = {"question": node.admissions.questions, "global": node.admissions.overviews}
     app.state.scrape = Scrape(node.meter, EdgeReadings(node, turns).read, SystemClock())
     install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD)
@@ -71,6 +77,8 @@ def create_app(node: EdgeNode) -> FastAPI:
     for routes in (service.router, communities.router, policy.router, policy.audit_router, documents.router):
         app.include_router(routes)
     for routes in (questions.router, memories.router, chat.router):
+        app.include_router(routes)
+    for routes in (console_router(ConsoleRoute), ask.router):
         app.include_router(routes)
     app.add_middleware(AccessLog, meter=node.meter, log=access)
     app.add_middleware(Correlation, recorder=node.recorder)

@@ -31,6 +31,7 @@ class Rule:
 
     roles: frozenset[Role]  # any of these; {"anyone"}: public
     max_body_bytes: int | None  # None: the route reads its body itself, a document, up to the cap of the whole service
+    is_page: bool = False  # of the console: a browser's session is taken in the place of a key, and a change brings the session's token
 
 
 PROBLEM = {

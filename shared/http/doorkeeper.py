@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from shared.errors import Expelled, Forbidden, Overloaded, TooLarge, Unauthenticated
 from shared.http.access import Caller, Role, Rule
 from shared.http.keyring import KeyRing
-from shared.http.open_mode import check_local
+from shared.http.open_mode import SAFE, check_local
 from shared.limits import Buckets
 from shared.ports import Clock
 
@@ -54,6 +54,16 @@ class EdgeAuthenticator(Protocol):
         """The body is the one that was signed. Raises Unauthenticated."""
 
 
+class BrowserSessions(Protocol):
+    """Knows the browsers that have signed in."""
+
+    async def caller_of(self, request: Request) -> Caller | None:
+        """Who has signed in; None: nobody. Raises Unauthenticated where the key has ended."""
+
+    def check_token(self, request: Request) -> None:
+        """Raises Forbidden for a change that no page of this session asks for."""
+
+
 class Doorkeeper:
     """Implements ``shared.http.access.Guard``.
 
@@ -68,12 +78,14 @@ class Doorkeeper:
         *,
         may_be_open: bool,
         per_minute: int,
+        sessions: BrowserSessions | None = None,
         edges: EdgeAuthenticator | None = None,
         body_s: float = BODY_S,
     ) -> None:
         self._keys = keys
         self._clock = clock
         self._may_be_open = may_be_open
+        self._sessions = sessions
         self._edges = edges
         self._body_s = body_s
         self._callers = Buckets(per_minute)
@@ -106,6 +118,8 @@ class Doorkeeper:
                 raise Forbidden(
                     f"{caller.name!r} may not do this: it takes the role {' or '.join(sorted(rule.roles))}", next_step="use another key"
                 )
+        if rule.is_page and self._sessions is not None and request.method not in SAFE:
+            self._sessions.check_token(request)
         if request.headers.get("content-encoding", "identity") != "identity":
             raise HTTPException(415, "a compressed body is not taken")
         if rule.max_body_bytes is not None:
@@ -120,6 +134,8 @@ class Doorkeeper:
                 return await self._edges.authenticate(request)
             if not rule.roles.isdisjoint(LOCAL.roles) and await asyncio.to_thread(self.opens_to, request):
                 return LOCAL
+            if rule.is_page and self._sessions is not None and (caller := await self._sessions.caller_of(request)) is not None:
+                return caller
             return await self._by_key(request)
         except (Unauthenticated, Expelled):
             self.count_stranger(request)

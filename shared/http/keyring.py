@@ -109,10 +109,22 @@ class KeyRing:
 
     def caller_of(self, token: str, *, now: float) -> Caller:
         """Who holds this token. Raises Unauthenticated."""
+        key_id = self.id_of(token)
+        row = self._database.row("SELECT hash FROM keys WHERE key_id = ?", (key_id,))
+        if not hmac.compare_digest(_hash(token.rpartition(key_id + "_")[2]), row["hash"] if row else NOBODY):
+            raise Unauthenticated("this service does not know that API key", code="bad_key", next_step="ask its operator for a key")
+        return self.caller_with(key_id, now=now)
+
+    def id_of(self, token: str) -> str:
+        """The id of a key, by its token. Raises Unauthenticated for what is no token."""
         if (parts := TOKEN.fullmatch(token)) is None:
             raise Unauthenticated("that is no API key of a dgrag service", code="bad_key", next_step="send the whole key: dgk_…")
-        row = self._database.row("SELECT * FROM keys WHERE key_id = ?", (parts[1],))
-        if not hmac.compare_digest(_hash(parts[2]), row["hash"] if row else NOBODY) or row is None:
+        return parts[1]
+
+    def caller_with(self, key_id: str, *, now: float) -> Caller:
+        """Who holds a key, by its id, where its secret was shown before. Raises Unauthenticated where it has ended."""
+        row = self._database.row("SELECT * FROM keys WHERE key_id = ?", (key_id,))
+        if row is None:
             raise Unauthenticated("this service does not know that API key", code="bad_key", next_step="ask its operator for a key")
         if row["revoked"] is not None:
             raise Unauthenticated(f"the key {row['name']!r} was revoked", code="bad_key", next_step="ask the operator for another key")

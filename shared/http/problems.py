@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from fastapi import FastAPI, Request
@@ -132,29 +133,42 @@ def _content_types(request: Request) -> list[str]:
 
 def install_problems(app: FastAPI, *, max_body_bytes: int) -> None:
     """Make ``app`` answer every error with a problem document, and refuse bodies over ``max_body_bytes`` (413) unread."""
-    app.add_exception_handler(errors.DgragError, _on_our_error)
-    app.add_exception_handler(RequestValidationError, _on_bad_request)
-    app.add_exception_handler(HTTPException, _on_http_error)
+    for kind in KNOWN:
+        app.add_exception_handler(kind, _on_known)
     app.add_exception_handler(Exception, _on_surprise)
     app.add_middleware(BodyCap, max_body_bytes=max_body_bytes)
     app.add_middleware(StoppingResponse)
     app.state.stopping = False
 
 
-async def _on_our_error(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, errors.DgragError)
-    return problem(status_of(error), error.code, error.message, error.next_step, headers=headers_of(error, request))
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a caller is told of an error."""
+
+    status: int
+    code: str
+    detail: str
+    next_step: str
+    headers: Mapping[str, str]
 
 
-async def _on_bad_request(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)
-    return problem(422, "bad_input", faults_of(error), step_of(error, request) or "send the body that /docs describes")
+KNOWN = (errors.DgragError, RequestValidationError, HTTPException)  # errors that somebody has thought of
 
 
-async def _on_http_error(request: Request, error: Exception) -> JSONResponse:
+def told_of(error: Exception, request: Request) -> Told:
+    """What is told of one of the ``KNOWN`` errors."""
+    if isinstance(error, errors.DgragError):
+        return Told(status_of(error), error.code, error.message, error.next_step, headers_of(error, request))
+    if isinstance(error, RequestValidationError):
+        return Told(422, "bad_input", faults_of(error), step_of(error, request) or "send the body that /docs describes", {})
     assert isinstance(error, HTTPException)
     code = CODES.get(error.status_code, "http_error")
-    return problem(error.status_code, code, str(error.detail), "see /docs for the routes", headers=closing(request))
+    return Told(error.status_code, code, str(error.detail), "see /docs for the routes", closing(request))
+
+
+async def _on_known(request: Request, error: Exception) -> JSONResponse:
+    told = told_of(error, request)
+    return problem(told.status, told.code, told.detail, told.next_step, headers=told.headers)
 
 
 async def _on_surprise(request: Request, _: Exception) -> JSONResponse:

@@ -20,6 +20,7 @@ from pydantic_settings import BaseSettings
 
 from shared.errors import DgragError, SettingsError
 from shared.http.connections import ConnectionLimits, Crowd, bounded
+from shared.http.console.sessions import Sessions
 from shared.http.doorkeeper import Doorkeeper, EdgeAuthenticator
 from shared.http.keyring import KeyRing
 from shared.ports import Clock, SystemClock
@@ -65,9 +66,21 @@ def is_exposed(front: FrontSettings) -> bool:
     return not is_loopback(front.host) or front.behind_tls_proxy
 
 
-def doorkeeper(front: FrontSettings, keys: KeyRing, edges: EdgeAuthenticator | None = None, clock: Clock | None = None) -> Doorkeeper:
-    """The guard of a service. ``edges``: who knows edges by their signatures, at the cloud."""
-    return Doorkeeper(keys, clock or SystemClock(), may_be_open=not is_exposed(front), per_minute=front.requests_per_minute, edges=edges)
+def doorkeeper(
+    front: FrontSettings,
+    keys: KeyRing,
+    edges: EdgeAuthenticator | None = None,
+    clock: Clock | None = None,
+    sessions: Sessions | None = None,
+) -> Doorkeeper:
+    """The guard of a service. ``edges``: who knows edges by their signatures, at the cloud; ``sessions``: of its console."""
+    open_to_some, most = not is_exposed(front), front.requests_per_minute
+    return Doorkeeper(keys, clock or SystemClock(), may_be_open=open_to_some, per_minute=most, edges=edges, sessions=sessions)
+
+
+def browser_sessions(front: FrontSettings, keys: KeyRing, *, name: str) -> Sessions:
+    """The sessions at a service's console; ``name``: the service's, which its cookie bears."""
+    return Sessions(keys, SystemClock(), cookie=f"dgrag-{name}", secure=front.tls_cert is not None or front.behind_tls_proxy)
 
 
 def check_front(front: FrontSettings, *, verb: str) -> None:

@@ -1,0 +1,30 @@
+"""Who may see which page of an edge's console: the whole list. A route that is not here cannot be made."""
+
+from __future__ import annotations
+
+from edge_node.settings import EdgeSettings
+from shared.http.access import Rule, Rules
+from shared.http.console.pages import Entry, Pages
+from shared.http.console.routes import CONSOLE, console_route
+from shared.http.console.sessions import Sessions
+
+NO_BODY = 1024
+FORM = 64 * 2**10
+READ = Rule(frozenset({"read"}), NO_BODY, is_page=True)
+ASK = Rule(frozenset({"read"}), FORM, is_page=True)
+
+ENTRIES = (Entry("/", "Ask", "read"),)
+
+RULES: Rules = {
+    ("GET", "/"): READ,
+    ("POST", "/console/ask"): ASK,
+    ("POST", "/console/answers/{query_id}"): ASK,
+    **CONSOLE,
+}
+
+ConsoleRoute = console_route(RULES)
+
+
+def edge_pages(settings: EdgeSettings, sessions: Sessions) -> Pages:
+    """The console of one edge."""
+    return Pages("edge_node.api.console", name=settings.id, kind="site", entries=ENTRIES, sessions=sessions)

@@ -1,0 +1,1 @@
+"""What the pages of both services share: sessions, templates, styles and scripts. Nothing is fetched from elsewhere."""

@@ -1,0 +1,105 @@
+"""Routes of pages: an error is a page too, a visitor without a key is asked for one, and the browser gets its cookie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request, Response
+from fastapi.routing import APIRoute
+
+from shared.errors import InputError, NotFound, Unauthenticated
+from shared.http.access import Rule, Rules, guarded
+from shared.http.console.pages import STATIC, TYPES, asset, pages_of
+from shared.http.console.sessions import Sessions
+from shared.http.problems import KNOWN, told_of
+
+LOGIN = "/console/session"
+FOREVER = "public, max-age=31536000, immutable"
+CONSOLE: Rules = {  # a part of each service's rules
+    ("GET", f"{STATIC}/{{name}}"): Rule(frozenset({"anyone"}), 1024),
+    ("POST", LOGIN): Rule(frozenset({"anyone"}), 1024, is_page=True),
+    ("DELETE", LOGIN): Rule(frozenset({"anyone"}), 1024, is_page=True),
+}
+
+
+def sessions_of(request: Request) -> Sessions:
+    """The sessions of the service that was asked."""
+    return cast("Sessions", request.app.state.sessions)
+
+
+def console_route(rules: Rules) -> type[APIRoute]:
+    """A route class for ``APIRouter(route_class=…)``, of pages and pieces of pages."""
+
+    class ConsoleRoute(guarded(rules)):  # type: ignore[misc] # a class that is made
+        """A guarded route whose errors a person reads."""
+
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            handle = super().get_route_handler()
+
+            async def handled(request: Request) -> Response:
+                sessions_of(request).id_of(request)
+                try:
+                    response = cast("Response", await handle(request))
+                except KNOWN as error:
+                    response = refused(request, error)
+                sessions_of(request).keep(request, response)
+                return response
+
+            return handled
+
+    return ConsoleRoute
+
+
+def refused(request: Request, error: Exception) -> Response:
+    """An error as a page; as a piece of one, it goes to the place for messages. Who has no key is asked for it."""
+    told, is_piece = told_of(error, request), "hx-request" in request.headers
+    headers = {**told.headers} | ({"HX-Retarget": "#messages", "HX-Reswap": "innerHTML"} if is_piece else {})
+    if isinstance(error, Unauthenticated) and request.url.path != LOGIN:
+        headers |= {"HX-Refresh": "true"} if is_piece else {}
+        return pages_of(request).page(
+            request, "shared/login.html", status=told.status, headers=headers, ended=error.code != "no_credentials"
+        )
+    template = "shared/problem.html" if is_piece else "shared/error.html"
+    return pages_of(request).page(request, template, status=told.status, headers=headers, told=told)
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """The fields of a form as a browser sends it by default; of two with one name the last. Raises InputError for other bytes."""
+    try:
+        fields = parse_qs((await request.body()).decode(), keep_blank_values=True, max_num_fields=100)
+    except ValueError as error:
+        raise InputError("this form cannot be read", next_step="load the page again") from error
+    return {name: values[-1] for name, values in fields.items()}
+
+
+def console_router(route_class: type[APIRoute]) -> APIRouter:
+    """Scripts and styles, signing in and signing out."""
+    router = APIRouter(route_class=route_class, include_in_schema=False)
+
+    @router.get(f"{STATIC}/{{name}}")
+    async def static(name: str) -> Response:
+        """A script or a style."""
+        if (content := asset(name)) is None:
+            raise NotFound("file", name[:80])
+        kind = TYPES[name.rpartition(".")[2]]
+        return Response(content, headers={"cache-control": FOREVER, "content-type": f"{kind}; charset=utf-8"})
+
+    @router.post(LOGIN)
+    async def sign_in(request: Request) -> Response:
+        """Begin a session with an API key; the page that was wanted is loaded again."""
+        try:
+            await sessions_of(request).begin(request, (await form_of(request)).get("key", "").strip())
+        except Unauthenticated:
+            request.app.state.guard.count_stranger(request)
+            raise
+        return Response(status_code=204, headers={"HX-Refresh": "true"})
+
+    @router.delete(LOGIN)
+    async def sign_out(request: Request) -> Response:
+        """End a session."""
+        sessions_of(request).end(request)
+        return Response(status_code=204, headers={"HX-Refresh": "true"})
+
+    return router

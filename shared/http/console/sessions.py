@@ -1,0 +1,98 @@
+"""A browser's session at the console: an API key shown once, then a cookie; and the token that every change carries (goal S2).
+
+The cookie holds 256 random bits and nothing else. The service keeps only their hash, with the id of the key. The key is looked at anew
+for every request, so a revoked key ends its sessions. A restart of the service ends them all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import re
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass
+from hashlib import sha256
+
+from fastapi import Request, Response
+
+from shared.errors import Forbidden
+from shared.http.access import Caller
+from shared.http.keyring import KeyRing
+from shared.ports import Clock
+
+IDLE_S = 12 * 3600.0  # a session ends when nothing was asked for so long
+MOST = 1_000  # sessions at once; the one that was used longest ago ends first
+TOKEN = "x-csrf-token"  # noqa: S105 - the header's name
+SESSION = re.compile(r"[A-Za-z0-9_-]{43}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    key_id: str
+    used: float  # monotonic seconds
+
+
+class Sessions:
+    """The sessions of one service. A visitor without a key has a cookie too, so that the form to sign in has its token.
+
+    cookie: its name; browsers share the cookies of all ports of a host, so each service has its own. secure: over TLS only.
+    """
+
+    def __init__(self, keys: KeyRing, clock: Clock, *, cookie: str, secure: bool) -> None:
+        self._keys = keys
+        self._clock = clock
+        self._cookie = cookie
+        self._secure = secure
+        self._secret = secrets.token_bytes(32)
+        self._open = OrderedDict[str, _Session]()  # by the hash of what the cookie holds, least recently used first
+
+    def id_of(self, request: Request) -> str:
+        """What the cookie of a request holds; fresh bits where it holds nothing of ours. The same at each call."""
+        if not hasattr(request.state, "session"):
+            sent = request.cookies.get(self._cookie, "")
+            request.state.session = sent if SESSION.fullmatch(sent) else secrets.token_urlsafe(32)
+        return str(request.state.session)
+
+    def token_of(self, request: Request) -> str:
+        """What each change that a page of this session asks for must bring along."""
+        return hmac.new(self._secret, self.id_of(request).encode(), sha256).hexdigest()
+
+    def check_token(self, request: Request) -> None:
+        """Raises Forbidden for a change that no page of this session asks for."""
+        if not hmac.compare_digest(request.headers.get(TOKEN, "").encode(), self.token_of(request).encode()):
+            raise Forbidden("this page is older than its session", next_step="load the page again, and repeat what you did")
+
+    async def caller_of(self, request: Request) -> Caller | None:
+        """Who has signed in with this session; None: nobody. Raises Unauthenticated where the key has ended."""
+        name, now = _hash(self.id_of(request)), self._clock.monotonic()
+        known = self._open.get(name)
+        if known is None or now - known.used > IDLE_S:
+            self._open.pop(name, None)
+            return None
+        self._open[name] = _Session(known.key_id, now)
+        self._open.move_to_end(name)
+        return await asyncio.to_thread(self._keys.caller_with, known.key_id, now=self._clock.now())
+
+    async def begin(self, request: Request, token: str) -> None:
+        """Sign in with an API key; the cookie gets new bits, so that nobody has chosen them before. Raises Unauthenticated."""
+        await asyncio.to_thread(self._keys.caller_of, token, now=self._clock.now())
+        self.end(request)
+        request.state.session = secrets.token_urlsafe(32)
+        self._open[_hash(self.id_of(request))] = _Session(self._keys.id_of(token), self._clock.monotonic())
+        while len(self._open) > MOST:
+            self._open.popitem(last=False)
+
+    def end(self, request: Request) -> None:
+        """Sign out: the session that the cookie names is over."""
+        self._open.pop(_hash(self.id_of(request)), None)
+
+    def keep(self, request: Request, response: Response) -> None:
+        """Give the browser its cookie, where it does not have it yet. No script can read it, and no other site's page sends it."""
+        session = self.id_of(request)
+        if request.cookies.get(self._cookie) != session:
+            response.set_cookie(self._cookie, session, httponly=True, samesite="strict", secure=self._secure, path="/")
+
+
+def _hash(session: str) -> str:
+    return sha256(session.encode()).hexdigest()
