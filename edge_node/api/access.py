@@ -37,6 +37,7 @@ RULES: Rules = {
     ("GET", "/v1/reports/{community_id}"): READ,
     ("GET", "/v1/documents"): READ,
     ("GET", "/v1/documents/{document_id}"): READ,
+    ("GET", "/v1/documents/{document_id}/text"): READ,
     ("POST", "/v1/documents"): Rule(frozenset({"write"}), DOCUMENT),
     ("DELETE", "/v1/documents/{document_id}"): WRITE,
     ("POST", "/v1/estimate"): Rule(frozenset({"write"}), DOCUMENT),
