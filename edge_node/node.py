@@ -22,6 +22,7 @@ from edge_node.documents.receipts import Receipt, ReceiptStore
 from edge_node.documents.store import Accepted, DocumentStore, require_space
 from edge_node.documents.worker import Background, Worker, failure_of
 from edge_node.egress.ledger import Ledger
+from edge_node.egress.policy_editor import PolicyEditor
 from edge_node.egress.sharing import Sharing
 from edge_node.graph.store import GraphStore
 from edge_node.records import DocumentText, Offered
@@ -87,6 +88,7 @@ class EdgeNode:
     background: Background
     ledger: Ledger
     sharing: Sharing
+    policies: PolicyEditor
     breaker: Breaker  # of the cloud
     recorder: Recorder | None = None  # of spans
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready

@@ -215,6 +215,7 @@ BORDER = [
     "edge_node/egress/memory_outbox.py",
     "edge_node/egress/memory_sharing.py",
     "edge_node/egress/meter.py",
+    "edge_node/egress/policy_editor.py",
     "edge_node/egress/policy_file.py",
     "edge_node/extraction/__main__.py",
     "edge_node/extraction/extractor.py",

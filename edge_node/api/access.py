@@ -14,6 +14,7 @@ from shared.http.docs import DOCS
 NO_BODY = 1024
 QUESTION = 64 * 2**10
 CHAT = 2**20  # the whole conversation comes along
+POLICY = 2**20  # its file, as JSON spells it
 DOCUMENT = None
 
 PUBLIC = Rule(frozenset({"anyone"}), NO_BODY)
@@ -55,6 +56,11 @@ RULES: Rules = {
     ("GET", "/v1/models"): READ,
     ("POST", "/v1/chat/completions"): Rule(frozenset({"read"}), CHAT),
     ("GET", "/v1/policy"): ADMIN,
+    ("PUT", "/v1/policy"): Rule(frozenset({"admin"}), POLICY),
+    ("POST", "/v1/policy/check"): Rule(frozenset({"admin"}), POLICY),
+    ("GET", "/v1/policy/text"): ADMIN,
+    ("GET", "/v1/policy/history"): ADMIN,
+    ("GET", "/v1/policy/history/{number}"): ADMIN,
     ("POST", "/v1/policy/try"): Rule(frozenset({"admin"}), QUESTION),
     ("GET", "/v1/audit"): ADMIN,
     **DOCS,
