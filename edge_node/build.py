@@ -21,6 +21,7 @@ from edge_node.cloud.link import CloudConnection
 from edge_node.cloud.membership import Membership, rejoin
 from edge_node.cloud.sync import LedgerReplicator, LinkState, MemoryReplicator, SummaryReplicator
 from edge_node.database.replies import ReplyCache
+from edge_node.database.schema import Database
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.jobs import JobQueue
 from edge_node.documents.readers.pool import Reads, ReadsHere
@@ -78,10 +79,7 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     edge = EdgeId(settings.id)
     documents, graph = DocumentStore(database, parts.clock), GraphStore(database)
     replies, ledger = ReplyCache(parts.generator, database, parts.clock), Ledger(database, parts.clock)
-    policy = PolicyFile(settings.policy_file or settings.state_dir / NAME, database, parts.clock)
-    named = settings.policy_file is not None
-    policy.open(named=named)
-    policies = PolicyEditor(policy, settings.state_dir / FOLDER, parts.clock, named=named)
+    policy, policies = _policy(settings, database, parts.clock)
     sharing = Sharing(policy, documents, graph, EgressMeter(ledger, parts.clock))
     tools = Tools(edge, documents, graph, embedder, replies, sharing, parts.tokenizer, settings.index, parts.retries)
     strategy = open_strategy(tools, settings)
@@ -109,6 +107,13 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     feedback = FeedbackDesk(edge, strategy.memories, embedder, documents, settings.memory_learn)
     write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, fast_path, feedback, overview)
     return EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, breaker, recorder=parts.recorder)
+
+
+def _policy(settings: EdgeSettings, database: Database, clock: Clock) -> tuple[PolicyFile, PolicyEditor]:
+    named = settings.policy_file is not None
+    file = PolicyFile(settings.policy_file or settings.state_dir / NAME, database, clock)
+    file.open(named=named)
+    return file, PolicyEditor(file, settings.state_dir / FOLDER, clock, named=named)
 
 
 def _answerer(

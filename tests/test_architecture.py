@@ -256,6 +256,7 @@ BORDER = [
     "shared/http/docs.py",
     "shared/http/doorkeeper.py",
     "shared/http/keyring.py",
+    "shared/http/keys.py",
     "shared/http/middleware.py",
     "shared/http/open_mode.py",
     "shared/http/problems.py",

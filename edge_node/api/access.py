@@ -10,6 +10,7 @@ from edge_node.node import EdgeNode
 from shared.errors import NotBuilt
 from shared.http.access import Rule, Rules, guarded
 from shared.http.docs import DOCS
+from shared.http.keys import KEYS
 
 NO_BODY = 1024
 QUESTION = 64 * 2**10
@@ -63,6 +64,7 @@ RULES: Rules = {
     ("GET", "/v1/policy/history/{number}"): ADMIN,
     ("POST", "/v1/policy/try"): Rule(frozenset({"admin"}), QUESTION),
     ("GET", "/v1/audit"): ADMIN,
+    **KEYS,
     **DOCS,
 }
 

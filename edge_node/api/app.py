@@ -20,6 +20,7 @@ from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged
 from shared.http.docs import docs_router
 from shared.http.keyring import KeyRing
+from shared.http.keys import keys_router
 from shared.http.middleware import AccessLog
 from shared.http.problems import install_problems
 from shared.http.service import TELEMETRY_OFF, doorkeeper
@@ -45,7 +46,8 @@ def open_app(settings: EdgeSettings, parts: Adapters) -> FastAPI:
 def create_app(node: EdgeNode) -> FastAPI:
     """Routes over a node, behind a doorkeeper; its background work runs as long as the app does."""
     settings = node.settings
-    door = doorkeeper(settings, KeyRing(settings.state_dir))
+    ring, clock = KeyRing(settings.state_dir), SystemClock()
+    door = doorkeeper(settings, ring)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -65,9 +67,10 @@ def create_app(node: EdgeNode) -> FastAPI:
     app = FastAPI(title=title, lifespan=lifespan, version=version, redirect_slashes=False, openapi_url=None, telemetry=TELEMETRY_OFF)
     app.state.node, app.state.guard = node, door
     turns = {"question": node.admissions.questions, "global": node.admissions.overviews}
-    app.state.scrape = Scrape(node.meter, EdgeReadings(node, turns).read, SystemClock())
+    app.state.scrape = Scrape(node.meter, EdgeReadings(node, turns).read, clock)
     install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD)
     app.include_router(docs_router(GuardedRoute))
+    app.include_router(keys_router(GuardedRoute, ring, clock))
     for routes in (service.router, communities.router, policy.router, policy.audit_router, documents.router):
         app.include_router(routes)
     for routes in (questions.router, memories.router, chat.router):
