@@ -13,12 +13,29 @@ FORM = 64 * 2**10
 READ = Rule(frozenset({"read"}), NO_BODY, is_page=True)
 ASK = Rule(frozenset({"read"}), FORM, is_page=True)
 
-ENTRIES = (Entry("/", "Ask", "read"),)
+WRITE = Rule(frozenset({"write"}), FORM, is_page=True)
+ADMIN = Rule(frozenset({"admin"}), FORM, is_page=True)
+
+ENTRIES = (
+    Entry("/", "Ask", "read"),
+    Entry("/console/documents", "Documents", "read"),
+)
 
 RULES: Rules = {
     ("GET", "/"): READ,
     ("POST", "/console/ask"): ASK,
     ("POST", "/console/answers/{query_id}"): ASK,
+    ("GET", "/console/passages/{document_id}"): READ,
+    ("GET", "/console/documents"): READ,
+    ("GET", "/console/documents/list"): READ,
+    ("POST", "/console/documents"): Rule(frozenset({"write"}), None, is_page=True),
+    ("POST", "/console/documents/estimate"): Rule(frozenset({"write"}), None, is_page=True),
+    ("POST", "/console/documents/retry"): WRITE,
+    ("POST", "/console/documents/jobs/{job_id}/cancel"): WRITE,
+    ("POST", "/console/documents/jobs/{job_id}/retry"): WRITE,
+    ("GET", "/console/documents/receipts/{receipt_id}"): READ,
+    ("GET", "/console/documents/{document_id}"): READ,
+    ("DELETE", "/console/documents/{document_id}"): WRITE,
     **CONSOLE,
 }
 

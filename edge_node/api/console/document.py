@@ -1,0 +1,75 @@
+"""One document: what is known of it, its text page by page, and a passage of it as an answer cites it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, Field, model_validator
+
+from edge_node.api.access import Node
+from edge_node.api.console.access import ConsoleRoute
+from edge_node.api.console.excerpts import PAGE, Excerpt, Window, beside, excerpt, page_of, page_with
+from edge_node.node import EdgeNode
+from edge_node.records import DocumentText
+from shared.errors import NotFound
+from shared.http.console.pages import pages_of
+from shared.records import DocumentId
+
+router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
+Place = Annotated[int, Field(ge=0, lt=2**53)]
+
+
+class Span(BaseModel):
+    """Characters [start, end) of a document's text."""
+
+    start: Place
+    end: Place
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Span:
+        if self.start >= self.end:
+            raise ValueError("a passage begins before it ends")
+        return self
+
+
+@router.get("/console/passages/{document_id}")
+async def passage(document_id: str, span: Annotated[Span, Query()], request: Request, node: Node) -> HTMLResponse:
+    """A passage with what stands beside it, by either id of its document."""
+    read, shown = await asyncio.to_thread(_read, node, document_id, beside(span.start, span.end))
+    return pages_of(request).page(request, "own/passage.html", read=read, shown=shown, span=span)
+
+
+@router.get("/console/documents/{document_id}")
+async def document_page(
+    document_id: str,
+    request: Request,
+    node: Node,
+    page: Annotated[int, Query(ge=1, lt=2**40)] = 1,
+    start: Annotated[int | None, Query(ge=0, lt=2**53)] = None,
+    end: Annotated[int | None, Query(ge=0, lt=2**53)] = None,
+) -> HTMLResponse:
+    """One document, by either of its ids. ``start`` and ``end``: the page with this span, which is marked."""
+    window = page_of(page - 1) if start is None else page_with(start, max(start, end or 0))
+    values = await asyncio.to_thread(_shown, node, document_id, window)
+    return pages_of(request).page(request, "own/document.html", **values)
+
+
+def _shown(node: EdgeNode, document_id: str, window: Window) -> dict[str, Any]:
+    view = node.document(document_id)
+    values = {"one": view, "outside": node.sharing.outside_ids.of(DocumentId(view["document_id"]))}
+    if not view["served"]:
+        return values | {"shown": None}
+    read, shown = _read(node, view["document_id"], window)
+    return values | {"shown": shown, "page": window.start // PAGE + 1, "pages": max(1, -(-read.length // PAGE)), "length": read.length}
+
+
+def _read(node: EdgeNode, document_id: str, window: Window) -> tuple[DocumentText, Excerpt]:
+    """Raises NotFound for an unknown document and for a place behind its end, and Conflict where there is no text."""
+    read = node.document_text(document_id, start=window.read_from, end=window.read_to)
+    if window.marked >= max(read.length, 1):
+        step = f"the text of {read.name[:80]!r} has {read.length:,} characters"
+        raise NotFound("passage", f"{window.marked}-{window.marked_end}", next_step=step)
+    return read, excerpt(read, window)
