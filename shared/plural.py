@@ -1,4 +1,4 @@
-"""Numbers of things in words that people read."""
+"""Numbers of things, and seconds, in words that people read."""
 
 from __future__ import annotations
 
@@ -10,3 +10,17 @@ def counted(number: int, thing: str, things: str = "") -> str:
     ('1 passage', '2,000 passages', '0 summaries')
     """
     return f"{number:,} {thing if number == 1 else things or f'{thing}s'}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them.
+
+    >>> duration(0.4), duration(75), duration(7300)
+    ('1 s', '1 min 15 s', '2 h 1 min')
+    """
+    whole = max(1, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

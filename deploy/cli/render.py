@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.sending import EdgeStatus, Refused, SentDocument
-from shared.plural import counted
+from shared.plural import counted, duration
 from shared.records import Answer, Citation, EdgeReport, GateReport, MemoryReport, TraceStep
 
 TOTAL = "total"
@@ -269,20 +269,6 @@ def cost(estimate: Mapping[str, Any]) -> RenderableType:
     summary = table(("estimate", ""), facts.items())
     unreadable = [(item["name"], item["code"], item["reason"]) for item in estimate["unreadable"]]
     return Group(summary, table(("cannot be read", "what", "reason"), unreadable)) if unreadable else summary
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them.
-
-    >>> duration(0.4), duration(75), duration(7300)
-    ('1 s', '1 min 15 s', '2 h 1 min')
-    """
-    whole = max(1, round(seconds))
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def upload(results: Sequence[SentDocument | Refused]) -> RenderableType:

@@ -156,12 +156,13 @@ UPLOAD_SCHEMA = {"requestBody": {"content": {
 async def add_document(request: Request, node: Node) -> Receipt:
     """Accept one document: committed when this answers, indexed soon after."""
     if is_form(request):
-        return await _accepted(node, await from_form(request))
+        return await accepted(node, await from_form(request))
     sent = await request.body()
-    return await _accepted(node, from_body(_valid(lambda: DocumentBody.model_validate_json(sent))))
+    return await accepted(node, from_body(_valid(lambda: DocumentBody.model_validate_json(sent))))
 
 
-async def _accepted(node: EdgeNode, offered: Offered) -> Receipt:
+async def accepted(node: EdgeNode, offered: Offered) -> Receipt:
+    """Commit a document. Raises as ``EdgeNode.accept``."""
     taken = await node.accept(offered)
     share, unnamed = await asyncio.to_thread(node.sharing.of_labels, taken.labels)
     return Receipt(taken.document_id, taken.job_id, taken.duplicate, taken.ended_jobs, taken.labels, share, unnamed)

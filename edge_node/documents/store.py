@@ -165,10 +165,14 @@ class DocumentStore:
             chunks = _purge(tx, identity)
             return Removed(write_receipt(tx, identity, chunks=len(chunks), now=now), chunks, ended)
 
-    def list(self, *, limit: int, after: str = "", status: str = "", name: str = "") -> list[dict[str, Any]]:
-        """A page of documents by name, after the name ``after``; one more than ``limit`` where that keeps two versions together."""
-        where = ["name > ?"] + ["status = ?"] * bool(status) + ["name = ?"] * bool(name)
-        arguments = [after, *filter(None, (status, name)), limit + 1]
+    def list(self, *, limit: int, after: str = "", status: str = "", name: str = "", part: str = "") -> list[dict[str, Any]]:
+        """A page of documents by name, after the name ``after``; one more than ``limit`` where that keeps two versions together.
+
+        ``part``: of the name, its ASCII letters in either case.
+        """
+        narrowed = {"status = ?": status, "name = ?": name, "instr(lower(name), lower(?)) > 0": part}
+        where = ["name > ?", *(condition for condition, value in narrowed.items() if value)]
+        arguments = [after, *filter(None, narrowed.values()), limit + 1]
         rows = self.database.rows(f"{VIEW} WHERE {' AND '.join(where)} ORDER BY name, this.rowid LIMIT ?", arguments)
         together = len(rows) > limit and rows[limit]["name"] == rows[limit - 1]["name"]
         return [_view(row) for row in rows[: limit + together]]

@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
 
 from shared.http.access import Caller, Role
 from shared.http.console.sessions import Sessions
+from shared.plural import duration
 
 STATIC = "/console/static"
 ASSETS = files("shared.http.console") / "static"
@@ -67,7 +68,12 @@ class Pages:
     def __init__(self, package: str, *, name: str, kind: str, entries: Sequence[Entry], sessions: Sessions) -> None:
         loader = PrefixLoader({"own": PackageLoader(package), "shared": PackageLoader("shared.http.console")})
         self._templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-        self._templates.filters |= {"ago": lambda then: ago(time.time() - then), "moment": _moment, "count": lambda number: f"{number:,}"}
+        self._templates.filters |= {
+            "ago": lambda then: ago(time.time() - then),
+            "moment": _moment,
+            "lasting": duration,
+            "count": lambda number: f"{number:,}",
+        }
         self._templates.globals |= {"site": name, "kind": kind, "entries": tuple(entries), "asset": asset_path}
         self._sessions = sessions
 

@@ -60,22 +60,85 @@ async function ask(form, submitter) {
   }
 }
 
-async function send(file, list) {
-  const form = new FormData();
-  form.append("file", file, file.webkitRelativePath || file.path || file.name);
-  form.append("labels", document.getElementById("labels")?.value ?? "");
-  if (!document.getElementById("labels")?.value) form.delete("labels");
-  const response = await fetch(list.dataset.upload, { method: "POST", body: form, headers: headers() });
-  if (!response.ok) return await refused(response);
-  list.insertAdjacentHTML("afterbegin", await response.text());
-  htmx.process(list);
+const pathOf = (file) => file.webkitRelativePath || file.path || file.name;
+
+// A file that stays out, with the reason, in the list of uploads.
+function notTaken(file, why, list) {
+  const line = document.getElementById("not-taken").content.cloneNode(true);
+  line.querySelector("[data-name]").textContent = pathOf(file);
+  line.querySelector("[data-why]").textContent = why;
+  list.prepend(line);
 }
 
-async function sendAll(files) {
-  const list = document.getElementById("uploads");
-  for (const file of files) await send(file, list); // one after the other: a folder must not flood its own edge
+// Markup that answers to one file; null where it is not taken, and the list says so.
+async function send(file, list, address) {
+  const form = new FormData();
+  form.append("file", file, pathOf(file));
+  const labels = document.getElementById("labels")?.value.trim();
+  if (labels) form.append("labels", labels);
+  try {
+    const response = await fetch(address, { method: "POST", body: form, headers: headers() });
+    const markup = await response.text();
+    if (response.ok) return markup;
+    if (response.headers.get("HX-Refresh")) location.reload();
+    const told = document.createElement("template");
+    told.innerHTML = markup;
+    notTaken(file, told.content.querySelector("p").textContent, list);
+  } catch {
+    notTaken(file, "the connection broke off; send it again", list);
+  }
+  return null;
+}
+
+// What can be sent at all: not too large, and of a folder what a reader knows.
+function fitting(file, list) {
+  const [most, known, path] = [Number(list.dataset.most), list.dataset.suffixes.split(" "), pathOf(file)];
+  if (file.size > most) notTaken(file, `it has ${file.size.toLocaleString("en")} bytes, and ${most.toLocaleString("en")} is the most`, list);
+  else if (path.includes("/") && !known.some((suffix) => path.toLowerCase().endsWith(suffix))) notTaken(file, "no reader knows such a file", list);
+  else return true;
+  return false;
+}
+
+// The files that may be sent once a person has seen what they cost.
+async function agreed(files, list, said) {
+  const [place, readable] = [document.getElementById("estimate"), []];
+  let totals = "";
+  for (const [row, file] of files.entries()) {
+    said.textContent = `reading ${row + 1} of ${files.length}: ${pathOf(file)}`;
+    const markup = await send(file, list, `${list.dataset.estimate}?${totals}`);
+    if (markup === null) continue;
+    put(place, markup);
+    totals = place.querySelector("[data-totals]").dataset.totals;
+    readable.push(file);
+  }
+  said.textContent = "";
+  if (!readable.length) return [];
+  const buttons = [...place.querySelectorAll("[data-choice]")];
+  for (const button of buttons) button.disabled = false;
+  buttons[0].focus();
+  const choice = await new Promise((resolve) => buttons.forEach((button) => button.addEventListener("click", () => resolve(button.dataset.choice))));
+  place.replaceChildren();
+  return choice === "add" ? readable : [];
+}
+
+async function sendAll(chosen) {
+  const [list, said] = [document.getElementById("uploads"), document.getElementById("sending")];
+  let files = chosen.filter((file) => fitting(file, list));
+  if (document.getElementById("estimate-first").checked) files = await agreed(files, list, said);
+  let taken = 0;
+  for (const [row, file] of files.entries()) { // one after the other: a folder must not flood its own edge
+    said.textContent = `sending ${row + 1} of ${files.length}: ${pathOf(file)}`;
+    const markup = await send(file, list, list.dataset.upload);
+    if (markup === null) continue;
+    list.insertAdjacentHTML("afterbegin", markup);
+    if (++taken % 20 === 1) htmx.trigger(document.body, "uploaded");
+  }
+  said.textContent = files.length ? `${taken} of ${files.length} accepted` : "";
   htmx.trigger(document.body, "uploaded");
 }
+
+let sending = Promise.resolve();
+const sendLater = (files) => (sending = sending.then(() => sendAll(files)));
 
 // All files of what was dropped, those in folders too.
 async function dropped(items) {
@@ -111,7 +174,8 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("change", (event) => {
   if (event.target.dataset.files === undefined) return;
-  sendAll([...event.target.files]).then(() => (event.target.value = ""));
+  sendLater([...event.target.files]);
+  event.target.value = ""; // the same file may be chosen again
 });
 for (const name of ["dragover", "dragleave", "drop"])
   document.addEventListener(name, (event) => {
@@ -119,6 +183,10 @@ for (const name of ["dragover", "dragleave", "drop"])
     if (!zone) return;
     event.preventDefault();
     zone.classList.toggle("over", name === "dragover");
-    if (name === "drop") dropped(event.dataTransfer.items).then(sendAll);
+    if (name === "drop") dropped(event.dataTransfer.items).then(sendLater);
   });
-document.addEventListener("htmx:after:swap", () => document.querySelector("[data-focus]")?.focus());
+document.addEventListener("htmx:after:swap", () => {
+  const wanted = document.querySelector("[data-focus]");
+  wanted?.focus();
+  wanted?.removeAttribute("data-focus"); // once: a later swap elsewhere leaves the reader where he is
+});
