@@ -51,7 +51,7 @@ async def shown_evidence(
     except ValidationError as error:
         raise InputError("this cannot be asked", next_step="a shorter question or name, and a purpose like `treatment`") from error
     served = await (node.answerer.tried_evidence(request) if task == "evidence" else node.overview.tried_points(request))
-    return Shown.of("evidence" if served.reply.evidence else "refusal", reply_body(served.reply))
+    return Shown.of("evidence" if served.reply.evidence else "refusal", reply_body(served.reply), rule=served.rule)
 
 
 @asynccontextmanager

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, astuple
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import orjson
 import typer
@@ -19,7 +17,8 @@ from deploy.cli.rest import Json
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.membership import Joined, Membership
 from edge_node.database.backup import FILE
-from edge_node.egress.ledger import COLUMNS, Entry, ledger_of, read_disclosed, read_entries, read_faults, read_newest
+from edge_node.egress.ledger import Entry, ledger_of, read_disclosed, read_entries, read_faults, read_newest
+from edge_node.egress.ledger_export import FORMS
 from shared.errors import CloudRefused, CloudUnavailable, InputError
 from shared.identity import is_signed
 from shared.records import EdgeId
@@ -71,27 +70,15 @@ def list_crawlers(
         out().print("nothing has left today", markup=False)
 
 
-def _json_lines(target: TextIO, records: Iterator[Entry]) -> int:
-    return sum(1 for record in records if target.write(orjson.dumps(asdict(record)).decode() + "\n"))
-
-
-def _table(target: TextIO, records: Iterator[Entry]) -> int:
-    rows = csv.writer(target)
-    rows.writerow(COLUMNS.split(", "))
-    return sum(1 for record in records if rows.writerow([render.csv_cell(cell) for cell in astuple(record)]))
-
-
-WRITERS: Mapping[str, Callable[[TextIO, Iterator[Entry]], int]] = {".jsonl": _json_lines, ".csv": _table}
-
-
 @app.command()
 def export(file: Annotated[Path, typer.Argument(metavar="FILE", help="*.jsonl or *.csv; replaced if it is there.")], state: Folder) -> None:
     """Write all records to a file, for other programs."""
-    if (write := WRITERS.get(file.suffix)) is None:
+    if (form := FORMS.get(file.suffix.removeprefix("."))) is None:
         raise InputError(f"{file} is neither .jsonl nor .csv", next_step="name the file so that its end says its form")
     try:
         with ledger_of(state / FILE) as ledger, file.open("w", encoding="utf-8", newline="") as target:
-            count = write(target, read_entries(ledger))
+            target.write(form.head)
+            count = sum(1 for record in read_entries(ledger) if target.write(form.line(record)))
     except OSError as error:
         raise InputError(
             f"{file} cannot be written: {error.strerror}", next_step="name a file in a folder that you may write to"

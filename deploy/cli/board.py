@@ -13,10 +13,10 @@ from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, Ta
 from rich.segment import Segment
 from rich.table import Column
 
-from deploy.cli.render import plain
 from deploy.cli.sending import EdgeStatus
 from shared.plural import counted
 from shared.ports import Clock
+from shared.text.plain import plain
 
 QUIET_S = 5.0  # between two lines
 

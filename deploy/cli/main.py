@@ -17,11 +17,11 @@ from typer.core import TyperGroup
 from deploy.cli import add, ask, cloud, documents, knowledge, model, scenario, services, status, up
 from deploy.cli.board import err
 from deploy.cli.demo import demo
-from deploy.cli.render import plain
 from deploy.cli.rest import ACCESS, Access
 from deploy.cluster.errors import ChildCrashError, ClusterError
 from deploy.cluster.lifecycle import Interrupted
 from shared.errors import DgragError
+from shared.text.plain import plain
 from shared.tls import trouble
 
 app = typer.Typer(

@@ -8,18 +8,14 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from deploy.cli.render import heading, plain, table
+from deploy.cli.render import heading, table
 from edge_node.egress.dry_run import HintBudget, Shown
-from edge_node.policy.rules import Daily, MemoryRules, Policy, Redact, Share
+from edge_node.policy.rules import Policy
+from edge_node.policy.words import MEANING, general, listed, remembered
 from shared.plural import counted
+from shared.text.plain import plain
 from shared.wire import DeltaBody, EvidenceReply, MemoryDelta
 
-MEANING: dict[Share, str] = {
-    "never": "nothing leaves",
-    "summary": "facts in summaries, no passages",
-    "evidence": "summaries; passages are read by the cloud, not quoted",
-    "full": "summaries; passages are read and quoted",
-}
 INDENT = (0, 0, 0, 2)
 
 
@@ -31,49 +27,12 @@ def policy(read: Policy) -> RenderableType:
     if read.exceptions:
         columns = ("exception", "labels", "edges", "purposes", "evidence")
         cells = [
-            (str(number), *(_listed(words, "any") for words in (item.labels, item.edges, item.purposes)), item.share)
+            (str(number), *(listed(words, "any") for words in (item.labels, item.edges, item.purposes)), item.share)
             for number, item in enumerate(read.exceptions, start=1)
         ]
         parts.append(table(columns, cells))
-    parts.append(table(("all that leaves", ""), _rest(read)))
+    parts.append(table(("all that leaves", ""), general(read)))
     return Group(*(Padding(part, (0, 0, 1, 0)) for part in parts[:-1]), parts[-1])
-
-
-def _rest(read: Policy) -> Iterator[tuple[str, str]]:
-    questions = {"yes": "may leave", "no": "stay here", "ask": "leave once the client has said yes"}
-    yield "questions", questions[read.questions]
-    yield (
-        "summaries",
-        f"entities that at least {read.minimum_support} of the documents mention" if read.minimum_support > 1 else "all entities",
-    )
-    yield "passages", f"at most {counted(read.snippet_chars, 'character')}"
-    yield "masked", _masks(read.redact)
-    yield "memories", _remembered(read.memories)
-    yield "a requester a day", _limits(read.daily)
-    yield "all of them a day", _limits(read.daily_all)
-
-
-def _remembered(memories: MemoryRules) -> str:
-    if memories.share == "off":
-        return "stay here"
-    told = {"hints": "as hints", "answers": "answers where all may quote the documents, else hints"}[memories.share]
-    names = f"each name of {_listed(memories.names, 'no kind')} exchanged once, epsilon {memories.epsilon:g}"
-    stopped = f"; epsilon is over its budget of {memories.epsilon_budget:g}: no further name is drawn"
-    return f"at most {memories.most:,}: {told}; in hints {names}" + (stopped if memories.epsilon > memories.epsilon_budget else "")
-
-
-def _masks(redact: Redact) -> str:
-    kinds = [*redact.identifiers, *redact.patterns, *(f"names of {kind} entities" for kind in redact.types)]
-    names = [f"names that the file lists: {len(redact.names)}"] if redact.names else []
-    return _listed([*kinds, *names], "nothing")
-
-
-def _limits(daily: Daily) -> str:
-    return _listed([f"{most:,} {what}" for what, most in daily.model_dump().items() if most], "no limit")
-
-
-def _listed(words: Sequence[str], none: str) -> str:
-    return ", ".join(words) or none
 
 
 def shown(bodies: Sequence[Shown]) -> RenderableType:
@@ -123,8 +82,8 @@ def spent(found: HintBudget) -> RenderableType:
     hints = [(plain(one.question), plain(one.told), f"{one.epsilon:g}") for one in found.hints]
     parts: list[RenderableType] = [table(("name", "kind", "told as", "epsilon"), names), Text()]
     parts += [table(("memory", "told as", "sum of epsilon"), hints), Text()]
-    stay = _listed([f"{count:,} ({why})" for why, count in sorted(found.stayed.items())], "none")
-    return Group(*parts, Text(f"Memories that stay here: {stay}"), Text(f"Memories {_remembered(found.rules)}"))
+    stay = listed([f"{count:,} ({why})" for why, count in sorted(found.stayed.items())], "none")
+    return Group(*parts, Text(f"Memories that stay here: {stay}"), Text(f"Memories {remembered(found.rules)}"))
 
 
 def _answer(reply: EvidenceReply) -> Iterator[RenderableType]:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from deploy.cli import render
 from deploy.cli.board import out
 from deploy.cli.rest import DEFAULT_STATE, State, named, running_state
 from deploy.cluster.errors import ClusterError
@@ -15,6 +14,7 @@ from deploy.cluster.local import KEEPER
 from deploy.cluster.runtimes import Fault, runtime_of
 from deploy.cluster.services import Role
 from deploy.cluster.state import Member, StateDir
+from shared.text.plain import plain
 
 VERBS: tuple[tuple[Fault, str, str], ...] = (  # verb, help, what is said when it is done
     ("kill", "Kill {} with SIGKILL, as a crash would; it is started again.", "killed"),
@@ -32,7 +32,7 @@ def logs(
 ) -> None:
     """Show the end of a service's log."""
     directory = StateDir(state)
-    typer.echo(render.plain(runtime_of(directory).log(_log_of(running_state(directory).members, name), lines=lines)))
+    typer.echo(plain(runtime_of(directory).log(_log_of(running_state(directory).members, name), lines=lines)))
 
 
 def _log_of(members: Sequence[Member], name: str) -> str:

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from edge_node.api import backups, chat, communities, documents, memories, policy, questions, service
 from edge_node.api.access import GuardedRoute
-from edge_node.api.console import ask, document
+from edge_node.api.console import ask, audit, document, sharing
 from edge_node.api.console import documents as documents_page
 from edge_node.api.console.access import ConsoleRoute, edge_pages
 from edge_node.api.metrics import EdgeReadings
@@ -81,7 +81,7 @@ def create_app(node: EdgeNode) -> FastAPI:
         app.include_router(routes)
     for routes in (questions.router, memories.router, chat.router):
         app.include_router(routes)
-    for routes in (console_router(ConsoleRoute), ask.router, documents_page.router, document.router):
+    for routes in (console_router(ConsoleRoute), ask.router, documents_page.router, document.router, sharing.router, audit.router):
         app.include_router(routes)
     app.add_middleware(AccessLog, meter=node.meter, log=access)
     app.add_middleware(Correlation, recorder=node.recorder)

@@ -33,17 +33,18 @@ Content: TypeAlias = bytes
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A body as it would leave: what for, its text, its size in bytes and its SHA-256."""
+    """A body as it would leave: what for, its text, size in bytes and SHA-256; of an answer also the rules that let it go or stop it."""
 
     kind: str
     body: str
     bytes: int
     sha256: str
+    rule: str = ""
 
     @classmethod
-    def of(cls, kind: str, content: Content) -> Shown:
+    def of(cls, kind: str, content: Content, *, rule: str = "") -> Shown:
         """The body ``content``, as it would leave."""
-        return cls(kind, content.decode(), len(content), hashlib.sha256(content).hexdigest())
+        return cls(kind, content.decode(), len(content), hashlib.sha256(content).hexdigest(), rule)
 
 
 @contextmanager

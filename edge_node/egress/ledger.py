@@ -220,6 +220,10 @@ class Ledger:
         """Records by number, from the one after ``after``."""
         return [entry_of(row) for row in self._database.rows(f"{RECORDS} WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit))]
 
+    def newest(self, *, before: int, limit: int) -> list[Entry]:
+        """Records by number, from the one before ``before`` back."""
+        return [entry_of(row) for row in self._database.rows(f"{RECORDS} WHERE seq < ? ORDER BY seq DESC LIMIT ?", (before, limit))]
+
     def verify(self) -> list[Fault]:
         """What is wrong with the ledger; empty: nothing that can be seen here. Reads all of it, one record at a time."""
         heads = _heads(self._database.rows(_HEADS))

@@ -15,10 +15,13 @@ ASK = Rule(frozenset({"read"}), FORM, is_page=True)
 
 WRITE = Rule(frozenset({"write"}), FORM, is_page=True)
 ADMIN = Rule(frozenset({"admin"}), FORM, is_page=True)
+POLICY = Rule(frozenset({"admin"}), 2**20, is_page=True)  # its text, as a form spells it
 
 ENTRIES = (
     Entry("/", "Ask", "read"),
     Entry("/console/documents", "Documents", "read"),
+    Entry("/console/sharing", "Sharing", "admin"),
+    Entry("/console/audit", "Audit", "admin"),
 )
 
 RULES: Rules = {
@@ -36,6 +39,15 @@ RULES: Rules = {
     ("GET", "/console/documents/receipts/{receipt_id}"): READ,
     ("GET", "/console/documents/{document_id}"): READ,
     ("DELETE", "/console/documents/{document_id}"): WRITE,
+    ("GET", "/console/sharing"): ADMIN,
+    ("PUT", "/console/sharing"): POLICY,
+    ("POST", "/console/sharing/check"): POLICY,
+    ("GET", "/console/sharing/history/{number}"): ADMIN,
+    ("POST", "/console/sharing/history/{number}"): ADMIN,
+    ("POST", "/console/sharing/try"): ADMIN,
+    ("GET", "/console/audit"): ADMIN,
+    ("GET", "/console/audit/verify"): ADMIN,
+    ("GET", "/console/audit/export/{form}"): ADMIN,
     **CONSOLE,
 }
 

@@ -47,6 +47,9 @@ def _or_none(value: object) -> object:
     return None if value == "" else value
 
 
+BLANK_IS_NONE = BeforeValidator(_or_none)  # of a field that was left empty
+
+
 class AskForm(BaseModel):
     """The form of a question; a field that is left empty is as the site has it set."""
 
@@ -54,8 +57,8 @@ class AskForm(BaseModel):
 
     question: Question
     mode: Literal["auto", "local", "global"] = "auto"
-    escalation: Annotated[Literal["yes", "no", "ask"] | None, BeforeValidator(_or_none)] = None
-    purpose: Annotated[Purpose | None, BeforeValidator(_or_none)] = None
+    escalation: Annotated[Literal["yes", "no", "ask"] | None, BLANK_IS_NONE] = None
+    purpose: Annotated[Purpose | None, BLANK_IS_NONE] = None
 
 
 @dataclass(frozen=True, slots=True)

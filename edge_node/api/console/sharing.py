@@ -1,0 +1,138 @@
+"""The sharing policy at the console: what it says, what it keeps here, its text to change, its former texts, and what would leave."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Path, Request
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from edge_node.api.access import Node
+from edge_node.api.console.access import ConsoleRoute
+from edge_node.api.console.ask import BLANK_IS_NONE
+from edge_node.api.memories import CallerDep
+from edge_node.egress.policy_editor import PolicyText, checked
+from edge_node.egress.policy_file import MAX_BYTES
+from edge_node.node import EdgeNode
+from edge_node.policy.rules import Policy, doubts
+from edge_node.policy.words import MEANING, general
+from edge_node.trial import shown_evidence
+from shared.errors import Conflict, InputError
+from shared.http.console.pages import pages_of
+from shared.wire import EvidenceReply, Purpose, Question
+
+router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
+HASH = "^[0-9a-f]{64}$"
+Number = Annotated[int, Path(ge=1, lt=2**53)]
+
+
+class TextForm(BaseModel):
+    """The text of a policy file, as a browser sends it: perhaps with other line ends."""
+
+    text: Annotated[str, Field(max_length=MAX_BYTES)]
+
+    @property
+    def lines(self) -> str:
+        """The text with the line ends of a file."""
+        return self.text.replace("\r\n", "\n")
+
+
+class SaveForm(TextForm):
+    """A policy for the place of the one whose hash its writer has read."""
+
+    base: Annotated[str, Field(pattern=HASH)]
+
+
+class BackForm(BaseModel):
+    """The hash of the policy in whose place a former one comes back."""
+
+    base: Annotated[str, Field(pattern=HASH)]
+
+
+class TryForm(BaseModel):
+    """A question as somebody would ask it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Question
+    requester: Annotated[str, Field(max_length=80)] = ""
+    purpose: Annotated[Purpose | None, BLANK_IS_NONE] = None
+
+
+@router.get("/console/sharing")
+async def sharing_page(request: Request, node: Node) -> HTMLResponse:
+    """What may leave this site."""
+    return pages_of(request).page(request, "own/sharing.html", **await asyncio.to_thread(_state, node), saved="")
+
+
+@router.post("/console/sharing/check")
+async def check(form: Annotated[TextForm, Form()], request: Request) -> HTMLResponse:
+    """What saving this text would say."""
+    try:
+        found = await asyncio.to_thread(checked, form.lines)
+    except InputError as error:
+        return pages_of(request).page(request, "own/checked.html", fault=error.message, warnings=(), rows=())
+    return pages_of(request).page(request, "own/checked.html", fault="", warnings=doubts(found), rows=_documents(found))
+
+
+@router.put("/console/sharing")
+async def save(form: Annotated[SaveForm, Form()], request: Request, node: Node, caller: CallerDep) -> HTMLResponse:
+    """Put a text in force."""
+    return await _replaced(request, node, form.lines, form.base, caller.name, "The policy is saved and in force.")
+
+
+@router.get("/console/sharing/history/{number}")
+async def former(number: Number, request: Request, node: Node) -> HTMLResponse:
+    """A former text."""
+    return pages_of(request).page(request, "own/former.html", number=number, text=await asyncio.to_thread(node.policies.former, number))
+
+
+@router.post("/console/sharing/history/{number}")
+async def bring_back(number: Number, form: Annotated[BackForm, Form()], request: Request, node: Node, caller: CallerDep) -> HTMLResponse:
+    """Put a former text in force again."""
+    text = await asyncio.to_thread(node.policies.former, number)
+    return await _replaced(request, node, text, form.base, caller.name, f"Policy {number} is in force again.")
+
+
+@router.post("/console/sharing/try")
+async def try_it(form: Annotated[TryForm, Form()], request: Request, node: Node) -> HTMLResponse:
+    """Exactly what somebody would get for a question, and what would leave where this site asked it. Nothing leaves."""
+    body = await shown_evidence(node, form.question, form.requester, form.purpose)
+    outgoing = await asyncio.to_thread(node.sharing.departing, form.question, None)
+    reply = EvidenceReply.model_validate_json(body.body)
+    return pages_of(request).page(request, "own/tried.html", body=body, reply=reply, outgoing=outgoing, form=form)
+
+
+async def _replaced(request: Request, node: EdgeNode, text: str, base: str, who: str, saved: str) -> HTMLResponse:
+    await asyncio.to_thread(node.policies.replace, text, base=base, who=who)
+    return pages_of(request).page(request, "own/sharing_state.html", **await asyncio.to_thread(_state, node), saved=saved)
+
+
+def _state(node: EdgeNode) -> dict[str, Any]:
+    policy = node.sharing.policy
+    text, unreadable = _text(node)
+    return {
+        "policy": policy,
+        "view": node.sharing.view(),
+        "rows": _documents(policy),
+        "general": list(general(policy)),
+        "text": text,
+        "unreadable": unreadable,
+        "history": node.policies.history(),
+    }
+
+
+def _text(node: EdgeNode) -> tuple[PolicyText | None, str]:
+    """The text, or why there is none."""
+    try:
+        return node.policies.present(), ""
+    except Conflict as error:
+        return None, error.message
+
+
+def _documents(policy: Policy) -> list[tuple[str, str, str]]:
+    """Which documents, how much of them may leave, and what that means."""
+    shares = [("without a label", policy.unlabelled), *((f"label {label}", share) for label, share in policy.labels.items())]
+    return [*((name, share, MEANING[share]) for name, share in shares), ("any other label", "never", MEANING["never"])]
