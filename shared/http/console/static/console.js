@@ -185,6 +185,9 @@ for (const name of ["dragover", "dragleave", "drop"])
     zone.classList.toggle("over", name === "dragover");
     if (name === "drop") dropped(event.dataTransfer.items).then(sendLater);
   });
+document.addEventListener("htmx:before:request", (event) => { // what was wrong before is over; a list that looks anew is no reason
+  if (event.detail.ctx.request.method !== "GET") document.getElementById("messages").replaceChildren();
+});
 document.addEventListener("htmx:after:swap", () => {
   const wanted = document.querySelector("[data-focus]");
   wanted?.focus();
