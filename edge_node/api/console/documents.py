@@ -81,8 +81,8 @@ class Totals(BaseModel):
 @router.get("/console/documents")
 async def documents_page(wanted: Annotated[Wanted, Query()], request: Request, node: Node) -> HTMLResponse:
     """All documents, and where some are added."""
-    limits = {"most_bytes": node.settings.max_document_bytes, "suffixes": sorted(SUFFIXES)}
-    return pages_of(request).page(request, "own/documents.html", **await _listed(node, wanted), **limits)
+    listed, most_bytes = await _listed(node, wanted), node.settings.max_document_bytes
+    return pages_of(request).page(request, "own/documents.html", **listed, most_bytes=most_bytes, suffixes=sorted(SUFFIXES))
 
 
 @router.get("/console/documents/list")
