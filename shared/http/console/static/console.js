@@ -153,7 +153,8 @@ async function dropped(items) {
     for (let batch; (batch = await new Promise((resolve, reject) => reader.readEntries(resolve, reject))).length; )
       for (const each of batch) await walk(each);
   };
-  for (const entry of [...items].map((item) => item.webkitGetAsEntry()).filter(Boolean)) await walk(entry);
+  const given = [...items].filter((item) => item.kind === "file").map((item) => item.webkitGetAsEntry() ?? item.getAsFile()); // now: they are gone later
+  for (const each of given) each instanceof File ? files.push(each) : await walk(each);
   return files;
 }
 
