@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, Literal
 
-from edge_node.extraction.names import is_general, is_noise, normalise
+from edge_node.extraction.names import is_entity, normalise
 from edge_node.extraction.nlp import Extraction, SpacyExtractor
 from edge_node.extraction.syntax import CONCEPT
 from edge_node.extraction.words import DETERMINERS, STOP_WORDS
@@ -187,7 +187,7 @@ def _end(text: str, given: Mapping[str, str]) -> str:
     for known in (text, " ".join(takewhile(lambda word: word.casefold() not in _JOINING_WORDS, words))):
         if normalise(known) in given:
             return given[normalise(known)]
-    return "" if is_noise(text) or is_general(normalise(text)) else text
+    return text if is_entity(text) else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,9 +124,11 @@ def is_noise(name: str) -> bool:
     """
     if _ADDRESS.search(name):
         return True
-    if _THE.sub("", name) in ("US", "IT", "WHO", "U.S."):  # acronyms that lower-case to pronouns
-        return False
-    return _is_noise_key(normalise(name))
+    return not _is_acronym(name) and _is_noise_key(normalise(name))
+
+
+def _is_acronym(name: str) -> bool:
+    return _THE.sub("", name) in ("US", "IT", "WHO", "U.S.")  # that lower-case to pronouns
 
 
 @cache
@@ -138,6 +140,15 @@ def is_general(key: str) -> bool:
     """
     firm = [word for word in map(singular, key.split()) if word not in _VAGUE]
     return all(word in GENERAL_NOUNS for word in firm) and len(firm) <= 1
+
+
+def is_entity(name: str) -> bool:
+    """Whether a name is one of an entity: neither noise nor a general noun.
+
+    >>> [is_entity(name) for name in ("the US", "us", "main idea", "Juniper Ward")]
+    [True, False, False, True]
+    """
+    return bool(normalise(name)) and not is_noise(name) and (_is_acronym(name) or not is_general(normalise(name)))
 
 
 def acronym_definitions(text: str) -> frozenset[tuple[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from edge_node.extraction.names import is_general, is_noise, normalise
+from edge_node.extraction.names import is_entity, normalise
 from edge_node.extraction.words import QUANTIFIERS, STOP_WORDS, TRANSPARENT_NOUNS
 
 if TYPE_CHECKING:
@@ -99,9 +99,9 @@ def _keep(found: dict[int, NameCandidate], tokens: Sequence[Token], kind: str, *
     if not tokens:
         return
     name = "".join(token.text_with_ws for token in tokens).strip()
-    key = normalise(name)
-    if not key or is_noise(name) or is_general(key):
+    if not is_entity(name):
         return
+    key = normalise(name)
     head = _head(tokens)
     proper = not heading and (kind != CONCEPT or head.pos_ == "PROPN" or name.isupper())  # headings capitalise all words
     standing: Standing = "name" if proper else "phrase" if " " in key else "noun"
