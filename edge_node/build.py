@@ -21,6 +21,7 @@ from edge_node.cloud.link import CloudConnection
 from edge_node.cloud.membership import Membership, rejoin
 from edge_node.cloud.sync import LedgerReplicator, LinkState, MemoryReplicator, SummaryReplicator
 from edge_node.database.replies import ReplyCache
+from edge_node.database.schema import Database
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.jobs import JobQueue
 from edge_node.documents.readers.pool import Reads, ReadsHere
@@ -31,6 +32,7 @@ from edge_node.egress.ledger import Ledger
 from edge_node.egress.memory_outbox import SharedMemories, ToldPassages
 from edge_node.egress.memory_sharing import MemorySharing
 from edge_node.egress.meter import EgressMeter
+from edge_node.egress.policy_editor import FOLDER, PolicyEditor
 from edge_node.egress.policy_file import NAME, PolicyFile
 from edge_node.egress.sharing import Sharing
 from edge_node.graph.store import GraphStore
@@ -77,8 +79,7 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     edge = EdgeId(settings.id)
     documents, graph = DocumentStore(database, parts.clock), GraphStore(database)
     replies, ledger = ReplyCache(parts.generator, database, parts.clock), Ledger(database, parts.clock)
-    policy = PolicyFile(settings.policy_file or settings.state_dir / NAME, database, parts.clock)
-    policy.open(named=settings.policy_file is not None)
+    policy, policies = _policy(settings, database, parts.clock)
     sharing = Sharing(policy, documents, graph, EgressMeter(ledger, parts.clock))
     tools = Tools(edge, documents, graph, embedder, replies, sharing, parts.tokenizer, settings.index, parts.retries)
     strategy = open_strategy(tools, settings)
@@ -105,7 +106,14 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     worker = Worker(queue, receipts, strategy, cutter, settings, background, retries=parts.retries, on_settled=tell_cloud)
     feedback = FeedbackDesk(edge, strategy.memories, embedder, documents, settings.memory_learn)
     write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, fast_path, feedback, overview)
-    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, breaker, recorder=parts.recorder)
+    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, breaker, recorder=parts.recorder)
+
+
+def _policy(settings: EdgeSettings, database: Database, clock: Clock) -> tuple[PolicyFile, PolicyEditor]:
+    named = settings.policy_file is not None
+    file = PolicyFile(settings.policy_file or settings.state_dir / NAME, database, clock)
+    file.open(named=named)
+    return file, PolicyEditor(file, settings.state_dir / FOLDER, clock, named=named)
 
 
 def _answerer(

@@ -22,12 +22,13 @@ from edge_node.documents.receipts import Receipt, ReceiptStore
 from edge_node.documents.store import Accepted, DocumentStore, require_space
 from edge_node.documents.worker import Background, Worker, failure_of
 from edge_node.egress.ledger import Ledger
+from edge_node.egress.policy_editor import PolicyEditor
 from edge_node.egress.sharing import Sharing
 from edge_node.graph.store import GraphStore
-from edge_node.records import Offered
+from edge_node.records import DocumentText, Offered
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
-from shared.errors import DgragError, InputError, ModelTimeout, NotFound, StoreDamaged, TooLarge
+from shared.errors import Conflict, DgragError, InputError, ModelTimeout, NotFound, StoreDamaged, TooLarge
 from shared.limits import Admission, Breaker, Deadline
 from shared.records import Answer, DocumentId
 from shared.reduce import OnText, ignore_text
@@ -87,6 +88,7 @@ class EdgeNode:
     background: Background
     ledger: Ledger
     sharing: Sharing
+    policies: PolicyEditor
     breaker: Breaker  # of the cloud
     recorder: Recorder | None = None  # of spans
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready
@@ -236,6 +238,16 @@ class EdgeNode:
             if opened is None:
                 raise
             return self.documents.get(opened)
+
+    def document_text(self, identity: str, *, start: int, end: int) -> DocumentText:
+        """Characters [start, end) of a document's text, by either of its ids. Raises NotFound, and Conflict where there is no text."""
+        view = self.document(identity)
+        if not view["served"]:
+            why = f"parked: {view['reason']}" if view["status"] == "parked" else f"{view['status']}: it is not indexed yet"
+            step = view["next_step"] or "ask again when its job has ended"
+            raise Conflict(f"there is no text of {view['name'][:80]!r}, which is {why}", next_step=step)
+        text, length = self.documents.text(DocumentId(view["document_id"]), start=start, end=end)
+        return DocumentText(view["document_id"], view["name"], view["title"], start, start + len(text), length, text)
 
     def receipt(self, receipt_id: str) -> dict[str, Any]:
         """What was deleted, and whether every trace of it is gone, here and in the cloud. Raises NotFound."""

@@ -114,6 +114,19 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentText:
+    """Characters [start, end) of the ``length`` that were read from a document: where passages' spans point."""
+
+    document_id: DocumentId
+    name: str
+    title: str
+    start: int
+    end: int
+    length: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
     """As it is stored with a parked document; ``failed_chunk``: the chunk that could not be done, if it was one."""
 

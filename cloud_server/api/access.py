@@ -11,6 +11,7 @@ from shared.errors import NotFound
 from shared.http.access import Rule, Rules, caller_of, guarded
 from shared.http.docs import DOCS
 from shared.http.doorkeeper import Doorkeeper
+from shared.http.keys import KEYS
 from shared.records import EdgeId
 from shared.wire import EDGE_ID_PATTERN
 
@@ -50,6 +51,7 @@ RULES: Rules = {
     ("POST", "/v1/questions"): Rule(frozenset({"read", "edge"}), QUESTION),
     ("POST", "/v1/evidence"): Rule(frozenset({"read", "edge"}), QUESTION),
     ("POST", "/v1/match"): Rule(frozenset({"read"}), QUESTION),
+    **KEYS,
     **DOCS,
 }
 

@@ -14,11 +14,12 @@ from cloud_server.api.access import GuardedRoute
 from cloud_server.build import Cloud
 from shared.http.docs import docs_router
 from shared.http.keyring import KeyRing
+from shared.http.keys import keys_router
 from shared.http.middleware import AccessLog
 from shared.http.problems import install_problems
 from shared.http.service import TELEMETRY_OFF, doorkeeper
 from shared.limits import Admission
-from shared.ports import Clock
+from shared.ports import Clock, SystemClock
 from shared.telemetry.correlation import Correlation, Recorder
 from shared.telemetry.metrics import MetricReading, Scrape, each, single, turns_of
 from shared.wire import EdgeView
@@ -71,7 +72,8 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     ``recorder``: of spans; it is closed too.
     """
     settings = cloud.settings
-    door = doorkeeper(settings, KeyRing(settings.state_dir), cloud.credentials.authenticator)
+    ring = KeyRing(settings.state_dir)
+    door = doorkeeper(settings, ring, cloud.credentials.authenticator)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -95,6 +97,7 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     turns = {"question": app.state.admission, "global": app.state.global_admission}
     app.state.scrape = Scrape(cloud.meter, CloudReadings(cloud, turns, cloud.clock).read, cloud.clock)
     app.include_router(docs_router(GuardedRoute))
+    app.include_router(keys_router(GuardedRoute, ring, SystemClock()))
     for router in (edges.router, edges.replies, operators.router, questions.router, service.router):
         app.include_router(router)
     install_problems(app, max_body_bytes=settings.max_body_bytes)

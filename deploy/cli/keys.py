@@ -17,15 +17,11 @@ from deploy.cli import render
 from deploy.cli.board import err, out
 from deploy.cli.rest import Json
 from deploy.cluster.errors import ClusterError
-from shared.http.keyring import ApiKey, KeyRing
+from shared.http.keyring import FIRST, ApiKey, KeyRing
 
 app = typer.Typer(help="API keys of the users of this service; each change counts from the next request on.", no_args_is_help=True)
 Folder = Annotated[Path, typer.Option("--state", help="Folder of the service's store.")]
 DAY_S = 86_400.0
-FIRST = (
-    "this is the first key: from now on the service lets in nobody without one, programs of this machine included; revoking it does not "
-    "open the service again; for `dgrag` itself set DGRAG_API_KEY"
-)
 COLUMNS = {"id": False, "name": True, "role": False, "created": False, "expires": False, "revoked": False}  # in UTC
 
 

@@ -17,9 +17,8 @@ from deploy.cli.rest import Json
 from edge_node.build import Adapters
 from edge_node.egress.dry_run import Shown, spending
 from edge_node.egress.policy_file import NAME
-from edge_node.extraction.syntax import CONCEPT, TYPES
 from edge_node.node import EdgeNode
-from edge_node.policy.rules import STANDARD, parse
+from edge_node.policy.rules import STANDARD, doubts, parse
 from edge_node.settings import EdgeSettings
 from edge_node.trial import shown_evidence, trial, trial_sync
 from shared.errors import Conflict, InputError
@@ -54,12 +53,8 @@ def check(file: File) -> None:
     """Say whether a policy can be read, and which key it has; exit code 1 if it cannot, and an edge would share nothing."""
     policy = parse(_read(file))
     out().print(f"{file} can be read; its key is {policy.key}", markup=False)
-    if strangers := sorted(set(policy.redact.types) - {*TYPES.values(), CONCEPT}):
-        known = ", ".join(sorted({*TYPES.values(), CONCEPT}))
-        told = f"the name detector knows no type {', '.join(strangers)}; it masks only what a model has called so. Known: {known}"
-        err().print(f"warning: {told}", markup=False)
-    if policy.daily_all.lifted:
-        err().print("warning: [daily_all] has no limit: a cloud that makes up a name for each question can copy this site", markup=False)
+    for doubt in doubts(policy):
+        err().print(f"warning: {doubt}", markup=False)
 
 
 @app.command()

@@ -10,10 +10,12 @@ from edge_node.node import EdgeNode
 from shared.errors import NotBuilt
 from shared.http.access import Rule, Rules, guarded
 from shared.http.docs import DOCS
+from shared.http.keys import KEYS
 
 NO_BODY = 1024
 QUESTION = 64 * 2**10
 CHAT = 2**20  # the whole conversation comes along
+POLICY = 2**20  # its file, as JSON spells it
 DOCUMENT = None
 
 PUBLIC = Rule(frozenset({"anyone"}), NO_BODY)
@@ -37,6 +39,7 @@ RULES: Rules = {
     ("GET", "/v1/reports/{community_id}"): READ,
     ("GET", "/v1/documents"): READ,
     ("GET", "/v1/documents/{document_id}"): READ,
+    ("GET", "/v1/documents/{document_id}/text"): READ,
     ("POST", "/v1/documents"): Rule(frozenset({"write"}), DOCUMENT),
     ("DELETE", "/v1/documents/{document_id}"): WRITE,
     ("POST", "/v1/estimate"): Rule(frozenset({"write"}), DOCUMENT),
@@ -54,8 +57,14 @@ RULES: Rules = {
     ("GET", "/v1/models"): READ,
     ("POST", "/v1/chat/completions"): Rule(frozenset({"read"}), CHAT),
     ("GET", "/v1/policy"): ADMIN,
+    ("PUT", "/v1/policy"): Rule(frozenset({"admin"}), POLICY),
+    ("POST", "/v1/policy/check"): Rule(frozenset({"admin"}), POLICY),
+    ("GET", "/v1/policy/text"): ADMIN,
+    ("GET", "/v1/policy/history"): ADMIN,
+    ("GET", "/v1/policy/history/{number}"): ADMIN,
     ("POST", "/v1/policy/try"): Rule(frozenset({"admin"}), QUESTION),
     ("GET", "/v1/audit"): ADMIN,
+    **KEYS,
     **DOCS,
 }
 

@@ -23,6 +23,7 @@ from shared.errors import StoreDamaged
 from shared.http.console.routes import console_router
 from shared.http.docs import docs_router
 from shared.http.keyring import KeyRing
+from shared.http.keys import keys_router
 from shared.http.middleware import AccessLog
 from shared.http.problems import install_problems
 from shared.http.service import TELEMETRY_OFF, browser_sessions, doorkeeper
@@ -48,9 +49,9 @@ def open_app(settings: EdgeSettings, parts: Adapters) -> FastAPI:
 def create_app(node: EdgeNode) -> FastAPI:
     """Routes over a node, behind a doorkeeper; its background work runs as long as the app does."""
     settings = node.settings
-    keys = KeyRing(settings.state_dir)
-    sessions = browser_sessions(settings, keys, name=settings.id)
-    door = doorkeeper(settings, keys, sessions=sessions)
+    ring, clock = KeyRing(settings.state_dir), SystemClock()
+    sessions = browser_sessions(settings, ring, name=settings.id)
+    door = doorkeeper(settings, ring, sessions=sessions)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -71,9 +72,10 @@ def create_app(node: EdgeNode) -> FastAPI:
     app.state.node, app.state.guard = node, door
     app.state.sessions, app.state.pages = sessions, edge_pages(settings, sessions)
     turns = {"question": node.admissions.questions, "global": node.admissions.overviews}
-    app.state.scrape = Scrape(node.meter, EdgeReadings(node, turns).read, SystemClock())
+    app.state.scrape = Scrape(node.meter, EdgeReadings(node, turns).read, clock)
     install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD)
     app.include_router(docs_router(GuardedRoute))
+    app.include_router(keys_router(GuardedRoute, ring, clock))
     for routes in (service.router, communities.router, policy.router, policy.audit_router, documents.router):
         app.include_router(routes)
     for routes in (questions.router, memories.router, chat.router):

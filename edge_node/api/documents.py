@@ -10,17 +10,17 @@ from typing import Annotated, Any, TypeVar
 import orjson
 from fastapi import APIRouter, Query, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from sse_starlette import EventSourceResponse
 from starlette.datastructures import UploadFile
 
 from edge_node.api.access import GuardedRoute, Node
 from edge_node.database.replies import usage
 from edge_node.documents.estimate import Estimate
-from edge_node.documents.store import document_id
+from edge_node.documents.store import MOST_CHARS, document_id
 from edge_node.node import EdgeNode
 from edge_node.policy.rules import Share
-from edge_node.records import Offered
+from edge_node.records import DocumentText, Offered
 from shared.errors import InputError, NotFound
 from shared.http.middleware import while_connected
 from shared.records import DocumentId
@@ -102,6 +102,19 @@ class DocumentBody(BaseModel):
     text: str
     title: Annotated[str, Field(max_length=512)] = ""
     labels: Labels | None = None  # null: as they are, and none for a new document
+
+
+class Part(BaseModel):
+    """Which characters of a text."""
+
+    start: Annotated[int, Field(ge=0, lt=2**53)] = 0
+    end: Annotated[int | None, Field(ge=0, lt=2**53)] = None  # null: as many as one reply holds
+
+    @model_validator(mode="after")
+    def _begins_before_it_ends(self) -> Part:
+        if self.end is not None and self.start > self.end:
+            raise ValueError("start is behind end")
+        return self
 
 
 class FileName(BaseModel):
@@ -198,6 +211,16 @@ async def list_documents(
 async def get_document(document_id: str, node: Node) -> dict[str, Any]:
     """One document with its status, counts and, where parked, the reason; also by the id under which other sites' answers cite it."""
     return await asyncio.to_thread(node.document, document_id)
+
+
+@router.get("/documents/{document_id}/text")
+async def get_text(document_id: str, node: Node, part: Annotated[Part, Query()]) -> DocumentText:
+    """The text that was read from a document, at most 20,000 characters of it; ``end`` says where the next part begins.
+
+    By either id. 409 ``conflict``: it is parked, or not indexed yet.
+    """
+    end = part.start + MOST_CHARS if part.end is None else min(part.end, part.start + MOST_CHARS)
+    return await asyncio.to_thread(node.document_text, document_id, start=part.start, end=end)
 
 
 @router.delete("/documents/{document_id}")

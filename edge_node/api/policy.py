@@ -6,14 +6,18 @@ import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from edge_node.api.access import GuardedRoute, Node
 from edge_node.egress.dry_run import Shown, shown_sync
 from edge_node.egress.ledger import Entry
+from edge_node.egress.policy_editor import FormerPolicy, PolicyText, checked
+from edge_node.egress.policy_file import MAX_BYTES
 from edge_node.node import EdgeNode
+from edge_node.policy.rules import doubts
 from edge_node.trial import shown_evidence
+from shared.http.access import Caller, caller_of
 from shared.wire import EVIDENCE_BUDGET_TOKENS, POINTS_MAX_BYTES, Purpose, Question, SharedLevel, Task
 
 router = APIRouter(prefix="/v1/policy", route_class=GuardedRoute)
@@ -49,6 +53,42 @@ class TryBody(BaseModel):
     max_bytes: Annotated[int, Field(ge=1_000, le=250_000)] = POINTS_MAX_BYTES  # of the reply with points
 
 
+class CheckBody(BaseModel):
+    """The text of a policy file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: Annotated[str, Field(max_length=MAX_BYTES)]
+
+
+class PolicyBody(CheckBody):
+    """A policy for the place of the one whose hash its writer has read; "": of whichever there is."""
+
+    base: Annotated[str, Field(pattern="^([0-9a-f]{64})?$")]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCheck:
+    """The key of a policy's meaning, and what it may not do as its owner thinks."""
+
+    key: str
+    warnings: tuple[str, ...]
+
+
+class PolicyHistory(BaseModel):
+    """``GET /v1/policy/history``."""
+
+    versions: list[FormerPolicy]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyVersion:
+    """``GET /v1/policy/history/{number}``."""
+
+    number: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class TryReply:
     """The bodies. ``current``: False where the summaries are being made anew, so that none of them leaves now."""
@@ -63,6 +103,40 @@ class TryReply:
 async def policy(node: Node) -> dict[str, Any]:
     """The policy in force. ``fault``: why nothing is shared; ``current``: the summaries obey it already."""
     return await asyncio.to_thread(node.sharing.view)
+
+
+@router.put("")
+async def put_policy(body: PolicyBody, node: Node, caller: Annotated[Caller, Depends(caller_of)]) -> PolicyText:
+    """Put a policy in force, by the text of its file; the former one goes into the history. To restore one, send its text.
+
+    400 ``bad_input``: it cannot be read; 409 ``conflict``: ``base`` is not the present text's hash, or its owner keeps the file elsewhere.
+    """
+    return await asyncio.to_thread(node.policies.replace, body.text, base=body.base, who=caller.name)
+
+
+@router.post("/check")
+async def check_policy(body: CheckBody) -> PolicyCheck:
+    """What putting this policy in force would say. Nothing is written."""
+    found = await asyncio.to_thread(checked, body.text)
+    return PolicyCheck(found.key, doubts(found))
+
+
+@router.get("/text")
+async def policy_text(node: Node) -> PolicyText:
+    """The text of the policy file; its ``hash`` is the ``base`` of a change."""
+    return await asyncio.to_thread(node.policies.present)
+
+
+@router.get("/history")
+async def policy_history(node: Node) -> PolicyHistory:
+    """The texts that were replaced over HTTP, newest first: when, by whom, and what they meant. The newest hundred are kept."""
+    return PolicyHistory(versions=await asyncio.to_thread(node.policies.history))
+
+
+@router.get("/history/{number}")
+async def former_policy(number: Annotated[int, Path(ge=1, lt=2**53)], node: Node) -> PolicyVersion:
+    """A text that was replaced."""
+    return PolicyVersion(number, await asyncio.to_thread(node.policies.former, number))
 
 
 @router.post("/try")

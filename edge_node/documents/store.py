@@ -24,6 +24,7 @@ from shared.records import Chunk, ChunkId, DocumentId
 from shared.sqlite import crc
 
 log = logging.getLogger("dgrag.edge.store")
+MOST_CHARS = 20_000  # of a text that is read at once
 Versions: TypeAlias = list[tuple[str, ...] | None]  # the labels of each version of a document
 HAS_CHUNKS = "EXISTS (SELECT 1 FROM chunks WHERE chunks.document_id = {}.document_id)"
 NEWEST_JOB = "FROM jobs WHERE jobs.document_id = this.document_id ORDER BY jobs.rowid DESC LIMIT 1"
@@ -273,6 +274,25 @@ class DocumentStore:
         for row in self.database.rows(query, (json.dumps(list(identities)),)):
             found[row["asked"]].append(read_labels(row["labels"]) if row["whole"] else None)
         return dict(found)
+
+    def text(self, identity: DocumentId, *, start: int, end: int) -> tuple[str, int]:
+        """Characters [start, end) of what was read of a document, and how many there are in all; the document is one that is served.
+
+        Its chunks hold every character but the white space between some of them, of which only the length is known: there stand line
+        ends. They also stand for a chunk that is damaged on disk.
+        """
+        told = self.database.row("SELECT max(end) AS length FROM chunks WHERE document_id = ?", (identity,))
+        query = "SELECT * FROM chunks WHERE document_id = ? AND end > ? AND start < ? ORDER BY start"
+        rows, text = self.database.rows(query, (identity, start, end)), ""
+        for row in rows:
+            chunk = chunk_of(row)
+            if chunk_crc(chunk) != row["crc"]:
+                log.error("chunk %s is damaged on disk and left out", chunk.chunk_id)
+                continue
+            text = text.ljust(chunk.start - start, "\n")
+            text += chunk.text[len(text) - (chunk.start - start) :]
+        length = int(told["length"] or 0) if told else 0
+        return text.ljust(min(end, length) - start, "\n")[: end - start], length
 
     def around(self, identity: DocumentId, start: int, end: int) -> tuple[str, int]:
         """A document's text from the chunks that meet characters [start, end), blanks where none has it; and the place of its first one."""

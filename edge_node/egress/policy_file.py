@@ -49,6 +49,10 @@ class PolicyFile:
 
     def current(self) -> Policy:
         """The policy in force. Never raises: what cannot be read shares nothing, and says why in ``fault``."""
+        return self.read()[1]
+
+    def read(self) -> tuple[bytes | str, Policy]:
+        """The file's bytes, or why there are none, and the policy in force by them. Never raises."""
         content = self._content()
         known = self._read
         if known is None or known[0] != content:
@@ -61,7 +65,7 @@ class PolicyFile:
                 self._readable = known[1]
                 log.info("sharing policy %s is in force", known[1].key)
             self._read = known
-        return known[1]
+        return known
 
     def lasting(self) -> Policy:
         """The policy that stored summaries go by: the one in force, but the last readable one in the first seconds without one.

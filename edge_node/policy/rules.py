@@ -14,6 +14,7 @@ import phonenumbers
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from edge_node.extraction.languages import READ
+from edge_node.extraction.syntax import CONCEPT, TYPES
 from edge_node.policy.patterns import bounded, line_of, told
 from shared.errors import DgragError, InputError
 from shared.wire import MAX_EVIDENCE_CHARS, MAX_MEMORIES
@@ -236,6 +237,21 @@ def parse(text: str) -> Policy:
     if policy.fault:
         raise _unreadable("fault: not a field")
     return policy
+
+
+def doubts(policy: Policy) -> tuple[str, ...]:
+    r"""What a policy that can be read may not do as its owner thinks.
+
+    >>> doubts(parse("version = 1\n[redact]\ntypes = ['people']"))[0][:42]
+    'the name detector knows no type people; it'
+    """
+    found, known = [], {*TYPES.values(), CONCEPT}
+    if strangers := sorted(set(policy.redact.types) - known):
+        told, named = ", ".join(strangers), ", ".join(sorted(known))
+        found.append(f"the name detector knows no type {told}; it masks only what a model has called so. Known: {named}")
+    if policy.daily_all.lifted:
+        found.append("[daily_all] has no limit: a cloud that makes up a name for each question can copy this site")
+    return tuple(found)
 
 
 def _fields_at(where: tuple[int | str, ...]) -> list[str]:

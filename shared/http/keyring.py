@@ -5,7 +5,8 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-from dataclasses import dataclass
+import sqlite3
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Literal, get_args
@@ -25,6 +26,11 @@ FILE = "keys.db"
 TOKEN = re.compile(r"dgk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 NOBODY = sha256(b"").hexdigest()  # compared with where no key has that id: an unknown id takes as long as a wrong secret
+COLUMNS = "key_id, name, role, created, expires, revoked"
+FIRST = (
+    "this is the first key: from now on the service lets in nobody without one, programs of this machine included; revoking it does not "
+    "open the service again; for `dgrag` itself set DGRAG_API_KEY"
+)
 SCHEMA = (
     """CREATE TABLE keys (
         key_id  TEXT PRIMARY KEY,
@@ -66,17 +72,18 @@ class KeyRing:
 
     def add(self, name: str, role: str, *, now: float, lasts_s: float | None = None) -> str:
         """Make a key; returns the token, which is not kept. Raises InputError, and Conflict for a name that a valid key has."""
-        if not NAME.fullmatch(name):
-            raise InputError(f"{name[:80]!r} is no name for a key", next_step="use up to 64 letters, digits, '.', '_' and '-'")
-        if role not in get_args(KeyRole):
-            raise InputError(f"there is no role {role[:80]!r}", next_step=f"choose one of {', '.join(ROLES)}")
-        key_id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
         with self._database.write() as tx:
-            if tx.execute("SELECT 1 FROM keys WHERE name = ? AND revoked IS NULL", (name,)).fetchone():
-                raise Conflict(f"there is a key {name!r} already", next_step="revoke it first, or choose another name")
-            ends = None if lasts_s is None else now + lasts_s
-            tx.execute("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, NULL)", (key_id, name, role, _hash(secret), now, ends))
-        return f"dgk_{key_id}_{secret}"
+            return _added(tx, name, role, now=now, lasts_s=lasts_s)
+
+    def add_remotely(self, name: str, role: str, *, now: float, lasts_s: float | None = None) -> tuple[str, bool]:
+        """As ``add``, for who may have no other way in, and whether it is the first key. Raises Conflict if the first is no admin's."""
+        with self._database.write() as tx:
+            is_first = tx.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is None
+            if is_first and role != "admin":
+                raise Conflict(
+                    "the first key ends access without keys, and this one can make no other", next_step="make an admin's first"
+                )
+            return _added(tx, name, role, now=now, lasts_s=lasts_s), is_first
 
     def adopt(self, key: ApiKey, token_hash: str, *, now: float) -> None:
         """Take over a key that another service has made; one that has its name ends. Again: nothing changes, nor is a revoked one back."""
@@ -93,19 +100,21 @@ class KeyRing:
 
     def list(self) -> list[ApiKey]:
         """All keys, the oldest first."""
-        rows = self._database.rows("SELECT key_id, name, role, created, expires, revoked FROM keys ORDER BY created, key_id")
+        rows = self._database.rows(f"SELECT {COLUMNS} FROM keys ORDER BY created, key_id")
         return [ApiKey(*row) for row in rows]
 
     def revoke(self, key: str, *, now: float) -> ApiKey:
         """End a key, by id or name, from the next request on. Raises NotFound, and Conflict for one that has ended so before."""
         with self._database.write() as tx:
-            found = tx.execute("SELECT key_id FROM keys WHERE revoked IS NULL AND (key_id = ? OR name = ?)", (key, key)).fetchone()
-            if found is None:
-                if tx.execute("SELECT 1 FROM keys WHERE key_id = ? OR name = ?", (key, key)).fetchone():
-                    raise Conflict(f"the key {key!r} was revoked already", next_step="it is taken nowhere")
-                raise NotFound("key", key[:80])
-            tx.execute("UPDATE keys SET revoked = ? WHERE key_id = ?", (now, found["key_id"]))
-        return next(one for one in self.list() if one.key_id == found["key_id"])
+            return _revoked(tx, key, now=now)
+
+    def revoke_remotely(self, key: str, *, now: float) -> ApiKey:
+        """As ``revoke``, for who may have no other way in. Raises Conflict for the last admin's key that is valid."""
+        with self._database.write() as tx:
+            before, ended, after = _valid_admins(tx, now), _revoked(tx, key, now=now), _valid_admins(tx, now)
+            if before and not after:
+                raise Conflict(f"{ended.name!r} is the last valid key of an admin", next_step="make another admin's key first")
+            return ended
 
     def caller_of(self, token: str, *, now: float) -> Caller:
         """Who holds this token. Raises Unauthenticated."""
@@ -131,6 +140,33 @@ class KeyRing:
         if row["expires"] is not None and row["expires"] <= now:
             raise Unauthenticated(f"the key {row['name']!r} has expired", code="bad_key", next_step="ask the operator for another key")
         return Caller(row["name"], ROLES[row["role"]])
+
+
+def _added(tx: sqlite3.Connection, name: str, role: str, *, now: float, lasts_s: float | None) -> str:
+    if not NAME.fullmatch(name):
+        raise InputError(f"{name[:80]!r} is no name for a key", next_step="use up to 64 letters, digits, '.', '_' and '-'")
+    if role not in get_args(KeyRole):
+        raise InputError(f"there is no role {role[:80]!r}", next_step=f"choose one of {', '.join(ROLES)}")
+    if tx.execute("SELECT 1 FROM keys WHERE name = ? AND revoked IS NULL", (name,)).fetchone():
+        raise Conflict(f"there is a key {name!r} already", next_step="revoke it first, or choose another name")
+    key_id, secret, ends = secrets.token_hex(6), secrets.token_urlsafe(32), None if lasts_s is None else now + lasts_s
+    tx.execute("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, NULL)", (key_id, name, role, _hash(secret), now, ends))
+    return f"dgk_{key_id}_{secret}"
+
+
+def _revoked(tx: sqlite3.Connection, key: str, *, now: float) -> ApiKey:
+    found = tx.execute(f"SELECT {COLUMNS} FROM keys WHERE revoked IS NULL AND (key_id = ? OR name = ?)", (key, key)).fetchone()
+    if found is None:
+        if tx.execute("SELECT 1 FROM keys WHERE key_id = ? OR name = ?", (key, key)).fetchone():
+            raise Conflict(f"the key {key!r} was revoked already", next_step="it is taken nowhere")
+        raise NotFound("key", key[:80])
+    tx.execute("UPDATE keys SET revoked = ? WHERE key_id = ?", (now, found["key_id"]))
+    return replace(ApiKey(*found), revoked=now)
+
+
+def _valid_admins(tx: sqlite3.Connection, now: float) -> int:
+    query = "SELECT count(*) FROM keys WHERE role = 'admin' AND revoked IS NULL AND (expires IS NULL OR expires > ?)"
+    return int(tx.execute(query, (now,)).fetchone()[0])
 
 
 def _hash(secret: str) -> str:

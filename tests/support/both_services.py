@@ -24,7 +24,11 @@ from tests.support.signed import join
 URL = "http://127.0.0.1"
 MANY = 1_000_000  # requests a minute: the door's patience is tested elsewhere
 
+KEY = {"name": "anna", "role": "read", "days": 1.5}  # the first key must be an admin's, so the services stay in open mode
 EDGE_BODIES = {
+    ("POST", "/v1/keys"): KEY,
+    ("PUT", "/v1/policy"): {"text": "version = 1", "base": "0" * 64},
+    ("POST", "/v1/policy/check"): {"text": "version = 1"},
     ("POST", "/v1/documents"): {"name": "a.md", "text": "Juniper Ward.", "title": "A", "labels": ["public"]},
     ("POST", "/v1/estimate"): {"documents": [{"name": "a.md", "text": "Juniper Ward.", "title": "", "labels": []}]},
     ("POST", "/v1/query"): {"question": "Which ward?", "mode": "local", "stream": False, "n": 1, "allow_escalation": "no", "filters": {}},
@@ -47,6 +51,7 @@ SUMMARY = {"summary_id": "s", "text": "pumps", "entities": 1, "relations": 1}
 MEMORY = {"memory_id": "m", "question": "Which pump?", "answer": "P-204", "direct": True}
 JOIN = ("POST", "/v1/edges")
 CLOUD_BODIES = {
+    ("POST", "/v1/keys"): KEY,
     JOIN: {"edge": "ward", "public_key": "A" * 43 + "=", "invitation": "", "wire_version": 3},
     ("POST", "/v1/edges/{edge}/keys"): {"public_key": "A" * 43 + "=", "proof": "AAAA"},
     ("PUT", "/v1/edges/{edge}/ledger"): HEAD,
@@ -68,6 +73,8 @@ VALUES = {  # of path parameters
     "community_id": "c1",
     "query_id": "q1",
     "memory_id": "m1",
+    "number": "1",
+    "key": "k1",
 }
 QUERIES = {"/v1/edges/{edge}/poll": "wait_s=0"}
 

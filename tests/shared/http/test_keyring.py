@@ -101,3 +101,13 @@ def test_a_key_that_was_revoked_is_said_to_be_so(ring):
         with pytest.raises(Conflict, match="was revoked already"):
             ring.revoke(name, now=2.0)
     assert ring.list()[0].revoked == 1.0
+
+
+def test_an_admins_key_that_has_expired_is_no_way_in_and_may_be_revoked(ring):
+    ring.add("old", "admin", now=0.0, lasts_s=10.0)
+    ring.add("root", "admin", now=0.0)
+    with pytest.raises(Conflict, match="last valid key"):
+        ring.revoke_remotely("root", now=11.0)
+    assert ring.revoke_remotely("old", now=11.0).name == "old"
+    assert [key.name for key in ring.list() if key.revoked is None] == ["root"]
+    assert ring.revoke("root", now=12.0).revoked == 12.0
