@@ -73,6 +73,7 @@ class Cloud:
     def edges(self) -> list[EdgeView]:
         """All edges, by name; reads the store, so it belongs off the event loop."""
         counts, heads, memories = self.summaries.counts(), self.credentials.heads.sequence_numbers(), self.memories.counts()
+        rows = [(row, self.availability.view(row.edge)) for row in self.registry.all()]
         return [
             EdgeView(
                 edge=row.edge,
@@ -85,10 +86,13 @@ class Cloud:
                 memories=memories.get(row.edge, (0, 0))[0],
                 held_back=counts.get(row.edge, (0, 0))[1],
                 withheld=row.withheld,
-                reliability=round(self.availability.reliability(row.edge), 3),
+                reliability=round(standing.reliability, 3),
                 ledger=heads.get(row.edge, 0),
+                breaker=standing.breaker,
+                breaker_s=round(standing.breaker_s, 1),
+                asked=standing.asked,
             )
-            for row in self.registry.all()
+            for row, standing in rows
         ]
 
 

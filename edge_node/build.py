@@ -20,6 +20,7 @@ from edge_node.cloud.client import CloudClient
 from edge_node.cloud.link import CloudConnection
 from edge_node.cloud.membership import Membership, rejoin
 from edge_node.cloud.sync import LedgerReplicator, LinkState, MemoryReplicator, SummaryReplicator
+from edge_node.database.backup import Backups
 from edge_node.database.replies import ReplyCache
 from edge_node.database.schema import Database
 from edge_node.documents.chunking import Cutter
@@ -105,8 +106,9 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     queue, receipts, background = JobQueue(database, parts.clock), ReceiptStore(database), Background()
     worker = Worker(queue, receipts, strategy, cutter, settings, background, retries=parts.retries, on_settled=tell_cloud)
     feedback = FeedbackDesk(edge, strategy.memories, embedder, documents, settings.memory_learn)
+    backups = Backups(settings.state_dir, parts.clock, min_free_bytes=settings.min_free_bytes)
     write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, fast_path, feedback, overview)
-    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, breaker, recorder=parts.recorder)
+    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, recorder=parts.recorder)
 
 
 def _policy(settings: EdgeSettings, database: Database, clock: Clock) -> tuple[PolicyFile, PolicyEditor]:

@@ -14,6 +14,7 @@ from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
 from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
 from edge_node.cloud.link import CloudConnection
+from edge_node.database.backup import Backups
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Estimate, Unreadable, estimate
 from edge_node.documents.jobs import JobQueue
@@ -89,6 +90,7 @@ class EdgeNode:
     ledger: Ledger
     sharing: Sharing
     policies: PolicyEditor
+    backups: Backups
     breaker: Breaker  # of the cloud
     recorder: Recorder | None = None  # of spans
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready

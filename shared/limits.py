@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from typing import Literal
 
 from shared.errors import Overloaded
 from shared.ports import Clock
@@ -22,6 +23,7 @@ SHORTEST_S, LONGEST_S = 1.0, 60.0  # what a caller is asked to wait
 MOST_NAMES = 10_000  # beyond, the one who came longest ago is forgotten: strangers must not fill the memory
 
 LONGEST_RETRY_S = 86_400.0  # a server that names more has lost its clock
+BreakerState = Literal["closed", "open", "half-open"]
 
 
 class Breaker:
@@ -70,7 +72,20 @@ class Breaker:
 
     def left_s(self) -> float:
         """Seconds until the next call may go; 0 when one may."""
-        return 0.0 if self._ends is None else max(0.0, self._ends - self._clock.monotonic())
+        ends = self._ends  # another thread may look
+        return 0.0 if ends is None else max(0.0, ends - self._clock.monotonic())
+
+    def state(self) -> BreakerState:
+        """As it is now; a look changes nothing.
+
+        >>> from shared.ports import SystemClock
+        >>> breakers = [Breaker(failures=1, open_s=open_s, clock=SystemClock()) for open_s in (30.0, 0.0)]
+        >>> [breaker.state() for breaker in breakers], [breaker.failed() for breaker in breakers], [breaker.state() for breaker in breakers]
+        (['closed', 'closed'], [None, None], ['open', 'half-open'])
+        """
+        if self._ends is None:
+            return "closed"
+        return "open" if self.left_s() else "half-open"
 
 
 class Buckets:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from shared.limits import BreakerState
 from shared.records import PLAIN, Answer, Count, Evidence, Summary, SummaryDelta, SummaryId, TraceStep
 from shared.telemetry.correlation import FORM
 
@@ -278,11 +279,12 @@ class MatchBody(Wire):
 
 
 class Match(Wire):
-    """One matched summary."""
+    """One matched summary. ``text``: for admins of the cloud; a site may let a fact stand in summaries that no reader may be told."""
 
     edge: str
     summary_id: str
     score: float
+    text: str = ""
 
 
 class MatchReply(Wire):
@@ -339,6 +341,9 @@ class EdgeView(Wire):
     withheld: int = 0  # summaries that the site's own sharing policy keeps there, besides ``summaries``
     reliability: float = 1.0  # share of its recent replies that held something useful, [0, 1]
     ledger: int = 0  # sequence number of the newest countersigned head
+    breaker: BreakerState = "closed"  # open: it failed several times in a row, and is not asked; half-open: the next question tries it
+    breaker_s: float = 0.0  # until an open one is half open
+    asked: float = 1.0  # share of the questions for which it is a candidate that reach it, (0, 1]: less while it is hardly ever of use
 
 
 class MemoryBody(Wire):

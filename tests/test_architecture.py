@@ -174,6 +174,7 @@ BORDER = [
     "edge_node/answering/released.py",
     "edge_node/api/access.py",
     "edge_node/api/app.py",
+    "edge_node/api/backups.py",
     "edge_node/api/chat.py",
     "edge_node/api/communities.py",
     "edge_node/api/console/ask.py",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from cloud_server.database import Database
 from shared.errors import StoreError
-from shared.limits import Breaker
+from shared.limits import Breaker, BreakerState
 from shared.ports import Clock
 from shared.records import EdgeId, EdgeReport
 from shared.wire import Task
@@ -81,8 +81,18 @@ def total(records: Iterable[Reliability]) -> Reliability:
     return Reliability(sum((one.useful for one in records), 0.0), sum((one.useless for one in records), 0.0))
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How an edge stands."""
+
+    reliability: float  # share of its recent replies that were of use, [0, 1]; 1 while too few are known
+    asked: float  # probability with which it is asked when its turn comes
+    breaker: BreakerState
+    breaker_s: float  # until an open one lets a probe go
+
+
 class Availability:
-    """Remembers how edges behaved. All methods belong to the event loop's thread; ``reliability``, which only looks, to any.
+    """Remembers how edges behaved. All methods belong to the event loop's thread; ``view``, which only looks, to any.
 
     Whether an edge was of use is remembered for each requester: what one saw decides for its own questions, and is one voice
     of at most VOICE replies for those of others, so that nobody makes an edge look useless to everybody by what it asks.
@@ -162,9 +172,11 @@ class Availability:
         """An edge has sent a passage that does not say what the edge itself had told of it: nobody else is to blame."""
         self._learn(edge, requester, useful=False)
 
-    def reliability(self, edge: EdgeId) -> float:
-        """Share of an edge's recent replies that were of use, whoever asked, [0, 1]; 1 while too few are known."""
-        return total(self._seen.get(edge, {}).copy().values()).share
+    def view(self, edge: EdgeId) -> Standing:
+        """How an edge stands with all requesters together."""
+        breaker = self._breakers.get(edge) or self._new_breaker()
+        seen = total(self._seen.get(edge, {}).copy().values())
+        return Standing(seen.share, seen.asked_with_probability, breaker.state(), breaker.left_s())
 
     def _learn(self, edge: EdgeId, requester: str, *, useful: bool) -> None:
         seen = self._seen.setdefault(edge, {})

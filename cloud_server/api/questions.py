@@ -67,10 +67,16 @@ async def find(body: SearchBody, cloud: CloudDep, caller: CallerDep, request: Re
 
 
 @router.post("/match")
-async def match(body: MatchBody, cloud: CloudDep) -> MatchReply:
-    """The m summaries that a question matches, best first, as when it is answered; with ``min_score`` down to another cosine."""
+async def match(body: MatchBody, cloud: CloudDep, caller: CallerDep) -> MatchReply:
+    """The m summaries that a question matches, best first, as when it is answered; with ``min_score`` down to another cosine.
+
+    Admins see their texts too.
+    """
     found, edges = await cloud.collector.matched(body.question, m=body.m, min_score=body.min_score)
-    return MatchReply(matches=[Match(edge=one.edge, summary_id=one.summary_id, score=one.score) for one in found], edges=list(edges))
+    shown = "admin" in caller.roles
+    texts = await asyncio.to_thread(lambda: [cloud.summaries.text(one.edge, one.summary_id) if shown else "" for one in found])
+    matches = [Match(edge=m.edge, summary_id=m.summary_id, score=m.score, text=text) for m, text in zip(found, texts, strict=True)]
+    return MatchReply(matches=matches, edges=list(edges))
 
 
 @dataclass(frozen=True, slots=True)

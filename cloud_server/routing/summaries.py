@@ -61,6 +61,11 @@ class SummaryStore(Replica[Summary, SummaryDelta]):
         said = dict(map(tuple, self._database.rows("SELECT summary_id, text FROM summaries WHERE edge = ?", (edge,))))
         return [said[summary_id] for summary_id in summary_ids]
 
+    def text(self, edge: EdgeId, summary_id: SummaryId) -> str:
+        """The text of one summary; "" for one that is gone."""
+        row = self._database.row("SELECT text FROM summaries WHERE edge = ? AND summary_id = ?", (edge, summary_id))
+        return str(row["text"]) if row else ""
+
     def _note(self, tx: sqlite3.Connection, edge: EdgeId, delta: SummaryDelta, *, held_back: int) -> None:
         tx.execute("UPDATE edges SET withheld = ? WHERE edge = ?", (delta.withheld, edge))
         tx.execute(

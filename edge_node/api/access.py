@@ -64,6 +64,9 @@ RULES: Rules = {
     ("GET", "/v1/policy/history/{number}"): ADMIN,
     ("POST", "/v1/policy/try"): Rule(frozenset({"admin"}), QUESTION),
     ("GET", "/v1/audit"): ADMIN,
+    ("GET", "/v1/audit/verify"): ADMIN,
+    ("GET", "/v1/backups"): ADMIN,
+    ("POST", "/v1/backups"): ADMIN,
     **KEYS,
     **DOCS,
 }

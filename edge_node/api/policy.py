@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from edge_node.api.access import GuardedRoute, Node
 from edge_node.egress.dry_run import Shown, shown_sync
-from edge_node.egress.ledger import Entry
+from edge_node.egress.ledger import Entry, Fault
 from edge_node.egress.policy_editor import FormerPolicy, PolicyText, checked
 from edge_node.egress.policy_file import MAX_BYTES
 from edge_node.node import EdgeNode
@@ -20,6 +20,7 @@ from edge_node.trial import shown_evidence
 from shared.http.access import Caller, caller_of
 from shared.wire import EVIDENCE_BUDGET_TOKENS, POINTS_MAX_BYTES, Purpose, Question, SharedLevel, Task
 
+MOST_FAULTS = 100
 router = APIRouter(prefix="/v1/policy", route_class=GuardedRoute)
 
 audit_router = APIRouter(prefix="/v1", tags=["audit"], route_class=GuardedRoute)
@@ -37,6 +38,25 @@ async def audit(node: Node, after: Annotated[int, Query(ge=0, lt=2**53)] = 0, li
     """A page of the egress ledger: every body that has left this site, with its recipient, purpose, rule and hash; never its text."""
     records = await asyncio.to_thread(node.ledger.entries, after=after, limit=limit)
     return Audit(records=records, after=records[-1].seq if records else after)
+
+
+class Verified(BaseModel):
+    """``GET /v1/audit/verify``. ``faults``: the first hundred of ``fault_count``; none: the ledger is whole, as far as is seen here."""
+
+    records: int
+    whole: bool
+    fault_count: int
+    faults: list[Fault]
+
+
+@audit_router.get("/audit/verify")
+async def verify(node: Node) -> Verified:
+    """Whether each record is as it was written, and is the one that the cloud countersigned, as far as this edge kept that.
+
+    Reads the whole ledger. A ledger that was written anew with all signs of it is seen by `dgrag audit verify --cloud` only.
+    """
+    records, faults = await asyncio.to_thread(lambda: (node.ledger.count(), node.ledger.verify()))
+    return Verified(records=records, whole=not faults, fault_count=len(faults), faults=faults[:MOST_FAULTS])
 
 
 class TryBody(BaseModel):

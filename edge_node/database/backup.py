@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sqlite3
-from contextlib import closing
+import threading
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from edge_node.database.check import Damage, examine
-from shared.errors import DgragError, DiskFailed, NotFound, StoreDamaged
+from shared.errors import Conflict, DgragError, DiskFailed, DiskFull, NotFound, StoreDamaged
+from shared.ports import Clock
 from shared.sqlite import RAISED, add_functions, migrations_of, store_error, version_of
 
 FILE = "edge.db"
 PARTS = (FILE, f"{FILE}-wal", f"{FILE}-shm")
+FOLDER = "backups"  # in the state folder
+NAME = re.compile(r"edge-\d{8}T\d{6}\.\d{6}Z\.db")  # of those that are made over HTTP: others there are a person's own
+KEPT = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,70 @@ def back_up(folder: Path, target: Path) -> Backup:
         raise disk_error(part, error) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBackup:
+    """A backup in the folder of those that are made over HTTP; ``at``: when it was done, in seconds since the epoch."""
+
+    name: str
+    at: float
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MadeBackup:
+    """One that was made now. ``damages``: rows that are damaged in the store, and so in its copy; ``kept``: how many backups stay."""
+
+    name: str
+    bytes: int
+    seconds: float
+    damages: int
+    kept: int
+
+
+class Backups:
+    """The backups of one edge in ``state_dir/backups``, of which the newest ``KEPT`` stay. Waits for the disk: to be called in a thread."""
+
+    def __init__(self, state_dir: Path, clock: Clock, *, min_free_bytes: int) -> None:
+        self._state_dir = state_dir
+        self._folder = state_dir / FOLDER
+        self._clock = clock
+        self._min_free_bytes = min_free_bytes
+        self._lock = threading.Lock()
+
+    def make(self) -> MadeBackup:
+        """Make one, then delete those that are too many. Raises as ``back_up``, and Conflict while another one is made."""
+        if not self._lock.acquire(blocking=False):
+            raise Conflict("a backup is being made", next_step="list the backups when it is done")
+        try:
+            since = self._clock.monotonic()
+            self._make_room()
+            name = f"edge-{datetime.fromtimestamp(self._clock.now(), UTC):%Y%m%dT%H%M%S.%fZ}.db"
+            made = back_up(self._state_dir, self._folder / name)
+            for old in self.list()[KEPT:]:
+                (self._folder / old.name).unlink()
+            return MadeBackup(name, made.size, round(self._clock.monotonic() - since, 3), len(made.damages), KEPT)
+        finally:
+            self._lock.release()
+
+    def list(self) -> list[KeptBackup]:
+        """The backups, newest first."""
+        found = list[KeptBackup]()
+        for path in sorted(self._folder.glob("edge-*.db"), reverse=True):
+            with suppress(FileNotFoundError):  # deleted since
+                if NAME.fullmatch(path.name):
+                    found.append(KeptBackup(path.name, (told := path.stat()).st_mtime, told.st_size))
+        return found
+
+    def _make_room(self) -> None:
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            needed = sum(path.stat().st_size for path in (self._state_dir / part for part in PARTS) if path.exists())
+        except OSError as error:
+            raise disk_error(self._folder, error) from error
+        if shutil.disk_usage(self._folder).free < needed + self._min_free_bytes:
+            raise DiskFull(self._folder)
 
 
 def _examined(copy: sqlite3.Connection) -> tuple[Damage, ...]:

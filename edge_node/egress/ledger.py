@@ -225,6 +225,11 @@ class Ledger:
         heads = _heads(self._database.rows(_HEADS))
         return list(faults(map(entry_of, self._database.stream(f"{RECORDS} ORDER BY seq")), heads))
 
+    def count(self) -> int:
+        """How many records there are."""
+        row = self._database.row("SELECT count(*) FROM egress")
+        return int(row[0]) if row else 0
+
     def unseen(self) -> Head | None:
         """Where the chain ends, if the cloud has not seen that; what tells the cloud of an end is no news itself."""
         last = self._database.row("SELECT seq, hash FROM egress ORDER BY seq DESC LIMIT 1")

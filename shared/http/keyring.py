@@ -80,9 +80,7 @@ class KeyRing:
         with self._database.write() as tx:
             is_first = tx.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is None
             if is_first and role != "admin":
-                raise Conflict(
-                    "the first key ends access without keys, and this one can make no other", next_step="make an admin's first"
-                )
+                raise Conflict("the first key ends access without keys, and this one can make no other", next_step="make an admin's first")
             return _added(tx, name, role, now=now, lasts_s=lasts_s), is_first
 
     def adopt(self, key: ApiKey, token_hash: str, *, now: float) -> None:

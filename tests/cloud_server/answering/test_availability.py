@@ -1,8 +1,9 @@
+from dataclasses import astuple
 from random import Random
 
 import pytest
 
-from cloud_server.answering.availability import WRITTEN_EVERY_S, Availability, Reliability
+from cloud_server.answering.availability import PROBE_SHARE, WRITTEN_EVERY_S, Availability, Reliability
 from cloud_server.database import Database
 from shared.errors import DiskFull
 from shared.records import EdgeReport
@@ -91,9 +92,9 @@ async def test_after_fifty_useless_replies_it_is_asked_one_time_in_five(availabi
 
 async def test_nineteen_useless_replies_prove_nothing_and_twenty_do(availability):
     await note(availability, "a", "answered", 19)
-    assert availability.reliability("a") == 1.0
+    assert availability.view("a").reliability == 1.0
     await note(availability, "a", "answered")
-    assert availability.reliability("a") == 0.0
+    assert availability.view("a").reliability == 0.0
 
 
 async def test_an_edge_that_becomes_useful_is_asked_always_again(availability):
@@ -105,14 +106,14 @@ async def test_an_edge_that_becomes_useful_is_asked_always_again(availability):
 async def test_only_edges_that_their_summaries_brought_in_are_judged(availability):
     for _ in range(50):
         await availability.note([report("asker", "answered")], matched=[], useful=[])
-    assert availability.reliability("asker") == 1.0
+    assert availability.view("asker").reliability == 1.0
 
 
 @pytest.mark.parametrize("askers", [["mallory"], ["mallory", "eve"]])
 async def test_what_two_askers_saw_costs_an_edge_nobody_elses_questions(availability, askers):
     for asker in askers:
         await note(availability, "a", "answered", 100, requester=asker)
-    assert availability.reliability("a") == 0.0
+    assert availability.view("a").reliability == 0.0
     assert all(chosen(availability, "a", requester="ward")[0] == ["a"] for _ in range(100))
     assert sum(chosen(availability, "a", requester="mallory")[0] == ["a"] for _ in range(100)) < 50
 
@@ -126,7 +127,7 @@ async def test_an_edge_of_no_use_to_many_is_hardly_asked_by_one_who_knows_nothin
 async def test_of_a_question_that_nobody_could_serve_nothing_is_learnt(availability):
     for _ in range(50):
         await availability.note([report("a", "answered")], matched=["a"], useful=[])
-    assert availability.reliability("a") == 1.0
+    assert availability.view("a").reliability == 1.0
 
 
 async def test_what_was_learnt_outlives_a_restart(availability, database, clock):
@@ -134,7 +135,7 @@ async def test_what_was_learnt_outlives_a_restart(availability, database, clock)
     clock.seconds += WRITTEN_EVERY_S
     await note(availability, "a", "answered", requester="ward")
     again = standing_of(database, clock)
-    assert again.reliability("a") == 0.0
+    assert again.view("a").reliability == 0.0
     assert again._seen == availability._seen
 
 
@@ -145,7 +146,7 @@ async def test_a_full_disk_costs_no_answer(availability, database, clock, monkey
     clock.seconds += WRITTEN_EVERY_S
     monkeypatch.setattr(database, "write", full)
     await note(availability, "a", "answered", 30)
-    assert availability.reliability("a") == 0.0
+    assert availability.view("a").reliability == 0.0
 
 
 def test_old_replies_weigh_less_and_less():
@@ -169,3 +170,15 @@ async def test_who_is_passed_over_is_told_with_what_it_was_to_be_asked_for(avail
     await note(availability, "a", "late", 5)
     (skipped,) = availability.chosen(["a"], k=5, online=lambda _: True, task="reports")[1]
     assert skipped.asked_for == "reports"
+
+
+async def test_a_view_tells_the_breaker_and_how_much_is_asked_and_is_no_probe(availability, clock):
+    assert astuple(availability.view("a")) == (1.0, 1.0, "closed", 0.0)
+    await note(availability, "a", "late", 5)
+    clock.seconds += 10
+    assert astuple(availability.view("a")) == (1.0, 1.0, "open", 20.0)
+    clock.seconds += 20
+    assert [availability.view("a").breaker for _ in range(2)] == ["half-open"] * 2
+    assert chosen(availability, "a")[0] == ["a"]
+    await note(availability, "a", "answered", 20)
+    assert astuple(availability.view("a")) == (0.0, PROBE_SHARE, "closed", 0.0)

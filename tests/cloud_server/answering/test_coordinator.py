@@ -321,7 +321,7 @@ async def test_of_a_useless_second_opinion_nothing_is_learnt(tmp_path, kit):
             await kit.until(lambda: service.cloud.mailbox._boxes["bank"].waiting if "bank" in service.cloud.mailbox._boxes else None)
             await asked(service, kit, kit.evidence(PUMP))
             await serving
-        assert service.cloud.availability.reliability("bank") == 1.0
+        assert service.cloud.availability.view("bank").reliability == 1.0
 
 
 async def test_with_m_of_one_there_is_no_second_opinion(tmp_path, kit):

@@ -496,7 +496,7 @@ async def test_who_sends_only_what_cannot_be_used_is_asked_less_and_who_has_noth
     async with sites(tmp_path, kit) as service:
         for _ in range(20):
             await asked(service, kit, {"bank": reply(point(BEES)), "liar": LIARS["a parrot"], "silent": reply(reports=(4, 4))})
-        assert [service.cloud.availability.reliability(edge) for edge in ("bank", "liar", "silent")] == [1.0, 0.0, 1.0]
+        assert [service.cloud.availability.view(edge).reliability for edge in ("bank", "liar", "silent")] == [1.0, 0.0, 1.0]
 
 
 @pytest.mark.parametrize(("deadline_s", "is_fair"), [(30.0, False), (300.0, True)])

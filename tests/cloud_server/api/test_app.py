@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from shared.errors import ModelUnavailable, StoreError
+from shared.http.keyring import KeyRing
 from shared.identity import make_identity
 from shared.models.fake import ScriptedGenerator
+from shared.records import EdgeId, EdgeReport
 from tests.support.signed import join
 
 PUMP = "The infusion pump P-204 was replaced in March by Marlow."
@@ -136,6 +138,29 @@ async def test_matching_alone_asks_nobody(service, kit):
     matches = (await service.http.post("/v1/match", json=body)).json()["matches"]
     assert len(matches) == 2
     assert matches[0]["score"] >= matches[1]["score"]
+
+
+async def test_admins_see_the_texts_of_the_summaries_that_match_and_readers_do_not(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pumps", "nurses")
+    ring = KeyRing(service.cloud.settings.state_dir)
+    tokens = {role: ring.add(role, role, now=0.0) for role in ("read", "admin")}
+    ring.close()
+    seen = {}
+    for role, token in tokens.items():
+        body, headers = {"question": "infusion pumps", "m": 1}, {"authorization": f"Bearer {token}"}
+        (match,) = (await service.http.post("/v1/match", json=body, headers=headers)).json()["matches"]
+        seen[role] = (match["edge"], match["text"])
+    assert seen == {"read": ("ward", ""), "admin": ("ward", "infusion pumps")}
+
+
+async def test_the_list_of_edges_tells_what_a_map_of_the_federation_shows(service, kit):
+    await kit.enrol(service.http, "ward", "infusion pumps")
+    failed = [EdgeReport(EdgeId("ward"), "evidence", "failed", 1.0, 0, 0, "")]
+    for _ in range(service.cloud.settings.breaker_failures):
+        await service.cloud.availability.note(failed, matched=[], useful=[])
+    (row,) = (await service.http.get("/v1/edges")).json()["edges"]
+    assert (row["breaker"], 0 < row["breaker_s"] <= service.cloud.settings.breaker_s, row["asked"]) == ("open", True, 1.0)
+    assert (row["online"], row["summaries"], row["quarantined"], row["reliability"]) == (False, 1, "", 1.0)
 
 
 async def test_a_poll_is_held_no_longer_than_the_setting(tmp_path, kit):
