@@ -178,6 +178,7 @@ BORDER = [
     "edge_node/api/chat.py",
     "edge_node/api/communities.py",
     "edge_node/api/console/ask.py",
+    "edge_node/api/console/graph.py",
     "edge_node/api/documents.py",
     "edge_node/api/memories.py",
     "edge_node/api/metrics.py",

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from edge_node.api import backups, chat, communities, documents, memories, policy, questions, service
 from edge_node.api.access import GuardedRoute
-from edge_node.api.console import ask
+from edge_node.api.console import ask, graph
 from edge_node.api.console.access import ConsoleRoute, edge_pages
 from edge_node.api.metrics import EdgeReadings
 from edge_node.api.safe_mode import create_safe_app
@@ -80,7 +80,7 @@ def create_app(node: EdgeNode) -> FastAPI:
         app.include_router(routes)
     for routes in (questions.router, memories.router, chat.router):
         app.include_router(routes)
-    for routes in (console_router(ConsoleRoute), ask.router):
+    for routes in (console_router(ConsoleRoute), ask.router, graph.router):
         app.include_router(routes)
     app.add_middleware(AccessLog, meter=node.meter, log=access)
     app.add_middleware(Correlation, recorder=node.recorder)

@@ -13,12 +13,16 @@ FORM = 64 * 2**10
 READ = Rule(frozenset({"read"}), NO_BODY, is_page=True)
 ASK = Rule(frozenset({"read"}), FORM, is_page=True)
 
-ENTRIES = (Entry("/", "Ask", "read"),)
+ENTRIES = (Entry("/", "Ask", "read"), Entry("/console/graph", "Graph", "read"), Entry("/console/health", "Health", "read"))
 
 RULES: Rules = {
     ("GET", "/"): READ,
     ("POST", "/console/ask"): ASK,
     ("POST", "/console/answers/{query_id}"): ASK,
+    ("GET", "/console/graph"): READ,
+    ("GET", "/console/graph/subgraphs"): READ,
+    ("GET", "/console/graph/communities"): READ,
+    ("GET", "/console/graph/reports/{community_id}"): READ,
     **CONSOLE,
 }
 

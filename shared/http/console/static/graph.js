@@ -1,0 +1,52 @@
+// The drawing of a graph. What it shows stands on the page as lists, too; a tap goes where the entity's link goes.
+"use strict";
+
+const place = document.getElementById("graph");
+
+const FEW = place?.clientWidth < 500 ? 15 : 45; // nodes whose names are shown at once; those of others when they are looked at more closely
+
+// scale: how much larger all must be drawn to be seen as meant, where much stands in the place.
+function styles(scale) {
+  const of = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const [text, soft, line, accent, card, mark] = ["--text", "--soft", "--line", "--accent", "--card", "--mark"].map(of);
+  const size = `mapData(degree, 0, 30, ${10 * scale}, ${30 * scale})`;
+  return [
+    { selector: "node", style: {
+      label: "data(name)", color: text, "font-size": 6 * scale, "min-zoomed-font-size": 7, "text-wrap": "ellipsis", "text-max-width": 120 * scale,
+      "text-valign": "bottom", "text-margin-y": 3 * scale, "text-outline-color": card, "text-outline-width": 2 * scale, "background-color": soft, width: size, height: size } },
+    { selector: "node[?first]", style: { "font-size": 11 * scale } },
+    { selector: "node[type != 'concept']", style: { "background-color": accent } },
+    { selector: "node[?centre]", style: { "border-width": 4 * scale, "border-color": mark, "font-weight": "bold", "font-size": 14 * scale } },
+    { selector: "edge", style: {
+      width: 1.5 * scale, "line-color": line, "curve-style": "straight", color: soft, "font-size": 9 * scale, "text-rotation": "autorotate",
+      "text-background-color": card, "text-background-opacity": 1 } },
+    { selector: "edge[?named]", style: { label: "data(name)" } },
+  ];
+}
+
+function draw(drawing) {
+  const named = drawing.edges.length <= 25; // else the words hide the lines
+  const nodes = drawing.nodes.map((one, index) => ({ data: { ...one, first: index < FEW, centre: one.id === drawing.centre } }));
+  const edges = drawing.edges.map((one) => ({ data: { ...one, named } }));
+  const cy = cytoscape({
+    container: place, elements: { nodes, edges }, boxSelectionEnabled: false, autoungrabify: true,
+    userZoomingEnabled: matchMedia("(pointer: coarse)").matches, // a wheel scrolls the page
+    layout: { name: "cose", animate: false, idealEdgeLength: 60, nodeRepulsion: 6000, componentSpacing: 30 },
+  });
+  const { w, h } = cy.nodes().boundingBox();
+  if (w && h) cy.nodes().positions((one) => ({ x: (one.position("x") / w) * cy.width(), y: (one.position("y") / h) * cy.height() }));
+  cy.fit(undefined, 40);
+  const scale = 1 / cy.zoom();
+  cy.style(styles(scale));
+  cy.on("tap", "node", (event) => location.assign(`/console/graph?entity=${encodeURIComponent(event.target.id())}`));
+  cy.on("mouseover", "node", () => place.classList.add("over")).on("mouseout", "node", () => place.classList.remove("over"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => cy.style(styles(scale)));
+  document.getElementById("zoom").hidden = false;
+  document.getElementById("zoom").addEventListener("click", ({ target }) => {
+    if (target.dataset.zoom === "fit") cy.fit(undefined, 40);
+    else if (target.dataset.zoom) cy.zoom({ level: cy.zoom() * Number(target.dataset.zoom), renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } });
+  });
+  globalThis.graph = cy; // for who looks at it with the browser's tools
+}
+
+if (place) requestAnimationFrame(() => setTimeout(draw, 0, JSON.parse(place.dataset.drawing))); // after the page is seen
