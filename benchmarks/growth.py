@@ -25,6 +25,7 @@ from benchmarks.growth_models import Counting, Nothing, Remembering
 from benchmarks.instant_edge import add, indexed_of, running
 from benchmarks.machine import code, machine
 from benchmarks.metrics.retrieval import recall_at
+from benchmarks.metrics.text import covered
 from edge_node.build import Adapters, build_node
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
@@ -36,6 +37,7 @@ from shared.ports import Tokenizer
 console = Console(stderr=True)
 BATCHES, BATCH_SHARE = 10, 0.05  # §V-C
 TOP_K, BUDGET_TOKENS = 5, 12_000
+READ_TOKENS = 600  # that a small model reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +55,10 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Documents as (name, text), and questions as (text, names of the documents that they need)."""
+    """Documents as (name, text), and questions as (text, names of the documents that they need, accepted answers)."""
 
     documents: list[tuple[str, str]]
-    questions: list[tuple[str, tuple[str, ...]]]
+    questions: list[tuple[str, tuple[str, ...], tuple[str, ...]]]
 
     @classmethod
     def read(cls, folder: Path, limit: int | None) -> Corpus:
@@ -65,8 +67,8 @@ class Corpus:
         documents = [(row["doc_id"], f"{row.get('title') or ''}\n{row['text']}".strip()) for row in rows]
         names = {name for name, _ in documents}
         asked = [json.loads(line) for line in (folder / "questions.jsonl").open(encoding="utf-8")]
-        questions = [(row["question"], tuple(row.get("gold_doc_ids") or ())) for row in asked]
-        return cls(documents, [(text, gold) for text, gold in questions if gold and names.issuperset(gold)])
+        needed = [row for row in asked if row.get("gold_doc_ids") and names.issuperset(row["gold_doc_ids"])]
+        return cls(documents, [(row["question"], tuple(row["gold_doc_ids"]), tuple(row["answers"])) for row in needed])
 
 
 class Growing:
@@ -100,15 +102,22 @@ class Growing:
             len(after - before),
         )
 
-    async def recall(self, questions: Sequence[tuple[str, tuple[str, ...]]]) -> float:
-        """Mean recall@5 of the needed documents over the questions whose documents are all there."""
+    async def found(self, questions: Sequence[tuple[str, tuple[str, ...], tuple[str, ...]]]) -> dict[str, float]:
+        """Means over the questions whose documents are all there.
+
+        recall: recall@5 of the needed documents. coverage: the answer stands in what a small model reads, passages and the tree's texts.
+        """
         there = {row["name"] for row in self.node.documents.database.rows("SELECT name FROM documents WHERE status = 'indexed'")}
-        scores = []
-        for text, gold in questions:
+        recalls, coverages = list[float](), list[float]()
+        for text, gold, answers in questions:
             if there.issuperset(gold):
                 found = await self.node.strategy.retrieve(text, budget_tokens=BUDGET_TOKENS, top_k=4 * TOP_K)
-                scores.append(recall_at(list(dict.fromkeys(item.document for item in found.evidence)), gold, TOP_K))
-        return round(float(np.mean(scores)), 4) if scores else float("nan")
+                recalls.append(recall_at(list(dict.fromkeys(item.document for item in found.evidence)), gold, TOP_K))
+                few = await self.node.strategy.retrieve(text, budget_tokens=READ_TOKENS, top_k=4 * TOP_K)
+                read = "\n".join([*(one.text for one in few.summaries), *(item.text for item in few.evidence)])
+                coverages.append(float(bool(covered(read, answers))))
+        means = {"recall": recalls, "coverage": coverages}
+        return {name: round(float(np.mean(scores)), 4) if scores else float("nan") for name, scores in means.items()}
 
 
 async def grown(corpus: Corpus, work: Path, initial: float, tree: Mapping[str, Any], *, rebuild_each: bool) -> dict[str, Any]:
@@ -125,9 +134,7 @@ async def grown(corpus: Corpus, work: Path, initial: float, tree: Mapping[str, A
             rebuilt = None
             if rebuild_each or end == ends[-1]:
                 rebuilt = await rebuild(documents[:end], corpus, work / f"rebuilt-{number}", embedder, tokenizer, tree)
-            steps.append(
-                {"documents": end, "added": end - start, **asdict(cost), "recall": await edge.recall(corpus.questions), "rebuild": rebuilt}
-            )
+            steps.append({"documents": end, "added": end - start, **asdict(cost), **await edge.found(corpus.questions), "rebuild": rebuilt})
             console.print(steps[-1])
         single = await edge.add([corpus.documents[-1]])
     return {"tree": dict(tree), "initial": initial, "steps": steps, "single": asdict(single), **summed(steps, single)}
@@ -139,7 +146,7 @@ async def rebuild(
     """The same documents, all at once, in a new edge."""
     edge = Growing(folder, Counting(tokenizer), embedder, tokenizer, tree)
     async with running(edge.node):
-        row = asdict(await edge.add(documents)) | {"recall": await edge.recall(corpus.questions)}
+        row = asdict(await edge.add(documents)) | await edge.found(corpus.questions)
     shutil.rmtree(folder)
     return row
 
@@ -158,6 +165,8 @@ def summed(steps: Sequence[Mapping[str, Any]], single: Cost) -> dict[str, Any]:
         "rebuild_over_single": round(last / spent, 1) if (spent := single.tokens_in + single.tokens_out) else None,  # None: it cost none
         "recall_final": steps[-1]["recall"],
         "recall_rebuilt": rebuilds[-1]["recall"],
+        "coverage_final": steps[-1]["coverage"],
+        "coverage_rebuilt": rebuilds[-1]["coverage"],
     }
 
 

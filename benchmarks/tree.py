@@ -1,9 +1,9 @@
 """What EraRAG's tree adds to answers: ``python -m benchmarks.tree SET --url http://127.0.0.1:8090/v1 [--written]`` (EraRAG §V-B, §V-C).
 
-SET is a folder of ``corpus.jsonl`` and ``questions.jsonl``. Three edges read the same documents: ``naive`` and ``dgrag``, which have no tree,
-and ``tree``. Each is asked the same questions, at home, one sample each. *covered* is the share whose answer stands in what the model has
-read, passages and summaries; *accuracy*, whose answer stands in the model's. With ``--written`` the model writes the tree; then one
-document more comes. One line a question goes into a journal, so a killed run goes on. One JSON line is printed at the end.
+SET is a folder of ``corpus.jsonl`` and ``questions.jsonl``. Three edges read the same documents: ``naive`` and ``dgrag``, which have no
+tree, and ``tree``. Each is asked the same questions, at home, one sample each. *covered* is the share whose answer stands in what the
+model has read, passages and summaries; *right*, whose answer stands in the model's. With ``--written`` the model writes the tree; then
+one document more comes. One line a question goes into a journal, so a killed run goes on. One JSON line is printed at the end.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class TreeSet:
 
     @classmethod
     def read(cls, folder: Path, *, documents: int | None, questions: int) -> TreeSet:
-        """All documents, or so many: those that the first questions need, in the corpus's order; questions that need no other, evenly spaced."""
+        """All documents, or so many of those that the first questions need; and the questions that need no other, evenly spaced."""
         rows = [orjson.loads(line) for line in (folder / "corpus.jsonl").read_bytes().splitlines()]
         asked = [row for line in (folder / "questions.jsonl").read_bytes().splitlines() if (row := orjson.loads(line)).get("gold_doc_ids")]
         names = {row["doc_id"] for row in rows}
@@ -144,7 +144,6 @@ async def built(node: EdgeNode, heard: Listening, documents: Sequence[tuple[str,
 
 async def measured(system: str, read: TreeSet, models: ModelSettings, journal: Journal, state: Path, *, written: bool) -> None:
     """Index the documents, or go on with what is there, and ask what the journal does not hold yet."""
-    state.mkdir(parents=True, exist_ok=True)
     async with model_http(models) as http:
         heard = Listening(build_generator(models, http))
         chosen = {**SYSTEMS[system], "summaries": "model"} if written else SYSTEMS[system]
@@ -192,6 +191,7 @@ def main(
     own = work / f"tree-{folder.name}-{digest([models.name, str(documents), str(written)])}"
     with Journal(own / "journal.jsonl") as journal:
         for system in ("tree",) if written else SYSTEMS:
+            (own / system).mkdir(parents=True, exist_ok=True)
             asyncio.run(measured(system, read, models, journal, own / system, written=written))
         builds = {
             key: journal.row(BUILD, key)

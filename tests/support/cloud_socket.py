@@ -1,17 +1,13 @@
 """A cloud in this process, behind a real socket, with fake models."""
 
-import asyncio
 import contextlib
-import socket
-
-import uvicorn
 
 from cloud_server.answering.coordinator import Models
 from cloud_server.api.app import create_app
 from cloud_server.build import build_cloud
 from cloud_server.settings import CloudSettings
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
-from tests.support.waiting import until
+from tests.support.sockets import on_a_socket
 
 AT_ONCE = 16  # questions
 
@@ -29,13 +25,8 @@ async def cloud_on_a_socket(folder, *, embedder=None, http="auto", deadline_s=5.
         WordTokenizer(),
     )
     cloud = build_cloud(settings, models)
-    server = uvicorn.Server(uvicorn.Config(create_app(cloud), http=http, log_level="critical", lifespan="on", timeout_graceful_shutdown=1))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        await until(lambda: server.started)
+    async with on_a_socket(create_app(cloud), http=http) as url:
         try:
-            yield cloud, f"http://127.0.0.1:{listening.getsockname()[1]}"
+            yield cloud, url
         finally:
             cloud.mailbox.close()
-            server.should_exit = True
-            await serving

@@ -1,0 +1,179 @@
+"""Signing in to the console with an API key, and what a page of another site, a forged form and an ended key can do: nothing."""
+
+import contextlib
+import re
+import time
+
+import pytest
+
+from shared.http.console.sessions import IDLE_S, MOST, TOKEN, Sessions
+from shared.http.keyring import KeyRing
+from tests.support.running_edge import running_edge
+
+PAGE_TOKEN = re.compile(r'data-token="([0-9a-f]{64})"')
+
+
+def made_key(folder, role, name="anna"):
+    keys = KeyRing(folder)
+    try:
+        return keys.add(name, role, now=time.time())
+    finally:
+        keys.close()
+
+
+async def token(http, page="/"):
+    return PAGE_TOKEN.search((await http.get(page)).text)[1]
+
+
+async def sign_in(http, key):
+    return await http.post("/console/session", data={"key": key}, headers={TOKEN: await token(http), "hx-request": "true"})
+
+
+@contextlib.asynccontextmanager
+async def guarded_edge(folder, **settings):
+    """An edge with a key for each role."""
+    keys = {role: made_key(folder, role, role) for role in ("read", "write", "admin")}
+    async with running_edge(folder, **settings) as edge:
+        yield edge.http, keys
+
+
+async def test_a_service_without_keys_shows_its_page_to_this_machine(tmp_path):
+    async with running_edge(tmp_path) as edge:
+        page = await edge.http.get("/")
+        assert page.status_code == 200
+        assert "this machine" in page.text
+        assert page.headers["cache-control"] == "no-store"
+
+
+async def test_a_change_needs_the_token_of_the_session_in_open_mode_too(tmp_path):
+    async with running_edge(tmp_path) as edge:
+        form = {"question": "Which ward?", "mode": "local"}
+        assert (await edge.http.post("/console/ask", data=form)).status_code == 403
+        told = await token(edge.http)
+        assert (await edge.http.post("/console/ask", data=form, headers={TOKEN: told})).status_code == 200
+        edge.http.cookies.clear()
+        assert (await edge.http.post("/console/ask", data=form, headers={TOKEN: told})).status_code == 403
+
+
+async def test_a_visitor_without_a_key_is_asked_for_one_and_sees_nothing_else(tmp_path):
+    async with guarded_edge(tmp_path) as (http, _):
+        page = await http.get("/")
+        assert page.status_code == 401
+        assert "API key" in page.text
+        assert "textarea" not in page.text
+        piece = await http.post("/console/ask", data={"question": "?"}, headers={TOKEN: await token(http), "hx-request": "true"})
+        assert (piece.status_code, piece.headers["hx-refresh"]) == (401, "true")
+
+
+async def test_a_key_opens_a_session_whose_cookie_no_script_and_no_other_site_gets(tmp_path):
+    async with guarded_edge(tmp_path) as (http, keys):
+        before = (await http.get("/")).cookies["dgrag-ward"]
+        answer = await sign_in(http, keys["read"])
+        assert (answer.status_code, answer.headers["hx-refresh"]) == (204, "true")
+        cookie = answer.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
+        assert before not in cookie  # nobody has chosen it before
+        assert keys["read"] not in cookie
+        page = await http.get("/")
+        assert page.status_code == 200
+        assert "Sign out" in page.text
+
+
+async def test_behind_tls_the_cookie_travels_over_tls_only(tmp_path):
+    async with guarded_edge(tmp_path, behind_tls_proxy=True) as (http, _):
+        assert "Secure" in (await http.get("/")).headers["set-cookie"]
+
+
+async def test_a_wrong_key_opens_nothing_and_the_message_stays_on_the_form(tmp_path):
+    async with guarded_edge(tmp_path) as (http, keys):
+        answer = await sign_in(http, keys["read"][:-1] + ("A" if keys["read"][-1] != "A" else "B"))
+        assert (answer.status_code, answer.headers["hx-retarget"]) == (401, "#messages")
+        assert (await http.get("/")).status_code == 401
+
+
+async def test_wrong_keys_are_counted_by_address(tmp_path):
+    async with guarded_edge(tmp_path, requests_per_minute=5) as (http, _):
+        headers = {TOKEN: await token(http)}
+        statuses = [(await http.post("/console/session", data={"key": "dgk_x"}, headers=headers)).status_code for _ in range(8)]
+        assert statuses[0] == 401
+        assert statuses[-1] == 429
+
+
+async def test_a_revoked_key_ends_its_session_at_the_next_request(tmp_path):
+    async with guarded_edge(tmp_path) as (http, keys):
+        await sign_in(http, keys["read"])
+        ring = KeyRing(tmp_path)
+        ring.revoke("read", now=time.time())
+        ring.close()
+        page = await http.get("/")
+        assert page.status_code == 401
+        assert "Your key has ended" in page.text
+
+
+async def test_signing_out_ends_the_session_also_for_who_kept_its_cookie(tmp_path):
+    async with guarded_edge(tmp_path) as (http, keys):
+        await sign_in(http, keys["read"])
+        kept = dict(http.cookies)
+        await http.delete("/console/session", headers={TOKEN: await token(http)})
+        http.cookies.update(kept)
+        assert (await http.get("/")).status_code == 401
+
+
+async def test_the_cookie_is_worth_nothing_at_the_rest_routes(tmp_path):
+    async with guarded_edge(tmp_path) as (http, keys):
+        await sign_in(http, keys["admin"])
+        assert (await http.get("/v1/status")).status_code == 401
+
+
+async def test_an_unknown_asset_is_a_404_and_no_path_leads_out_of_the_folder(tmp_path):
+    async with running_edge(tmp_path) as edge:
+        assert (await edge.http.get("/console/static/console.css")).headers["content-type"].startswith("text/css")
+        for name in ("x.css", "..%2Fpages.py", "%2e%2e/pages.py"):
+            assert (await edge.http.get(f"/console/static/{name}")).status_code == 404
+
+
+class Clock:
+    def __init__(self):
+        self.seconds = 0.0
+
+    def now(self):
+        return time.time()
+
+    def monotonic(self):
+        return self.seconds
+
+
+class Visit:
+    """What Sessions reads of a request."""
+
+    def __init__(self, cookie=""):
+        self.cookies = {"c": cookie} if cookie else {}
+        self.state = type("State", (), {})()
+
+
+@pytest.fixture
+def sessions(tmp_path):
+    ring = KeyRing(tmp_path)
+    yield Sessions(ring, clock := Clock(), cookie="c", secure=False), clock, ring.add("anna", "read", now=time.time())
+    ring.close()
+
+
+async def test_a_session_ends_when_nothing_was_asked_for_half_a_day(sessions):
+    known, clock, key = sessions
+    await known.begin(first := Visit(), key)
+    for wait_s, name in ((IDLE_S, "anna"), (IDLE_S, "anna"), (IDLE_S + 1, None)):
+        clock.seconds += wait_s
+        caller = await known.caller_of(Visit(first.state.session))
+        assert (caller and caller.name) == name
+
+
+async def test_of_too_many_sessions_the_one_used_longest_ago_ends(sessions):
+    known, _, key = sessions
+    await known.begin(first := Visit(), key)
+    await known.begin(second := Visit(), key)
+    await known.caller_of(Visit(first.state.session))
+    for _ in range(MOST - 1):
+        await known.begin(Visit(), key)
+    assert await known.caller_of(Visit(first.state.session))
+    assert not await known.caller_of(Visit(second.state.session))
