@@ -1,15 +1,17 @@
-"""Which entities most documents tell of: counts of the graph, as exact as its names are."""
+"""Which entities most documents name: candidates from the graph, counted in the graph and in the texts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from math import fsum
 
-from shared.records import ChunkId, Entity, document_of
+from shared.records import ChunkId, DocumentId, Entity, document_of
 
 MOST_CHUNKS = 6  # of an entity: one of them has to hold its name as it is told
+CANDIDATES = 6  # looked for in the texts, for each that is wanted
 LEAST_DOCUMENTS = 2  # what one document names is no more than this document's
 
 
@@ -24,34 +26,46 @@ class NamedOften:
     report: str
 
 
+def documents_with(names: Collection[str], texts: Iterable[tuple[ChunkId, str]]) -> dict[str, set[DocumentId]]:
+    """The documents whose words hold each name, by name: the graph misses what spaCy takes for a part of a longer name.
+
+    >>> documents_with(["Ann"], [(ChunkId("a:0"), "Annual report"), (ChunkId("b:0"), "Dr. Ann Lee")])
+    {'Ann': {'b'}}
+    """
+    found: dict[str, set[DocumentId]] = {name: set() for name in names}
+    patterns = {name: re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in names}
+    for chunk_id, text in texts:
+        document = document_of(chunk_id)
+        for name, documents in found.items():
+            if document not in documents and name in text and patterns[name].search(text):  # the words first: they are found much faster
+                documents.add(document)
+    return found
+
+
 def named_often(
     entities: Collection[Entity],
     kinds: Collection[str],
+    texts: Iterable[tuple[ChunkId, str]] = (),
     *,
     most: int,
     cosines: Callable[[Sequence[str]], Mapping[str, float]] | None,
     community_of: Callable[[str], str],
 ) -> list[NamedOften]:
-    """The entities of these types that most documents tell of, most first; ties by key. What is written small is no name.
+    """The entities of these types that most documents name, most first; ties by key. What is written small is no name.
 
-    ``cosines`` of passages with what is asked about: then a document counts by how much nearer its passages that name the entity are than
-    passages on average, so that those come first that are named where the question is near. ``community_of``: by key.
+    ``texts``: in which the names that the graph has in most documents are counted as words, too. ``cosines`` of passages with what is
+    asked about: then a document counts by how much nearer its passages that name the entity are than passages on average, so that those
+    come first that are named where the question is near. ``community_of``: by key.
     """
     named = [entity for entity in entities if entity.type in kinds and entity.name != entity.name.lower()]
     documents = {entity.key: {document_of(chunk_id) for chunk_id in entity.chunk_ids} for entity in named}
     told = [entity for entity in named if len(documents[entity.key]) >= LEAST_DOCUMENTS]
     near = cosines(sorted({chunk_id for entity in told for chunk_id in entity.chunk_ids})) if cosines else {}
-    usual = fsum(near.values()) / len(near) if near else 0.0
-
-    def order(entity: Entity) -> tuple[float, str]:
-        if not near:
-            return -len(documents[entity.key]), entity.key
-        best = dict[str, float]()
-        for chunk_id in entity.chunk_ids:
-            document = document_of(chunk_id)
-            best[document] = max(best.get(document, 0.0), near.get(chunk_id, 0.0) - usual)
-        return -fsum(best.values()), entity.key
-
+    order = _by_nearness(near) if near else lambda entity: (-len(documents[entity.key]), entity.key)
+    candidates = nsmallest(most if near else CANDIDATES * most, told, key=order)
+    as_words = documents_with([entity.name for entity in candidates], texts)
+    for entity in candidates:
+        documents[entity.key] |= as_words[entity.name]
     return [
         NamedOften(
             entity.name,
@@ -60,8 +74,21 @@ def named_often(
             _of_each_document(sorted(entity.chunk_ids, key=lambda chunk_id: -near.get(chunk_id, 0.0))),
             community_of(entity.key),
         )
-        for entity in nsmallest(most, told, key=order)
+        for entity in nsmallest(most, candidates, key=order)
     ]
+
+
+def _by_nearness(near: Mapping[str, float]) -> Callable[[Entity], tuple[float, str]]:
+    usual = fsum(near.values()) / len(near)
+
+    def order(entity: Entity) -> tuple[float, str]:
+        best = dict[str, float]()
+        for chunk_id in entity.chunk_ids:
+            document = document_of(chunk_id)
+            best[document] = max(best.get(document, 0.0), near.get(chunk_id, 0.0) - usual)
+        return -fsum(best.values()), entity.key
+
+    return order
 
 
 def _of_each_document(chunk_ids: Sequence[ChunkId]) -> tuple[ChunkId, ...]:

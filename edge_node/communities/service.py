@@ -29,7 +29,7 @@ from edge_node.graph.view import View
 from edge_node.records import NO_GRAPH, WITH_GRAPH
 from edge_node.settings import CommunitySettings
 from shared.errors import Conflict, NotFound, StoreError
-from shared.records import Chunk, ChunkId, DocumentId, document_of
+from shared.records import Chunk, ChunkId, DocumentId, document_of, is_withheld
 from shared.text.fence import one_line
 
 log = logging.getLogger("dgrag.edge.keeper")
@@ -282,9 +282,12 @@ class CommunityReports:
         now = self._seen_without(asked.withheld).snapshot
         homes = {key: found for found in now.hierarchy.roots for key in now.hierarchy.communities[found].entities}
         scores = partial(asked.scores or self._passages.scores, asked.vector) if near else None
-        named = named_often(now.graph.entities.values(), kinds, most=most, cosines=scores, community_of=lambda key: homes.get(key, ""))
-        documents = {document_of(chunk_id) for chunk_id in self._documents.chunk_states()}
-        return named, len(documents - now.hidden)
+        documents = {document_of(chunk_id) for chunk_id in self._documents.chunk_states()} - now.hidden
+        texts = ((chunk.chunk_id, chunk.text) for chunk in self._documents.all_chunks() if not is_withheld(chunk.chunk_id, now.hidden))
+        named = named_often(
+            now.graph.entities.values(), kinds, texts, most=most, cosines=scores, community_of=lambda key: homes.get(key, "")
+        )
+        return named, len(documents)
 
     def _passages_for(self, asked: ReportQuery) -> SelectedReports:
         """Passages in the place of reports, the nearest first."""

@@ -229,6 +229,12 @@ class DocumentStore:
         rows = self.database.stream("SELECT chunk_id, chunks.crc, title FROM chunks JOIN documents USING (document_id)")
         return {row["chunk_id"]: (row["crc"], row["title"]) for row in rows}
 
+    def all_chunks(self) -> Iterator[Chunk]:
+        """Every chunk, as it is read; without those that are damaged."""
+        for row in self.database.stream("SELECT * FROM chunks"):
+            if chunk_crc(chunk := chunk_of(row)) == row["crc"]:
+                yield chunk
+
     def texts_of(self, chunk_ids: Collection[str]) -> dict[str, str]:
         """The texts of some chunks; without those that are gone or damaged."""
         query = "SELECT * FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))"

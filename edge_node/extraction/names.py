@@ -22,6 +22,7 @@ _INITIALS = re.compile(r"\b(?:[^\W\d_]\.){2,}")
 _SEPARATORS = re.compile(r"[\s\-‐-―−_/]+")
 _PUNCTUATION = re.compile(r"(?<!\d)[.,](?=\d)|(?<=\d)[.,](?!\d)|(?<!\d)[.,](?!\d)|[^\w\s.,%&+#$€£]")
 _ADDRESS = re.compile(r"https?:|www\.|://|@|\w\.(?:com|org|net|edu|gov|html?|jpg|png)\b", re.IGNORECASE)
+_THE = re.compile(r"^[Tt]he ")
 _NUMBER = re.compile(r"[$€£]?\d[\d.,:]*(?:st|nd|rd|th|s|%|bn|m|k)?|%|[ivx]{2,4}")
 _FURNITURE = re.compile(
     r"(?:figure|fig|table|chapter|section|equation|eq|box|page|part|appendix|exercise|example|step|unit|module|lesson|question|panel|row"
@@ -118,12 +119,12 @@ def is_noise(name: str) -> bool:
 
     >>> [is_noise(name) for name in ("they", "42 %", "March 2024", "Figure 3.2", "x", "www.example.org")]
     [True, True, True, True, True, True]
-    >>> [is_noise(name) for name in ("World War II", "US", "Juniper Ward")]
+    >>> [is_noise(name) for name in ("World War II", "the US", "Juniper Ward")]
     [False, False, False]
     """
     if _ADDRESS.search(name):
         return True
-    if name in ("US", "IT", "WHO", "U.S."):  # acronyms that lower-case to pronouns
+    if _THE.sub("", name) in ("US", "IT", "WHO", "U.S."):  # acronyms that lower-case to pronouns
         return False
     return _is_noise_key(normalise(name))
 

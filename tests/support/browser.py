@@ -11,7 +11,14 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import async_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-QUIET = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+QUIET = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 SIZES = {"wide": {"width": 1280, "height": 900}, "narrow": {"width": 360, "height": 740}}
 SERIOUS = ("serious", "critical")
 
@@ -43,10 +50,10 @@ class Visitor:
 
 @contextlib.asynccontextmanager
 async def visitor(url, *, size="wide", expected=()):
-    """A new browser that may speak to ``url`` alone. ``expected``: parts of messages that are no complaint, as of a status that is meant."""
-    sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+    """A new browser that may speak to ``url`` alone. ``expected``: parts of messages that are no complaint: of refusals that are meant."""
+    options = ["--no-first-run", *(f"--disable-{one}" for one in QUIET), *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=chromium(), args=[*QUIET, *sandbox])
+        browser = await playwright.chromium.launch(executable_path=chromium(), args=options)
         page = await browser.new_page(viewport=SIZES[size], base_url=url)
         found = Visitor(page)
 

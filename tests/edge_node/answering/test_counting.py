@@ -1,4 +1,4 @@
-"""What is named most often is counted in the graph: which questions want it, what is told, and what is not."""
+"""What is named most often is counted in the graph and in the texts: which questions want it, what is told, and what is not."""
 
 import pytest
 
@@ -50,6 +50,14 @@ def test_documents_are_counted_and_not_mentions_nor_what_is_no_name():
 def test_near_a_question_those_come_first_that_are_named_there():
     near = {"a:0": 0.1, "a:1": 0.9, "b:0": 0.1, "c:0": 0.1}
     assert names(cosines=lambda chunk_ids: {key: near[key] for key in chunk_ids}) == [("Ann Lee", 2), ("Bo Orr", 3)]
+
+
+def test_a_name_counts_where_the_words_hold_it_though_the_graph_has_it_as_a_part_of_another():
+    texts = [
+        (ChunkId(f"{key}:0"), text) for key, text in {"a": "Ann Lee", "e": "The Ann Lee Award", "f": "Ann Leeson", "g": "Ann Lee."}.items()
+    ]
+    found = named_often([ANN, BO], ("person",), texts, most=1, cosines=None, community_of=lambda key: "r1")
+    assert [(one.name, one.documents) for one in found] == [("Ann Lee", 4)]  # a and b by the graph, e and g by their words
 
 
 TEXTS = {"a:0": "Old. Ann Lee left the ward.", "b:0": "The ward was led by Ann Lee.", "c:0": "Nobody."}

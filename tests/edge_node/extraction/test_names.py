@@ -84,6 +84,7 @@ def test_what_no_index_would_list_is_noise(name):
         "Juniper Ward",
         "World War II",
         "US",
+        "the US",
         "WHO",
         "L-7713",
         "RC-118",
