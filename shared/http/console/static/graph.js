@@ -41,6 +41,7 @@ function draw(drawing) {
   cy.on("tap", "node", (event) => location.assign(`/console/graph?entity=${encodeURIComponent(event.target.id())}`));
   cy.on("mouseover", "node", () => place.classList.add("over")).on("mouseout", "node", () => place.classList.remove("over"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => cy.style(styles(scale)));
+  new ResizeObserver(() => cy.resize()).observe(document.getElementById("main")); // what is found above moves the drawing, and taps must follow
   document.getElementById("zoom").hidden = false;
   document.getElementById("zoom").addEventListener("click", ({ target }) => {
     if (target.dataset.zoom === "fit") cy.fit(undefined, 40);
