@@ -92,8 +92,7 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
         membership.identity()  # a key that others can read is found now
         parts.cloud.auth = membership
         client = CloudClient(parts.cloud, edge, ledger, breaker, patience_s=settings.cloud_patience_s)
-    fast_path = FastPath(edge, strategy.memories, embedder, documents, settings)
-    released = ReleasedPassages(tools, sharing)
+    fast_path, released = FastPath(edge, strategy.memories, embedder, documents, settings), ReleasedPassages(tools, sharing)
     answerer = _answerer(settings, parts, tools, sharing, strategy, fast_path, client, released)
     overview = _overview(settings, parts, tools, sharing, strategy, client, released)
     link = _link(client, membership, tools, sharing, ledger, answerer, overview, parts.recorder) if client else None

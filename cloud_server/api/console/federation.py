@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse
@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from cloud_server.api import operators
 from cloud_server.api.access import CloudDep, EdgePath
 from cloud_server.api.console.access import ConsoleRoute
-from cloud_server.api.console.map import HEIGHT, MOST, WIDTH, placed, state_of
+from cloud_server.api.console.map import HEIGHT, MOST, WIDTH, placed, state_of, view_box
 from cloud_server.build import Cloud
 from shared.errors import NotFound
 from shared.http.console.pages import pages_of
@@ -25,10 +25,9 @@ async def federation_page(request: Request, cloud: CloudDep) -> HTMLResponse:
     """All sites, as a picture and as a table; and those that were expelled."""
     sites, expelled = await asyncio.gather(asyncio.to_thread(cloud.edges), asyncio.to_thread(cloud.registry.expelled))
     states = [state_of(site) for site in sites]
-    places, size = placed(sites), (WIDTH, HEIGHT)
-    return pages_of(request).page(
-        request, "own/federation.html", sites=sites, states=states, expelled=expelled, places=places, size=size, most=MOST
-    )
+    places = placed(sites)
+    drawing: dict[str, Any] = {"places": places, "centre": (WIDTH // 2, HEIGHT // 2), "view_box": view_box(places), "most": MOST}
+    return pages_of(request).page(request, "own/federation.html", sites=sites, states=states, expelled=expelled, **drawing)
 
 
 @router.get("/console/sites/{edge}")

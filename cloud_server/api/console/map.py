@@ -10,6 +10,7 @@ from shared.wire import EdgeView
 
 WIDTH, HEIGHT = 640, 360  # of the picture, in its own units
 ACROSS, DOWN = 240, 125  # half axes of the ellipse that the sites stand on
+MARGIN = 60  # above the first and below the last of what stands there
 MOST = 24  # sites that a picture can show
 
 
@@ -44,3 +45,13 @@ def placed(sites: Sequence[EdgeView]) -> list[Placed]:
     angles = [pi * (2 * number - 1) / len(shown) - pi / 2 for number in range(len(shown))]
     places = [(round(WIDTH / 2 + ACROSS * cos(angle)), round(HEIGHT / 2 + DOWN * sin(angle))) for angle in angles]
     return [Placed(site, state_of(site), x, y) for site, (x, y) in zip(shown, places, strict=True)]
+
+
+def view_box(places: Sequence[Placed]) -> str:
+    """The part of the picture in which something stands, as SVG wants it.
+
+    >>> view_box([])
+    '0 120 640 120'
+    """
+    ys = [HEIGHT // 2, *(place.y for place in places)]
+    return f"0 {min(ys) - MARGIN} {WIDTH} {max(ys) - min(ys) + 2 * MARGIN}"

@@ -3,18 +3,19 @@
 
 const place = document.getElementById("graph");
 
-const FEW = place?.clientWidth < 500 ? 15 : 45; // nodes whose names are shown at once; those of others when they are looked at more closely
+const FEW = place?.clientWidth < 500 ? 15 : 40; // nodes whose names are shown at once; those of others when they are looked at more closely
 
-// scale: how much larger all must be drawn to be seen as meant, where much stands in the place.
-function styles(scale) {
+// scale: how much larger all must be drawn to be seen as meant, where much stands in the place. most: the highest degree.
+function styles(scale, most, count) {
   const of = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const [text, soft, line, accent, card, mark] = ["--text", "--soft", "--line", "--accent", "--card", "--mark"].map(of);
-  const size = `mapData(degree, 0, 30, ${10 * scale}, ${30 * scale})`;
+  const base = scale * (count > 60 ? 0.7 : 1);
+  const size = `mapData(degree, 0, ${most}, ${10 * base}, ${30 * base})`;
   return [
     { selector: "node", style: {
-      label: "data(name)", color: text, "font-size": 6 * scale, "min-zoomed-font-size": 7, "text-wrap": "ellipsis", "text-max-width": 120 * scale,
+      color: text, "font-size": 10 * scale, "text-wrap": "ellipsis", "text-max-width": 120 * scale,
       "text-valign": "bottom", "text-margin-y": 3 * scale, "text-outline-color": card, "text-outline-width": 2 * scale, "background-color": soft, width: size, height: size } },
-    { selector: "node[?first]", style: { "font-size": 11 * scale } },
+    { selector: "node[?first], node.near", style: { label: "data(name)" } },
     { selector: "node[type != 'concept']", style: { "background-color": accent } },
     { selector: "node[?centre]", style: { "border-width": 4 * scale, "border-color": mark, "font-weight": "bold", "font-size": 14 * scale } },
     { selector: "edge", style: {
@@ -37,10 +38,12 @@ function draw(drawing) {
   if (w && h) cy.nodes().positions((one) => ({ x: (one.position("x") / w) * cy.width(), y: (one.position("y") / h) * cy.height() }));
   cy.fit(undefined, 40);
   const scale = 1 / cy.zoom();
-  cy.style(styles(scale));
+  const style = () => cy.style(styles(scale, Math.max(10, ...drawing.nodes.map((one) => one.degree)), nodes.length));
+  style();
+  cy.on("zoom", () => cy.nodes().toggleClass("near", cy.zoom() * scale > 1.25));
   cy.on("tap", "node", (event) => location.assign(`/console/graph?entity=${encodeURIComponent(event.target.id())}`));
   cy.on("mouseover", "node", () => place.classList.add("over")).on("mouseout", "node", () => place.classList.remove("over"));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => cy.style(styles(scale)));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", style);
   new ResizeObserver(() => cy.resize()).observe(document.getElementById("main")); // what is found above moves the drawing, and taps must follow
   document.getElementById("zoom").hidden = false;
   document.getElementById("zoom").addEventListener("click", ({ target }) => {

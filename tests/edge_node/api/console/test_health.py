@@ -46,7 +46,7 @@ async def test_every_setting_is_told_with_what_differs_marked_and_no_password(tm
     async with running_edge(tmp_path, top_k=7, otlp_url="http://me:secret@collector:4318") as edge:
         told = (await edge.http.get("/console/health/settings")).text
     assert re.search(
-        r'DGRAG_EDGE_TOP_K</th>\s*<td><code>7</code> <span class="badge warn">set</span> <span class="soft">default 20</span>', told
+        r'DGRAG_EDGE_TOP_K</th>\s*<td><code>7</code> <span class="badge warn">set</span> <span class="soft">default <code>20<', told
     )
     assert re.search(r"DGRAG_EDGE_SEED</th>\s*<td><code>7</code></td>", told)
     assert ("collector:4318" in told, "secret" in told.replace("Secrets", "")) == (True, False)
