@@ -4,51 +4,18 @@ The small model is right often, not always: these tests hold what must be true o
 """
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import httpx
 import pytest
 
-from shared.errors import FetchError
 from shared.http.open_mode import CALLER
-from shared.models.catalogue import model_named
-from shared.models.fetch import located
-from shared.models.settings import ModelSettings
-from tests.support.models import named_server, no_model
+from tests.support.real_cluster import cluster_of, dgrag
 
 pytestmark = [pytest.mark.process, pytest.mark.model]
-DGRAG = str(Path(sys.executable).with_name("dgrag"))
 WARD = (
     "Juniper Ward reported the failure of four infusion pumps on 14 March. Juniper Ward lies on the second floor of the Anchor Building.\n"
 )
 PLANT = "Brackwell Works recalled lot L-7713 of the CX-40 battery pack on 2 May. A bad weld in lot L-7713 caused the failures of pumps.\n"
-
-
-def a_fetched_model():
-    for name in ("small", "standard"):
-        try:
-            located(model_named("minilm"), ModelSettings().dir)
-            located(model_named(name), ModelSettings().dir)
-        except FetchError:
-            continue
-        return name
-    return no_model("no default model is fetched: `dgrag model fetch small minilm`")
-
-
-def which_model():
-    """What ``--model`` gets, and the environment that goes with it: DGRAG_TEST_MODEL_URL's server, else a fetched model."""
-    if (given := named_server()) is None:
-        return a_fetched_model(), {}
-    key = {"DGRAG_MODEL_API_KEY": given.api_key.get_secret_value()} if given.api_key else {}
-    return given.url, {"DGRAG_MODEL_NAME": given.name, **key}
-
-
-def dgrag(*arguments, check=True, environment=None):
-    words = [DGRAG, *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, check=check, timeout=300, env={**os.environ, **(environment or {})})
 
 
 @pytest.fixture(scope="module")
@@ -63,27 +30,9 @@ def cluster(tmp_path_factory):
     (root / "ward" / "binary.txt").write_bytes(bytes(range(256)) * 64)
     (root / "ward" / "wide.txt").write_bytes("The roof garden of the Anchor Building opened in 1998.".encode("utf-16"))
     (root / "plant" / "recall.md").write_text(PLANT)
-    state = root / "state"
-    model, environment = which_model()
-    started = dgrag(
-        "up",
-        "--edges",
-        2,
-        "--data",
-        root / "ward",
-        "--data",
-        root / "plant",
-        "--state",
-        state,
-        "--model",
-        model,
-        "--detach",
-        "--json",
-        environment=environment,
-    )
-    yield json.loads(started.stdout) | {"state": state, "root": root}
-    dgrag("down", "--state", state)
-    assert dgrag("status", "--state", state, check=False).returncode != 0
+    with cluster_of(root, "ward", "plant") as started:
+        yield started
+    assert dgrag("status", "--state", started["state"], check=False).returncode != 0
 
 
 def ask(cluster, question, edge):

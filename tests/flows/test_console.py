@@ -1,0 +1,81 @@
+"""The console as a person uses it: a real browser, two sites and a cloud in processes of their own, the small model."""
+
+import re
+
+import pytest
+from playwright.async_api import expect
+
+from tests.support.browser import visitor
+from tests.support.real_cluster import cluster_of
+
+pytestmark = [pytest.mark.process, pytest.mark.model]
+WARD = "Juniper Ward reported the failure of four infusion pumps on 14 March. Juniper Ward lies in the Anchor Building.\n"
+ROOF = "The Anchor Building has a roof garden. Ida Tarrow opened the roof garden of the Anchor Building in 1998.\n"
+PLANT = "Brackwell Works recalled lot L-7713 of the CX-40 battery pack on 2 May. A bad weld in lot L-7713 broke the cells.\n"
+FORBIDDEN = '\n[[exceptions]]\nedges = ["ward"]\nshare = "never"\n'
+FOREIGN = "Which lot of the CX-40 battery pack did Brackwell Works recall?"
+LONG_MS = 120_000  # an answer of the model on two busy cores; it only ends a test that hangs
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    root = tmp_path_factory.mktemp("console")
+    for site, text in (("ward", WARD), ("plant", PLANT)):
+        (root / site).mkdir()
+        (root / site / "report.md").write_text(text)
+    (root / "roof.md").write_text(ROOF)
+    with cluster_of(root, "ward", "plant") as started:
+        yield started | {edge["edge"]: edge["url"] for edge in started["edges"]}
+
+
+async def ask(page, question, *, mode="auto"):
+    await page.goto("/")
+    await page.fill("#question", question)
+    await page.check(f"input[name=mode][value={mode}]")
+    await page.get_by_role("button", name="Ask").click()
+    await expect(page.locator("[data-answer]")).to_be_visible(timeout=LONG_MS)
+
+
+async def upload(page, file):
+    await page.goto("/console/documents")
+    await page.set_input_files("#files", file)
+    row = page.locator("tr", has_text=file.name)
+    await expect(row.locator(".badge", has_text="indexed")).to_be_visible(timeout=LONG_MS)
+
+
+async def open_source(page):
+    """Click the first number in the answer: the passage opens with the sentence marked."""
+    await page.locator("[data-answer] .cite").first.click()
+    await expect(page.locator("#cited")).to_be_visible()
+    return await page.locator("#cited").inner_text()
+
+
+async def kinds_in_ledger(page):
+    await page.goto("/console/audit")
+    return await page.locator("tbody tr td:nth-of-type(2)").all_inner_texts()
+
+
+async def test_a_document_is_added_asked_for_and_its_sentence_shown_and_a_rule_stops_what_left_before(cluster):
+    async with visitor(cluster["ward"]) as ward, visitor(cluster["plant"]) as plant:
+        await upload(ward.page, cluster["root"] / "roof.md")
+        await ask(ward.page, "Which names are mentioned most often?", mode="global")
+        shown = await open_source(ward.page)
+        assert shown in WARD + ROOF
+        assert re.search(r"Anchor Building|Juniper Ward|Ida Tarrow", shown)
+
+        await ask(ward.page, FOREIGN)
+        await expect(ward.page.locator(".route")).to_contain_text("plant")
+        await expect(ward.page.locator(".route")).to_contain_text("answered, 1 passage")
+        left = await kinds_in_ledger(plant.page)
+
+        await plant.page.goto("/console/sharing")
+        policy = plant.page.locator("#text")
+        await policy.fill(await policy.input_value() + FORBIDDEN)
+        await plant.page.get_by_role("button", name="Save it").click()
+        await expect(plant.page.locator("#sharing")).to_contain_text("never")
+
+        await ask(ward.page, FOREIGN)
+        await expect(ward.page.locator(".route")).to_contain_text("refused")
+        after = await kinds_in_ledger(plant.page)
+        assert len(after) > len(left)  # the refusal is recorded beside what left before
+    assert ward.complaints == plant.complaints == []
