@@ -260,7 +260,7 @@ async def test_a_busy_server_is_asked_again_for_a_stream():
     ("failure", "error", "said"),
     [
         (httpx.ConnectError("refused"), ModelUnavailable, "no model server at http://model/v1/ (refused)"),
-        (httpx.ReadTimeout("slow"), ModelTimeout, "5 s"),
+        (httpx.ReadTimeout("slow"), ModelTimeout, "5.0 s"),
         (httpx.Response(401), ModelUnavailable, "answers with 401"),
         (httpx.Response(503), ModelUnavailable, "answers with 503"),
     ],
