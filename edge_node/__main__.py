@@ -33,7 +33,8 @@ def serve() -> None:
     recorder = recorder_of(settings.otlp_url, service="dgrag-edge", instance=settings.id, setting="DGRAG_EDGE_OTLP_URL")
     with only_user(settings.state_dir):
         reads = ReaderPool(ReaderLimits(settings.reader_seconds, settings.reader_memory_bytes), at_once=settings.workers + 1)
-        parts = Adapters(generator, build_embedder(models), build_tokenizer(models), cloud, reads, retries=retries, recorder=recorder)
+        adapters = generator, build_embedder(models), build_tokenizer(models), cloud, reads
+        parts = Adapters(*adapters, retries=retries, recorder=recorder, model_server=generator)
         Server(open_app(settings, parts), settings, name=f"edge {settings.id} ({settings.strategy_said})").run()
 
 

@@ -39,13 +39,13 @@ from edge_node.egress.sharing import Sharing
 from edge_node.graph.store import GraphStore
 from edge_node.graph.tools import Tools
 from edge_node.maintenance import check_fingerprint, open_store
-from edge_node.node import EdgeNode
+from edge_node.node import EdgeNode, Models
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index, open_strategy
 from shared.joining import Joiner
 from shared.limits import Breaker, RetryBudget
 from shared.models.embedders import CheckedEmbedder
-from shared.ports import Clock, Embedder, Generator, SystemClock, Tokenizer
+from shared.ports import Clock, Embedder, Generator, Reachable, SystemClock, Tokenizer
 from shared.records import EdgeId
 from shared.reduce import Reducer
 from shared.telemetry.correlation import Recorder
@@ -63,6 +63,7 @@ class Adapters:
     clock: Clock = SystemClock()  # noqa: RUF009 - it has no state
     retries: RetryBudget = field(default_factory=RetryBudget)  # the same as the generator's
     recorder: Recorder | None = None  # None: no spans
+    model_server: Reachable | None = None  # the generator's; None: it has none
 
 
 def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
@@ -91,8 +92,7 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
         membership.identity()  # a key that others can read is found now
         parts.cloud.auth = membership
         client = CloudClient(parts.cloud, edge, ledger, breaker, patience_s=settings.cloud_patience_s)
-    fast_path = FastPath(edge, strategy.memories, embedder, documents, settings)
-    released = ReleasedPassages(tools, sharing)
+    fast_path, released = FastPath(edge, strategy.memories, embedder, documents, settings), ReleasedPassages(tools, sharing)
     answerer = _answerer(settings, parts, tools, sharing, strategy, fast_path, client, released)
     overview = _overview(settings, parts, tools, sharing, strategy, client, released)
     link = _link(client, membership, tools, sharing, ledger, answerer, overview, parts.recorder) if client else None
@@ -107,8 +107,9 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     worker = Worker(queue, receipts, strategy, cutter, settings, background, retries=parts.retries, on_settled=tell_cloud)
     feedback = FeedbackDesk(edge, strategy.memories, embedder, documents, settings.memory_learn)
     backups = Backups(settings.state_dir, parts.clock, min_free_bytes=settings.min_free_bytes)
+    models = Models(parts.generator.name, embedder.fingerprint, parts.model_server)
     write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, fast_path, feedback, overview)
-    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, recorder=parts.recorder)
+    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, models, recorder=parts.recorder)
 
 
 def _policy(settings: EdgeSettings, database: Database, clock: Clock) -> tuple[PolicyFile, PolicyEditor]:

@@ -31,6 +31,7 @@ from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
 from shared.errors import Conflict, DgragError, InputError, ModelTimeout, NotFound, StoreDamaged, TooLarge
 from shared.limits import Admission, Breaker, Deadline
+from shared.ports import Reachable
 from shared.records import Answer, DocumentId
 from shared.reduce import OnText, ignore_text
 from shared.telemetry.correlation import Recorder
@@ -69,6 +70,15 @@ class Admissions:
         return self.overviews if isinstance(ask, GlobalAsk) else self.questions
 
 
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Which models the edge works with."""
+
+    generator: str  # its name at its server
+    embedder: str  # its fingerprint
+    server: Reachable | None  # the generator's
+
+
 @dataclass(slots=True)
 class EdgeNode:
     """What the routes call. Built by ``edge_node.build``."""
@@ -92,6 +102,7 @@ class EdgeNode:
     policies: PolicyEditor
     backups: Backups
     breaker: Breaker  # of the cloud
+    models: Models
     recorder: Recorder | None = None  # of spans
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready
     admissions: Admissions = field(init=False)

@@ -77,6 +77,13 @@ class Generator(Protocol):
         """Yield the text of one sample piece by piece. Raises as ``generate``."""
 
 
+class Reachable(Protocol):
+    """A server that can be asked whether it is there."""
+
+    async def reach(self, *, deadline_s: float) -> None:
+        """Return when it answers. Raises ModelTimeout, ModelUnavailable."""
+
+
 class Embedder(Protocol):
     """Texts to unit vectors."""
 

@@ -11,13 +11,17 @@ from fastapi import FastAPI
 
 from cloud_server.api import edges, operators, questions, service
 from cloud_server.api.access import GuardedRoute
+from cloud_server.api.console import federation, invite, match
+from cloud_server.api.console.access import KEYS, ConsoleRoute, cloud_pages
 from cloud_server.build import Cloud
+from shared.http.console.keys import key_pages
+from shared.http.console.routes import console_router
 from shared.http.docs import docs_router
 from shared.http.keyring import KeyRing
 from shared.http.keys import keys_router
 from shared.http.middleware import AccessLog
 from shared.http.problems import install_problems
-from shared.http.service import TELEMETRY_OFF, doorkeeper
+from shared.http.service import TELEMETRY_OFF, browser_sessions, doorkeeper
 from shared.limits import Admission
 from shared.ports import Clock, SystemClock
 from shared.telemetry.correlation import Correlation, Recorder
@@ -73,7 +77,8 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     """
     settings = cloud.settings
     ring = KeyRing(settings.state_dir)
-    door = doorkeeper(settings, ring, cloud.credentials.authenticator)
+    sessions = browser_sessions(settings, ring, name="cloud")
+    door = doorkeeper(settings, ring, cloud.credentials.authenticator, sessions=sessions)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -92,15 +97,25 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
 
     app = FastAPI(title="DGRAG cloud", lifespan=lifespan, redoc_url=None, redirect_slashes=False, openapi_url=None, telemetry=TELEMETRY_OFF)
     app.state.cloud, app.state.ready, app.state.guard = cloud, False, door
+    app.state.sessions, app.state.pages = sessions, cloud_pages(sessions)
     app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
     app.state.global_admission = Admission(at_once=settings.global_questions_at_once, waiting=settings.questions_waiting)
     turns = {"question": app.state.admission, "global": app.state.global_admission}
     app.state.scrape = Scrape(cloud.meter, CloudReadings(cloud, turns, cloud.clock).read, cloud.clock)
-    app.include_router(docs_router(GuardedRoute))
-    app.include_router(keys_router(GuardedRoute, ring, SystemClock()))
-    for router in (edges.router, edges.replies, operators.router, questions.router, service.router):
-        app.include_router(router)
+    _include_routes(app, ring)
     install_problems(app, max_body_bytes=settings.max_body_bytes)
     app.add_middleware(AccessLog, meter=cloud.meter, log=access)
     app.add_middleware(Correlation, recorder=recorder)
     return app
+
+
+def _include_routes(app: FastAPI, ring: KeyRing) -> None:
+    clock = SystemClock()
+    app.include_router(docs_router(GuardedRoute))
+    app.include_router(keys_router(GuardedRoute, ring, clock))
+    for router in (edges.router, edges.replies, operators.router, questions.router, service.router):
+        app.include_router(router)
+    for pages in (federation.router, match.router, invite.router):
+        app.include_router(pages)
+    for pages in (console_router(ConsoleRoute), key_pages(ConsoleRoute, KEYS, ring, clock)):
+        app.include_router(pages)

@@ -103,6 +103,10 @@ class EdgeRegistry:
             if not tx.execute("DELETE FROM expelled WHERE edge = ?", (edge,)).rowcount:
                 raise NotFound("expelled edge", edge)
 
+    def expelled(self) -> list[tuple[EdgeId, float]]:
+        """The edges that are shut out, by name, and since when, in seconds since the epoch."""
+        return [(EdgeId(row["edge"]), row["at"]) for row in self._database.rows("SELECT * FROM expelled ORDER BY edge")]
+
     def quarantine(self, edge: EdgeId, reason: str) -> None:
         """Set an edge aside, until it is released. Raises as ``get``."""
         self._set_aside(edge, reason)

@@ -30,7 +30,7 @@ from deploy.cluster.launch import Plan
 from deploy.cluster.lifecycle import supervised
 from deploy.cluster.local import ByProcess
 from deploy.cluster.runtimes import Runtime
-from deploy.cluster.state import StateDir
+from deploy.cluster.state import Member, StateDir
 from shared.plural import counted
 from shared.records import Answer
 
@@ -46,6 +46,7 @@ HEADLINES: dict[Expect, str] = {
     "two_edges": "answered from two other sites together",
     "nobody": "answered by nobody, and said so",
 }
+CONSOLE = "each site and the cloud have a console in the browser: `dgrag demo --keep` leaves them running, and says their addresses"
 ROUTES_OF_A_SITE = ("local", "memory")
 
 
@@ -117,6 +118,7 @@ def demo(
             first_answer_s = first_answer_s or time.monotonic() - started
             if not as_json:
                 _show(len(asked), result)
+        members = runtime.state.members
     total_s = time.monotonic() - started
     if as_json:
         typer.echo(orjson.dumps(as_body(asked, first_answer_s, total_s)).decode())
@@ -127,11 +129,19 @@ def demo(
             _summary(asked),
             Text(f"\nfirst answer after {first_answer_s:.0f} s, all done after {total_s:.0f} s, start and indexing included"),
         )
-    if keep:
-        err().print(
-            f"still running; ask with `dgrag ask … --state {folder}`, stop with `dgrag down --state {folder}`", markup=False, soft_wrap=True
-        )
+    for line in _farewell(members, folder) if keep else [CONSOLE]:
+        err().print(line, markup=False, soft_wrap=True)
     _verdict(asked, model)
+
+
+def _farewell(members: Sequence[Member], folder: Path) -> list[str]:
+    """What is said of a demo that goes on running: where its consoles are, and how to ask and to stop it."""
+    consoles = [f"  {member.name}: {member.url}" for member in members if member.role in ("cloud", "edge")]
+    return [
+        "still running; open a console in a browser:",
+        *consoles,
+        f"ask with `dgrag ask … --state {folder}`, stop with `dgrag down --state {folder}`",
+    ]
 
 
 def _verdict(asked: Sequence[AskedSample], model: str) -> None:

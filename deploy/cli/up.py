@@ -30,6 +30,7 @@ from deploy.lab.network import Linked
 from shared.ports import SystemClock
 
 RUNTIMES = ("process", "netns", "docker")
+CONSOLES = "console: open a site's address, or the cloud's, in a browser"
 EXTRACTION_WORDS = {"nlp": 0.0, "model": 1.0}
 
 
@@ -205,6 +206,7 @@ def _report(runtime: Runtime, statuses: Mapping[str, EdgeStatus], failed: Sequen
         told = {member.url: statuses.get(member.url) for member in state.members}
         rows = [(member.name, member.url, _state(runtime, member, told[member.url]), told[member.url]) for member in state.members]
         out().print(render.cluster(rows))
+        out().print(CONSOLES, markup=False)
         if any(row[2] == "not ready yet" for row in rows):
             out().print("a model server may have to fetch its weights first; `dgrag status` tells when it is ready", markup=False)
     for line in (line for status in statuses.values() for line in render.kept_back(status)):

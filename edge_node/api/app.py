@@ -12,15 +12,16 @@ from fastapi import FastAPI
 
 from edge_node.api import backups, chat, communities, documents, memories, policy, questions, service
 from edge_node.api.access import GuardedRoute
-from edge_node.api.console import ask, audit, document, sharing
+from edge_node.api.console import ask, audit, document, graph, health, sharing
 from edge_node.api.console import documents as documents_page
-from edge_node.api.console.access import ConsoleRoute, edge_pages
+from edge_node.api.console.access import KEYS, ConsoleRoute, edge_pages
 from edge_node.api.metrics import EdgeReadings
 from edge_node.api.safe_mode import create_safe_app
 from edge_node.build import Adapters, build_node
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged
+from shared.http.console.keys import key_pages
 from shared.http.console.routes import console_router
 from shared.http.docs import docs_router
 from shared.http.keyring import KeyRing
@@ -81,7 +82,9 @@ def create_app(node: EdgeNode) -> FastAPI:
         app.include_router(routes)
     for routes in (questions.router, memories.router, chat.router):
         app.include_router(routes)
-    for routes in (console_router(ConsoleRoute), ask.router, documents_page.router, document.router, sharing.router, audit.router):
+    for routes in (console_router(ConsoleRoute), ask.router, documents_page.router, document.router, graph.router):
+        app.include_router(routes)
+    for routes in (sharing.router, audit.router, health.router, key_pages(ConsoleRoute, KEYS, ring, clock)):
         app.include_router(routes)
     app.add_middleware(AccessLog, meter=node.meter, log=access)
     app.add_middleware(Correlation, recorder=node.recorder)

@@ -57,10 +57,9 @@ async def export(node: Node) -> Response:
 
 
 @router.get("/v1/entities")
-async def entities(node: Node, limit: Limit = 100) -> dict[str, Any]:
-    """Entities by degree, highest first."""
-    found = await asyncio.to_thread(node.strategy.neighbourhood, "", hops=0, limit=limit)
-    return {"entities": found["entities"]}
+async def entities(node: Node, limit: Limit = 100, q: Annotated[str, Query(max_length=200)] = "") -> dict[str, Any]:
+    """Entities by degree, highest first; with ``q`` those whose names hold its words or parts of words, the nearest names first."""
+    return {"entities": await asyncio.to_thread(node.strategy.named, q, limit=limit)}
 
 
 @router.get("/v1/subgraphs")

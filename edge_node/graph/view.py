@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from heapq import nsmallest
 from typing import Any
 
 from edge_node.database.vectors import VectorRows
@@ -58,6 +59,23 @@ def neighbourhood(graph: Graph, adjacency: Adjacency, entity: str, *, hops: int,
         "entities": [asdict(graph.entities[key]) | {"degree": degrees[key]} for key in keys],
         "relations": [asdict(graph.relations[pair]) for pair in pairs],
     }
+
+
+def named(graph: Graph, adjacency: Adjacency, words: str, *, limit: int) -> list[dict[str, Any]]:
+    """Entities whose names hold all these words, or beginnings or parts of words; at most ``limit``, each with its degree.
+
+    The name that is just so comes first, then names that begin so, then those where every word begins one; else by degree.
+    """
+    asked = " ".join(words.casefold().split())
+    parts = asked.split()
+
+    def rank(name: str) -> int:
+        begun = all(f" {part}" in f" {name}" for part in parts)
+        return 0 if name == asked else 1 if name.startswith(asked) else 2 if begun else 3
+
+    names = ((key, entity.name.casefold()) for key, entity in graph.entities.items())
+    ranked = [(rank(name), -len(adjacency.get(key, ())), key) for key, name in names if all(part in name for part in parts)]
+    return [asdict(graph.entities[key]) | {"degree": -degree} for _, degree, key in nsmallest(limit, ranked)]
 
 
 def graphml(graph: Graph) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from importlib import import_module
@@ -17,7 +17,7 @@ from edge_node.database.vectors import VectorRows
 from edge_node.extraction.extractor import Extracted, Extracts
 from edge_node.graph.passages import Passages
 from edge_node.graph.tools import Tools
-from edge_node.graph.view import Visibility, graphml, neighbourhood
+from edge_node.graph.view import Visibility, graphml, named, neighbourhood
 from edge_node.memory.store import IncidenceStore, MemoryStore
 from edge_node.records import NO_GRAPH, NOTHING_WITHHELD, WITH_GRAPH, Added, Cost, Progress, Retrieval
 from edge_node.settings import EdgeSettings
@@ -25,7 +25,7 @@ from edge_node.strategies.erarag.store import TreeStore
 from edge_node.strategies.method import Method, MethodQuery
 from edge_node.strategies.write_path import WritePath
 from shared.errors import InputError
-from shared.records import Chunk, ChunkId, Evidence, whole_of
+from shared.records import Chunk, ChunkId, Entity, Evidence, whole_of
 
 DAMPING = 60  # of reciprocal-rank fusion (Cormack et al. 2009)
 
@@ -176,9 +176,24 @@ class Index:
         view = self.write_path.view
         return neighbourhood(view.graph, view.adjacency, entity, hops=hops, limit=limit)
 
+    def named(self, words: str, *, limit: int) -> list[dict[str, Any]]:
+        """Entities whose names hold these words, the nearest names first; without any words those of highest degree."""
+        view = self.write_path.view
+        return named(view.graph, view.adjacency, words, limit=limit)
+
+    def entities(self, keys: Iterable[str]) -> dict[str, Entity]:
+        """Those of the keys that are in the graph."""
+        graph = self.write_path.view.graph
+        return {key: graph.entities[key] for key in keys if key in graph.entities}
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether one of the methods builds a graph."""
+        return self.write_path.needs.graph
+
     def graphml(self) -> str:
         """The graph for other programs. Raises InputError where the strategy has none."""
-        if not self.write_path.needs.graph:
+        if not self.has_graph:
             raise InputError(NO_GRAPH, next_step=WITH_GRAPH)
         return graphml(self.write_path.view.graph)
 

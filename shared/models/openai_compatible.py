@@ -79,6 +79,17 @@ class OpenAIGenerator:
         if text := view.rest():
             yield text
 
+    async def reach(self, *, deadline_s: float) -> None:
+        """Ask the server for its list of models, which costs no turn of a model. Raises ModelTimeout, ModelUnavailable."""
+        try:
+            response = await self._http.get("models", headers=self._headers, timeout=deadline_s)
+        except httpx.TimeoutException as error:
+            raise ModelTimeout(deadline_s=deadline_s) from error
+        except httpx.TransportError as error:
+            raise self._unreachable(error) from error
+        if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) or _passing(response.status_code):
+            raise ModelUnavailable(f"the model server answers with {response.status_code}", next_step="check its key, and look at its log")
+
     async def _send(self, body: dict[str, Any], *, ends: float) -> httpx.Response:
         """Post until the server takes the request; the caller closes the response. Raises as ``generate``."""
         attempt = 0

@@ -6,10 +6,11 @@ import pytest
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from deploy.environment import ASSIGNMENT, FILES, FOLDER, assigned, takes, written
+from deploy.environment import ASSIGNMENT, FILES, FOLDER, assigned, written
 from edge_node.settings import EdgeSettings
 from shared.models.settings import ModelSettings
 from shared.settings import Section
+from shared.settings_reference import takes
 
 
 class Where(Section):

@@ -48,11 +48,14 @@ class Edge:
 
 
 @contextlib.asynccontextmanager
-async def running_edge(folder, *, generator=None, embedder=None, cloud=None, retries=None, recorder=None, reads=None, **settings):
+async def running_edge(
+    folder, *, generator=None, embedder=None, cloud=None, retries=None, recorder=None, reads=None, model_server=None, **settings
+):
     """An edge in ``folder``; started twice on one folder, it continues."""
     chosen = EdgeSettings(**{"id": "ward", "strategy": "naive", "min_nearness": -1.0, "state_dir": folder, **settings})
     models = generator or scripted(), embedder or HashEmbedder(), WordTokenizer()
-    node = build_node(chosen, Adapters(*models, cloud, reads or ReadsHere(), retries=retries or RetryBudget(), recorder=recorder))
+    others = {"retries": retries or RetryBudget(), "recorder": recorder, "model_server": model_server}
+    node = build_node(chosen, Adapters(*models, cloud, reads or ReadsHere(), **others))
     app = create_app(node)
     async with (
         app.router.lifespan_context(app),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from edge_node.settings import EdgeSettings
 from shared.http.access import Rule, Rules
+from shared.http.console.keys import key_rules
 from shared.http.console.pages import Entry, Pages
 from shared.http.console.routes import CONSOLE, console_route
 from shared.http.console.sessions import Sessions
@@ -11,17 +12,19 @@ from shared.http.console.sessions import Sessions
 NO_BODY = 1024
 FORM = 64 * 2**10
 READ = Rule(frozenset({"read"}), NO_BODY, is_page=True)
-ASK = Rule(frozenset({"read"}), FORM, is_page=True)
-
-WRITE = Rule(frozenset({"write"}), FORM, is_page=True)
 ADMIN = Rule(frozenset({"admin"}), FORM, is_page=True)
+ASK = Rule(frozenset({"read"}), FORM, is_page=True)
+WRITE = Rule(frozenset({"write"}), FORM, is_page=True)
 POLICY = Rule(frozenset({"admin"}), 2**20, is_page=True)  # its text, as a form spells it
 
+KEYS = "/console/health/keys"
 ENTRIES = (
     Entry("/", "Ask", "read"),
     Entry("/console/documents", "Documents", "read"),
+    Entry("/console/graph", "Graph", "read"),
     Entry("/console/sharing", "Sharing", "admin"),
     Entry("/console/audit", "Audit", "admin"),
+    Entry("/console/health", "Health", "read"),
 )
 
 RULES: Rules = {
@@ -48,6 +51,16 @@ RULES: Rules = {
     ("GET", "/console/audit"): ADMIN,
     ("GET", "/console/audit/verify"): ADMIN,
     ("GET", "/console/audit/export/{form}"): ADMIN,
+    ("GET", "/console/graph"): READ,
+    ("GET", "/console/graph/subgraphs"): READ,
+    ("GET", "/console/graph/communities"): READ,
+    ("GET", "/console/graph/reports/{community_id}"): READ,
+    ("GET", "/console/health"): READ,
+    ("GET", "/console/health/model"): READ,
+    ("GET", "/console/health/settings"): ADMIN,
+    ("GET", "/console/health/backups"): ADMIN,
+    ("POST", "/console/health/backups"): ADMIN,
+    **key_rules(KEYS),
     **CONSOLE,
 }
 

@@ -71,7 +71,8 @@ def test_up_prints_where_everything_answers_and_down_stops_it(dgrag: Dgrag, fold
 
 
 def test_up_on_a_running_cluster_says_so(dgrag: Dgrag):
-    assert dgrag("up", "--detach")[0] == 0
+    code, out, _ = dgrag("up", "--detach")
+    assert (code, out.splitlines()[-1]) == (0, "console: open a site's address, or the cloud's, in a browser")
     code, out, err = dgrag("up", "--detach")
     assert (code, out) == (1, "")
     assert err.startswith("dgrag: a cluster is running already in ")

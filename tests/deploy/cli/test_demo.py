@@ -20,6 +20,7 @@ def test_the_demo_tells_which_answers_are_not_as_expected_and_stops(dgrag: Dgrag
     assert "✗ was answered by local, expected cloud" in out
     assert "2. bank asks: Which company built" in out
     assert err.splitlines()[-1].startswith("dgrag: 4 of 4 answers not as expected: “Which battery pack")
+    assert "each site and the cloud have a console in the browser: `dgrag demo --keep` leaves them running" in err
     assert dgrag("down")[1].startswith("nothing runs")
 
 
@@ -48,6 +49,8 @@ def test_the_demo_in_json_holds_the_answers_as_they_came(dgrag: Dgrag):
 
 def test_a_kept_demo_goes_on_running(dgrag: Dgrag):
     _, _, err = dgrag("demo", "--keep", "--json")
-    assert "still running; ask with `dgrag ask" in err
+    assert "stop with `dgrag down --state" in err
     status = json.loads(dgrag("status", "--json")[1])
+    consoles = dict(line.strip().split(": ") for line in err.partition("open a console in a browser:\n")[2].splitlines()[:5])
+    assert consoles == {edge["edge"]: edge["url"] for edge in status["edges"]} | {"cloud": consoles["cloud"]}
     assert [edge["edge"] for edge in status["edges"]] == ["hospital", "bank", "plant", "fieldoffice"]

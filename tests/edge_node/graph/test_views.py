@@ -1,7 +1,7 @@
 import networkx as nx
 
 from edge_node.graph.knowledge_graph import Graph, adjacency_of
-from edge_node.graph.view import graphml, neighbourhood
+from edge_node.graph.view import graphml, named, neighbourhood
 from shared.records import Entity, Relation
 from tests.support.running_edge import running_edge
 
@@ -32,6 +32,14 @@ def test_without_an_entity_the_best_connected_come_first():
 
 def test_an_unknown_entity_has_no_neighbourhood():
     assert found("nobody", 3) == ([], [])
+
+
+def test_the_name_that_is_meant_comes_first_then_those_that_begin_so_then_words_then_parts():
+    names = graph(("pump", "pump room"), ("foot pump", "sump pumper"), ("Pumpernickel", "valve"))
+    found = [one["key"] for one in named(names, adjacency_of(names), " PUMP ", limit=9)]
+    assert found == ["pump", "Pumpernickel", "pump room", "foot pump", "sump pumper"]
+    assert [one["key"] for one in named(names, adjacency_of(names), "room pum", limit=9)] == ["pump room"]
+    assert [one["degree"] for one in named(CHAIN, adjacency_of(CHAIN), "", limit=2)] == [2, 2]
 
 
 def test_other_programs_can_read_the_export_even_with_characters_that_xml_cannot_hold():

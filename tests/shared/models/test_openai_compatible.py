@@ -254,3 +254,27 @@ async def test_a_busy_server_is_asked_again_for_a_stream():
     handler, seen = answers(httpx.Response(503), httpx.Response(200, content=event("Ada") + b"data: [DONE]\n"))
     assert [text async for text in generator(handler).stream(ASK, deadline_s=5)] == ["Ada"]
     assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    ("failure", "error", "said"),
+    [
+        (httpx.ConnectError("refused"), ModelUnavailable, "no model server at http://model/v1/ (refused)"),
+        (httpx.ReadTimeout("slow"), ModelTimeout, "5.0 s"),
+        (httpx.Response(401), ModelUnavailable, "answers with 401"),
+        (httpx.Response(503), ModelUnavailable, "answers with 503"),
+    ],
+)
+async def test_a_server_is_there_when_it_lists_its_models_and_else_it_is_said_what_is_wrong(failure, error, said):
+    handler, seen = answers(httpx.Response(200, json={"data": []}))
+    await generator(handler, api_key="s3cret").reach(deadline_s=5)
+    assert (seen[0].url.path, seen[0].headers["authorization"]) == ("/v1/models", "Bearer s3cret")
+
+    def fails(request):
+        if isinstance(failure, httpx.Response):
+            return failure
+        raise failure
+
+    with pytest.raises(error) as raised:
+        await generator(fails).reach(deadline_s=5)
+    assert said in str(raised.value)

@@ -1,0 +1,71 @@
+"""The federation at the console: who belongs to it and how each site does; what an operator does about one."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request, Response
+from fastapi.responses import HTMLResponse
+
+from cloud_server.api import operators
+from cloud_server.api.access import CloudDep, EdgePath
+from cloud_server.api.console.access import ConsoleRoute
+from cloud_server.api.console.map import HEIGHT, MOST, WIDTH, placed, state_of, view_box
+from cloud_server.build import Cloud
+from shared.errors import NotFound
+from shared.http.console.pages import pages_of
+
+router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
+BACK = {"HX-Redirect": "/"}  # to the federation: the site's own page is gone
+
+
+@router.get("/")
+async def federation_page(request: Request, cloud: CloudDep) -> HTMLResponse:
+    """All sites, as a picture and as a table; and those that were expelled."""
+    sites, expelled = await asyncio.gather(asyncio.to_thread(cloud.edges), asyncio.to_thread(cloud.registry.expelled))
+    states = [state_of(site) for site in sites]
+    places = placed(sites)
+    drawing: dict[str, Any] = {"places": places, "centre": (WIDTH // 2, HEIGHT // 2), "view_box": view_box(places), "most": MOST}
+    return pages_of(request).page(request, "own/federation.html", sites=sites, states=states, expelled=expelled, **drawing)
+
+
+@router.get("/console/sites/{edge}")
+async def site_page(edge: EdgePath, request: Request, cloud: CloudDep) -> HTMLResponse:
+    """All that the cloud knows of one site."""
+    return await _site(edge, request, cloud)
+
+
+@router.post("/console/sites/{edge}/quarantine")
+async def quarantine(edge: EdgePath, body: Annotated[operators.Quarantine, Form()], request: Request, cloud: CloudDep) -> HTMLResponse:
+    """Set a site aside."""
+    await operators.quarantine(edge, body, cloud)
+    return await _site(edge, request, cloud)
+
+
+@router.post("/console/sites/{edge}/release")
+async def release(edge: EdgePath, request: Request, cloud: CloudDep) -> HTMLResponse:
+    """End a quarantine."""
+    await operators.release(edge, cloud)
+    return await _site(edge, request, cloud)
+
+
+@router.delete("/console/sites/{edge}")
+async def expel(edge: EdgePath, cloud: CloudDep) -> Response:
+    """Shut a site out and purge what it sent."""
+    await operators.expel(edge, cloud)
+    return Response(status_code=204, headers=BACK)
+
+
+@router.post("/console/sites/{edge}/readmit")
+async def readmit(edge: EdgePath, cloud: CloudDep) -> Response:
+    """Let an expelled site join again."""
+    await operators.readmit(edge, cloud)
+    return Response(status_code=204, headers=BACK)
+
+
+async def _site(edge: str, request: Request, cloud: Cloud) -> HTMLResponse:
+    site = next((one for one in await asyncio.to_thread(cloud.edges) if one.edge == edge), None)
+    if site is None:
+        raise NotFound("site", edge)
+    return pages_of(request).page(request, "own/site.html", one=site, state=state_of(site))
