@@ -38,6 +38,7 @@ BORDER = [
     "benchmarks/again.py",
     "benchmarks/cluster.py",
     "benchmarks/config.py",
+    "benchmarks/console.py",
     "benchmarks/construction.py",
     "benchmarks/datasets/__init__.py",
     "benchmarks/datasets/corpus.py",
