@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -13,7 +14,7 @@ from edge_node.memory.records import Recalled, Scored, Support
 from edge_node.memory.service import Memories
 from edge_node.settings import MemorySettings
 from shared.ports import Embedder
-from shared.records import Answer, EdgeId, Evidence, MemoryReport
+from shared.records import Answer, EdgeId, Evidence, MemoryReport, Route
 from shared.telemetry.logs import redacted
 from shared.telemetry.trace import Trace
 from shared.text.citations import cite, with_marker
@@ -30,10 +31,14 @@ SHADOW = "it would have answered; memories are only looked at here"
 
 @dataclass(frozen=True, slots=True)
 class FastPathResult:
-    """What memories say to a question. Without an answer, ``report`` tells of the nearest one why it has none; None: nothing is near."""
+    """What memories say to a question. Without an answer, ``report`` tells of the nearest one why it has none; None: nothing is near.
+
+    ``near``: what was found then, best first.
+    """
 
     answer: Answer | None = None
     report: MemoryReport | None = None
+    near: tuple[Recalled, ...] = ()
 
 
 NOTHING_SEEN = FastPathResult()
@@ -42,12 +47,23 @@ NOTHING_SEEN = FastPathResult()
 class FastPath:
     """Answers in the words of what was asked and answered before, with the sentences that say so."""
 
-    def __init__(self, edge: EdgeId, memories: Memories, embedder: Embedder, documents: DocumentStore, settings: MemorySettings) -> None:
+    def __init__(
+        self,
+        edge: EdgeId,
+        memories: Memories,
+        embedder: Embedder,
+        documents: DocumentStore,
+        settings: MemorySettings,
+        *,
+        wide: float = math.inf,
+    ) -> None:
+        """``wide``: a score that is worth finding though it answers nothing: ``OtherWords`` looks at it next."""
         self._edge = edge
         self._memories = memories
         self._embedder = embedder
         self._documents = documents
         self._settings = settings
+        self._wide = wide
         self.looked = 0  # questions since the start …
         self.answered = 0  # … and those of them that a memory answered
 
@@ -71,7 +87,7 @@ class FastPath:
         least = [score for score in self._settings.memory_threshold.values() if score <= 1]
         if self._settings.memory_fast == "shadow":
             return LOWEST
-        return min(least) - RIVAL_WITHIN if least and self._settings.memory_fast in ("on", "model") else None
+        return min(min(least) - RIVAL_WITHIN, self._wide) if least and self._settings.memory_fast in ("on", "model") else None
 
     async def _in_time(self, question: str, query_id: str, trace: Trace, floor: float) -> FastPathResult:
         with trace.step("remember"):
@@ -91,13 +107,15 @@ class FastPath:
         rivals = [one.scored for one in sound if one is not best]
         objection = rejection(question, best.scored, rivals, best.backing, self._settings)
         if objection or self._settings.memory_fast == "shadow":
-            return FastPathResult(report=self._report(best.scored, objection or SHADOW))
-        passages = self._passages(best.scored)
-        text, citations = cite(_offering(best.scored.memory.answer, len(passages)), passages)
-        if not citations:  # its chunks were deleted between the two reads
-            return FastPathResult(report=self._report(best.scored, CHANGED))
-        report = self._report(best.scored, "")
-        return FastPathResult(Answer(query_id, text, citations, "memory", memory=report), report)
+            return FastPathResult(report=self._report(best.scored, objection or SHADOW), near=tuple(found))
+        answer = self.told(best.scored, query_id, "memory")
+        return FastPathResult(answer, answer.memory if answer else self._report(best.scored, CHANGED))
+
+    def told(self, scored: Scored, query_id: str, route: Route) -> Answer | None:
+        """What a memory answers, with the sentences that say so; None where its chunks were deleted since it was found."""
+        passages = self._passages(scored)
+        text, citations = cite(_offering(scored.memory.answer, len(passages)), passages)
+        return Answer(query_id, text, citations, route, memory=self._report(scored, "")) if citations else None
 
     def _passages(self, scored: Scored) -> list[Evidence]:
         """The sentences that a memory, and those that ask and answer the same, rest on, as they stand in the store now."""
