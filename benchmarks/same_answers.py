@@ -131,9 +131,9 @@ def _shares(rows: Sequence[tuple[Row, float]], learned: dict[str, Memory]) -> di
     kinds = Counter(row.told.kind for row, _ in others)
     wrongly = Counter(row.told.kind for (row, _), is_false in zip(others, false, strict=True) if is_false)
     return {
-        "again": asdict(wilson(right, of=[row.told.origin for row, _ in again])),
+        "again": asdict(wilson(right, of=[row.told.origin for row, _ in again])) if again else None,
         "again_asked_and_wrong": [len(again), sum(_is_false(row, least, learned) for row, least in again)],
-        "false_on_others": asdict(wilson(false)),
+        "false_on_others": asdict(wilson(false)) if false else None,
         "by_kind": {kind: [wrongly[kind], asked] for kind, asked in sorted(kinds.items())},
         "false": [row.told.question for (row, _), is_false in zip(others, false, strict=True) if is_false],
     }

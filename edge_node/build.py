@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import httpx
@@ -38,8 +37,7 @@ from edge_node.egress.sharing import Sharing
 from edge_node.graph.store import GraphStore
 from edge_node.graph.tools import Tools
 from edge_node.maintenance import check_fingerprint, open_store
-from edge_node.memory.index import ALPHA
-from edge_node.memory.same_answer import NEAR, SURE_SAME
+from edge_node.memory.same_answer import SURE_SAME
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index, open_strategy
@@ -93,8 +91,7 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
         membership.identity()  # a key that others can read is found now
         parts.cloud.auth = membership
         client = CloudClient(parts.cloud, edge, ledger, breaker, patience_s=settings.cloud_patience_s)
-    wide = math.inf if _least_same(settings, parts.generator.name) is None else ALPHA * NEAR
-    fast_path = FastPath(edge, strategy.memories, embedder, documents, settings, wide=wide)
+    fast_path = FastPath(edge, strategy.memories, embedder, documents, settings, wide=_least_same(settings, parts) is not None)
     released = ReleasedPassages(tools, sharing)
     answerer = _answerer(settings, parts, tools, sharing, strategy, fast_path, client, released)
     overview = _overview(settings, parts, tools, sharing, strategy, client, released)
@@ -126,16 +123,16 @@ def _answerer(
     gate, selector = Gate(parts.generator, tools.embedder, settings), SentenceSelector(tools.embedder, parts.tokenizer)
     told = ToldPassages(tools.edge, SharedMemories(tools.graph.database), tools.documents)
     copied = CopiedFacts(selector, parts.generator, least=settings.memory_certainty) if settings.memory_fast == "model" else None
-    least = _least_same(settings, parts.generator.name)
+    least = _least_same(settings, parts)
     other_words = None if least is None else OtherWords(fast_path, parts.generator, least=least)
     return Answerer(strategy, selector, parts.generator, gate, client, sharing, settings, fast_path, told, released, copied, other_words)
 
 
-def _least_same(settings: EdgeSettings, model: str) -> float | None:
+def _least_same(settings: EdgeSettings, parts: Adapters) -> float | None:
     """How sure the model must be that a learned answer is right for other words too; None: it is not asked."""
     if settings.memory_fast not in ("on", "model") or settings.memory_threshold["learned"] > 1:
         return None
-    return SURE_SAME.get(model) if settings.memory_same is None else settings.memory_same
+    return SURE_SAME.get(parts.generator.name) if settings.memory_same is None else settings.memory_same
 
 
 def _overview(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from edge_node.documents.store import DocumentStore
 from edge_node.memory.guards import CHANGED, RIVAL_WITHIN, rejection
+from edge_node.memory.index import ALPHA
 from edge_node.memory.records import Recalled, Scored, Support
+from edge_node.memory.same_answer import NEAR
 from edge_node.memory.service import Memories
 from edge_node.settings import MemorySettings
 from shared.ports import Embedder
@@ -55,9 +56,9 @@ class FastPath:
         documents: DocumentStore,
         settings: MemorySettings,
         *,
-        wide: float = math.inf,
+        wide: bool = False,
     ) -> None:
-        """``wide``: a score that is worth finding though it answers nothing: ``OtherWords`` looks at it next."""
+        """``wide``: what is too far to answer is found too, as far as ``OtherWords`` looks at it."""
         self._edge = edge
         self._memories = memories
         self._embedder = embedder
@@ -87,7 +88,9 @@ class FastPath:
         least = [score for score in self._settings.memory_threshold.values() if score <= 1]
         if self._settings.memory_fast == "shadow":
             return LOWEST
-        return min(min(least) - RIVAL_WITHIN, self._wide) if least and self._settings.memory_fast in ("on", "model") else None
+        if not least or self._settings.memory_fast == "off":
+            return None
+        return min(min(least) - RIVAL_WITHIN, ALPHA * NEAR) if self._wide else min(least) - RIVAL_WITHIN
 
     async def _in_time(self, question: str, query_id: str, trace: Trace, floor: float) -> FastPathResult:
         with trace.step("remember"):
