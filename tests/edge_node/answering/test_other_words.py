@@ -1,5 +1,6 @@
 """A learned answer to a question in other words: a whole edge with a scripted model that compares questions."""
 
+import contextlib
 import math
 
 import pytest
@@ -36,14 +37,23 @@ def compared(generator):
     return list(filter(compares, generator.prompts))
 
 
-async def asked(folder, generator, question=OTHERWISE, *, ask=(), **settings):
-    """Ask ``QUESTION`` of the model, call its answer right, and ask another one."""
-    async with running_edge(folder, generator=generator, **{"min_nearness": -1, **settings}) as edge:
+async def judge(edge, answer, verdict):
+    said = await edge.http.post(f"/v1/queries/{answer['query_id']}/feedback", json={"verdict": verdict})
+    return said.json()["outcome"]
+
+
+@contextlib.asynccontextmanager
+async def taught(folder, generator, **settings):
+    """An edge that has learned the answer to ``QUESTION``."""
+    async with running_edge(folder, generator=generator, **settings) as edge:
         await edge.add("mill.md", TEXT)
-        answer = await edge.ask(QUESTION, memory=False, mode="local")
-        said = await edge.http.post(f"/v1/queries/{answer['query_id']}/feedback", json={"verdict": "right"})
-        assert said.json()["outcome"] == "learned"
-        return await edge.ask(question, mode="local", **dict(ask))
+        assert await judge(edge, await edge.ask(QUESTION, memory=False, mode="local"), "right") == "learned"
+        yield edge
+
+
+async def asked(folder, generator, *, ask=(), **settings):
+    async with taught(folder, generator, **settings) as edge:
+        return await edge.ask(OTHERWISE, mode="local", **dict(ask))
 
 
 async def test_a_learned_answer_is_given_to_other_words_for_one_token_and_cited(tmp_path):
@@ -56,6 +66,12 @@ async def test_a_learned_answer_is_given_to_other_words_for_one_token_and_cited(
     (prompt,) = compared(generator)
     assert prompt.max_tokens == 1
     assert f"First: {QUESTION}\nSecond: {OTHERWISE}" in prompt.messages[-1].content
+
+
+async def test_one_that_is_called_wrong_silences_the_memory_that_gave_it(tmp_path):
+    async with taught(tmp_path, model()) as edge:
+        assert await judge(edge, await edge.ask(OTHERWISE, mode="local"), "wrong") == "counted"
+        assert (await edge.ask(OTHERWISE, mode="local"))["route"] == "local"
 
 
 @pytest.mark.parametrize(
