@@ -104,9 +104,9 @@ def figures(rows: Sequence[Row], learned: dict[str, Memory], ms: Sequence[float]
     crossed = [(row, least) for half, least in zip(halves, reversed(bars), strict=True) for row in half]
     told = {f"half_{n}": _shares([(row, bars[1 - n]) for row in half], learned) for n, half in enumerate(halves)}
     product = _shares([(row, SURE_SAME["standard"]) for row in rows], learned)
-    calls = {"model_calls": sum(len(row.judged) for row in rows), "asked": len(rows)}
+    counts = {"pairs": sum(len(row.judged) for row in rows), "asked": len(rows)}
     times = {f"p{q}_ms": round(float(np.quantile(ms, q / 100)), 1) for q in (50, 90)} if ms else {}
-    return {"bars": bars, **told, "crossed": _shares(crossed, learned), "product": product, **calls, **times}
+    return {"bars": bars, **told, "crossed": _shares(crossed, learned), "product": product, **counts, **times}
 
 
 def bar(rows: Sequence[Row], learned: dict[str, Memory]) -> float:
@@ -174,8 +174,15 @@ async def _judged(question: str, near: Sequence[Recalled], generator: Generator,
         key = digest([question, learned])
         if not journal.done(STAGE, key):
             sure = await same_answer(generator, question, learned, trace, deadline_s=DEADLINE_S)
-            (step,) = trace.steps()
-            row = {"question": question, "learned": learned, "sure": sure, "ms": step.ms, "tokens_in": step.tokens_in}
+            steps = trace.steps()
+            row = {
+                "question": question,
+                "learned": learned,
+                "sure": sure,
+                "ms": sum(step.ms for step in steps),
+                "calls": len(steps),
+                "tokens_in": sum(step.tokens_in for step in steps),
+            }
             journal.add(STAGE, key, row)
         found.append((one, journal.row(STAGE, key)["sure"]))
     return tuple(found)

@@ -1,4 +1,4 @@
-"""READ PATH, behind the memories: an answer that was called right, asked for in other words, as one token of the model says."""
+"""READ PATH, behind the memories: an answer that was called right, asked for in other words, as a token or two of the model say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a question asks in other words for what was learned: by its names, then by one token of the model (beyond FD-RAG §4.2).
+"""Whether a question asks in other words for what was learned: by its names, then by a token or two of the model (beyond FD-RAG §4.2).
 
 A sentence encoder is as near to "When was it founded?" as to a true paraphrase of "Who founded it?", and the guards beside it
 (``memory.guards``) hold both back. A small model that sees both questions tells them apart far better than it answers either.
@@ -18,8 +18,9 @@ from shared.text.sentences import content_words
 
 SAME_ANSWER = load_prompt("edge_node", "same_answer")
 NEAR = 0.75  # cosine of both questions, from which on the model is asked
+NO = 0.5  # P(yes) below which the model denies
 TOP_LOGPROBS = 20
-SURE_SAME = {"standard": 0.75}  # P(yes) that suffices, by the model's name: docs/results.md says how it was found
+SURE_SAME = {"standard": 0.8}  # P(yes) that suffices, by the model's name: docs/results.md says how it was found
 
 
 def may_answer(question: str, found: Recalled) -> bool:
@@ -42,11 +43,18 @@ def may_be_same(question: str, learned: str, answer: str) -> bool:
 
 
 async def same_answer(generator: Generator, question: str, learned: str, trace: Trace, *, deadline_s: float) -> float | None:
-    """P(yes) that one short answer would be right for both questions; None where the model says neither yes nor no, or how surely.
+    """P(yes) that one short answer would be right for both questions: the mean of both orders, or the first where it is a no.
 
-    Raises ModelTimeout, ModelUnavailable, ModelReplyError.
+    None where the model says neither yes nor no, or not how surely. ``deadline_s``: of one call. Raises ModelTimeout, ModelUnavailable,
+    ModelReplyError.
     """
-    prompt = Prompt(SAME_ANSWER.render(learned=one_line(learned), question=one_line(question)), 1, top_logprobs=TOP_LOGPROBS)
-    with trace.step("same answer") as step:
-        reply = step.model(await generator.generate(prompt, deadline_s=deadline_s))
-    return probability_of(reply.first_token, "yes", ["no"])
+    told = list[float]()
+    for first, second in ((learned, question), (question, learned)):
+        prompt = Prompt(SAME_ANSWER.render(first=one_line(first), second=one_line(second)), 1, top_logprobs=TOP_LOGPROBS)
+        with trace.step("same answer") as step:
+            reply = step.model(await generator.generate(prompt, deadline_s=deadline_s))
+        sure = probability_of(reply.first_token, "yes", ["no"])
+        if sure is None or sure < NO:
+            return sure
+        told.append(sure)
+    return sum(told) / len(told)

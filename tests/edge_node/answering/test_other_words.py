@@ -56,16 +56,17 @@ async def asked(folder, generator, *, ask=(), **settings):
         return await edge.ask(OTHERWISE, mode="local", **dict(ask))
 
 
-async def test_a_learned_answer_is_given_to_other_words_for_one_token_and_cited(tmp_path):
+async def test_a_learned_answer_is_given_to_other_words_for_two_tokens_and_cited(tmp_path):
     generator = model()
     answer = await asked(tmp_path, generator)
     assert (answer["answer"], answer["route"], answer["answered"]) == (SLOW, "memory+model", True)
     assert answer["citations"][0]["quote"] == "Orrin Mill was built by Ann Lee in 1881."
     assert (answer["memory"]["question"], answer["memory"]["why_not"]) == (QUESTION, "")
-    assert [step["step"] for step in answer["trace"]] == ["remember", "same answer"]
-    (prompt,) = compared(generator)
-    assert prompt.max_tokens == 1
-    assert f"First: {QUESTION}\nSecond: {OTHERWISE}" in prompt.messages[-1].content
+    assert [step["step"] for step in answer["trace"]] == ["remember", "same answer", "same answer"]
+    there, back = compared(generator)
+    assert (there.max_tokens, back.max_tokens) == (1, 1)
+    assert f"First: {QUESTION}\nSecond: {OTHERWISE}" in there.messages[-1].content
+    assert f"First: {OTHERWISE}\nSecond: {QUESTION}" in back.messages[-1].content
 
 
 async def test_one_that_is_called_wrong_silences_the_memory_that_gave_it(tmp_path):
