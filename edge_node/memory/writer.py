@@ -30,7 +30,7 @@ from shared.text.inert import inert
 from shared.text.prompts import load_prompt
 from shared.text.refusals import is_refusal
 from shared.text.same_question import fits, is_single
-from shared.text.sentences import WORD, content_words
+from shared.text.sentences import NUMBER_WORDS, WORD, content_words
 
 log = logging.getLogger("dgrag.edge.memory")
 LEAST_SENTENCES = 2  # of a hyperedge: of one sentence alone the templates make what there is to make
@@ -149,8 +149,15 @@ def answer_in(facts: Sequence[Fact], sentence: str) -> str:
     ('1881', 'looms', '')
     """
     run = f" {_run(sentence)} "
-    found = [fact.object for fact in facts if not fact.negated and _is_short(fact.object) and f" {_run(fact.object)} " in run]
-    return min(found, key=str.islower, default="")
+    found = [fact for fact in facts if not fact.negated and _is_short(fact.object) and f" {_run(fact.object)} " in run]
+    best = min(found, key=lambda fact: _is_vague(fact.object), default=None)
+    return best.object if best else ""
+
+
+def _is_vague(answer: str) -> bool:
+    """Whether it is neither a name nor a date or number: a question seldom asks for "an American actor" alone."""
+    first = next((word for word in WORD.findall(answer) if word.casefold() != "the"), "")
+    return not (first[:1].isupper() or first[:1].isdigit() or first.casefold() in NUMBER_WORDS)
 
 
 def question_prompt(one: ToAsk, fence: Fence) -> Prompt:
@@ -168,8 +175,15 @@ def question_in(reply: str, one: ToAsk) -> str:
     if not (_stands_alone(question) and is_single(question) and fits(question, question, one.answer)):
         return ""
     said = frozenset(_run(one.told).split())
+    if _asks_who(question) and _is_vague(one.answer):
+        return ""
     is_told = _names(question) <= said and is_supported(question, [one.told])
     return question if is_told and not content_words(one.answer) <= content_words(question) else ""
+
+
+def _asks_who(question: str) -> bool:
+    """Whether a name must answer; what may answer "Who is Ann Lee?" too."""
+    return question.startswith(("Who ", "Whose ", "Whom ")) and not re.match(r"Who (?:is|was|are|were) [A-Z]", question)
 
 
 def _stands_alone(question: str) -> bool:
@@ -276,18 +290,20 @@ class MemoryWriter:
             question = question_in(lines_of(reply, prompt, fence), one)
             if question and await self._is_found(question, one.row):
                 memories = [memory_of("model", question, one.answer, [one.support], ())]
+            else:
+                log.info("what the model wrote of hyperedge %s is of no use", name)
         kept = await self._keep(memories, self._task.model)
         await asyncio.to_thread(self._spend, name, cost, kept or self._read_of(units))
         return cost
 
     def _to_ask(self, units: IntArray) -> ToAsk | None:
-        """The first sentence of a hyperedge that has something to ask for, those that belong to it most first."""
+        """A sentence of a hyperedge that has something to ask for: a name, date or number if any has, of the one that is in it most."""
         graph = self._seen
         if graph is None:
             return None
         rows = units[:MOST_SENTENCES].tolist()
         chunks = self._documents.chunks(sorted({graph.chunk_ids[row] for row in rows}))
-        facts = self._facts_of(chunks.keys())
+        facts, found = self._facts_of(chunks.keys()), list[ToAsk]()
         for row in rows:
             chunk_id = graph.chunk_ids[row]
             if chunk_id not in chunks:
@@ -296,8 +312,8 @@ class MemoryWriter:
             support, text = _stripped(chunk_id, chunk.text, graph.spans[row])
             of_it = [fact for fact in facts.get(chunk_id, []) if graph.row_of(chunk_id, fact.start, fact.end) == row]
             if answer := answer_in(of_it, text):
-                return ToAsk(row, support, title, text, answer)
-        return None
+                found.append(ToAsk(row, support, title, text, answer))
+        return min(found, key=lambda one: _is_vague(one.answer), default=None)
 
     async def _is_found(self, question: str, row: int) -> bool:
         """Whether a question is near enough to the sentence that it was made of."""
