@@ -155,9 +155,9 @@ def answer_in(facts: Sequence[Fact], sentence: str) -> str:
 
 
 def _is_vague(answer: str) -> bool:
-    """Whether it is neither a name nor a date or number: a question seldom asks for "an American actor" alone."""
+    """Whether it is neither a name nor a date or number: a question seldom asks for "an American actor", or for "one of them"."""
     first = next((word for word in WORD.findall(answer) if word.casefold() != "the"), "")
-    return not (first[:1].isupper() or first[:1].isdigit() or first.casefold() in NUMBER_WORDS)
+    return not (first[:1].isupper() or first[:1].isdigit() or (first.casefold() in NUMBER_WORDS and first.casefold() != "one"))
 
 
 def question_prompt(one: ToAsk, fence: Fence) -> Prompt:
