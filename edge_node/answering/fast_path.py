@@ -88,16 +88,17 @@ class FastPath:
         least = [score for score in self._settings.memory_threshold.values() if score <= 1]
         if self._settings.memory_fast == "shadow":
             return LOWEST
-        if not least or self._settings.memory_fast == "off":
-            return None
-        return min(min(least) - RIVAL_WITHIN, ALPHA * NEAR) if self._wide else min(least) - RIVAL_WITHIN
+        return min(least) - RIVAL_WITHIN if least and self._settings.memory_fast in ("on", "model") else None
 
     async def _in_time(self, question: str, query_id: str, trace: Trace, floor: float) -> FastPathResult:
         with trace.step("remember"):
             async with asyncio.timeout(DEADLINE_S):
                 vector = (await self._embedder.embed([question]))[0]
-                found = await self._memories.recalled(question, vector, k=self._settings.memory_k, floor=floor)
-                return await asyncio.to_thread(self._judged, question, query_id, found) if found else NOTHING_SEEN
+                wide = min(floor, ALPHA * NEAR) if self._wide else floor
+                near = await self._memories.recalled(question, vector, k=self._settings.memory_k, floor=wide)
+                found = [one for one in near if one.scored.score >= floor]
+                looked = await asyncio.to_thread(self._judged, question, query_id, found) if found else NOTHING_SEEN
+                return replace(looked, near=tuple(near))
 
     def _judged(self, question: str, query_id: str, found: Sequence[Recalled]) -> FastPathResult:
         """The best memory's answer, or why it has none.
@@ -110,7 +111,7 @@ class FastPath:
         rivals = [one.scored for one in sound if one is not best]
         objection = rejection(question, best.scored, rivals, best.backing, self._settings)
         if objection or self._settings.memory_fast == "shadow":
-            return FastPathResult(report=self._report(best.scored, objection or SHADOW), near=tuple(found))
+            return FastPathResult(report=self._report(best.scored, objection or SHADOW))
         answer = self.told(best.scored, query_id, "memory")
         return FastPathResult(answer, answer.memory if answer else self._report(best.scored, CHANGED))
 
