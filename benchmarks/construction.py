@@ -44,22 +44,25 @@ MB = 1024  # kB
 def costs(before: Mapping[str, Any], after: Mapping[str, Any], seconds: float) -> dict[str, Any]:
     """What memories took beside the index, from an edge's status before and after them; for 1,000 tokens of the documents too.
 
-    >>> before, after = {"tokens_in": 0, "tokens_out": 0}, {"tokens": 2000, "tokens_in": 900, "tokens_out": 100, "memory": {"model": 4}}
+    >>> before = {"model_calls": 1, "tokens_in": 0, "tokens_out": 0}
+    >>> after = {"tokens": 2000, "model_calls": 6, "tokens_in": 900, "tokens_out": 100, "memory": {"model": 4}}
     >>> found = costs(before, after, 30.0)
-    >>> found["tokens_out_per_1000"], found["seconds_per_1000"], found["memories"]
-    (50.0, 15.0, {'model': 4})
+    >>> found["tokens_out_per_1000"], found["seconds_per_1000"], found["memories"], found["usable"]
+    (50.0, 15.0, {'model': 4}, 0.8)
     """
-    read, written = (after[name] - before[name] for name in ("tokens_in", "tokens_out"))
-    per = max(1, after["tokens"]) / 1000
+    calls, read, written = (after[name] - before[name] for name in ("model_calls", "tokens_in", "tokens_out"))
+    per, memories = max(1, after["tokens"]) / 1000, counted(after)
     return {
         "corpus_tokens": after["tokens"],
+        "calls": calls,
+        "usable": round(memories.get("model", 0) / calls, 3) if calls else None,  # each call writes one question
         "tokens_in": read,
         "tokens_out": written,
         "tokens_out_per_1000": round(written / per, 1),
         "paper_tokens_out_per_1000": PAPER_TOKENS,
         "seconds": round(seconds, 1),
         "seconds_per_1000": round(seconds / per, 2),
-        "memories": counted(after),
+        "memories": memories,
     }
 
 

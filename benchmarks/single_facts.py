@@ -74,12 +74,10 @@ def asked_of(questions: Sequence[dict[str, Any]], texts: dict[str, str]) -> list
     """All questions of a set, ``MOST`` of those kinds at most; a sub-question that comes again is asked once."""
     found: dict[str, Asked] = {}
     for row in questions:
-        answers = list[str]()
-        for step in row.get("decomposition") or ():
-            question = REFERENCE.sub(lambda match, known=tuple(answers): known[int(match[1]) - 1], step["question"])  # type: ignore[misc]
+        steps = row.get("decomposition") or ()
+        for step, (question, answer) in zip(steps, with_answers(steps), strict=True):
             key = digest([question.casefold()])
-            found.setdefault(key, Asked("later" if "#" in step["question"] else "single", key, question, (step["answer"],)))
-            answers.append(step["answer"])
+            found.setdefault(key, Asked("later" if "#" in step["question"] else "single", key, question, (answer,)))
     single, later = ([one for one in found.values() if one.kind == kind] for kind in ("single", "later"))
     absent = [
         Asked("absent", f"{one.key}-absent", one.question, (), frozenset(key for key, text in texts.items() if covered(text, one.answers)))
@@ -87,6 +85,16 @@ def asked_of(questions: Sequence[dict[str, Any]], texts: dict[str, str]) -> list
     ]
     nested = [Asked("nested", row["id"], row["question"], tuple(row["answers"])) for row in questions if row.get("hops", 2) > 1]
     return [*single, *absent, *stride(nested, MOST["nested"], seed=SEED), *later]
+
+
+def with_answers(steps: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+    """The question of each step, with the answers of earlier ones put in, and its answer.
+
+    >>> with_answers([{"question": "Who built it?", "answer": "Ann"}, {"question": "When was #1 born?", "answer": "1850"}])
+    [('Who built it?', 'Ann'), ('When was Ann born?', '1850')]
+    """
+    answers = [step["answer"] for step in steps]
+    return [(REFERENCE.sub(lambda match: answers[int(match[1]) - 1], step["question"]), step["answer"]) for step in steps]
 
 
 def bar(rows: Iterable[dict[str, Any]], *, precision: float = PRECISION) -> float:

@@ -13,6 +13,7 @@ from edge_node.answering.feedback import FeedbackDesk
 from edge_node.answering.gate import Gate
 from edge_node.answering.mapping import Mapper
 from edge_node.answering.narrowing import SentenceSelector
+from edge_node.answering.other_words import OtherWords
 from edge_node.answering.overview import GlobalAnswerer
 from edge_node.answering.picking import SentencePicker
 from edge_node.answering.released import ReleasedPassages
@@ -39,6 +40,7 @@ from edge_node.egress.sharing import Sharing
 from edge_node.graph.store import GraphStore
 from edge_node.graph.tools import Tools
 from edge_node.maintenance import check_fingerprint, open_store
+from edge_node.memory.same_answer import SURE_SAME
 from edge_node.node import EdgeNode, Models
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index, open_strategy
@@ -87,12 +89,9 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     strategy = open_strategy(tools, settings)
     breaker = Breaker(settings.breaker_failures, settings.breaker_s, parts.clock)
     membership = Membership(settings.state_dir, parts.clock)
-    client = None
-    if parts.cloud is not None:
-        membership.identity()  # a key that others can read is found now
-        parts.cloud.auth = membership
-        client = CloudClient(parts.cloud, edge, ledger, breaker, patience_s=settings.cloud_patience_s)
-    fast_path, released = FastPath(edge, strategy.memories, embedder, documents, settings), ReleasedPassages(tools, sharing)
+    client = _client(settings, parts.cloud, membership, ledger, breaker)
+    fast_path = FastPath(edge, strategy.memories, embedder, documents, settings, wide=_least_same(settings, parts) is not None)
+    released = ReleasedPassages(tools, sharing)
     answerer = _answerer(settings, parts, tools, sharing, strategy, fast_path, client, released)
     overview = _overview(settings, parts, tools, sharing, strategy, client, released)
     link = _link(client, membership, tools, sharing, ledger, answerer, overview, parts.recorder) if client else None
@@ -110,6 +109,16 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     models = Models(parts.generator.name, embedder.fingerprint, parts.model_server)
     write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, fast_path, feedback, overview)
     return EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, models, recorder=parts.recorder)
+
+
+def _client(
+    settings: EdgeSettings, http: httpx.AsyncClient | None, membership: Membership, ledger: Ledger, breaker: Breaker
+) -> CloudClient | None:
+    if http is None:
+        return None
+    membership.identity()  # a key that others can read is found now
+    http.auth = membership
+    return CloudClient(http, EdgeId(settings.id), ledger, breaker, patience_s=settings.cloud_patience_s)
 
 
 def _policy(settings: EdgeSettings, database: Database, clock: Clock) -> tuple[PolicyFile, PolicyEditor]:
@@ -132,7 +141,16 @@ def _answerer(
     gate, selector = Gate(parts.generator, tools.embedder, settings), SentenceSelector(tools.embedder, parts.tokenizer)
     told = ToldPassages(tools.edge, SharedMemories(tools.graph.database), tools.documents)
     copied = CopiedFacts(selector, parts.generator, least=settings.memory_certainty) if settings.memory_fast == "model" else None
-    return Answerer(strategy, selector, parts.generator, gate, client, sharing, settings, fast_path, told, released, copied)
+    least = _least_same(settings, parts)
+    other_words = None if least is None else OtherWords(fast_path, parts.generator, least=least)
+    return Answerer(strategy, selector, parts.generator, gate, client, sharing, settings, fast_path, told, released, copied, other_words)
+
+
+def _least_same(settings: EdgeSettings, parts: Adapters) -> float | None:
+    """How sure the model must be that a learned answer is right for other words too; None: it is not asked."""
+    if settings.memory_fast not in ("on", "model") or settings.memory_threshold["learned"] > 1:
+        return None
+    return SURE_SAME.get(parts.generator.name) if settings.memory_same is None else settings.memory_same
 
 
 def _overview(

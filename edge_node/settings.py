@@ -254,6 +254,7 @@ class MemorySettings(GenerationSettings):
     # "shadow": memories are looked at and reported, and never answer; "model": where none answers, it copies single facts from a sentence
     memory_fast: Literal["on", "model", "shadow", "off"] = "on"
     memory_certainty: Share | None = None  # that a copied fact must have; none: as was measured for the model, if it was
+    memory_same: Share | None = None  # P that a learned answer is right for other words too; none: as measured for the model; 1: never
     memory_threshold: Thresholds = THRESHOLDS  # τ by kind, as in "template=0.92,model=0.92,learned=0.88"; above 1: never answers
     memory_cover: Share = 1.0  # of a question's words, that a memory or its sentences must have
     memory_k: Annotated[int, Field(ge=1, le=100)] = 10  # memories that are looked at; those that fdrag searches by

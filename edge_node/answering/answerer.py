@@ -14,6 +14,7 @@ from edge_node.answering.copied_facts import CopiedFacts
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
 from edge_node.answering.gate import Gate, Question
 from edge_node.answering.narrowing import SentenceSelector
+from edge_node.answering.other_words import OtherWords
 from edge_node.answering.released import ReleasedPassages
 from edge_node.answering.sampling import Sampling, answer_prompt, draw, sufficiency_prompt, with_passages
 from edge_node.cloud.client import CloudClient
@@ -106,8 +107,9 @@ class Answerer:
         told: Tells | None = None,
         released: ReleasedPassages | None = None,
         copied: CopiedFacts | None = None,
+        other_words: OtherWords | None = None,
     ) -> None:
-        """``fast_path``: asked before anything is read; None: no memory answers. ``copied``: asked next; None: all is sampled.
+        """``fast_path``: asked before anything is read; None: no memory answers. ``other_words`` and ``copied``: asked next, in this order.
 
         ``released``: where other sites' questions look if something is masked; None: then they find nothing.
         """
@@ -122,6 +124,7 @@ class Answerer:
         self._told = told
         self._released = released
         self._copied = copied
+        self._other_words = other_words
 
     async def remembered(self, ask: Ask, trace: Trace) -> FastPathResult:
         """What memories say of a question that may be answered here; it needs no model, and so no turn at one."""
@@ -141,10 +144,14 @@ class Answerer:
         look = look or await self.remembered(ask, trace)
         if look.answer is not None:
             return replace(look.answer, trace=trace.steps())
-        deadline = Deadline(self.settings.answer_deadline_s)
+        deadline, query_id = Deadline(self.settings.answer_deadline_s), secrets.token_hex(8)
         try:
             async with asyncio.timeout(deadline.seconds):
-                return with_report(await self._answer(ask, stays, secrets.token_hex(8), trace, deadline), look)
+                if self._other_words is not None and look.near:
+                    again = await self._other_words.answer(ask.question, query_id, look.near, trace, deadline)
+                    if again is not None:
+                        return replace(again, trace=trace.steps())
+                return with_report(await self._answer(ask, stays, query_id, trace, deadline), look)
         except TimeoutError as error:
             raise ModelTimeout(deadline_s=deadline.seconds) from error
 

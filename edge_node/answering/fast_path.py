@@ -9,11 +9,13 @@ from dataclasses import dataclass, replace
 
 from edge_node.documents.store import DocumentStore
 from edge_node.memory.guards import CHANGED, RIVAL_WITHIN, rejection
+from edge_node.memory.index import ALPHA
 from edge_node.memory.records import Recalled, Scored, Support
+from edge_node.memory.same_answer import NEAR
 from edge_node.memory.service import Memories
 from edge_node.settings import MemorySettings
 from shared.ports import Embedder
-from shared.records import Answer, EdgeId, Evidence, MemoryReport
+from shared.records import Answer, EdgeId, Evidence, MemoryReport, Route
 from shared.telemetry.logs import redacted
 from shared.telemetry.trace import Trace
 from shared.text.citations import cite, with_marker
@@ -30,10 +32,14 @@ SHADOW = "it would have answered; memories are only looked at here"
 
 @dataclass(frozen=True, slots=True)
 class FastPathResult:
-    """What memories say to a question. Without an answer, ``report`` tells of the nearest one why it has none; None: nothing is near."""
+    """What memories say to a question. Without an answer, ``report`` tells of the nearest one why it has none; None: nothing is near.
+
+    ``near``: what was found then, best first.
+    """
 
     answer: Answer | None = None
     report: MemoryReport | None = None
+    near: tuple[Recalled, ...] = ()
 
 
 NOTHING_SEEN = FastPathResult()
@@ -42,12 +48,23 @@ NOTHING_SEEN = FastPathResult()
 class FastPath:
     """Answers in the words of what was asked and answered before, with the sentences that say so."""
 
-    def __init__(self, edge: EdgeId, memories: Memories, embedder: Embedder, documents: DocumentStore, settings: MemorySettings) -> None:
+    def __init__(
+        self,
+        edge: EdgeId,
+        memories: Memories,
+        embedder: Embedder,
+        documents: DocumentStore,
+        settings: MemorySettings,
+        *,
+        wide: bool = False,
+    ) -> None:
+        """``wide``: what is too far to answer is found too, as far as ``OtherWords`` looks at it."""
         self._edge = edge
         self._memories = memories
         self._embedder = embedder
         self._documents = documents
         self._settings = settings
+        self._wide = wide
         self.looked = 0  # questions since the start …
         self.answered = 0  # … and those of them that a memory answered
 
@@ -77,8 +94,11 @@ class FastPath:
         with trace.step("remember"):
             async with asyncio.timeout(DEADLINE_S):
                 vector = (await self._embedder.embed([question]))[0]
-                found = await self._memories.recalled(question, vector, k=self._settings.memory_k, floor=floor)
-                return await asyncio.to_thread(self._judged, question, query_id, found) if found else NOTHING_SEEN
+                wide = min(floor, ALPHA * NEAR) if self._wide else floor
+                near = await self._memories.recalled(question, vector, k=self._settings.memory_k, floor=wide)
+                found = [one for one in near if one.scored.score >= floor]
+                looked = await asyncio.to_thread(self._judged, question, query_id, found) if found else NOTHING_SEEN
+                return replace(looked, near=tuple(near))
 
     def _judged(self, question: str, query_id: str, found: Sequence[Recalled]) -> FastPathResult:
         """The best memory's answer, or why it has none.
@@ -92,12 +112,14 @@ class FastPath:
         objection = rejection(question, best.scored, rivals, best.backing, self._settings)
         if objection or self._settings.memory_fast == "shadow":
             return FastPathResult(report=self._report(best.scored, objection or SHADOW))
-        passages = self._passages(best.scored)
-        text, citations = cite(_offering(best.scored.memory.answer, len(passages)), passages)
-        if not citations:  # its chunks were deleted between the two reads
-            return FastPathResult(report=self._report(best.scored, CHANGED))
-        report = self._report(best.scored, "")
-        return FastPathResult(Answer(query_id, text, citations, "memory", memory=report), report)
+        answer = self.told(best.scored, query_id, "memory")
+        return FastPathResult(answer, answer.memory if answer else self._report(best.scored, CHANGED))
+
+    def told(self, scored: Scored, query_id: str, route: Route) -> Answer | None:
+        """What a memory answers, with the sentences that say so; None where its chunks were deleted since it was found."""
+        passages = self._passages(scored)
+        text, citations = cite(_offering(scored.memory.answer, len(passages)), passages)
+        return Answer(query_id, text, citations, route, memory=self._report(scored, "")) if citations else None
 
     def _passages(self, scored: Scored) -> list[Evidence]:
         """The sentences that a memory, and those that ask and answer the same, rest on, as they stand in the store now."""

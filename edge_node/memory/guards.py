@@ -40,7 +40,7 @@ def rejection(question: str, best: Scored, rivals: Sequence[Scored], backing: Ba
     is_repeated = memory.kind == "learned" and is_word_for_word(question, memory.question)  # somebody called just this answer right
     if objection := "" if is_repeated else _said_otherwise(question, memory, sentences, settings):
         return objection
-    return RIVAL if any(_is_rival(question, best, other) for other in rivals) else ""
+    return RIVAL if any(is_rival(question, best, other) for other in rivals) else ""
 
 
 def _said_otherwise(question: str, memory: Memory, sentences: Sequence[str], settings: MemorySettings) -> str:
@@ -82,7 +82,8 @@ def stands(memory: Memory, sentences: Sequence[str | None]) -> bool:
     return any(_words(memory.answer) <= _words(text) for text in there)
 
 
-def _is_rival(question: str, best: Scored, other: Scored) -> bool:
+def is_rival(question: str, best: Scored, other: Scored) -> bool:
+    """Whether another memory is as near to a question, and answers it otherwise."""
     one, two = best.memory, other.memory
     return other.score >= best.score - RIVAL_WITHIN and is_other_answer(question, one.question, one.answer, two.question, two.answer)
 

@@ -63,7 +63,7 @@ class MemoryMaker:
 
     def _drafts(self, texts: Mapping[str, str]) -> list[list[Memory]]:
         """By chunk."""
-        facts = self._facts_of(texts)
+        facts = self.facts_of(texts)
         return [asked_of_chunk(facts[chunk_id], text, self._anchoring) for chunk_id, text in texts.items()]
 
     def _keep(self, chunk_ids: Sequence[str], drafts: Sequence[Sequence[Memory]], vectors: Mapping[str, Ints]) -> None:
@@ -107,13 +107,14 @@ class MemoryMaker:
 
     def _anchored(self, memories: Sequence[Memory]) -> list[Memory]:
         chunk_ids = {place.chunk_id for one in memories for place in one.supports}
-        facts, texts = self._facts_of(chunk_ids), self._documents.texts_of(chunk_ids)
+        facts, texts = self.facts_of(chunk_ids), self._documents.texts_of(chunk_ids)
         names = {chunk_id: names_in(facts[chunk_id]) for chunk_id in chunk_ids}
         return [
             anchored(one, frozenset().union(*(names[place.chunk_id] for place in one.supports)), texts, self._anchoring) for one in memories
         ]
 
-    def _facts_of(self, chunk_ids: Collection[str]) -> Mapping[str, list[Fact]]:
+    def facts_of(self, chunk_ids: Collection[str]) -> Mapping[str, list[Fact]]:
+        """What some chunks say, by their ids."""
         facts: defaultdict[str, list[Fact]] = defaultdict(list)
         for fact in self._shelf.store.facts_of(chunk_ids):
             facts[fact.chunk_id].append(fact)
@@ -142,8 +143,9 @@ class Memories:
         self._maker = MemoryMaker(tools, self._shelf, settings.memory_anchors)
         self.grouping = HypergraphBuilder(tools)
         tokens = settings.memory_tokens if settings.memory == "model" else 0
+        maker = self._maker
         self._writer = MemoryWriter(
-            tools, self.grouping, self._maker.keep_written, tokens_per_1000=tokens, deadline_s=settings.model_deadline_s
+            tools, self.grouping, maker.facts_of, maker.keep_written, tokens_per_1000=tokens, deadline_s=settings.model_deadline_s
         )
         self._lock = Lock()
         self._unread: dict[str, _Unread] = {}

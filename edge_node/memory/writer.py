@@ -8,11 +8,13 @@ import logging
 import re
 import secrets
 import sqlite3
-from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 
 from edge_node.database.schema import Database
+from edge_node.database.vectors import embed_texts
+from edge_node.extraction.facts import Fact
 from edge_node.graph.mentions import KEYS
 from edge_node.graph.tools import Tools
 from edge_node.memory.clustering import HypergraphBuilder
@@ -27,30 +29,28 @@ from shared.text.fence import FENCE_BYTES, Fence, one_line
 from shared.text.inert import inert
 from shared.text.prompts import load_prompt
 from shared.text.refusals import is_refusal
-from shared.text.sentences import WORD, content_words
+from shared.text.same_question import fits, is_single
+from shared.text.sentences import NUMBER_WORDS, WORD, content_words
 
 log = logging.getLogger("dgrag.edge.memory")
-MOST_OF_PROMPT = 3  # memories
-LEAST_NOTES = 2  # of one sentence alone the templates make what there is to make
+LEAST_SENTENCES = 2  # of a hyperedge: of one sentence alone the templates make what there is to make
+FactsOf = Callable[[Collection[str]], Mapping[str, Sequence[Fact]]]  # by chunk
 Keep = Callable[[Sequence[Memory], str], Awaitable[frozenset[str]]]  # commits memories, and which model wrote them; ids of those kept
 
 store_log = logging.getLogger("dgrag.edge.store")
 ASKED_OF = "asked_of_"  # and the name of a hyperedge: key in meta
 _PRESENT = f"SELECT memory_id FROM memories WHERE memory_id IN {KEYS} UNION ALL SELECT chunk_id FROM chunks WHERE chunk_id IN {KEYS}"
 
-MOST_NOTES = 12  # of a prompt
-LINE_TOKENS = 60  # of a reply; a line takes about 35
+MOST_SENTENCES = 12  # of a hyperedge, that are looked at
+QUESTION_TOKENS = 60  # of a reply; a question takes about 20
+NEAREST = 3  # sentences of the site, among which a question must find its own
 MAX_QUESTION_CHARS = 300
 MAX_ANSWER_CHARS = 120
 MOST_ANSWER_WORDS = 12
 LEAST_WORDS = 2  # of a question, that carry meaning
-_LINE = re.compile(
-    r"(?:[-*•]|\(?\d{1,2}[.)])?[\s*_]*+(?:Q(?:uestion)?\s*+\d*+\s*+[:.])?(?P<question>[^|]*+)"
-    r"\|[\s*_]*+(?:A(?:nswer)?\s*+[:.])?(?P<answer>[^|]*+)\|(?P<notes>[^|]*)",
-    re.IGNORECASE,
-)
 _EDGES = ' \t`*_"“”'
-_OF_NOTES = frozenset({"note", "notes", "passage", "passages", "sentence", "sentences", "text"})
+_LABEL = re.compile(r"\s*+[-*•]?[\s*_]*+(?:Q(?:uestion)?\s*+[:.])?", re.IGNORECASE)
+_OF_SENTENCES = frozenset({"note", "notes", "passage", "passages", "sentence", "sentences", "text"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,121 +124,91 @@ def _read(value: str) -> _Asking:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberedSentence:
-    """A sentence as a model reads it, and where it stands."""
+class ToAsk:
+    """A sentence, with the words of it that are to be asked for. ``row``: its unit; ``title``: its document's."""
 
+    row: int
     support: Support
+    title: str
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenMemory:
-    """A question and its answer, with the sentences that say so: of one document, or of several for what takes two steps."""
-
-    question: str
     answer: str
-    supports: tuple[Support, ...]
+
+    @property
+    def told(self) -> str:
+        """The sentence behind its title, which says whom "he" and "it" mean."""
+        return one_line(f"{self.title}: {self.text}" if self.title else self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedMemories:
-    """What could be used of a reply, each question once, and how many lines could not."""
+def answer_in(facts: Sequence[Fact], sentence: str) -> str:
+    """What of a sentence's facts is asked for: a name, date or number before other things, as they are written; "": nothing.
 
-    memories: tuple[WrittenMemory, ...]
-    unread_lines: int
-
-
-def memory_prompt(notes: Sequence[NumberedSentence], fence: Fence, *, most: int) -> Prompt:
-    """Ask for at most ``most`` questions that the notes answer, the first ``MOST_NOTES`` of them."""
-    told = "\n".join(f"[{number}] {one_line(note.text)}" for number, note in enumerate(notes[:MOST_NOTES], start=1))
-    messages = load_prompt("edge_node", "memories").render(notes=fence.around(told), most=str(most))
-    return Prompt(messages, max_tokens=most * LINE_TOKENS, stop=("\n\n",))
-
-
-def parsed_memories(reply: str, notes: Sequence[NumberedSentence], *, most: int) -> ParsedMemories:
-    """Read a reply; never raises: what cannot be used is counted. ``notes`` and ``most``: as they were asked with.
-
-    A line is kept if its question names something, one of the notes that it cites holds the answer as it is written, which the question
-    does not, and the notes hold its names, its numbers and half of its words. It rests on that one and, of the others that it cites and of
-    those of the same document (a model names a subject that another sentence of its introduced, and cites one), on those that hold words
-    of the question which that one does not.
+    >>> said = "Orrin Mill has looms and was built in 1881."
+    >>> facts = [Fact("d:0", 0, 43, "Orrin Mill", "place", "has", "have", "", "looms", "concept", False)]
+    >>> facts.append(Fact("d:0", 0, 43, "Orrin Mill", "place", "was built", "build", "in", "1881", "date", False))
+    >>> answer_in(facts, said), answer_in(facts, "It has looms."), answer_in(facts, "It is old.")
+    ('1881', 'looms', '')
     """
-    written, unread = dict[frozenset[str], WrittenMemory](), 0
-    for line in filter(None, map(str.strip, reply.splitlines())):
-        found = _written(line, notes[:MOST_NOTES])
-        if found is None or len(written) == most:
-            unread += 1
-        else:
-            written.setdefault(content_words(found.question), found)
-    return ParsedMemories(tuple(written.values()), unread)
+    run = f" {_run(sentence)} "
+    found = [fact for fact in facts if not fact.negated and _is_short(fact.object) and f" {_run(fact.object)} " in run]
+    best = min(found, key=lambda fact: _is_vague(fact.object), default=None)
+    return best.object if best else ""
 
 
-def _written(line: str, notes: Sequence[NumberedSentence]) -> WrittenMemory | None:
-    parts = _LINE.fullmatch(line)
-    if parts is None:
-        return None
-    question, answer = _plain(parts["question"]), _plain(parts["answer"]).rstrip(".")
-    cited = [notes[row] for row in _rows(parts["notes"], len(notes))]
-    if not (_stands_alone(question) and _is_short(answer, question)):
-        return None
-    rests = _resting(question, answer, cited, notes)
-    texts = [note.text for note in rests]
-    told = frozenset(_run(" ".join(texts)).split())
-    if not rests or not _names(question) <= told or not is_supported(f"{question} {answer}", texts):
-        return None
-    return WrittenMemory(question, answer, tuple(sorted({note.support for note in rests})))
+def _is_vague(answer: str) -> bool:
+    """Whether it is neither a name nor a date or number: a question seldom asks for "an American actor", or for "one of them"."""
+    first = next((word for word in WORD.findall(answer) if word.casefold() != "the"), "")
+    return not (first[:1].isupper() or first[:1].isdigit() or (first.casefold() in NUMBER_WORDS and first.casefold() != "one"))
+
+
+def question_prompt(one: ToAsk, fence: Fence) -> Prompt:
+    """Ask for the question that some words of a sentence answer. Rules and examples come first, so a server keeps them."""
+    messages = load_prompt("edge_node", "question_of").render(sentence=fence.around(one.told), answer=one_line(one.answer))
+    return Prompt(messages, QUESTION_TOKENS, stop=("\n",))
+
+
+def question_in(reply: str, one: ToAsk) -> str:
+    """The question of a reply; "" where it cannot be used: it must be single, name something and be of the answer's type.
+
+    The answer must not stand in it, and the sentence and its title must have its names, its numbers and half of its words.
+    """
+    question = _plain(_LABEL.sub("", reply, count=1))
+    if not (_stands_alone(question) and is_single(question) and fits(question, question, one.answer)):
+        return ""
+    said = frozenset(_run(one.told).split())
+    if _asks_who(question) and _is_vague(one.answer):
+        return ""
+    is_told = _names(question) <= said and is_supported(question, [one.told])
+    return question if is_told and not content_words(one.answer) <= content_words(question) else ""
+
+
+def _asks_who(question: str) -> bool:
+    """Whether a name must answer; what may answer "Who is Ann Lee?" too."""
+    return question.startswith(("Who ", "Whose ", "Whom ")) and not re.match(r"Who (?:is|was|are|were) [A-Z]", question)
 
 
 def _stands_alone(question: str) -> bool:
-    """Whether somebody who has not seen the notes can tell what is asked."""
+    """Whether somebody who has not seen the sentence can tell what is asked."""
     if not question.endswith("?") or len(question) > MAX_QUESTION_CHARS or is_refusal(question):
         return False
     return len(content_words(question)) >= LEAST_WORDS and bool(_names(question))
 
 
-def _is_short(answer: str, question: str) -> bool:
-    words = WORD.findall(answer)
-    if len(answer) > MAX_ANSWER_CHARS or not 0 < len(words) <= MOST_ANSWER_WORDS or is_refusal(answer):
-        return False
-    return not content_words(answer) <= content_words(question)
-
-
-def _resting(question: str, answer: str, cited: Sequence[NumberedSentence], notes: Sequence[NumberedSentence]) -> list[NumberedSentence]:
-    """The cited note that holds the answer and most of the question, and those that hold more of the question; none without an answer."""
-    asked, run = content_words(question), f" {_run(answer)} "
-    holding = [note for note in cited if run in f" {_run(note.text)} "]
-    if not holding:
-        return []
-    rests = [max(holding, key=lambda note: len(asked & content_words(note.text)))]
-    beside = [note for note in notes if document_of(note.support.chunk_id) == document_of(rests[0].support.chunk_id)]
-    for note in (*cited, *beside):
-        if asked & content_words(note.text) - _content(rests):
-            rests.append(note)
-    return rests
-
-
-def _content(notes: Sequence[NumberedSentence]) -> frozenset[str]:
-    return frozenset[str]().union(*(content_words(note.text) for note in notes))
+def _is_short(answer: str) -> bool:
+    return len(answer) <= MAX_ANSWER_CHARS and 0 < len(WORD.findall(answer)) <= MOST_ANSWER_WORDS
 
 
 def _names(question: str) -> frozenset[str]:
-    """The words of a question, in lower case, that are a name's or a number's, and those that would speak of the notes themselves.
+    """The words of a question, in lower case, that are a name's or a number's, and those that would speak of the sentence itself.
 
     Its first word's capital says nothing.
     """
     words = enumerate(WORD.findall(question))
-    found = (word for n, word in words if word[0].isdigit() or (n and word[0].isupper()) or word.casefold() in _OF_NOTES)
+    found = (word for n, word in words if word[0].isdigit() or (n and word[0].isupper()) or word.casefold() in _OF_SENTENCES)
     return frozenset(map(str.casefold, found))
 
 
 def _run(text: str) -> str:
     return " ".join(WORD.findall(text.casefold()))
-
-
-def _rows(numbers: str, count: int) -> Iterator[int]:
-    """Rows of the notes that a list of numbers names, each once."""
-    found = dict.fromkeys(int(number) - 1 for number in re.findall(r"\d{1,3}", numbers))
-    return (row for row in found if 0 <= row < count)
 
 
 def _plain(text: str) -> str:
@@ -247,15 +217,20 @@ def _plain(text: str) -> str:
 
 
 class MemoryWriter:
-    """Asks about hyperedges that no reply was read of yet: those of the most documents first, then those of the most sentences.
+    """Asks one question about each hyperedge that no reply was read of yet: those of the most documents first, then of the most sentences.
 
-    Tokens are spent on what is there now: those of memories that went with their chunks may be written again, and what they said is asked.
+    What is asked for are words of a fact; a question that does not find its own sentence again is not kept. Tokens are spent on what is
+    there now: those of memories that went with their chunks may be written again, and what they said is asked.
     """
 
-    def __init__(self, tools: Tools, grouping: HypergraphBuilder, keep: Keep, *, tokens_per_1000: int, deadline_s: float) -> None:
+    def __init__(
+        self, tools: Tools, grouping: HypergraphBuilder, facts_of: FactsOf, keep: Keep, *, tokens_per_1000: int, deadline_s: float
+    ) -> None:
         """``tokens_per_1000``: that may be written for 1,000 tokens of documents; ``deadline_s``: of one call."""
         self._task = ModelTask(tools.generator, log, deadline_s=deadline_s)
         self._documents = tools.documents
+        self._embedder = tools.embedder
+        self._facts_of = facts_of
         self._askings = AskingStore(tools.graph.database)
         self._grouping = grouping
         self._keep = keep
@@ -301,39 +276,58 @@ class MemoryWriter:
         if self._looked_at == self._grouping.changes:
             return
         changes, graph = self._grouping.changes, self._grouping.hypergraph("sentence")
-        found = [(graph.name_of(units), units) for _, units in graph.members() if len(units) >= LEAST_NOTES]
+        found = [(graph.name_of(units), units) for _, units in graph.members() if len(units) >= LEAST_SENTENCES]
         waiting = [one for one in found if one[0] not in self._availability.names]
         self._waiting = sorted(waiting, key=lambda one: (-_documents(graph, one[1]), -len(one[1]), one[0]))
         self._seen, self._looked_at = graph, changes
 
     async def _ask(self, name: str, units: IntArray) -> Cost:
-        notes = await asyncio.to_thread(self._notes, units)
-        cost, memories = Cost(), list[Memory]()
-        if len(notes) >= LEAST_NOTES:
+        one, cost, memories = await asyncio.to_thread(self._to_ask, units), Cost(), list[Memory]()
+        if one is not None:
             fence = Fence(secrets.token_hex(FENCE_BYTES))
-            prompt = memory_prompt(notes, fence, most=MOST_OF_PROMPT)
-            reply, cost = await self._task.ask(prompt, f"the model wrote no memories of hyperedge {name}")
-            parsed = parsed_memories(lines_of(reply, prompt, fence), notes, most=MOST_OF_PROMPT)
-            if parsed.unread_lines:
-                log.info("%d lines of what the model wrote of hyperedge %s are unread", parsed.unread_lines, name)
-            memories = [memory_of("model", one.question, one.answer, one.supports, ()) for one in parsed.memories]
+            prompt = question_prompt(one, fence)
+            reply, cost = await self._task.ask(prompt, f"the model wrote no question of hyperedge {name}")
+            question = question_in(lines_of(reply, prompt, fence), one)
+            if question and await self._is_found(question, one.row):
+                memories = [memory_of("model", question, one.answer, [one.support], ())]
+            else:
+                log.info("what the model wrote of hyperedge %s is of no use", name)
         kept = await self._keep(memories, self._task.model)
         await asyncio.to_thread(self._spend, name, cost, kept or self._read_of(units))
         return cost
 
-    def _notes(self, units: IntArray) -> list[NumberedSentence]:
-        """The sentences of a hyperedge as they stand in the store, those that belong to it most first."""
+    def _to_ask(self, units: IntArray) -> ToAsk | None:
+        """A sentence of a hyperedge that has something to ask for: a name, date or number if any has, of the one that is in it most."""
         graph = self._seen
         if graph is None:
-            return []
-        rows = units[:MOST_NOTES].tolist()
-        texts = self._documents.texts_of({graph.chunk_ids[row] for row in rows})
-        return [_note(graph.chunk_ids[row], texts[graph.chunk_ids[row]], graph.spans[row]) for row in rows if graph.chunk_ids[row] in texts]
+            return None
+        rows = units[:MOST_SENTENCES].tolist()
+        chunks = self._documents.chunks(sorted({graph.chunk_ids[row] for row in rows}))
+        facts, found = self._facts_of(chunks.keys()), list[ToAsk]()
+        for row in rows:
+            chunk_id = graph.chunk_ids[row]
+            if chunk_id not in chunks:
+                continue
+            chunk, _, title = chunks[chunk_id]
+            support, text = _stripped(chunk_id, chunk.text, graph.spans[row])
+            of_it = [fact for fact in facts.get(chunk_id, []) if graph.row_of(chunk_id, fact.start, fact.end) == row]
+            if answer := answer_in(of_it, text):
+                found.append(ToAsk(row, support, title, text, answer))
+        return min(found, key=lambda one: _is_vague(one.answer), default=None)
+
+    async def _is_found(self, question: str, row: int) -> bool:
+        """Whether a question is near enough to the sentence that it was made of."""
+        _, vectors = await embed_texts(self._embedder, {"": question})
+        graph = self._seen
+        if graph is None or not len(vectors):
+            return False
+        near = graph.units @ vectors[0]
+        return int((near > near[row]).sum()) < NEAREST
 
     def _read_of(self, units: IntArray) -> frozenset[str]:
         """The chunks of the sentences that are read of a hyperedge."""
         graph = self._seen
-        return frozenset(graph.chunk_ids[row] for row in units[:MOST_NOTES].tolist()) if graph is not None else frozenset()
+        return frozenset(graph.chunk_ids[row] for row in units[:MOST_SENTENCES].tolist()) if graph is not None else frozenset()
 
     def _spend(self, name: str, cost: Cost, parts: frozenset[str]) -> None:
         self._waiting = [one for one in self._waiting if one[0] != name]
@@ -341,10 +335,11 @@ class MemoryWriter:
         self.count()
 
 
-def _note(chunk_id: str, text: str, span: Span) -> NumberedSentence:
+def _stripped(chunk_id: str, text: str, span: Span) -> tuple[Support, str]:
+    """A sentence without the blanks around it, and where it stands."""
     told = text[slice(*span)]
     start = span[0] + len(told) - len(told.lstrip())
-    return NumberedSentence(Support(chunk_id, start, start + len(told.strip())), told.strip())
+    return Support(chunk_id, start, start + len(told.strip())), told.strip()
 
 
 def _documents(graph: Hypergraph, units: IntArray) -> int:

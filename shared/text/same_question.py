@@ -31,6 +31,7 @@ _TYPES = {  # the first one that stands in a question says what it asks for; of 
 _TYPE = re.compile(r"\b(?:" + "|".join(rf"(?P<{name}>{words})" for name, words in _TYPES.items()) + r")\b", re.IGNORECASE)
 _TYPE_WORDS = frozenset({"date", "many", "month", "much", "name", "number", "person", "place", "whom", "whose", "year"})
 _TIMES = frozenset({"month", "year", "date"})
+_ANY = frozenset({"manner", "thing", ""})  # may ask for something of any type
 _MONTH = r"\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b"
 _FORMS = {  # of an answer
     "month": re.compile(_MONTH, re.IGNORECASE),
@@ -101,6 +102,25 @@ def fits(question: str, told: str, answer: str) -> bool:
     if {asked, told} == {"person", "thing"}:
         return _is_name(answer)
     return asked == told or (asked in _TIMES and told in _TIMES)
+
+
+def asks_otherwise(question: str, other: str) -> bool:
+    """Whether two questions ask for things of two types that no thing is of both; "what" and "how" may ask for any.
+
+    >>> [asks_otherwise("Where was it built?", other) for other in ("Who built it?", "In which city was it built?", "What is its site?")]
+    [True, False, False]
+    """
+    types = {"date" if kind in _TIMES else kind for kind in map(_type_of, (question, other))} - _ANY
+    return len(types) > 1
+
+
+def has_same_names(question: str, other: str) -> bool:
+    """Whether each name and number of one question stands in the other.
+
+    >>> [has_same_names("Who led Orrin Mill in 1881?", other) for other in ("In 1881, who ran Orrin Mill?", "Who led Orrin Mill?")]
+    [True, False]
+    """
+    return _names(question) <= content_words(other) and _names(other) <= content_words(question)
 
 
 def is_same_way(question: str, other: str) -> bool:

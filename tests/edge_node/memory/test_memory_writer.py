@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from edge_node.memory import service
+from edge_node.memory import service, writer
 from edge_node.memory.clustering import HypergraphBuilder
 from edge_node.memory.hypergraph import Shape
 from shared.errors import ModelReplyError, ModelUnavailable
@@ -13,10 +13,9 @@ from tests.support.idle import answers, remembered, remembering
 MODEL = {"memory": "model", "strategy": "naive", "memory_tokens": 1000}
 TEXTS = {
     "mill": "Orrin Mill was opened by Ann Lee. Ann Lee opened Orrin Mill.",
-    "lock": "Fenlow Lock lifts boats. Boats wait at Fenlow Lock.",
+    "lock": "Fenlow Lock was closed by Bo Orr. Bo Orr closed Fenlow Lock.",
 }
-LINE = "Q: Who opened Orrin Mill? | A: Ann Lee | [1]"
-OTHER = "Q: What does Fenlow Lock lift? | A: boats | [1]"
+LINE, OTHER = "Who opened Orrin Mill?", "Who closed Fenlow Lock?"
 
 
 @pytest.fixture(autouse=True)
@@ -29,9 +28,13 @@ def written(prompt):
     return LINE if "Orrin Mill" in prompt.messages[-1].content else ""
 
 
+async def add(bench, name, *, by="Ann Lee"):
+    await bench.add(name, [], text=TEXTS[name].replace("Ann Lee", by))
+
+
 async def fill(bench):
-    for name, text in TEXTS.items():
-        await bench.add(name, [], text=text)
+    for name in TEXTS:
+        await add(bench, name)
 
 
 async def idle(bench):
@@ -104,7 +107,7 @@ async def test_without_tokens_the_model_is_not_asked(tmp_path):
         assert bench.model.prompts == []
 
 
-@pytest.mark.parametrize("useless", ["", "I cannot help with that.", "Q: Who owns it? | A: Bo | [1]"])
+@pytest.mark.parametrize("useless", ["", "I cannot help with that.", "Who owns it?"])
 async def test_a_reply_of_no_use_is_not_asked_for_again(bench, useless):
     bench.reply = lambda prompt: useless
     await fill(bench)
@@ -164,8 +167,8 @@ async def test_what_was_spent_and_cannot_be_read_counts_as_nothing(tmp_path):
 async def test_what_an_update_took_is_written_anew_though_all_tokens_were_spent(bench):
     await fill(bench)
     await idle(bench)
-    bench.reply = lambda prompt: LINE.replace("Ann Lee", "Bo Ray") if "Bo Ray" in prompt.messages[-1].content else ""
-    await bench.add("mill", [], text=TEXTS["mill"].replace("Ann Lee", "Bo Ray"))
+    bench.reply = written
+    await add(bench, "mill", by="Bo Ray")
     await idle(bench)
     assert await by_model(bench) == [("Who opened Orrin Mill?", "Bo Ray")]
 
@@ -179,7 +182,7 @@ async def test_what_went_with_a_document_is_written_anew_when_the_same_comes_aga
         if settled:
             await idle(bench)
         assert await by_model(bench) == []
-        await bench.add("mill", [], text=TEXTS["mill"])
+        await add(bench, "mill")
         await idle(bench)
         assert await by_model(bench) == [("Who opened Orrin Mill?", "Ann Lee")]
 
@@ -192,17 +195,17 @@ async def test_a_start_in_between_changes_nothing_of_that(tmp_path, back):
         await idle(before)
         await before.remove("mill")
         if back:
-            await before.add("mill", [], text=TEXTS["mill"])
+            await add(before, "mill")
     async with remembering(tmp_path, **MODEL) as after:
         after.reply = written
         if not back:
-            await after.add("mill", [], text=TEXTS["mill"])
+            await add(after, "mill")
         await idle(after)
         assert await by_model(after) == [("Who opened Orrin Mill?", "Ann Lee")]
 
 
 async def test_however_often_documents_come_and_go_what_is_there_costs_no_more_than_the_budget(tmp_path):
-    async with remembering(tmp_path, **MODEL) as bench:  # six tokens of two documents: one reply of more
+    async with remembering(tmp_path, **(MODEL | {"memory_tokens": 500})) as bench:  # three tokens for two documents: one reply of more
         bench.reply = lambda prompt: LINE if "Orrin Mill" in prompt.messages[-1].content else OTHER
         await fill(bench)
         await idle(bench)
@@ -211,7 +214,7 @@ async def test_however_often_documents_come_and_go_what_is_there_costs_no_more_t
             await bench.remove(name)
             await idle(bench)
             assert len(await by_model(bench)) == 1
-            await bench.add(name, [], text=TEXTS[name])
+            await add(bench, name)
             await idle(bench)
             assert len(await by_model(bench)) == 1
 
@@ -233,3 +236,16 @@ async def test_replies_count_as_they_cost(bench):
     while bench.strategy.stale:
         cost += (await bench.refine()).tokens_out
     assert cost == bench.documents.totals()["tokens_out"] > 0
+
+
+async def test_a_question_that_does_not_find_its_own_sentence_is_not_kept(bench, monkeypatch):
+    monkeypatch.setattr(writer, "NEAREST", 0)
+    await fill(bench)
+    await idle(bench)
+    assert (await by_model(bench), len(bench.model.prompts) > 0) == ([], True)
+
+
+async def test_a_hyperedge_without_a_fact_is_not_asked_about(bench):
+    await bench.add("mind", [], text="Mind the gap! Mind the gap, please!")
+    await idle(bench)
+    assert (bench.model.prompts, bench.strategy.stale) == ([], 0)
