@@ -138,7 +138,7 @@ async function sendAll(chosen) {
 }
 
 let sending = Promise.resolve();
-const sendLater = (files) => (sending = sending.then(() => sendAll(files)));
+const sendLater = (files) => (sending = sending.catch(() => {}).then(() => sendAll(files))); // what broke off stops nothing later
 
 // All files of what was dropped, those in folders too.
 async function dropped(items) {
@@ -165,7 +165,7 @@ document.addEventListener("submit", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   const form = event.target.closest?.("form[data-ask]");
-  if (form && event.key === "Enter" && !event.shiftKey && event.target.tagName === "TEXTAREA") {
+  if (form && event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target.tagName === "TEXTAREA") {
     event.preventDefault();
     form.requestSubmit();
   }
