@@ -1,4 +1,4 @@
-"""A question from the console: the answer as it is made, what it rests on, and the way that the question took."""
+"""A question from the console: the answer as it is made, what it rests on, and the route that the question took."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The way that a question took, for the picture of it."""
+    """The route that a question took, for the picture of it."""
 
     home: Spent
     gate: Spent
