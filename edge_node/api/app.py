@@ -14,6 +14,8 @@ from edge_node.api import backups, chat, communities, documents, memories, polic
 from edge_node.api.access import GuardedRoute
 from edge_node.api.console import ask
 from edge_node.api.console.access import ConsoleRoute, edge_pages
+from edge_node.api.mcp import route as mcp
+from edge_node.api.mcp.route import serving_mcp
 from edge_node.api.metrics import EdgeReadings
 from edge_node.api.safe_mode import create_safe_app
 from edge_node.build import Adapters, build_node
@@ -54,11 +56,12 @@ def create_app(node: EdgeNode) -> FastAPI:
     door = doorkeeper(settings, ring, sessions=sessions)
 
     @contextlib.asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         work = asyncio.create_task(node.run(), name="edge")
         work.add_done_callback(_report)
         try:
-            yield
+            async with serving_mcp(app):
+                yield
         finally:
             work.cancel()
             try:
@@ -78,7 +81,7 @@ def create_app(node: EdgeNode) -> FastAPI:
     app.include_router(keys_router(GuardedRoute, ring, clock))
     for routes in (service.router, communities.router, policy.router, policy.audit_router, documents.router, backups.router):
         app.include_router(routes)
-    for routes in (questions.router, memories.router, chat.router):
+    for routes in (questions.router, memories.router, chat.router, mcp.router):
         app.include_router(routes)
     for routes in (console_router(ConsoleRoute), ask.router):
         app.include_router(routes)
