@@ -58,6 +58,7 @@ RULES: Rules = {
     ("DELETE", "/v1/memories/{memory_id}"): WRITE,
     ("GET", "/v1/models"): READ,
     ("POST", "/v1/chat/completions"): Rule(frozenset({"read"}), CHAT),
+    ("POST", "/v1/embeddings"): Rule(frozenset({"read"}), CHAT),
     ("POST", "/mcp"): Rule(frozenset({"read"}), MESSAGE),
     ("GET", "/v1/policy"): ADMIN,
     ("PUT", "/v1/policy"): Rule(frozenset({"admin"}), POLICY),

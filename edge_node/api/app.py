@@ -10,7 +10,7 @@ from importlib import metadata
 
 from fastapi import FastAPI
 
-from edge_node.api import backups, chat, communities, documents, memories, policy, questions, service
+from edge_node.api import backups, chat, communities, documents, embeddings, memories, policy, questions, service
 from edge_node.api.access import GuardedRoute
 from edge_node.api.console import ask
 from edge_node.api.console.access import ConsoleRoute, edge_pages
@@ -81,7 +81,7 @@ def create_app(node: EdgeNode) -> FastAPI:
     app.include_router(keys_router(GuardedRoute, ring, clock))
     for routes in (service.router, communities.router, policy.router, policy.audit_router, documents.router, backups.router):
         app.include_router(routes)
-    for routes in (questions.router, memories.router, chat.router, mcp.router):
+    for routes in (questions.router, memories.router, chat.router, embeddings.router, mcp.router):
         app.include_router(routes)
     for routes in (console_router(ConsoleRoute), ask.router):
         app.include_router(routes)

@@ -47,14 +47,15 @@ async def status(node: Node) -> dict[str, Any]:
 class CallerView(BaseModel):
     """``GET /v1/caller``."""
 
+    edge: str
     name: str
     roles: list[Role]
 
 
 @router.get("/v1/caller")
-async def caller(who: Annotated[Caller, Depends(caller_of)]) -> CallerView:
-    """Whose key this is, and what it may do; ``local``: there are no keys, and everybody on this machine may."""
-    return CallerView(name=who.name, roles=sorted(who.roles))
+async def caller(node: Node, who: Annotated[Caller, Depends(caller_of)]) -> CallerView:
+    """Which edge this is, whose key called it, and what that may do; ``local``: there are no keys, and everybody on this machine may."""
+    return CallerView(edge=node.settings.id, name=who.name, roles=sorted(who.roles))
 
 
 @router.get("/v1/graph")

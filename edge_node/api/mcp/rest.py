@@ -6,6 +6,7 @@ Every string of a reply is made harmless here, once for all tools: an agent read
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -22,6 +23,14 @@ class RouteRefused(DgragError):
     """A route said no, in its own words."""
 
     code = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class RestCaller:
+    """The name of the edge that is called, and the roles of who calls."""
+
+    edge: str
+    roles: frozenset[str]
 
 
 class Rest:
@@ -53,9 +62,10 @@ class Rest:
             raise _broken(error) from error
         raise RouteRefused("the edge ended its answer half-way", next_step="ask again, and see the edge's log")
 
-    async def roles(self) -> frozenset[str]:
-        """What the caller may do."""
-        return frozenset((await self.get("/v1/caller"))["roles"])
+    async def caller(self) -> RestCaller:
+        """Which edge this is, and what the caller may do there. Raises RouteRefused."""
+        told = await self.get("/v1/caller")
+        return RestCaller(told["edge"], frozenset(told["roles"]))
 
     async def _told(self, call: Awaitable[httpx.Response]) -> dict[str, Any]:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
@@ -37,5 +38,17 @@ async def serving_mcp(app: FastAPI) -> AsyncIterator[None]:
         yield
         return
     app.state.mcp = McpEndpoint(app)
-    async with app.state.mcp.manager.run():
+    ready, end = asyncio.Event(), asyncio.Event()
+
+    async def serve() -> None:
+        async with app.state.mcp.manager.run():
+            ready.set()
+            await end.wait()
+
+    serving = asyncio.create_task(serve(), name="mcp")  # the manager has to be left in the task that entered it
+    await ready.wait()
+    try:
         yield
+    finally:
+        end.set()
+        await asyncio.wait([serving])
