@@ -10,7 +10,7 @@ from importlib import metadata
 
 from fastapi import FastAPI
 
-from edge_node.api import backups, chat, communities, documents, embeddings, memories, policy, questions, service
+from edge_node.api import backups, chat, communities, dify, documents, embeddings, memories, ollama, policy, questions, service
 from edge_node.api.access import GuardedRoute
 from edge_node.api.console import ask
 from edge_node.api.console.access import ConsoleRoute, edge_pages
@@ -83,7 +83,7 @@ def create_app(node: EdgeNode) -> FastAPI:
         app.include_router(routes)
     for routes in (questions.router, memories.router, chat.router, embeddings.router, mcp.router):
         app.include_router(routes)
-    for routes in (console_router(ConsoleRoute), ask.router):
+    for routes in (ollama.router, dify.router, console_router(ConsoleRoute), ask.router):
         app.include_router(routes)
     app.add_middleware(AccessLog, meter=node.meter, log=access)
     app.add_middleware(Correlation, recorder=node.recorder)

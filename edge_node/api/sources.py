@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shared.records import Citation
+from shared.records import Citation, Evidence
 from shared.text.fence import one_line
 from shared.text.inert import inert
 
@@ -23,15 +23,15 @@ class Annotation:
     citation: Citation
 
 
-def uri_of(citation: Citation) -> str:
-    """The address of what is cited, by the site that has it; no browser opens it, an agent asks that site by MCP (RFC 5147: characters).
+def uri_of(found: Citation | Evidence) -> str:
+    """The address of a passage, by the site that has it; no browser opens it, an agent asks that site by MCP (RFC 5147: characters).
 
     >>> from shared.records import ChunkId, DocumentId, EdgeId
     >>> uri_of(Citation(1, EdgeId("plant"), DocumentId("d1"), "lots.md", ChunkId("d1:0"), (0, 9), "Lot 7713", 0.8))
     'dgrag://plant/documents/d1#char=0,9'
     """
-    start, end = citation.span
-    return f"dgrag://{citation.edge}/documents/{citation.document_id}#char={start},{end}"
+    start, end = found.span
+    return f"dgrag://{found.edge}/documents/{found.document_id}#char={start},{end}"
 
 
 def listed(citations: Sequence[Citation]) -> str:

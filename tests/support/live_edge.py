@@ -54,6 +54,11 @@ def text_of(result):
     return "\n".join(block.text for block in result.content)
 
 
+def left(edge, after=0):
+    """The kinds of what has left an edge since the record ``after``; the heads of its ledger go by the clock, and are left out."""
+    return {entry.kind for entry in edge.node.ledger.entries(after=after, limit=100)} - {"head"}
+
+
 async def tool_names(client):
     """The tools that a client is shown."""
     return [tool.name for tool in (await client.list_tools()).tools]

@@ -10,7 +10,7 @@ from edge_node.api.mcp.tools import OFFERS
 from shared.http.keyring import ROLES
 from shared.http.open_mode import CALLER
 from tests.support.federation import PLANT, REFUSAL, federation
-from tests.support.live_edge import ERAS, agent, live, live_edge, made_key, text_of, tool_names
+from tests.support.live_edge import ERAS, agent, left, live, live_edge, made_key, text_of, tool_names
 from tests.support.running_edge import running_edge
 
 PUMPS = "Juniper Ward reported the failure of four infusion pumps. The pumps stopped at night."
@@ -130,10 +130,10 @@ async def test_an_answer_from_another_site_names_it_and_both_ledgers_hold_what_l
             asked = {"question": "Which lot of the battery pack caused the failure of infusion pumps?"}
             shown = await client.call_tool("ask", asked | {"may_leave": "ask"})
             assert "Nothing has left the site" in text_of(shown)
-            assert edges["bank"].node.ledger.count() == before["bank"]
+            assert not left(edges["bank"], before["bank"])
             result = await client.call_tool("ask", asked)
             assert "- [1] report.md – plant" in text_of(result)
             sites = await client.call_tool("sites", {})
-        left = {name: sorted(one.kind for one in edge.node.ledger.entries(after=before[name], limit=10)) for name, edge in edges.items()}
+        gone = {name: left(edge, before[name]) for name, edge in edges.items()}
     assert {"edge": "plant", "status": "answered", "reason": ""} in sites.structured_content["others"]
-    assert left == {"bank": ["question", "refusal"], "plant": ["evidence"]}  # the cloud asks the bank too
+    assert gone == {"bank": {"question", "refusal"}, "plant": {"evidence"}}  # the cloud asks the bank too
