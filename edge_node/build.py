@@ -108,9 +108,7 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     feedback = FeedbackDesk(edge, strategy.memories, embedder, documents, settings.memory_learn)
     backups = Backups(settings.state_dir, parts.clock, min_free_bytes=settings.min_free_bytes)
     write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, fast_path, feedback, overview)
-    return EdgeNode(
-        settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, embedder, recorder=parts.recorder
-    )
+    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, embedder, parts.recorder)
 
 
 def _policy(settings: EdgeSettings, database: Database, clock: Clock) -> tuple[PolicyFile, PolicyEditor]:

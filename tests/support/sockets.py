@@ -12,7 +12,8 @@ from tests.support.waiting import until
 @contextlib.asynccontextmanager
 async def on_a_socket(app, **options):
     """Serve an app on a free port of this machine until the block ends; yields its address."""
-    chosen = {"log_level": "critical", "lifespan": "on", "timeout_graceful_shutdown": 1, **options}
+    # Its own logging would stay for all tests that follow in this process.
+    chosen = {"log_config": None, "lifespan": "on", "timeout_graceful_shutdown": 1, **options}
     server = uvicorn.Server(uvicorn.Config(app, **chosen))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         serving = asyncio.create_task(server.serve(sockets=[listening]))
