@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from edge_node.api.access import GuardedRoute
-from shared.errors import NotInstalled
+from shared.errors import InputError, NotInstalled
 
 router = APIRouter(route_class=GuardedRoute)
 MESSAGE = {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}}
@@ -24,6 +24,8 @@ async def mcp(request: Request) -> Response:
     endpoint = request.app.state.mcp
     if endpoint is None:
         raise NotInstalled("MCP", extra="mcp")
+    if not request.headers.get("content-type", "").lower().startswith("application/json"):
+        raise InputError("a message of MCP is JSON", next_step="send it with the header `Content-Type: application/json`")
     response: Response = endpoint.response(await request.body())
     return response
 

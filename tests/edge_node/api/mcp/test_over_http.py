@@ -99,6 +99,15 @@ async def test_the_door_is_that_of_rest(tmp_path):
         assert (await http.post("/mcp", json=MESSAGE, headers={"Authorization": "Bearer dgk_x"})).json()["code"] == "bad_key"
 
 
+async def test_a_message_that_is_none_is_refused_with_a_next_step(tmp_path):
+    async with running_edge(tmp_path) as edge:
+        text = await edge.http.post("/mcp", content=b"{}", headers=ACCEPT | {"content-type": "text/plain"})
+        assert (text.status_code, text.json()["code"]) == (400, "bad_input")
+        for body in (b"{", b"[]", b"{}", b'{"jsonrpc": "2.0", "id": 1}'):
+            response = await edge.http.post("/mcp", content=body, headers=ACCEPT | {"content-type": "application/json"})
+            assert (response.status_code, "error" in response.json()) == (400, True)
+
+
 async def test_wrong_arguments_and_unknown_documents_are_told_to_the_model(tmp_path):
     async with live_edge(tmp_path) as (_, url), agent(url) as client:
         for name, given, said in (
