@@ -11,6 +11,7 @@ from shared.http.open_mode import CALLER
 from tests.support.federation import PLANT, REFUSAL, federation
 from tests.support.live_edge import left, live, live_edge, made_key
 
+pytestmark = pytest.mark.process
 PUMPS = "Juniper Ward reported the failure of four infusion pumps. The pumps stopped at night."
 WHO = [{"role": "user", "content": "Which ward reported the failure?"}]
 WHICH_LOT = [{"role": "user", "content": "Which lot of the battery pack caused the failure of infusion pumps?"}]

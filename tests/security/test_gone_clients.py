@@ -31,6 +31,7 @@ class HangingGenerator(ScriptedGenerator):
             self.given_up.set()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("era", ERAS)
 async def test_an_agents_program_that_goes_does_so_too(tmp_path, era):
     async with running_edge(tmp_path, generator=scripted()) as edge:

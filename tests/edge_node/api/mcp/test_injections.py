@@ -9,6 +9,7 @@ from tests.support.injections import injections
 from tests.support.live_edge import agent, live_edge, text_of
 from tests.support.viewer import active
 
+pytestmark = pytest.mark.process
 CONTROL_TOKEN = re.compile(r"<\|\w+\|>|\[/?INST\]|<</?SYS>>|</?s>|</?think>|<(?:start|end)_of_turn>|<\uff5c[^<>]*\uff5c>|</?tool_call>")
 FOLLOWED = re.compile(r"[a-z]://|(?<![a-z0-9])www\.\w|(?:java|vb)script\s*:|data:\w+/\w+", re.IGNORECASE)
 INDEXED = {"limit": 1000, "status": "indexed"}  # a text with a NUL is parked

@@ -13,6 +13,7 @@ from tests.support.federation import PLANT, REFUSAL, federation
 from tests.support.live_edge import ERAS, agent, left, live, live_edge, made_key, text_of, tool_names
 from tests.support.running_edge import running_edge
 
+pytestmark = pytest.mark.process
 PUMPS = "Juniper Ward reported the failure of four infusion pumps. The pumps stopped at night."
 ROUTES = {
     "ask": ("POST", "/v1/query"),
