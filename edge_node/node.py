@@ -31,7 +31,7 @@ from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
 from shared.errors import Conflict, DgragError, InputError, ModelTimeout, NotFound, StoreDamaged, TooLarge
 from shared.limits import Admission, Breaker, Deadline
-from shared.ports import Reachable
+from shared.ports import Embedder, FloatArray, Reachable
 from shared.records import Answer, DocumentId
 from shared.reduce import OnText, ignore_text
 from shared.telemetry.correlation import Recorder
@@ -75,7 +75,7 @@ class Models:
     """Which models the edge works with."""
 
     generator: str  # its name at its server
-    embedder: str  # its fingerprint
+    embedder: Embedder
     server: Reachable | None  # the generator's
 
 
@@ -110,6 +110,8 @@ class EdgeNode:
     _opened: bool = False  # the caches are built
     _asked: str = ""  # what of the sharing policy the last settle was asked for
     _estimating: asyncio.Lock = field(default_factory=asyncio.Lock)  # two at once take as long, and questions take six times as long
+
+    _embedding: asyncio.Lock = field(default_factory=asyncio.Lock)  # as above: two large batches at once
 
     def __post_init__(self) -> None:
         self.meter = Meter(self.settings.id)
@@ -216,6 +218,14 @@ class EdgeNode:
         """For an answer whose head goes out before its turn comes: raises Overloaded, which is counted, when ``ask`` would."""
         with self.meter.counting_failures():
             self.admissions.of(ask).check()
+
+    async def embed(self, texts: Sequence[str]) -> FloatArray:
+        """Unit vectors (n, d) of texts, by the model that this edge searches with. Raises ModelTimeout, ModelReplyError."""
+        try:
+            async with asyncio.timeout(self.settings.answer_deadline_s), self._embedding:
+                return await self.models.embedder.embed(texts)
+        except TimeoutError as error:
+            raise ModelTimeout(deadline_s=self.settings.answer_deadline_s) from error
 
     async def estimate(self, offered: Sequence[Offered]) -> Estimate:
         """What indexing these documents would cost. Nothing is stored or spent."""

@@ -107,6 +107,15 @@ class NotBuilt(DgragError):
         super().__init__(f"{what} comes with a later release", next_step="see CHANGELOG.md for what this release has")
 
 
+class NotInstalled(DgragError):
+    """An extra of the package that this takes."""
+
+    code = "not_installed"
+
+    def __init__(self, what: str, *, extra: str) -> None:
+        super().__init__(f"{what} takes packages that are not installed here", next_step=f"run: pip install 'dgrag[{extra}]'")
+
+
 class SettingsError(DgragError):
     """A setting that cannot work, found at start."""
 

@@ -15,6 +15,7 @@ from shared.http.keys import KEYS
 NO_BODY = 1024
 QUESTION = 64 * 2**10
 CHAT = 2**20  # the whole conversation comes along
+MESSAGE = 4 * 2**20  # a tool's arguments: a whole text at most
 POLICY = 2**20  # its file, as JSON spells it
 DOCUMENT = None
 
@@ -30,6 +31,7 @@ RULES: Rules = {
     ("GET", "/ready"): PUBLIC,
     ("GET", "/metrics"): METRICS,
     ("GET", "/v1/status"): READ,
+    ("GET", "/v1/caller"): READ,
     ("GET", "/v1/graph"): READ,
     ("GET", "/v1/graph.graphml"): READ,
     ("GET", "/v1/entities"): READ,
@@ -56,6 +58,14 @@ RULES: Rules = {
     ("DELETE", "/v1/memories/{memory_id}"): WRITE,
     ("GET", "/v1/models"): READ,
     ("POST", "/v1/chat/completions"): Rule(frozenset({"read"}), CHAT),
+    ("POST", "/v1/embeddings"): Rule(frozenset({"read"}), CHAT),
+    ("GET", "/api/version"): READ,
+    ("GET", "/api/tags"): READ,
+    ("POST", "/api/show"): ASK,
+    ("POST", "/api/chat"): Rule(frozenset({"read"}), CHAT),
+    ("POST", "/api/generate"): Rule(frozenset({"read"}), CHAT),
+    ("POST", "/retrieval"): ASK,
+    ("POST", "/mcp"): Rule(frozenset({"read"}), MESSAGE),
     ("GET", "/v1/policy"): ADMIN,
     ("PUT", "/v1/policy"): Rule(frozenset({"admin"}), POLICY),
     ("POST", "/v1/policy/check"): Rule(frozenset({"admin"}), POLICY),

@@ -10,11 +10,13 @@ from importlib import metadata
 
 from fastapi import FastAPI
 
-from edge_node.api import backups, chat, communities, documents, memories, policy, questions, service
+from edge_node.api import backups, chat, communities, dify, documents, embeddings, memories, ollama, policy, questions, service
 from edge_node.api.access import GuardedRoute
 from edge_node.api.console import ask, audit, document, graph, health, sharing
 from edge_node.api.console import documents as documents_page
 from edge_node.api.console.access import KEYS, ConsoleRoute, edge_pages
+from edge_node.api.mcp import route as mcp
+from edge_node.api.mcp.route import serving_mcp
 from edge_node.api.metrics import EdgeReadings
 from edge_node.api.safe_mode import create_safe_app
 from edge_node.build import Adapters, build_node
@@ -36,6 +38,11 @@ from shared.telemetry.metrics import Scrape
 
 log = logging.getLogger("dgrag.edge")
 access = logging.getLogger("dgrag.edge.access")
+REST = (
+    *(service.router, communities.router, policy.router, policy.audit_router, documents.router, backups.router, questions.router),
+    *(memories.router, chat.router, embeddings.router, mcp.router, ollama.router, dify.router),
+)
+PAGES = (ask.router, documents_page.router, document.router, graph.router, sharing.router, audit.router, health.router)
 FORM_OVERHEAD = 64 * 2**10  # what a multipart form adds to its file
 
 
@@ -56,11 +63,12 @@ def create_app(node: EdgeNode) -> FastAPI:
     door = doorkeeper(settings, ring, sessions=sessions)
 
     @contextlib.asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         work = asyncio.create_task(node.run(), name="edge")
         work.add_done_callback(_report)
         try:
-            yield
+            async with serving_mcp(app):
+                yield
         finally:
             work.cancel()
             try:
@@ -76,15 +84,8 @@ def create_app(node: EdgeNode) -> FastAPI:
     turns = {"question": node.admissions.questions, "global": node.admissions.overviews}
     app.state.scrape = Scrape(node.meter, EdgeReadings(node, turns).read, clock)
     install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD)
-    app.include_router(docs_router(GuardedRoute))
-    app.include_router(keys_router(GuardedRoute, ring, clock))
-    for routes in (service.router, communities.router, policy.router, policy.audit_router, documents.router, backups.router):
-        app.include_router(routes)
-    for routes in (questions.router, memories.router, chat.router):
-        app.include_router(routes)
-    for routes in (console_router(ConsoleRoute), ask.router, documents_page.router, document.router, graph.router):
-        app.include_router(routes)
-    for routes in (sharing.router, audit.router, health.router, key_pages(ConsoleRoute, KEYS, ring, clock)):
+    made_here = (docs_router(GuardedRoute), keys_router(GuardedRoute, ring, clock))
+    for routes in (*made_here, *REST, console_router(ConsoleRoute), key_pages(ConsoleRoute, KEYS, ring, clock), *PAGES):
         app.include_router(routes)
     app.add_middleware(AccessLog, meter=node.meter, log=access)
     app.add_middleware(Correlation, recorder=node.recorder)

@@ -6,32 +6,32 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from typing import Annotated, Any, Literal, cast
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Annotated, Any, Literal
 
 import orjson
 from fastapi import APIRouter, Request, Response
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from sse_starlette import EventSourceResponse
 
 from edge_node.answering.answerer import Ask
 from edge_node.answering.overview import GlobalAsk
-from edge_node.api.access import GuardedRoute, Node
+from edge_node.api.access import Node
+from edge_node.api.forms import problem_of, said, telling
+from edge_node.api.sources import annotated, listed, uri_of
+from edge_node.api.steps import told_step
 from edge_node.api.streaming import Void, hearing
 from edge_node.node import EdgeNode
-from shared.errors import BlankQuestion, DgragError, InputError
+from shared.errors import BlankQuestion, InputError
 from shared.http.middleware import while_connected
-from shared.http.problems import faults_of, headers_of, printable, status_of, step_of
-from shared.records import Answer
-from shared.telemetry.logs import redacted
+from shared.records import Answer, Citation, TraceStep
 from shared.telemetry.trace import Trace
 from shared.wire import BLANK, MAX_QUESTION_CHARS, is_blank
 
 log = logging.getLogger("dgrag.edge.chat")
 MODES: dict[str, Literal["auto", "local", "global"]] = {"dgrag": "auto", "dgrag-local": "local", "dgrag-global": "global"}
 KEEP_ALIVE_S = 5.0  # a comment as often as this while the answer is worked on: clients and proxies give up on a silent line
+EMBEDDING = "dgrag-embedding"
 STREAM_END = "[DONE]"
 TAKEN_BACK = "\n\n(What stands above is not the answer after all. It follows.)\n\n"
 
@@ -59,6 +59,7 @@ class ChatBody(BaseModel):
     model: str = "dgrag"
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200)]
     stream: bool = False
+    sources: bool = True  # a list of them below the text; false: for programs that take the text as it stands
 
 
 def question_of(messages: Iterable[ChatMessage]) -> str:
@@ -91,110 +92,129 @@ def _text(message: ChatMessage) -> str:
     return "".join(part.text for part in message.content)
 
 
-def spoken_text(answer: Answer) -> str:
-    """An answer for a client that shows text only: what it tells, then which sites it tells of, if it is a global one."""
-    return "\n\n".join(filter(None, (answer.answer, answer.coverage)))
+def below(coverage: str, citations: Sequence[Citation]) -> str:
+    """What stands below the text of an answer: which sites it tells of, if it is a global one, and its sources."""
+    return "".join(f"\n\n{part}" for part in (coverage, listed(citations)) if part)
 
 
-def completion(model: str, answer: Answer, *, created: int) -> dict[str, Any]:
-    """The whole answer; ``dgrag`` holds it with citations, gate and trace."""
-    tokens_in, tokens_out = (sum(getattr(step, field) for step in answer.trace) for field in ("tokens_in", "tokens_out"))
+def marked(text: str, citations: Sequence[Citation], *, start: int = 0) -> list[dict[str, Any]]:
+    """The markers of a text from ``start`` on, as OpenAI's clients read citations."""
+    return [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "start_index": one.start,
+                "end_index": one.end,
+                "title": f"{one.citation.document} – {one.citation.edge}",
+                "url": uri_of(one.citation),
+            },
+        }
+        for one in annotated(text, citations, start=start)
+    ]
+
+
+def spent(answer: Answer) -> tuple[int, int]:
+    """Tokens that models read and wrote for it."""
+    return sum(step.tokens_in for step in answer.trace), sum(step.tokens_out for step in answer.trace)
+
+
+def completion(model: str, answer: Answer, *, created: int, sources: Sequence[Citation]) -> dict[str, Any]:
+    """The whole answer, with a list of ``sources``; ``dgrag`` holds it with citations, gate and trace."""
+    tokens_in, tokens_out = spent(answer)
+    message = {
+        "role": "assistant",
+        "content": answer.answer + below(answer.coverage, sources),
+        "annotations": marked(answer.answer, answer.citations),
+    }
     return {
         "id": answer.query_id,
         "object": "chat.completion",
         "created": created,
         "model": model,
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": spoken_text(answer)}, "finish_reason": "stop"}],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, "total_tokens": tokens_in + tokens_out},
         "dgrag": answer,
     }
 
 
-def chunk(head: dict[str, Any], delta: dict[str, str], *, finish_reason: str | None = None) -> dict[str, Any]:
+def chunk(head: dict[str, Any], delta: dict[str, Any], *, finish_reason: str | None = None) -> dict[str, Any]:
     """One piece of a stream; ``head`` is what all pieces share: id, created, model."""
     return {**head, "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
 
 
-def error_body(status: int, code: str, message: str, next_step: str = "") -> dict[str, Any]:
+def error_body(status: int, code: str, message: str) -> dict[str, Any]:
     """An error as OpenAI's clients read it.
 
-    >>> error_body(404, "not_found", "there is no model 'x'", "list them")["error"]["message"]
-    "there is no model 'x' (list them)"
+    >>> error_body(404, "not_found", "there is no model 'x'")["error"]["type"]
+    'invalid_request_error'
     """
     kind = "invalid_request_error" if status in CLIENT_ERRORS else "server_error"
-    return {"error": {"message": message + (f" ({next_step})" if next_step else ""), "type": kind, "param": None, "code": code}}
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
-class OpenAIRoute(GuardedRoute):  # type: ignore[misc, valid-type] # a class that is made
-    """Tells errors in OpenAI's form, with the status that our own form has; those of the guard too."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler that FastAPI makes, with errors as answers."""
-        handle = super().get_route_handler()
-
-        async def handled(request: Request) -> Response:
-            try:
-                return cast("Response", await handle(request))
-            except DgragError as error:
-                return JSONResponse(_told(error), status_of(error), headers_of(error, request))
-            except RequestValidationError as error:
-                return JSONResponse(error_body(422, "bad_input", printable(faults_of(error)), step_of(error, request) or "see /docs"), 422)
-
-        return handled
-
-
+OpenAIRoute = telling(lambda told: error_body(told.status, told.code, said(told)))
 router = APIRouter(prefix="/v1", route_class=OpenAIRoute)
 
 
 @router.get("/models")
 async def models() -> dict[str, Any]:
-    """The modes, as models of the chat route."""
-    return {"object": "list", "data": [{"id": name, "object": "model", "owned_by": "dgrag"} for name in MODES]}
+    """The modes, as models of the chat route, and the embedding model."""
+    return {"object": "list", "data": [{"id": name, "object": "model", "created": 0, "owned_by": "dgrag"} for name in (*MODES, EMBEDDING)]}
+
+
+def asked_of(model: str, messages: Iterable[ChatMessage]) -> Ask | GlobalAsk:
+    """The question of a conversation, in the mode that the model's name chooses. Raises InputError and as ``question_of``."""
+    if model not in MODES:
+        raise InputError(f"there is no model {model[:80]!r}", next_step=f"use one of {', '.join(MODES)}")
+    question, mode = question_of(messages), MODES[model]
+    return GlobalAsk(question) if mode == "global" else Ask(question, mode)
 
 
 @router.post("/chat/completions", response_model=None)
 async def chat(body: ChatBody, node: Node, request: Request) -> Response | dict[str, Any]:
     """OpenAI-compatible: the last user message is the question, the model's name chooses the mode.
 
-    A stream begins at once with the role, is kept alive by comments while the answer is worked on, and brings the text when the
-    gate has chosen it; that of ``dgrag-global`` as it is written. What has been said in this form cannot be unsaid: where it is not the
-    answer after all, that is said, and the answer follows.
+    A stream begins at once with the role, is kept alive by comments while the answer is worked on, tells each step as reasoning, and brings
+    the text when the gate has chosen it; that of ``dgrag-global`` as it is written. What has been said in this form cannot be unsaid: where
+    it is not the answer after all, that is said, and the answer follows.
     """
-    if body.model not in MODES:
-        raise InputError(f"there is no model {body.model[:80]!r}", next_step=f"use one of {', '.join(MODES)}")
-    question, mode = question_of(body.messages), MODES[body.model]
-    ask = GlobalAsk(question) if mode == "global" else Ask(question, mode)
+    ask = asked_of(body.model, body.messages)
     if body.stream:
         node.check_turn(ask)  # as long as there can be a status of its own
-        return EventSourceResponse(_events(body.model, node, ask), sep="\n", ping=KEEP_ALIVE_S)
+        return EventSourceResponse(_events(body, node, ask), sep="\n", ping=KEEP_ALIVE_S)
     answer = await while_connected(request, node.ask(ask, Trace()))
-    return completion(body.model, answer, created=int(time.time()))
+    return completion(body.model, answer, created=int(time.time()), sources=answer.citations if body.sources else ())
 
 
-async def _events(model: str, node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[str]:
-    head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": model}
+async def _events(body: ChatBody, node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[str]:
+    head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": body.model}
     yield _json(chunk(head, {"role": "assistant", "content": ""}))
+    said_so_far, begun = "", 0  # where the answer begins in what was said
     async with contextlib.aclosing(hearing(node, ask)) as news:
         async for told in news:
             match told:
+                case TraceStep():
+                    yield _json(chunk(head, {"reasoning_content": f"{told_step(told.step)}\n"}))
                 case str():
+                    said_so_far += told
                     yield _json(chunk(head, {"content": told}))
                 case Void():
+                    said_so_far += TAKEN_BACK
+                    begun = len(said_so_far)
                     yield _json(chunk(head, {"content": TAKEN_BACK}))
                 case Answer():
-                    if told.coverage:
-                        yield _json(chunk(head, {"content": f"\n\n{told.coverage}"}))
-                    yield _json(chunk(head, {}, finish_reason="stop") | {"dgrag": told})
+                    if more := below(told.coverage, told.citations if body.sources else ()):
+                        yield _json(chunk(head, {"content": more}))
+                    found = marked(said_so_far, told.citations, start=begun)
+                    yield _json(chunk(head, {"annotations": found} if found else {}, finish_reason="stop") | {"dgrag": told})
                 case BaseException():
                     yield _json(_told(told))
     yield STREAM_END
 
 
 def _told(error: BaseException) -> dict[str, Any]:
-    if isinstance(error, DgragError):
-        return error_body(status_of(error), error.code, printable(error.message), error.next_step)
-    log.error("an answer failed: %s", redacted(error))
-    return error_body(500, "internal", "an error inside the service; its log tells more", "report it with the log")
+    told = problem_of(error, log)
+    return error_body(told.status, told.code, said(told))
 
 
 def _json(value: dict[str, Any]) -> str:

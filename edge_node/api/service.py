@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import PlainTextResponse
+from pydantic import BaseModel
 
 from edge_node.api.access import GuardedRoute, Node
+from shared.http.access import Caller, Role, caller_of
 from shared.telemetry.metrics import CONTENT_TYPE, Scrape
 
 router = APIRouter(route_class=GuardedRoute)
@@ -40,6 +42,20 @@ async def metrics(request: Request) -> Response:
 async def status(node: Node) -> dict[str, Any]:
     """Counts, cost and progress of this edge."""
     return await asyncio.to_thread(node.status) | {"memory": await node.memory_status()}
+
+
+class CallerView(BaseModel):
+    """``GET /v1/caller``."""
+
+    edge: str
+    name: str
+    roles: list[Role]
+
+
+@router.get("/v1/caller")
+async def caller(node: Node, who: Annotated[Caller, Depends(caller_of)]) -> CallerView:
+    """Which edge this is, whose key called it, and what that may do; ``local``: there are no keys, and everybody on this machine may."""
+    return CallerView(edge=node.settings.id, name=who.name, roles=sorted(who.roles))
 
 
 @router.get("/v1/graph")

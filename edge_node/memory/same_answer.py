@@ -34,7 +34,7 @@ def may_answer(question: str, found: Recalled) -> bool:
 def may_be_same(question: str, learned: str, answer: str) -> bool:
     """Whether both questions ask for one thing, name the same, and are of types that can have one answer, which neither of them says.
 
-    >>> [may_be_same("Which man built it?", learned, "Ann Lee") for learned in ("By whom was it built?", "When was it built?")]
+    >>> [may_be_same("Who built it?", learned, "Ann Lee") for learned in ("By whom was it built?", "When was it built?")]
     [True, False]
     """
     if not (is_single(question) and is_single(learned)) or asks_otherwise(question, learned):

@@ -17,7 +17,7 @@ ESCALATED = "cloud"  # the step of an edge that waits for the cloud
 
 # The paper's components, and the steps of a trace that make each. What an edge did for the cloud is within "cloud: fan_out".
 COMPONENTS: dict[str, tuple[str, ...]] = {
-    "remember": ("remember", "cloud: remember"),  # FD-RAG §4.2
+    "remember": ("remember", "same answer", "cloud: remember"),  # FD-RAG §4.2
     "local query": ("retrieve", "narrow", "span", "span check", "samples"),
     "gate": ("gate: confidence", "gate: similarity", "gate: selection"),
     "summary matching": ("cloud: match",),

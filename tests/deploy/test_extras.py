@@ -24,3 +24,10 @@ def test_the_cloud_and_the_command_import_nothing_of_the_edges_extra():
     code = f"import sys; sys.modules.update(dict.fromkeys({[*absent, 'lxml']!r})); import cloud_server.__main__, deploy.cli.main"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_tools_for_a_desktop_program_import_nothing_of_the_edges_extra_that_mcp_does_not_bring():
+    absent = set(modules_of("edge")) - {"python_multipart", "sse_starlette"}
+    code = f"import sys; sys.modules.update(dict.fromkeys({sorted(absent)!r})); import deploy.cli.mcp, edge_node.api.mcp.server"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

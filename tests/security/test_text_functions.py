@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 
-from deploy.cli.render import csv_cell, plain
 from edge_node.answering.gate import unmarked
 from edge_node.answering.narrowing import units
 from edge_node.answering.points import scored
@@ -36,6 +35,7 @@ from shared.text import same_question, support
 from shared.text.citations import MAX_ANSWER_CHARS, checked_answer, cite
 from shared.text.fence import Fence, one_line, without_control_tokens
 from shared.text.inert import inert
+from shared.text.plain import csv_cell, plain
 from shared.text.quoting import is_copy
 from shared.text.refusals import is_refusal
 from shared.text.sentences import content_words, names_in, questions_in, sentences

@@ -41,6 +41,12 @@ EDGE_BODIES = {
         "max_tokens": 9,
         "n": 1,
     },
+    ("POST", "/v1/embeddings"): {"input": ["Which ward?"], "model": "dgrag-embedding", "encoding_format": "float"},
+    ("POST", "/api/chat"): {"model": "dgrag-local", "messages": [{"role": "user", "content": "Which ward?"}], "stream": False},
+    ("POST", "/api/generate"): {"model": "dgrag-local", "prompt": "Which ward?", "stream": False},
+    ("POST", "/api/show"): {"model": "dgrag-local"},
+    ("POST", "/retrieval"): {"knowledge_id": "ward", "query": "Which ward?", "retrieval_setting": {"top_k": 3, "score_threshold": 0.0}},
+    ("POST", "/mcp"): {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}},
     ("POST", "/v1/queries/{query_id}/feedback"): {"verdict": "right"},
     ("POST", "/v1/policy/try"): {"question": "Which ward?", "requester": "bank", "purpose": "treatment"},
 }

@@ -10,9 +10,11 @@ from tests.support.waiting import until
 
 
 @contextlib.asynccontextmanager
-async def on_a_socket(app, *, lifespan="on", **options):
-    """Serve an app on a free port of this machine until the block ends; yields its address. lifespan "off": its work runs already."""
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan=lifespan, timeout_graceful_shutdown=1, **options))
+async def on_a_socket(app, **options):
+    """Serve an app on a free port of this machine until the block ends; yields its address. lifespan="off": its work runs already."""
+    # Its own logging would stay for all tests that follow in this process.
+    chosen = {"log_config": None, "lifespan": "on", "timeout_graceful_shutdown": 1, **options}
+    server = uvicorn.Server(uvicorn.Config(app, **chosen))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         serving = asyncio.create_task(server.serve(sockets=[listening]))
         await until(lambda: server.started)

@@ -4,7 +4,7 @@ import contextlib
 import re
 import time
 
-from shared.http.console.sessions import TOKEN
+from shared.http.console.sessions import CSRF_HEADER
 from shared.http.keyring import KeyRing
 from tests.support.running_edge import running_edge
 
@@ -26,7 +26,9 @@ class Visit:
         """A change as htmx sends it from a page of this session."""
         if not self._token:
             self._token = PAGE_TOKEN.search((await self.get("/")).text)[1]
-        return await self.edge.http.request(method, path, headers=self._headers | {TOKEN: self._token, "hx-request": "true"}, **fields)
+        return await self.edge.http.request(
+            method, path, headers=self._headers | {CSRF_HEADER: self._token, "hx-request": "true"}, **fields
+        )
 
     async def forged(self, method, path, **fields):
         """The same without the token."""

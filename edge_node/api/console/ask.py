@@ -19,6 +19,7 @@ from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
 from edge_node.api.memories import CallerDep, FeedbackReply, feedback
+from edge_node.api.steps import told_step
 from edge_node.api.streaming import Void, hearing
 from edge_node.node import EdgeNode
 from shared.http.console.pages import Pages, pages_of
@@ -28,17 +29,6 @@ from shared.wire import Feedback, Purpose, Question
 
 router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
 NUMBER = re.compile(r"\[(\d{1,4})\]")
-DONE = {
-    "remember": "memories were looked into",
-    "retrieve": "passages were found at home",
-    "narrow": "their best sentences were chosen",
-    "gate: confidence": "the gate has asked whether they suffice",
-    "samples": "several answers were written",
-    "gate: similarity": "the gate has compared them",
-    "gate: selection": "the gate has chosen one",
-    "cloud": "other sites were asked",
-    "map": "reports were read",
-}
 HOME = frozenset({"remember", "retrieve", "narrow"})
 AT_CLOUD = "cloud: "  # the beginning of the steps within the step "cloud"
 
@@ -145,7 +135,7 @@ async def _events(pages: Pages, request: Request, node: EdgeNode, asked: Ask | G
         async for told in news:
             match told:
                 case TraceStep():
-                    yield _event("step", DONE.get(told.step, told.step))
+                    yield _event("step", told_step(told.step))
                 case str():
                     yield _event("text", told)
                 case Void():

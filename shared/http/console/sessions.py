@@ -23,7 +23,7 @@ from shared.ports import Clock
 
 IDLE_S = 12 * 3600.0  # a session ends when nothing was asked for so long
 MOST = 1_000  # sessions at once; the one that was used longest ago ends first
-TOKEN = "x-csrf-token"  # noqa: S105 - the header's name
+CSRF_HEADER = "x-csrf-token"
 SESSION = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
@@ -60,7 +60,7 @@ class Sessions:
 
     def check_token(self, request: Request) -> None:
         """Raises Forbidden for a change that no page of this session asks for."""
-        if not hmac.compare_digest(request.headers.get(TOKEN, "").encode(), self.token_of(request).encode()):
+        if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), self.token_of(request).encode()):
             raise Forbidden("this page is older than its session", next_step="load the page again, and repeat what you did")
 
     async def caller_of(self, request: Request) -> Caller | None:

@@ -4,15 +4,18 @@ import asyncio
 
 import orjson
 import pytest
+from pydantic import TypeAdapter
 
 from edge_node.api import chat
 from shared.errors import ModelUnavailable
 from shared.models.fake import ScriptedGenerator
-from shared.records import Answer
+from shared.records import Answer, Citation
 from tests.support.running_edge import running_edge
 
 PUMPS = "Juniper Ward reported the failure of four infusion pumps. The pumps stopped at night."
 ASKED = {"model": "dgrag-local", "messages": [{"role": "user", "content": "Which ward?"}]}
+ANSWER = "Juniper Ward reported it [1]."
+SOURCES = "\n\nSources:\n\n- [1] report.md – ward"
 
 
 def failing(error):
@@ -45,21 +48,31 @@ def data(text):
     return [orjson.loads(line) for line in lines[:-1]]
 
 
+def without_steps(events):
+    return [event for event in events if "error" in event or "reasoning_content" not in event["choices"][0]["delta"]]
+
+
 async def test_the_answer_is_a_completion(edge):
     await edge.add("report.md", PUMPS)
     reply = (await post(edge, {**ASKED, "temperature": 0.2})).json()
-    assert reply["choices"][0]["message"] == {"role": "assistant", "content": "Juniper Ward reported it [1]."}
+    message = reply["choices"][0]["message"]
+    assert (message["role"], message["content"]) == ("assistant", ANSWER + SOURCES)
     assert reply["dgrag"]["route"] == "local"
     assert reply["dgrag"]["citations"][0]["document"] == "report.md"
-    assert [m["id"] for m in (await edge.http.get("/v1/models")).json()["data"]] == ["dgrag", "dgrag-local", "dgrag-global"]
+    assert [m["id"] for m in (await edge.http.get("/v1/models")).json()["data"]] == [
+        "dgrag",
+        "dgrag-local",
+        "dgrag-global",
+        "dgrag-embedding",
+    ]
 
 
 async def test_a_stream_is_role_text_in_pieces_and_stop(edge):
     await edge.add("report.md", PUMPS)
-    first, *pieces, last = data((await post(edge, {**ASKED, "stream": True})).text)
+    first, *pieces, last = without_steps(data((await post(edge, {**ASKED, "stream": True})).text))
     assert first["choices"][0]["delta"] == {"role": "assistant", "content": ""}
-    assert [piece["choices"][0]["delta"]["content"] for piece in pieces] == ["Juniper", " Ward", " reported", " it", " [1]."]
-    assert last["choices"][0] == {"index": 0, "delta": {}, "finish_reason": "stop"}
+    assert [piece["choices"][0]["delta"]["content"] for piece in pieces] == ["Juniper", " Ward", " reported", " it", " [1].", SOURCES]
+    assert (last["choices"][0]["finish_reason"], set(last["choices"][0]["delta"])) == ("stop", {"annotations"})
     assert last["dgrag"]["route"] == "local"
     assert {event["id"] for event in (first, *pieces, last)} == {first["id"]}
 
@@ -94,7 +107,7 @@ async def test_a_stream_begins_before_the_answer_and_is_kept_alive(tmp_path, mon
             await edge.http._transport.app(scope, receive, send)
     bodies = [body for body in sent if body]
     assert b'"role":"assistant"' in bodies[0]
-    assert bodies[1].startswith(b": ping")
+    assert next(body for body in bodies[1:] if b"reasoning_content" not in body).startswith(b": ping")
     assert b'"code":"model_unavailable"' in bodies[-2]
     assert bodies[-1].strip() == b"data: [DONE]"
     assert chat.KEEP_ALIVE_S <= 10
@@ -106,7 +119,7 @@ async def test_a_stream_begins_before_the_answer_and_is_kept_alive(tmp_path, mon
 async def test_an_error_inside_a_stream_is_an_event(tmp_path, error, code):
     async with running_edge(tmp_path, generator=failing(error)) as edge:
         await edge.add("report.md", PUMPS)
-        events = data((await post(edge, {**ASKED, "stream": True})).text)
+        events = without_steps(data((await post(edge, {**ASKED, "stream": True})).text))
     assert [set(event) for event in events[1:]] == [{"error"}]
     assert (events[1]["error"]["code"], events[1]["error"]["type"]) == (code, "server_error")
 
@@ -134,8 +147,31 @@ async def test_a_content_of_text_parts_and_messages_of_other_roles_are_taken(edg
         {"role": "tool", "content": "42", "tool_call_id": "t"},
         {"role": "user", "content": [{"type": "text", "text": "Which "}, {"type": "text", "text": "ward?"}]},
     ]
-    response = await post(edge, {**ASKED, "messages": messages})
-    assert response.json()["choices"][0]["message"]["content"] == "Juniper Ward reported it [1]."
+    response = await post(edge, {**ASKED, "messages": messages, "sources": False})
+    assert response.json()["choices"][0]["message"]["content"] == ANSWER
+
+
+async def test_the_markers_of_an_answer_are_annotated_wherever_it_begins(edge, monkeypatch):
+    """In what was said, the answer begins behind what was taken back."""
+    await edge.add("report.md", PUMPS)
+    cited = (await edge.ask("Which ward?"))["citations"][0]
+
+    async def answer(ask, trace, deadline, on_text):
+        on_text("Pumps fly [1]. ")
+        on_text("")
+        on_text("Pumps fail [1].")
+        return Answer("q1", "Pumps fail [1].", (TypeAdapter(Citation).validate_python(cited),), "global")
+
+    monkeypatch.setattr(edge.node.overview, "answer", answer)
+    whole = (await post(edge, {**ASKED, "model": "dgrag-global"})).json()["choices"][0]["message"]
+    events = data((await post(edge, {**ASKED, "model": "dgrag-global", "stream": True})).text)
+    deltas = [event["choices"][0]["delta"] for event in events]
+    streamed = {"content": "".join(delta.get("content", "") for delta in deltas), "annotations": deltas[-1]["annotations"]}
+    for message in (whole, streamed):
+        (one,) = (found["url_citation"] for found in message["annotations"])
+        assert message["content"][: one["end_index"]].endswith("Pumps fail [1]")
+        assert message["content"][one["start_index"] : one["end_index"]] == "[1]"
+        assert (one["title"], one["url"]) == ("report.md – ward", f"dgrag://ward/documents/{cited['document_id']}#char=0,57")
 
 
 @pytest.mark.parametrize(

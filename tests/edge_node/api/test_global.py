@@ -226,7 +226,7 @@ async def test_a_deadline_ends_the_reading_and_what_can_be_said_without_a_model_
 async def test_a_chat_client_reads_what_is_covered_in_the_last_paragraph(tmp_path):
     async with site(tmp_path) as edge:
         await filled(edge)
-        body = {"model": "dgrag-global", "messages": [{"role": "user", "content": QUESTION}]}
+        body = {"model": "dgrag-global", "messages": [{"role": "user", "content": QUESTION}], "sources": False}
         reply = (await edge.http.post("/v1/chat/completions", json=body)).json()
         text, _, last = reply["choices"][0]["message"]["content"].rpartition("\n\n")
         assert (text, last) == (reply["dgrag"]["answer"], reply["dgrag"]["coverage"])

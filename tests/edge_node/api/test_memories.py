@@ -110,7 +110,7 @@ async def test_a_stream_has_the_text_and_then_the_answer(edge):
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_chat_is_answered_from_memory_too(edge, stream):
-    body = {"model": "dgrag", "messages": [{"role": "user", "content": WHO}], "stream": stream}
+    body = {"model": "dgrag", "messages": [{"role": "user", "content": WHO}], "stream": stream, "sources": False}
     response = await edge.http.post("/v1/chat/completions", json=body)
     if stream:
         lines = [line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith("data: ")]

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from edge_node.documents.worker import Worker
-from shared.http.console.sessions import TOKEN
+from shared.http.console.sessions import CSRF_HEADER
 from tests.support.visiting import visited_edge
 
 PUMPS = "Juniper Ward reported the failure of four infusion pumps."
@@ -115,6 +115,6 @@ async def test_a_file_that_is_too_large_is_refused_with_the_limit(tmp_path):
 
 async def test_the_token_of_another_session_changes_nothing(by):
     await by["write"].get("/")  # a session begins
-    stolen = {TOKEN: "0" * 64, "hx-request": "true"}
+    stolen = {CSRF_HEADER: "0" * 64, "hx-request": "true"}
     refused = await by["write"].edge.http.post("/console/documents/retry", headers=by["write"]._headers | stolen)
     assert refused.status_code == 403

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from shared.http.console.sessions import IDLE_S, MOST, TOKEN, Sessions
+from shared.http.console.sessions import CSRF_HEADER, IDLE_S, MOST, Sessions
 from shared.http.keyring import KeyRing
 from tests.support.running_edge import running_edge
 
@@ -26,7 +26,7 @@ async def token(http, page="/"):
 
 
 async def sign_in(http, key):
-    return await http.post("/console/session", data={"key": key}, headers={TOKEN: await token(http), "hx-request": "true"})
+    return await http.post("/console/session", data={"key": key}, headers={CSRF_HEADER: await token(http), "hx-request": "true"})
 
 
 @contextlib.asynccontextmanager
@@ -50,9 +50,9 @@ async def test_a_change_needs_the_token_of_the_session_in_open_mode_too(tmp_path
         form = {"question": "Which ward?", "mode": "local"}
         assert (await edge.http.post("/console/ask", data=form)).status_code == 403
         told = await token(edge.http)
-        assert (await edge.http.post("/console/ask", data=form, headers={TOKEN: told})).status_code == 200
+        assert (await edge.http.post("/console/ask", data=form, headers={CSRF_HEADER: told})).status_code == 200
         edge.http.cookies.clear()
-        assert (await edge.http.post("/console/ask", data=form, headers={TOKEN: told})).status_code == 403
+        assert (await edge.http.post("/console/ask", data=form, headers={CSRF_HEADER: told})).status_code == 403
 
 
 async def test_a_visitor_without_a_key_is_asked_for_one_and_sees_nothing_else(tmp_path):
@@ -61,7 +61,7 @@ async def test_a_visitor_without_a_key_is_asked_for_one_and_sees_nothing_else(tm
         assert page.status_code == 401
         assert "API key" in page.text
         assert "textarea" not in page.text
-        piece = await http.post("/console/ask", data={"question": "?"}, headers={TOKEN: await token(http), "hx-request": "true"})
+        piece = await http.post("/console/ask", data={"question": "?"}, headers={CSRF_HEADER: await token(http), "hx-request": "true"})
         assert (piece.status_code, piece.headers["hx-refresh"]) == (401, "true")
 
 
@@ -94,7 +94,7 @@ async def test_a_wrong_key_opens_nothing_and_the_message_stays_on_the_form(tmp_p
 
 async def test_wrong_keys_are_counted_by_address(tmp_path):
     async with guarded_edge(tmp_path, requests_per_minute=5) as (http, _):
-        headers = {TOKEN: await token(http)}
+        headers = {CSRF_HEADER: await token(http)}
         statuses = [(await http.post("/console/session", data={"key": "dgk_x"}, headers=headers)).status_code for _ in range(8)]
         assert statuses[0] == 401
         assert statuses[-1] == 429
@@ -115,7 +115,7 @@ async def test_signing_out_ends_the_session_also_for_who_kept_its_cookie(tmp_pat
     async with guarded_edge(tmp_path) as (http, keys):
         await sign_in(http, keys["read"])
         kept = dict(http.cookies)
-        await http.delete("/console/session", headers={TOKEN: await token(http)})
+        await http.delete("/console/session", headers={CSRF_HEADER: await token(http)})
         http.cookies.update(kept)
         assert (await http.get("/")).status_code == 401
 

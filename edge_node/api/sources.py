@@ -1,0 +1,59 @@
+"""The sources of an answer as chat programs show them: a list below its text, and annotations of its markers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shared.records import Citation, Evidence
+from shared.text.fence import one_line
+from shared.text.inert import inert
+
+HEADING = "Sources:"
+MARKER = re.compile(r"\[(\d{1,4})\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """Which characters [start, end) of a text are the marker of a citation."""
+
+    start: int
+    end: int
+    citation: Citation
+
+
+def uri_of(found: Citation | Evidence) -> str:
+    """The address of a passage, by the site that has it; no browser opens it, an agent asks that site by MCP (RFC 5147: characters).
+
+    >>> from shared.records import ChunkId, DocumentId, EdgeId
+    >>> uri_of(Citation(1, EdgeId("plant"), DocumentId("d1"), "lots.md", ChunkId("d1:0"), (0, 9), "Lot 7713", 0.8))
+    'dgrag://plant/documents/d1#char=0,9'
+    """
+    start, end = found.span
+    return f"dgrag://{found.edge}/documents/{found.document_id}#char={start},{end}"
+
+
+def listed(citations: Sequence[Citation]) -> str:
+    r"""A line for each citation, with its number, its document and the document's site, as Markdown's list; "" where nothing is cited.
+
+    >>> from shared.records import ChunkId, DocumentId, EdgeId
+    >>> listed([Citation(2, EdgeId("plant"), DocumentId("d1"), "lots.md", ChunkId("d1:0"), (0, 9), "Lot 7713", 0.8)])
+    'Sources:\n\n- [2] lots.md – plant'
+    """
+    lines = (f"- [{one.n}] {one_line(inert(one.document))} – {one_line(inert(one.edge))}" for one in citations)
+    return "\n".join((HEADING, "", *lines)) if citations else ""
+
+
+def annotated(text: str, citations: Sequence[Citation], *, start: int = 0) -> Iterator[Annotation]:
+    """Each marker of a text from ``start`` on that a citation resolves.
+
+    >>> from shared.records import ChunkId, DocumentId, EdgeId
+    >>> cited = Citation(1, EdgeId("plant"), DocumentId("d1"), "lots.md", ChunkId("d1:0"), (0, 9), "Lot 7713", 0.8)
+    >>> [(one.start, one.end) for one in annotated("It failed [1], not [7].", [cited])]
+    [(10, 13)]
+    """
+    by_number = {one.n: one for one in citations}
+    for match in MARKER.finditer(text, start):
+        if found := by_number.get(int(match[1])):
+            yield Annotation(*match.span(), found)
