@@ -1,11 +1,11 @@
 """Learned answers asked for in other words: ``python -m benchmarks.same_answers DATA/multihop --url http://127.0.0.1:8090/v1``.
 
 DATA/multihop is a folder of multi-hop sets. ``configs/questions/same_answers.jsonl`` names 56 questions of them, each with two other ways
-to ask it and three near questions that ask otherwise, all written by a person: of another relation, another name, another number, or the
-opposite direction. All 56 count as learned at one edge. The ways, the near ones, and 120 further questions of the sets are asked; the
-product's own checks and prompt decide which learned answer, if any, each gets. One line a pair goes into a journal, so a killed run goes
-on. A bar is chosen on one half of the questions, so that at most ``MOST_FALSE`` of all that ask otherwise are answered, and judged on the
-other; then the halves change places.
+to ask it and three near questions that ask otherwise: of another relation, another name, another number, or the opposite direction. A
+language model other than the one measured wrote them, and nobody has checked them. All 56 count as learned at one edge. The ways, the
+near ones, and 120 further questions of the sets are asked; the product's own checks and prompt decide which learned answer, if any, each
+gets. One line a pair goes into a journal, so a killed run goes on. A bar is chosen on one half of the questions, so that at most
+``MOST_FALSE`` of all that ask otherwise are answered, and judged on the other; then the halves change places.
 """
 
 from __future__ import annotations

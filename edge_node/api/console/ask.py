@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, ConfigDict
 from sse_starlette import EventSourceResponse
 
 from edge_node.answering.answerer import Ask
@@ -23,6 +23,7 @@ from edge_node.api.steps import told_step
 from edge_node.api.streaming import Void, hearing
 from edge_node.node import EdgeNode
 from shared.http.console.pages import Pages, pages_of
+from shared.http.console.routes import BLANK_IS_NONE
 from shared.http.problems import KNOWN, told_of
 from shared.records import Answer, EdgeReport, TraceStep
 from shared.wire import Feedback, Purpose, Question
@@ -31,13 +32,6 @@ router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
 NUMBER = re.compile(r"\[(\d{1,4})\]")
 HOME = frozenset({"remember", "retrieve", "narrow"})
 AT_CLOUD = "cloud: "  # the beginning of the steps within the step "cloud"
-
-
-def _or_none(value: object) -> object:
-    return None if value == "" else value
-
-
-BLANK_IS_NONE = BeforeValidator(_or_none)  # of a field that was left empty
 
 
 class AskForm(BaseModel):

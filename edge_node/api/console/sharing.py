@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
-from edge_node.api.console.ask import BLANK_IS_NONE
 from edge_node.api.memories import CallerDep
 from edge_node.egress.policy_editor import PolicyText, checked
 from edge_node.egress.policy_file import MAX_BYTES
@@ -21,6 +20,7 @@ from edge_node.policy.words import MEANING, general
 from edge_node.trial import shown_evidence
 from shared.errors import Conflict, InputError
 from shared.http.console.pages import pages_of
+from shared.http.console.routes import BLANK_IS_NONE
 from shared.wire import EvidenceReply, Purpose, Question
 
 router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)

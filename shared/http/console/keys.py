@@ -9,10 +9,11 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from shared.http.access import Role, Rule, Rules
 from shared.http.console.pages import pages_of
+from shared.http.console.routes import BLANK_IS_NONE
 from shared.http.keyring import FIRST, KeyRing, KeyRole
 from shared.http.keys import DAY_S
 from shared.ports import Clock
@@ -28,7 +29,7 @@ class KeyForm(BaseModel):
 
     name: Annotated[str, Field(max_length=64)]
     role: KeyRole
-    days: Annotated[float | None, Field(ge=0.01, le=36_500), BeforeValidator(lambda value: None if value == "" else value)] = None
+    days: Annotated[float | None, Field(ge=0.01, le=36_500), BLANK_IS_NONE] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, cast
-from urllib.parse import parse_qs
+from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Form, Request, Response
 from fastapi.routing import APIRoute
+from pydantic import BeforeValidator
 
-from shared.errors import InputError, NotFound, Unauthenticated
+from shared.errors import NotFound, Unauthenticated
 from shared.http.access import Rule, Rules, guarded
 from shared.http.console.pages import STATIC, TYPES, asset, pages_of
 from shared.http.console.sessions import Sessions
 from shared.http.problems import KNOWN, told_of
 
 LOGIN = "/console/session"
+MOST_KEY_CHARS = 256
+BLANK_IS_NONE = BeforeValidator(lambda value: None if value == "" else value)  # of a form's field that was left empty
 FOREVER = "public, max-age=31536000, immutable"
 CONSOLE: Rules = {  # a part of each service's rules
     ("GET", f"{STATIC}/{{name}}"): Rule(frozenset({"anyone"}), 1024),
@@ -65,15 +67,6 @@ def refused(request: Request, error: Exception) -> Response:
     return pages_of(request).page(request, template, status=told.status, headers=headers, told=told)
 
 
-async def form_of(request: Request) -> dict[str, str]:
-    """The fields of a form as a browser sends it by default; of two with one name the last. Raises InputError for other bytes."""
-    try:
-        fields = parse_qs((await request.body()).decode(), keep_blank_values=True, max_num_fields=100)
-    except ValueError as error:
-        raise InputError("this form cannot be read", next_step="load the page again") from error
-    return {name: values[-1] for name, values in fields.items()}
-
-
 def console_router(route_class: type[APIRoute]) -> APIRouter:
     """Scripts and styles, signing in and signing out."""
     router = APIRouter(route_class=route_class, include_in_schema=False)
@@ -87,10 +80,10 @@ def console_router(route_class: type[APIRoute]) -> APIRouter:
         return Response(content, headers={"cache-control": FOREVER, "content-type": f"{kind}; charset=utf-8"})
 
     @router.post(LOGIN)
-    async def sign_in(request: Request) -> Response:
+    async def sign_in(request: Request, key: Annotated[str, Form(max_length=MOST_KEY_CHARS)]) -> Response:
         """Begin a session with an API key; the page that was wanted is loaded again."""
         try:
-            await sessions_of(request).begin(request, (await form_of(request)).get("key", "").strip())
+            await sessions_of(request).begin(request, key.strip())
         except Unauthenticated:
             request.app.state.guard.count_stranger(request)
             raise
