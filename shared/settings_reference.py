@@ -25,7 +25,7 @@ LIMITS = {
     "exclusiveMaximum": "below {}",
     "multipleOf": "in steps of {}",
 }
-NOTES = re.compile(r" \(goals [^)]*\)|: docs/.*")  # of a heading, for who reads the sources
+NOTES = re.compile(r" \(goals [^()]*+\)|: docs/.*")  # of a heading, for who reads the sources
 HIDDEN = "•••"  # in the place of what nobody is to see
 
 

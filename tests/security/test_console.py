@@ -13,26 +13,27 @@ from tests.support.browser import SIZES, visitor
 from tests.support.cloud_socket import cloud_on_a_socket
 from tests.support.running_edge import running_edge, scripted
 from tests.support.sockets import on_a_socket
+from tests.support.waiting import until
 from tests.support.xss import payloads
 
 pytestmark = pytest.mark.process
 MOST_LABEL_CHARS = 64
+LONG_S = 300.0  # to index 200 documents on busy cores; it only ends a test that hangs
 RUN = "window.run === undefined && parent.run === undefined"
 EXPECTED = ("the server responded with a status of",)  # of a piece that is refused, as a document that is gone
 
 
 @contextlib.asynccontextmanager
-async def hostile_site(folder, **settings):
-    """An edge behind a socket whose documents, titles, labels and answers are payloads."""
-    texts = payloads()
+async def hostile_site(folder, texts):
+    """An edge behind a socket whose documents, titles, labels and answers are these payloads."""
     answer = " ".join(f"Ward {text} failed [1]." for text in texts[:40])
-    async with running_edge(folder, generator=scripted(answer), strategy="dgrag", **settings) as edge:
+    async with running_edge(folder, generator=scripted(answer), strategy="dgrag") as edge:
         for number, text in enumerate(texts):
             raw = f"Juniper Ward {text} reported it to Ann {text} Lee.".encode()
             name = f"{number:03} {text}"
             labels = (text[:MOST_LABEL_CHARS],)
             await edge.node.accept(Offered(document_id(name, raw), name, raw, "text.txt", text, labels))
-        await edge.settled()
+        await until(lambda: edge.node.status()["settled"], limit_s=LONG_S)
         async with on_a_socket(create_app(edge.node), lifespan="off") as url:
             yield edge, url
 
@@ -48,7 +49,7 @@ async def looked_at(visit, path):
 
 async def test_two_hundred_payloads_in_names_titles_texts_labels_and_answers_run_nowhere(tmp_path):
     assert len(payloads()) == 200
-    async with hostile_site(tmp_path) as (edge, url), visitor(url, expected=EXPECTED) as visit:
+    async with hostile_site(tmp_path, payloads()) as (edge, url), visitor(url, expected=EXPECTED) as visit:
         visit.page.on("dialog", lambda dialog: visit.complaints.append(dialog.message))
         documents = edge.node.documents.list(limit=200)
         parked = [one["name"] for one in documents if one["status"] != "indexed"]
@@ -64,7 +65,7 @@ async def test_two_hundred_payloads_in_names_titles_texts_labels_and_answers_run
             "input[name=mode][value=local]" if await visit.page.locator("input[value=local]").count() else "input[name=mode]"
         )
         await visit.page.get_by_role("button", name="Ask").click()
-        await visit.page.locator("[data-answer]").wait_for(timeout=60_000)
+        await visit.page.locator("[data-answer]").wait_for(timeout=1000 * LONG_S)
         await visit.page.locator("[data-answer] .cite").first.click()
         await visit.page.locator("#cited").wait_for()
         assert await visit.page.evaluate(RUN)
@@ -73,7 +74,7 @@ async def test_two_hundred_payloads_in_names_titles_texts_labels_and_answers_run
 
 async def test_a_page_that_does_not_escape_is_noticed(tmp_path):
     """The null control: the same look at a page whose templates escape nothing."""
-    async with hostile_site(tmp_path) as (edge, _):
+    async with hostile_site(tmp_path, payloads()[:5]) as (edge, _):
         app = create_app(edge.node)
         app.state.pages._templates.autoescape = False
         async with on_a_socket(app, lifespan="off") as url, visitor(url) as visit:
