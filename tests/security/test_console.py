@@ -1,4 +1,7 @@
-"""Pages that show what hostile documents, answers and sites say: nothing runs, nothing is asked of elsewhere, and nobody is shut out."""
+"""Pages that show what hostile documents, answers and sites say: nothing runs, nothing is asked of elsewhere, and nobody is shut out.
+
+The payloads meet pages without the content security policy, so it is the escaping that stops them. All other pages come with it.
+"""
 
 import contextlib
 
@@ -9,6 +12,7 @@ from edge_node.api.app import create_app
 from edge_node.api.console.access import ENTRIES as EDGE_PAGES
 from edge_node.documents.store import document_id
 from edge_node.records import Offered
+from shared.http.service import FOR_BROWSERS
 from tests.support.browser import SIZES, visitor
 from tests.support.cloud_socket import cloud_on_a_socket
 from tests.support.running_edge import running_edge, scripted
@@ -72,22 +76,25 @@ async def test_two_hundred_payloads_in_names_titles_texts_labels_and_answers_run
         assert visit.complaints == []
 
 
-async def test_a_page_that_does_not_escape_is_noticed(tmp_path):
-    """The null control: the same look at a page whose templates escape nothing."""
+@pytest.mark.parametrize("protection", ["escaping", "the policy of the browser"])
+async def test_a_page_that_does_not_escape_is_noticed(tmp_path, protection):
+    """The null controls: templates that escape nothing, without the content security policy and with it."""
+    headers = [] if protection == "escaping" else FOR_BROWSERS
     async with hostile_site(tmp_path, payloads()[:5]) as (edge, _):
         app = create_app(edge.node)
         app.state.pages._templates.autoescape = False
-        async with on_a_socket(app, lifespan="off") as url, visitor(url) as visit:
+        async with on_a_socket(app, lifespan="off", headers=headers) as url, visitor(url) as visit:
             await visit.page.goto("/console/documents")
             await visit.page.wait_for_load_state("networkidle")
-            assert visit.complaints  # what would have run is stopped by the content security policy, and told
+            assert await visit.page.evaluate(RUN) == (protection != "escaping")
+            assert bool(visit.complaints) == (protection != "escaping")  # what the browser stops, it tells
 
 
 @pytest.mark.parametrize("size", SIZES)
 async def test_no_page_shuts_out_who_uses_a_keyboard_or_a_screen_reader(tmp_path, size):
     async with cloud_on_a_socket(tmp_path / "cloud") as (_, cloud), running_edge(tmp_path / "edge", strategy="dgrag") as edge:
         await edge.add("pump.md", "Juniper Ward uses the Maristow Pump. Ann Lee leads Juniper Ward.", labels=["public"])
-        async with on_a_socket(create_app(edge.node), lifespan="off") as site:
+        async with on_a_socket(create_app(edge.node), lifespan="off", headers=FOR_BROWSERS) as site:
             for url, entries in ((site, EDGE_PAGES), (cloud, CLOUD_PAGES)):
                 async with visitor(url, size=size) as visit:
                     for entry in entries:
