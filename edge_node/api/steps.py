@@ -4,6 +4,9 @@ from __future__ import annotations
 
 DONE = {
     "remember": "memories were looked into",
+    "same answer": "a learned answer was compared",
+    "span": "a fact was looked for in the nearest sentences",
+    "span check": "the fact was checked",
     "retrieve": "passages were found at home",
     "narrow": "their best sentences were chosen",
     "gate: confidence": "the gate has asked whether they suffice",

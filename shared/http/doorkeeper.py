@@ -111,7 +111,7 @@ class Doorkeeper:
         if "anyone" in rule.roles:
             caller = ANYONE
         else:
-            caller = await self._known(request, rule)
+            caller = request.state.caller = await self._known(request, rule)  # for a page that says no, too
             if caller is not LOCAL:
                 self._count(self._callers, f"{'edge' if 'edge' in caller.roles else 'key'} {caller.name}", "you ask too often")
             if not rule.roles & caller.roles:

@@ -30,7 +30,7 @@ from shared.wire import Feedback, Purpose, Question
 
 router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
 NUMBER = re.compile(r"\[(\d{1,4})\]")
-HOME = frozenset({"remember", "retrieve", "narrow"})
+HOME = frozenset({"remember", "same answer", "span", "span check", "retrieve", "narrow"})
 AT_CLOUD = "cloud: "  # the beginning of the steps within the step "cloud"
 
 

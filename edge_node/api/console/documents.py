@@ -18,6 +18,7 @@ from edge_node.api.documents import accepted, cancel_job, delete_document, from_
 from edge_node.documents.estimate import Estimate
 from edge_node.documents.readers import SUFFIXES
 from edge_node.node import EdgeNode
+from edge_node.policy.words import MEANING
 from shared.errors import Conflict, InputError, NotFound
 from shared.http.console.pages import pages_of
 from shared.http.middleware import while_connected
@@ -95,7 +96,7 @@ async def document_list(wanted: Annotated[Wanted, Query()], request: Request, no
 async def add(request: Request, node: Node) -> HTMLResponse:
     """Accept one file."""
     offered = await from_form(request)
-    return pages_of(request).page(request, "own/upload.html", name=offered.name, told=await accepted(node, offered))
+    return pages_of(request).page(request, "own/upload.html", name=offered.name, told=await accepted(node, offered), meaning=MEANING)
 
 
 @router.post("/console/documents/estimate")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -16,12 +16,12 @@ from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
 
 from shared.http.access import Caller, Role
 from shared.http.console.sessions import Sessions
+from shared.http.doorkeeper import LOCAL
 from shared.plural import duration
 
 STATIC = "/console/static"
 ASSETS = files("shared.http.console") / "static"
 TYPES = {"css": "text/css", "js": "text/javascript", "txt": "text/plain"}
-NO_HEADERS: Mapping[str, str] = {}
 UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
@@ -80,7 +80,7 @@ class Pages:
     def text(self, request: Request, template: str, **values: Any) -> str:
         """A template filled in for one visitor."""
         caller = cast("Caller | None", getattr(request.state, "caller", None))
-        known = {"caller": caller, "token": self._sessions.token_of(request), "path": request.url.path}
+        known = {"caller": caller, "is_open": caller is LOCAL, "token": self._sessions.token_of(request), "path": request.url.path}
         return self._templates.get_template(template).render(known | values, may=lambda role: caller is not None and role in caller.roles)
 
     def page(

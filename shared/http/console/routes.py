@@ -46,7 +46,8 @@ def console_route(rules: Rules) -> type[APIRoute]:
                     response = cast("Response", await handle(request))
                 except KNOWN as error:
                     response = refused(request, error)
-                sessions_of(request).keep(request, response)
+                if not request.url.path.startswith(STATIC):  # what others may keep has nothing of one visitor's
+                    sessions_of(request).keep(request, response)
                 return response
 
             return handled
@@ -57,8 +58,10 @@ def console_route(rules: Rules) -> type[APIRoute]:
 def refused(request: Request, error: Exception) -> Response:
     """An error as a page; as a piece of one, it goes to the place for messages. Who has no key is asked for it."""
     told, is_piece = told_of(error, request), "hx-request" in request.headers
-    headers = {**told.headers} | ({"HX-Retarget": "#messages", "HX-Reswap": "innerHTML"} if is_piece else {})
+    headers = {**told.headers} | ({"HX-Retarget": "#messages", "HX-Reswap": "innerHTML", "HX-Reselect": ".notice"} if is_piece else {})
     if isinstance(error, Unauthenticated) and request.url.path != LOGIN:
+        if sessions_of(request).is_withheld(request):  # by the browser, on a link from elsewhere: our own page asks again, with the cookie
+            return pages_of(request).page(request, "shared/again.html")
         headers |= {"HX-Refresh": "true"} if is_piece else {}
         return pages_of(request).page(
             request, "shared/login.html", status=told.status, headers=headers, ended=error.code != "no_credentials"
@@ -82,11 +85,8 @@ def console_router(route_class: type[APIRoute]) -> APIRouter:
     @router.post(LOGIN)
     async def sign_in(request: Request, key: Annotated[str, Form(max_length=MOST_KEY_CHARS)]) -> Response:
         """Begin a session with an API key; the page that was wanted is loaded again."""
-        try:
-            await sessions_of(request).begin(request, key.strip())
-        except Unauthenticated:
-            request.app.state.guard.count_stranger(request)
-            raise
+        request.app.state.guard.count_stranger(request)  # with a right key too: it costs a session
+        await sessions_of(request).begin(request, key.strip())
         return Response(status_code=204, headers={"HX-Refresh": "true"})
 
     @router.delete(LOGIN)

@@ -23,6 +23,7 @@ from shared.ports import Clock
 
 IDLE_S = 12 * 3600.0  # a session ends when nothing was asked for so long
 MOST = 1_000  # sessions at once; the one that was used longest ago ends first
+MOST_OF_KEY = 20  # the same for one key, so that nobody ends the sessions of others
 CSRF_HEADER = "x-csrf-token"
 SESSION = re.compile(r"[A-Za-z0-9_-]{43}")
 
@@ -79,7 +80,11 @@ class Sessions:
         await asyncio.to_thread(self._keys.caller_of, token, now=self._clock.now())
         self.end(request)
         request.state.session = secrets.token_urlsafe(32)
-        self._open[_hash(self.id_of(request))] = _Session(self._keys.id_of(token), self._clock.monotonic())
+        key_id = self._keys.id_of(token)
+        own = [name for name, session in self._open.items() if session.key_id == key_id]
+        for name in own[: max(0, len(own) + 1 - MOST_OF_KEY)]:
+            del self._open[name]
+        self._open[_hash(self.id_of(request))] = _Session(key_id, self._clock.monotonic())
         while len(self._open) > MOST:
             self._open.popitem(last=False)
 
@@ -87,10 +92,14 @@ class Sessions:
         """Sign out: the session that the cookie names is over."""
         self._open.pop(_hash(self.id_of(request)), None)
 
+    def is_withheld(self, request: Request) -> bool:
+        """Whether the browser has sent no cookie because a page of another site led here."""
+        return request.headers.get("sec-fetch-site") == "cross-site" and self._cookie not in request.cookies
+
     def keep(self, request: Request, response: Response) -> None:
         """Give the browser its cookie, where it does not have it yet. No script can read it, and no other site's page sends it."""
         session = self.id_of(request)
-        if request.cookies.get(self._cookie) != session:
+        if request.cookies.get(self._cookie) != session and not self.is_withheld(request):
             response.set_cookie(self._cookie, session, httponly=True, samesite="strict", secure=self._secure, path="/")
 
 

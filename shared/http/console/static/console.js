@@ -34,7 +34,7 @@ let asking = null;
 
 async function ask(form, submitter) {
   asking?.abort();
-  asking = new AbortController();
+  const own = (asking = new AbortController());
   const fields = new URLSearchParams(new FormData(form, submitter));
   const place = document.getElementById("answer");
   document.getElementById("messages").replaceChildren();
@@ -42,7 +42,7 @@ async function ask(form, submitter) {
   place.setAttribute("aria-busy", "true");
   const [said, step] = [place.querySelector("[data-text]"), place.querySelector("[data-step]")];
   try {
-    const response = await fetch(form.action, { method: "POST", body: fields, headers: headers(), signal: asking.signal });
+    const response = await fetch(form.action, { method: "POST", body: fields, headers: headers(), signal: own.signal });
     if (!response.ok) {
       place.replaceChildren();
       return await refused(response);
@@ -56,10 +56,11 @@ async function ask(form, submitter) {
   } catch (error) {
     if (error.name !== "AbortError") place.textContent = "The connection broke off. Ask again.";
   } finally {
-    place.removeAttribute("aria-busy");
+    if (asking === own) place.removeAttribute("aria-busy");
   }
 }
 
+const BUSY = [429, 503];
 const pathOf = (file) => file.webkitRelativePath || file.path || file.name;
 
 // A file that stays out, with the reason, in the list of uploads.
@@ -70,20 +71,25 @@ function notTaken(file, why, list) {
   list.prepend(line);
 }
 
-// Markup that answers to one file; null where it is not taken, and the list says so.
-async function send(file, list, address) {
+const later = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
+
+// Markup that answers to one file; null where it is not taken, and the list says so. A service that is busy is asked again.
+async function send(file, labels, list, address) {
   const form = new FormData();
   form.append("file", file, pathOf(file));
-  const labels = document.getElementById("labels")?.value.trim();
   if (labels) form.append("labels", labels);
   try {
-    const response = await fetch(address, { method: "POST", body: form, headers: headers() });
+    let response = await fetch(address, { method: "POST", body: form, headers: headers() });
+    for (let left = 20; left && BUSY.includes(response.status) && response.headers.get("Retry-After"); left--) {
+      await later(Math.max(1, Number(response.headers.get("Retry-After")) || 1));
+      response = await fetch(address, { method: "POST", body: form, headers: headers() });
+    }
     const markup = await response.text();
     if (response.ok) return markup;
     if (response.headers.get("HX-Refresh")) location.reload();
     const told = document.createElement("template");
     told.innerHTML = markup;
-    notTaken(file, told.content.querySelector("p").textContent, list);
+    notTaken(file, told.content.querySelector("p")?.textContent ?? `the service failed (${response.status}); send it again`, list);
   } catch {
     notTaken(file, "the connection broke off; send it again", list);
   }
@@ -100,12 +106,12 @@ function fitting(file, list) {
 }
 
 // The files that may be sent once a person has seen what they cost.
-async function agreed(files, list, said) {
+async function agreed(files, labels, list, said) {
   const [place, readable] = [document.getElementById("estimate"), []];
   let totals = "";
   for (const [row, file] of files.entries()) {
     said.textContent = `reading ${row + 1} of ${files.length}: ${pathOf(file)}`;
-    const markup = await send(file, list, `${list.dataset.estimate}?${totals}`);
+    const markup = await send(file, labels, list, `${list.dataset.estimate}?${totals}`);
     if (markup === null) continue;
     put(place, markup);
     totals = place.querySelector("[data-totals]").dataset.totals;
@@ -121,14 +127,15 @@ async function agreed(files, list, said) {
   return choice === "add" ? readable : [];
 }
 
-async function sendAll(chosen) {
+// As the labels and the choice of an estimate were when the files were chosen: what is typed later is for later files.
+async function sendAll(chosen, labels, estimated) {
   const [list, said] = [document.getElementById("uploads"), document.getElementById("sending")];
   let files = chosen.filter((file) => fitting(file, list));
-  if (document.getElementById("estimate-first").checked) files = await agreed(files, list, said);
+  if (estimated) files = await agreed(files, labels, list, said);
   let taken = 0;
   for (const [row, file] of files.entries()) { // one after the other: a folder must not flood its own edge
     said.textContent = `sending ${row + 1} of ${files.length}: ${pathOf(file)}`;
-    const markup = await send(file, list, list.dataset.upload);
+    const markup = await send(file, labels, list, list.dataset.upload);
     if (markup === null) continue;
     list.insertAdjacentHTML("afterbegin", markup);
     if (++taken % 20 === 1) htmx.trigger(document.body, "uploaded");
@@ -138,7 +145,10 @@ async function sendAll(chosen) {
 }
 
 let sending = Promise.resolve();
-const sendLater = (files) => (sending = sending.catch(() => {}).then(() => sendAll(files))); // what broke off stops nothing later
+function sendLater(files) {
+  const [labels, estimated] = [document.getElementById("labels").value.trim(), document.getElementById("estimate-first").checked];
+  sending = sending.catch(() => {}).then(() => sendAll(files, labels, estimated)); // what broke off stops nothing later
+}
 
 // All files of what was dropped, those in folders too.
 async function dropped(items) {
@@ -172,6 +182,9 @@ document.addEventListener("keydown", (event) => {
 });
 document.addEventListener("click", (event) => {
   if (event.target.dataset.close !== undefined) event.target.parentElement.remove();
+  if (event.target.dataset.copy !== undefined) {
+    navigator.clipboard?.writeText(document.getElementById(event.target.dataset.copy).textContent).then(() => (event.target.textContent = "Copied"));
+  }
 });
 document.addEventListener("change", (event) => {
   if (event.target.dataset.files === undefined) return;
@@ -188,6 +201,12 @@ for (const name of ["dragover", "dragleave", "drop"])
   });
 document.addEventListener("htmx:before:request", (event) => { // what was wrong before is over; a list that looks anew is no reason
   if (event.detail.ctx.request.method !== "GET") document.getElementById("messages").replaceChildren();
+});
+document.addEventListener("htmx:before:swap", (event) => { // what is no markup of ours, as an error from within the service, takes no page's place
+  const response = event.detail.ctx?.response;
+  if (!response || response.headers.get("content-type")?.startsWith("text/html")) return;
+  event.preventDefault();
+  document.getElementById("messages").textContent = `The service failed (${response.status}). Load the page again; its log tells more.`;
 });
 document.addEventListener("htmx:after:swap", () => {
   const wanted = document.querySelector("[data-focus]");

@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from shared.http.console.sessions import CSRF_HEADER, IDLE_S, MOST, Sessions
+from edge_node.api.console.access import RULES
+from shared.http.console.sessions import CSRF_HEADER, IDLE_S, MOST, MOST_OF_KEY, Sessions
 from shared.http.keyring import KeyRing
 from tests.support.running_edge import running_edge
 
@@ -126,6 +127,39 @@ async def test_the_cookie_is_worth_nothing_at_the_rest_routes(tmp_path):
         assert (await http.get("/v1/status")).status_code == 401
 
 
+async def test_a_link_from_another_site_ends_no_session(tmp_path):
+    async with guarded_edge(tmp_path) as (http, keys):
+        await sign_in(http, keys["read"])
+        kept = dict(http.cookies)
+        http.cookies.clear()  # the browser withholds it
+        led = await http.get("/", headers={"sec-fetch-site": "cross-site"})
+        assert "set-cookie" not in led.headers
+        assert 'http-equiv="refresh"' in led.text
+        http.cookies.update(kept)
+        assert (await http.get("/", headers={"sec-fetch-site": "same-origin"})).status_code == 200
+
+
+async def test_no_page_opens_without_a_key_nor_to_a_role_that_may_not_see_it(tmp_path):
+    async with guarded_edge(tmp_path) as (http, keys):
+        await sign_in(http, keys["read"])
+        headers, wrong = {CSRF_HEADER: await token(http)}, []
+        for (method, path), rule in RULES.items():
+            if "anyone" not in rule.roles and "read" not in rule.roles:
+                answer = await http.request(method, re.sub(r"{\w+}", "1", path), headers=headers)
+                wrong += [] if answer.status_code == 403 else [(method, path, answer.status_code)]
+        http.cookies.clear()
+        for (method, path), rule in RULES.items():
+            if "anyone" not in rule.roles:
+                answer = await http.request(method, re.sub(r"{\w+}", "1", path))
+                wrong += [] if answer.status_code == 401 else [(method, path, answer.status_code)]
+        assert wrong == []
+
+
+async def test_a_script_that_anybody_may_keep_comes_without_a_cookie(tmp_path):
+    async with guarded_edge(tmp_path) as (http, _):
+        assert "set-cookie" not in (await http.get("/console/static/console.js")).headers
+
+
 async def test_an_unknown_asset_is_a_404_and_no_path_leads_out_of_the_folder(tmp_path):
     async with running_edge(tmp_path) as edge:
         assert (await edge.http.get("/console/static/console.css")).headers["content-type"].startswith("text/css")
@@ -148,6 +182,7 @@ class Visit:
     """What Sessions reads of a request."""
 
     def __init__(self, cookie=""):
+        self.headers = {}
         self.cookies = {"c": cookie} if cookie else {}
         self.state = type("State", (), {})()
 
@@ -168,12 +203,21 @@ async def test_a_session_ends_when_nothing_was_asked_for_half_a_day(sessions):
         assert (caller and caller.name) == name
 
 
-async def test_of_too_many_sessions_the_one_used_longest_ago_ends(sessions):
+async def test_of_too_many_sessions_of_a_key_the_one_used_longest_ago_ends(sessions):
     known, _, key = sessions
     await known.begin(first := Visit(), key)
     await known.begin(second := Visit(), key)
     await known.caller_of(Visit(first.state.session))
-    for _ in range(MOST - 1):
+    for _ in range(MOST_OF_KEY - 1):
         await known.begin(Visit(), key)
     assert await known.caller_of(Visit(first.state.session))
     assert not await known.caller_of(Visit(second.state.session))
+
+
+async def test_one_key_ends_no_session_of_another(sessions):
+    known, _, key = sessions
+    await known.begin(first := Visit(), key)
+    other = known._keys.add("ben", "read", now=time.time())
+    for _ in range(MOST + 1):
+        await known.begin(Visit(), other)
+    assert await known.caller_of(Visit(first.state.session))
