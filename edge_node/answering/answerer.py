@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from edge_node.answering.copied_facts import CopiedFacts
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
+from edge_node.answering.follow_up import Exchange
 from edge_node.answering.gate import Gate, Question
 from edge_node.answering.narrowing import SentenceSelector
 from edge_node.answering.other_words import OtherWords
@@ -57,6 +58,7 @@ class Ask:
     escalation: EscalationMode | None = None  # may the question leave; None: as the sharing policy says
     purpose: str = ""  # what the answer is for, as other sites' policies know it
     memory: bool = True  # a memory may answer
+    earlier: tuple[Exchange, ...] = ()  # the conversation so far
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from edge_node.answering.counting import MOST_TOLD, counted, kinds_wanted
+from edge_node.answering.follow_up import Exchange
 from edge_node.answering.mapping import Mapper
 from edge_node.answering.picking import CONTRAST, SentencePicker, is_about_all
 from edge_node.answering.points import KeyPoint, in_turn, masked, notes_of, packed, pointed, shuffled
@@ -56,6 +57,7 @@ class GlobalAsk:
     level: Level | None = None  # of the reports; None: the setting
     escalation: EscalationMode | None = None  # may the question leave; None: as the sharing policy says
     purpose: str = ""  # what the answer is for, as other sites' policies know it
+    earlier: tuple[Exchange, ...] = ()  # the conversation so far
 
 
 class ServePoints(Protocol):

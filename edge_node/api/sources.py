@@ -45,6 +45,15 @@ def listed(citations: Sequence[Citation]) -> str:
     return "\n".join((HEADING, "", *lines)) if citations else ""
 
 
+def without_sources(text: str) -> str:
+    r"""What a program sends back as our answer, less the list of sources below it.
+
+    >>> without_sources("Lot 7713 [1].\n\nSources:\n\n- [1] lots.md – plant")
+    'Lot 7713 [1].'
+    """
+    return text.partition(f"\n\n{HEADING}\n")[0]
+
+
 def annotated(text: str, citations: Sequence[Citation], *, start: int = 0) -> Iterator[Annotation]:
     """Each marker of a text from ``start`` on that a citation resolves.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 DONE = {
+    "follow-up": "the question was completed from the conversation",
     "remember": "memories were looked into",
     "same answer": "a learned answer was compared",
     "span": "a fact was looked for in the nearest sentences",

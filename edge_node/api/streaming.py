@@ -15,11 +15,18 @@ from shared.telemetry.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
+class Completed:
+    """The question that is answered: a follow-up, completed from the conversation."""
+
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
 class Void:
     """The text so far is not the answer after all."""
 
 
-Heard = TraceStep | str | Void | Answer | BaseException
+Heard = TraceStep | Completed | str | Void | Answer | BaseException
 
 
 async def hearing(node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncGenerator[Heard]:
@@ -28,13 +35,17 @@ async def hearing(node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncGenerator[Heard]
     The text since the last ``Void`` is the answer's: where nothing was heard while it was made it comes in pieces then. Whoever listens no
     more closes the iterator; then the model's work stops too.
     """
-    news: asyncio.Queue[TraceStep | str | None] = asyncio.Queue()
-    task = asyncio.create_task(node.ask(ask, Trace(on_step=news.put_nowait), news.put_nowait))
+    news: asyncio.Queue[TraceStep | Completed | str | None] = asyncio.Queue()
+
+    def on_asked(question: str) -> None:
+        news.put_nowait(Completed(question))
+
+    task = asyncio.create_task(node.ask(ask, Trace(on_step=news.put_nowait), news.put_nowait, on_asked))
     task.add_done_callback(lambda _: news.put_nowait(None))
     heard = ""
     try:
         while (told := await news.get()) is not None:
-            if isinstance(told, TraceStep):
+            if isinstance(told, TraceStep | Completed):
                 yield told
             elif told:
                 heard += told

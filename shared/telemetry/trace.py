@@ -17,6 +17,7 @@ ESCALATED = "cloud"  # the step of an edge that waits for the cloud
 
 # The paper's components, and the steps of a trace that make each. What an edge did for the cloud is within "cloud: fan_out".
 COMPONENTS: dict[str, tuple[str, ...]] = {
+    "follow-up": ("follow-up",),  # a question of a conversation becomes one of its own
     "remember": ("remember", "same answer", "cloud: remember"),  # FD-RAG §4.2
     "local query": ("retrieve", "narrow", "span", "span check", "samples"),
     "gate": ("gate: confidence", "gate: similarity", "gate: selection"),

@@ -164,6 +164,7 @@ def checked_answer(answer: Answer, *, route: Route = "cloud") -> Answer:
         route=answer.route if (answer.route, route) == ("memory", "cloud") else route,
         gate=None,
         memory=None,
+        asked="",
         would_ask="",
         trace=answer.trace[:MAX_STEPS],
     )

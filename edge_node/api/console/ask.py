@@ -20,7 +20,7 @@ from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
 from edge_node.api.memories import CallerDep, FeedbackReply, feedback
 from edge_node.api.steps import told_step
-from edge_node.api.streaming import Void, hearing
+from edge_node.api.streaming import Completed, Void, hearing
 from edge_node.node import EdgeNode
 from shared.http.console.pages import Pages, pages_of
 from shared.http.console.routes import BLANK_IS_NONE
@@ -130,6 +130,8 @@ async def _events(pages: Pages, request: Request, node: EdgeNode, asked: Ask | G
             match told:
                 case TraceStep():
                     yield _event("step", told_step(told.step))
+                case Completed():  # the page sends no conversation
+                    continue
                 case str():
                     yield _event("text", told)
                 case Void():
