@@ -36,6 +36,7 @@ IO_MODULES = frozenset([
 BORDER = [
     "benchmarks/__main__.py",
     "benchmarks/again.py",
+    "benchmarks/claims.py",
     "benchmarks/cluster.py",
     "benchmarks/config.py",
     "benchmarks/console.py",
