@@ -35,6 +35,7 @@ RULES: Rules = {
     ("POST", "/console/match"): ASK,
     ("GET", "/console/invite"): ADMIN,
     ("POST", "/console/invite"): ADMIN,
+    ("DELETE", "/console/invite/{edge}"): ADMIN,
     **key_rules(KEYS),
     **CONSOLE,
 }
