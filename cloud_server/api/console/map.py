@@ -10,7 +10,7 @@ from shared.wire import EdgeView
 
 WIDTH, HEIGHT = 640, 360  # of the picture, in its own units
 ACROSS, DOWN = 240, 125  # half axes of the ellipse that the sites stand on
-MARGIN = 65  # above the first and below the last of what stands there
+MARGIN = 70  # above the first and below the last of what stands there
 MOST = 24  # sites that a picture can show
 FEW = 12  # sites up to which there is room for their last syncs
 
@@ -27,7 +27,7 @@ class Placed:
     @property
     def text_ys(self) -> tuple[int, int]:
         """Where its name and its last sync stand, one below the other: away from the line to the cloud."""
-        return (self.y + 38, self.y + 55) if self.y >= HEIGHT // 2 else (self.y - 45, self.y - 28)
+        return (self.y + 40, self.y + 61) if self.y >= HEIGHT // 2 else (self.y - 49, self.y - 28)
 
 
 def state_of(site: EdgeView) -> str:
@@ -52,7 +52,7 @@ def view_box(places: Sequence[Placed]) -> str:
     """The part of the picture in which something stands, as SVG wants it.
 
     >>> view_box([])
-    '0 115 640 130'
+    '0 110 640 140'
     """
     ys = [HEIGHT // 2, *(place.y for place in places)]
     return f"0 {min(ys) - MARGIN} {WIDTH} {max(ys) - min(ys) + 2 * MARGIN}"
