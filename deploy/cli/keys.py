@@ -43,7 +43,10 @@ def add(
         token = ring.add(name, role, now=time.time(), days=days)
     typer.echo(token)
     err().print(
-        f"this is the only time that the key of {name} is shown; send it as `Authorization: Bearer …`", markup=False, soft_wrap=True
+        f"this is the only time that the key of {name} is shown; `dgrag` takes it from DGRAG_API_KEY, other programs send it as "
+        "`Authorization: Bearer …`",
+        markup=False,
+        soft_wrap=True,
     )
     if is_first:
         err().print(FIRST, markup=False, soft_wrap=True)
