@@ -96,11 +96,11 @@ class SummaryIndex:
         rows = [row for row, summary_id in enumerate(shelf.ids) if summary_id not in leaving]
         return EdgeSummaries(tuple(shelf.ids[row] for row in rows), tuple(shelf.held_back[row] for row in rows), shelf.vectors[rows])
 
-    async def expel(self, edge: EdgeId) -> int:
-        """Shut an edge out and forget all its summaries; returns how many. Raises NotFound, Expelled."""
+    async def expel(self, edge: EdgeId, *, by: str = "") -> int:
+        """Shut an edge out, as ``by`` decided, and forget all its summaries; returns how many. Raises NotFound, Expelled."""
         async with self._writing:
             keys = [summary_key(edge, summary_id) for summary_id in await asyncio.to_thread(self._store.ids, edge)]
-            purged = await asyncio.to_thread(self._registry.expel, edge)
+            purged = await asyncio.to_thread(self._registry.expel, edge, by=by)
             self._index.drop(keys)
             self._lexicon.drop(keys)
             self._samples.drop(edge)

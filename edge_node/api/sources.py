@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shared.records import Citation, Evidence
+from shared.text.citations import NUMBER_SHOWN
 from shared.text.fence import one_line
 from shared.text.inert import inert
 
 HEADING = "Sources:"
-MARKER = re.compile(r"\[(\d{1,4})\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +62,6 @@ def annotated(text: str, citations: Sequence[Citation], *, start: int = 0) -> It
     [(10, 13)]
     """
     by_number = {one.n: one for one in citations}
-    for match in MARKER.finditer(text, start):
+    for match in NUMBER_SHOWN.finditer(text, start):
         if found := by_number.get(int(match[1])):
             yield Annotation(*match.span(), found)

@@ -35,7 +35,7 @@ MARKER = re.compile(
     rf"(?<![ \t])[ \t]*+(?:\[\s*+{_LIST}\s*+\]|{_LABELLED}|\(\s*+\d{{1,2}}\s*+\)(?=\s*(?:[.!?]|$)))", re.IGNORECASE | re.MULTILINE
 )
 LIST_MARKS = " \t\n#*>|-"  # of headings and lists, before a sentence
-_NUMBER_SHOWN = re.compile(r"\[(\d{1,4})\]")
+NUMBER_SHOWN = re.compile(r"\[(\d{1,4})\]")  # the marker of one citation, as an answer that was cited shows it
 ENUMERATED = re.compile(r"^\W*\d{1,2}[.)]\s")  # "2) Pumps fail": no figure of the sentence
 NEGATION = re.compile(r"\b(?:no(?!\.?\s*\d)|not|never|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 _AFTER_STOP = re.compile(rf"([.!?])((?:{MARKER.pattern})+)", re.IGNORECASE | re.MULTILINE)
@@ -123,7 +123,7 @@ class Citer:
 
     def rows_of(self, sentence: str) -> list[int]:
         """The rows of evidence that a sentence cites which came of ``add``, each once."""
-        numbers = dict.fromkeys(int(number) for number in _NUMBER_SHOWN.findall(sentence))
+        numbers = dict.fromkeys(int(number) for number in NUMBER_SHOWN.findall(sentence))
         rows = self.rows
         return [rows[number - 1] for number in numbers if 0 < number <= len(rows)]
 

@@ -8,6 +8,7 @@ from shared.http.console.keys import key_rules
 from shared.http.console.pages import Entry, Pages
 from shared.http.console.routes import CONSOLE, console_route
 from shared.http.console.sessions import Sessions
+from shared.http.service import typed_folder
 
 NO_BODY = 1024
 FORM = 64 * 2**10
@@ -69,4 +70,5 @@ ConsoleRoute = console_route(RULES)
 
 def edge_pages(settings: EdgeSettings, sessions: Sessions) -> Pages:
     """The console of one edge."""
-    return Pages("edge_node.api.console", name=settings.id, kind="site", entries=ENTRIES, sessions=sessions)
+    folder = typed_folder(settings)
+    return Pages("edge_node.api.console", name=settings.id, kind="site", folder=folder, entries=ENTRIES, sessions=sessions)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -26,10 +25,10 @@ from shared.http.console.pages import Pages, pages_of
 from shared.http.console.routes import BLANK_IS_NONE
 from shared.http.problems import KNOWN, told_of
 from shared.records import Answer, EdgeReport, TraceStep
+from shared.text.citations import NUMBER_SHOWN
 from shared.wire import Feedback, Purpose, Question
 
 router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
-NUMBER = re.compile(r"\[(\d{1,4})\]")
 HOME = frozenset({"remember", "same answer", "span", "span check", "retrieve", "narrow"})
 AT_CLOUD = "cloud: "  # the beginning of the steps within the step "cloud"
 
@@ -91,7 +90,7 @@ def pieces(text: str, known: frozenset[int]) -> Iterator[str | int]:
     ['It failed ', 1, '. See [7].']
     """
     begin = 0
-    for match in NUMBER.finditer(text):
+    for match in NUMBER_SHOWN.finditer(text):
         if (number := int(match[1])) in known:
             yield text[begin : match.start()]
             yield number
