@@ -18,8 +18,8 @@ from edge_node.graph.release import SummaryRelease
 from edge_node.graph.store import OBEYS, GraphStore
 from edge_node.policy.keeping import WithheldCounts, holds
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in
-from edge_node.policy.rules import DENIED, EscalationMode, Level, Policy, Share, share_of
-from shared.records import ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk
+from edge_node.policy.rules import EscalationMode, Level, Policy, Share, share_of
+from shared.records import DENIED, ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk
 from shared.sqlite import crc
 from shared.text.quoting import is_copy
 from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
