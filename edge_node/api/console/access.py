@@ -31,6 +31,7 @@ RULES: Rules = {
     ("GET", "/"): READ,
     ("POST", "/console/ask"): ASK,
     ("POST", "/console/answers/{query_id}"): ASK,
+    ("POST", "/console/found"): ASK,
     ("GET", "/console/passages/{document_id}"): READ,
     ("GET", "/console/documents"): READ,
     ("GET", "/console/documents/list"): READ,
