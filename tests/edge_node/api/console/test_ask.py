@@ -81,10 +81,8 @@ MISSING = {
 @pytest.mark.parametrize("status", MISSING)
 async def test_a_site_that_gave_nothing_has_a_crossed_box_and_stands_below_the_answer_with_why(tmp_path, status):
     reason, words = MISSING[status]
-    reports = (
-        EdgeReport(EdgeId("bank"), "evidence", "answered", 9.0, 90, 1),
-        EdgeReport(EdgeId("plant"), "evidence", status, 9.0, 0, 0, reason),
-    )
+    bank = EdgeReport(EdgeId("bank"), "evidence", "answered", 9.0, 90, 1)
+    plant = EdgeReport(EdgeId("plant"), "evidence", status, 9.0, 0, 0, reason)
     answer = Answer(
         "q", "It leaks.", (), "cloud", edges=(bank, plant), partial=True, reason=f"1 of 2 sites gave no answer: plant ({status})"
     )
