@@ -6,14 +6,16 @@ import asyncio
 from collections.abc import Iterable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field, model_validator
 
 from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
 from edge_node.api.console.excerpts import PAGE, Excerpt, Window, beside, excerpt, page_of, page_with
+from edge_node.api.documents import labels_in, relabelled
 from edge_node.node import EdgeNode
+from edge_node.policy.words import MEANING
 from edge_node.records import DocumentText
 from shared.errors import NotFound
 from shared.http.console.pages import pages_of
@@ -44,11 +46,26 @@ class Span(BaseModel):
         return places_in(self.also)
 
 
+class LabelsForm(BaseModel):
+    """Labels, with commas between them."""
+
+    labels: Annotated[str, Field(max_length=2_200)] = ""
+
+
 @router.get("/console/passages/{document_id}")
 async def passage(document_id: str, span: Annotated[Span, Query()], request: Request, node: Node) -> HTMLResponse:
     """A passage with what stands beside it, by either id of its document."""
     read, shown = await asyncio.to_thread(_read, node, document_id, beside(span.start, span.end, span.others))
     return pages_of(request).page(request, "own/passage.html", read=read, shown=shown, span=span)
+
+
+@router.put("/console/documents/{document_id}/labels")
+async def change_labels(document_id: str, form: Annotated[LabelsForm, Form()], request: Request, node: Node) -> HTMLResponse:
+    """Give a document other labels; what the policy then says of it."""
+    told = await relabelled(node, document_id, labels_in(form.labels))
+    return pages_of(request).page(
+        request, "own/labelled.html", one={"document_id": document_id, "labels": told.labels}, told=told, meaning=MEANING
+    )
 
 
 @router.get("/console/documents/{document_id}")
@@ -80,9 +97,15 @@ def _shown(node: EdgeNode, document_id: str, window: Window) -> dict[str, Any]:
     view = node.document(document_id)
     values = {"one": view, "outside": node.sharing.outside_ids.of(DocumentId(view["document_id"]))}
     if not view["served"]:
-        return values | {"shown": None}
+        return values | {"shown": None, "told": None}
     read, shown = _read(node, view["document_id"], window)
-    return values | {"shown": shown, "page": window.start // PAGE + 1, "pages": max(1, -(-read.length // PAGE)), "length": read.length}
+    return values | {
+        "shown": shown,
+        "told": None,
+        "page": window.start // PAGE + 1,
+        "pages": max(1, -(-read.length // PAGE)),
+        "length": read.length,
+    }
 
 
 def _read(node: EdgeNode, document_id: str, window: Window) -> tuple[DocumentText, Excerpt]:

@@ -29,7 +29,7 @@ from shared.wire import EvidenceReply, Purpose, Question
 router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
 HASH = "^[0-9a-f]{64}$"
 MOST_LABELS = 300
-Label = Annotated[str, Field(max_length=64)]
+Label = Annotated[str, Field(max_length=200)]
 Number = Annotated[int, Path(ge=1, lt=2**53)]
 
 

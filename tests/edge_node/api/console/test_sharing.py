@@ -75,7 +75,7 @@ async def test_the_trial_shows_the_masked_passage_with_its_rule_and_a_refusal_wh
     asked = {"question": "Who has a pump, anna@example.org?", "requester": "plant", "purpose": ""}
     await save(by, 'version = 1\nunlabelled = "evidence"\n[redact]\nidentifiers = ["email"]\n')
     tried = (await by["admin"].change("POST", "/console/sharing/try", data=asked)).text
-    assert ("plant would get 1 passage" in tried, "Juniper Ward has a pump" in tried, "unlabelled; policy" in tried) == (True, True, True)
+    assert ("plant would get 1 passage" in tried, "Juniper Ward has a pump" in tried, "<dd>unlabelled</dd>" in tried) == (True, True, True)
     assert "anna@example.org" not in tried
     await save(by, CLOSED)
     tried = (await by["admin"].change("POST", "/console/sharing/try", data=asked)).text
@@ -138,10 +138,8 @@ async def test_a_check_and_a_trial_say_what_would_be_held_back_and_each_rule_onc
     held = tried.text.partition("would hold back")[2].partition("<details>")[0]
     assert (all(f"ward-{number}.md" in held for number in range(3)), "open.md" in held) == (True, False)
     checked = (await by["admin"].change("POST", "/console/sharing/check", data={"text": CLOSED})).text
-    assert (
-        "4 of 4 documents would share nothing" in checked,
-        "patients, which the policy does not name" in checked.replace("&#34;", ""),
-    ) == (True, True)
+    for told in ("4 of 4 documents would share nothing", "label &#34;patients&#34;, which the policy does not name"):
+        assert told in checked
 
 
 async def test_what_stays_here_is_looked_at_anew_and_faster_while_summaries_change(by):
