@@ -12,7 +12,7 @@ function uncovered(nodes) {
   return nodes.map((node) => {
     const { x, y } = node.renderedPosition();
     const half = Math.min(WIDEST, 0.6 * SIZE * node.data("name").length) / 2 + 2;
-    const [top, bottom] = [y - SIZE, y + 2.5 * SIZE];
+    const [top, bottom] = [y + SIZE / 2, y + 2.2 * SIZE];
     const free = kept.every((one) => x + half < one.left || x - half > one.right || bottom < one.top || top > one.bottom);
     if (free) kept.push({ left: x - half, right: x + half, top, bottom });
     return free;
@@ -29,7 +29,7 @@ function styles(scale, most, count) {
     { selector: "node", style: {
       color: text, "font-size": SIZE * scale, "text-wrap": "ellipsis", "text-max-width": WIDEST * scale,
       "text-valign": "bottom", "text-margin-y": 3 * scale, "text-outline-color": card, "text-outline-width": 2 * scale, "background-color": soft, width: size, height: size } },
-    { selector: "node[?first], node.near", style: { label: "data(name)" } },
+    { selector: "node[?first], node.near", style: { label: "data(name)", "z-index": 1 } }, // names lie above the nodes beside them
     { selector: "node[type != 'concept']", style: { "background-color": accent } },
     { selector: "node[?centre]", style: { "border-width": 4 * scale, "border-color": mark, "font-weight": "bold", "font-size": (SIZE + 2) * scale } },
     { selector: "edge", style: {
