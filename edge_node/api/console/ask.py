@@ -33,6 +33,7 @@ from shared.http.problems import KNOWN, told_of
 from shared.records import Answer, Evidence, TraceStep
 from shared.telemetry.trace import Trace, component_of
 from shared.text.citations import supporting
+from shared.text.fence import one_line
 from shared.wire import Feedback, Purpose, Question
 
 router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
@@ -105,7 +106,8 @@ def _near(passage: Evidence, question: str) -> Near:
     start, end = next(iter(supporting(passage.text, question)), (0, min(len(passage.text), BEGINNING)))
     offset = passage.span[0]
     place = urlencode({"start": offset + start, "end": offset + end})
-    cut = passage.text if len(passage.text) <= BEGINNING else f"{passage.text[: word_start(passage.text, BEGINNING)].rstrip()} …"
+    text = one_line(passage.text)
+    cut = text if len(text) <= BEGINNING else f"{text[: word_start(text, BEGINNING)].rstrip()} …"
     return Near(passage.title or passage.document, cut, f"/console/passages/{passage.document_id}?{place}")
 
 
