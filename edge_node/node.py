@@ -19,6 +19,7 @@ from edge_node.database.backup import Backups
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Estimate, Unreadable, estimate
 from edge_node.documents.jobs import JobQueue
+from edge_node.documents.labelling import relabel
 from edge_node.documents.progress import Backoff
 from edge_node.documents.receipts import Receipt, ReceiptStore
 from edge_node.documents.store import Accepted, DocumentStore, require_space
@@ -245,6 +246,12 @@ class EdgeNode:
         """What indexing these documents would cost. Nothing is stored or spent."""
         async with self._estimating:
             return await self._estimate(offered)
+
+    async def label(self, identity: str, labels: Sequence[str]) -> DocumentId:
+        """Give a document other labels, by either of its ids; what may not leave under them is withdrawn. Raises NotFound, Conflict."""
+        document_id = DocumentId((await asyncio.to_thread(self.document, identity))["document_id"])
+        await self.background.run(relabel, self.documents.database, document_id, labels)
+        return document_id
 
     async def remove(self, identity: DocumentId) -> dict[str, Any]:
         """Delete a document with its share of graph, summaries and model replies; returns the receipt. Raises NotFound.

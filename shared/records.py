@@ -258,6 +258,7 @@ class MemoryReport:
 EdgeStatus = Literal["answered", "late", "refused", "failed", "offline", "skipped"]
 # Why an edge has no reply where its policy has nothing against one: it has enough to do, the time was over, or it broke.
 BUSY, OUT_OF_TIME, BROKEN = "busy", "not found in time", "internal"
+DENIED = "the sharing policy of this site"  # the beginning of why it has none where its policy has something against one
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.lexical import LexicalIndex
-from cloud_server.routing.matching import SummaryMatch, WordMatches, by_words, match, second_opinion, summary_key
+from cloud_server.routing.matching import Descent, SummaryMatch, WordMatches, by_words, match, second_opinion, summary_key
 from cloud_server.routing.screening import Samples, judged
 from cloud_server.routing.summaries import EdgeSummaries, SummaryStore
 from shared.ports import Embedder, FloatArray, VectorIndex
@@ -135,6 +135,17 @@ class SummaryIndex:
                 reaches=reaches,
                 sizes=sizes,
             )
+
+        return await asyncio.to_thread(found)
+
+    async def set_aside(self, questions: FloatArray, *, min_cosine: float) -> list[EdgeId]:
+        """The quarantined edges with a summary above the threshold, by name: who asks is told that they were passed over."""
+
+        def found() -> list[EdgeId]:
+            aside = self._registry.quarantined()
+            others = self._samples.sizes().keys() - aside
+            nearest = (Descent(question, self._index, min_cosine, others).until(bool) for question in questions) if aside else ()
+            return sorted({one.edge for matches in nearest for one in matches})
 
         return await asyncio.to_thread(found)
 

@@ -22,13 +22,13 @@ from edge_node.cloud.client import CloudClient
 from edge_node.egress.memory_outbox import Tells
 from edge_node.egress.sharing import Requester, Served, Sharing
 from edge_node.graph.local_search import lines_within
-from edge_node.policy.rules import DENIED, EscalationMode
+from edge_node.policy.rules import EscalationMode
 from edge_node.records import NOTHING_WITHHELD, Retrieval, Retriever
 from edge_node.settings import AnswerSettings
 from shared.errors import CloudError, InputError, ModelError, ModelTimeout, Withheld
 from shared.limits import Deadline
 from shared.ports import Generator
-from shared.records import Answer, EdgeReport, Evidence, GateReport, Route, TraceStep
+from shared.records import DENIED, Answer, EdgeReport, Evidence, GateReport, Route, TraceStep
 from shared.reduce import UNSUPPORTED, ReducedAnswer, left_out, tell
 from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence

@@ -15,6 +15,7 @@ from shared.errors import ModelError
 from shared.ports import Generator, Prompt
 from shared.telemetry.logs import redacted
 from shared.telemetry.trace import Trace
+from shared.text.citations import NUMBER_SHOWN
 from shared.text.fence import one_line
 from shared.text.prompts import load_prompt
 from shared.text.same_question import is_word_for_word, names_in
@@ -36,7 +37,6 @@ POINTS_BACK = re.compile(
 GOES_ON = re.compile(
     r"\W*(?:and|but|or|so|also|(?:what|how) about|what else|who else|where else|why not|tell me more|more)\b", re.IGNORECASE
 )
-MARKERS = re.compile(r"(?<!\s)\s*+\[\d{1,4}\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _told(earlier: Sequence[Exchange]) -> str:
 
 
 def _short(answer: str) -> str:
-    return one_line(MARKERS.sub("", answer))[:ANSWER_CHARS]
+    return one_line(NUMBER_SHOWN.sub("", answer))[:ANSWER_CHARS]
 
 
 def _may_count(written: str, question: str, earlier: Sequence[Exchange]) -> bool:

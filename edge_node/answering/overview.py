@@ -23,14 +23,14 @@ from edge_node.communities.service import CommunityReports
 from edge_node.egress.sharing import SPENT, OutgoingQuestion, ReportCoverage, Requester, Served, Sharing
 from edge_node.graph.tools import Tools
 from edge_node.policy.redaction import NOTHING_MASKED, Redactor
-from edge_node.policy.rules import DENIED, EscalationMode
+from edge_node.policy.rules import EscalationMode
 from edge_node.records import NOTHING_WITHHELD
 from edge_node.settings import GlobalSettings
 from shared.errors import CloudError, Conflict, ModelError, Withheld
 from shared.joining import Joiner
 from shared.limits import Deadline
 from shared.ports import FloatArray
-from shared.records import Answer, Chunk, ChunkId, Evidence, Level, TraceStep
+from shared.records import DENIED, Answer, Chunk, ChunkId, Evidence, Level, TraceStep
 from shared.reduce import OnText, ReducedAnswer, Reducer, coverage_alone, fitting, ignore_text, left_out, ordered, spoken
 from shared.telemetry.trace import Trace
 from shared.wire import EvidenceRequest, SharedLevel

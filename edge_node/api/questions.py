@@ -151,7 +151,7 @@ async def _answer_events(node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[
                     yield _event("answer", told)
                 case DgragError():
                     yield _event("error", {"code": told.code, "detail": told.message})
-                case _:
+                case BaseException():
                     raise told
 
 

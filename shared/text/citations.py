@@ -138,6 +138,24 @@ class Citer:
         return tuple(_citation(n, self._evidence[row], self._passages[row], words) for n, (row, words) in cited)
 
 
+def supporting(text: str, claim: str) -> list[tuple[int, int]]:
+    """The spans of those sentences of a text that together say most of a claim, the one that says most first; none: none says any of it.
+
+    >>> text = "Pump P-204 failed. It rained. Marlow replaced the pump in March."
+    >>> [text[slice(*span)] for span in supporting(text, "P-204 failed and was replaced by Marlow in March [1].")]
+    ['Pump P-204 failed.', 'Marlow replaced the pump in March.']
+    """
+    passage, missing, found = _passage(text), content_words(MARKER.sub("", claim)), list[tuple[int, int]]()
+    while missing and len(found) < MOST_GATHERED:
+        best = max(range(len(passage.said)), key=lambda row: (_weight(missing & passage.said[row]), -row))
+        new = missing & passage.said[best]
+        if len(new) < (MIN_NEW if found else 1):
+            break
+        found.append(passage.sentences[best])
+        missing -= new
+    return found
+
+
 def checked_answer(answer: Answer, *, route: Route = "cloud") -> Answer:
     """An answer that somebody else wrote, as one may show it: inert text of bounded length, markers and citations that agree.
 

@@ -40,7 +40,7 @@ async def test_the_model_reads_the_conversation_without_markers_and_completes_th
     question, (prompt,), (step,) = await completed("Who made the Maristow pumps?")
     assert question == "Who made the Maristow pumps?"
     assert prompt.messages[-1].content.endswith(
-        "Question: Which pumps failed on Juniper Ward?\nAnswer: Four Maristow pumps failed there.\nNext: And who made them?\nAlone:"
+        "Question: Which pumps failed on Juniper Ward?\nAnswer: Four Maristow pumps failed there .\nNext: And who made them?\nAlone:"
     )
     assert (step.step, step.calls) == ("follow-up", 1)
 
