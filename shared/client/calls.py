@@ -5,8 +5,9 @@ The examples run in the tests, against an edge with a small report; there ``clie
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from http import HTTPStatus
 from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote
@@ -38,6 +39,7 @@ ANSWER_S = 600.0  # an edge has its own, shorter deadline
 UPLOAD_S = 120.0
 CALL_S = 30.0
 CONNECT_S = 5.0
+reader: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)  # of the replies of a type
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,12 @@ class Call(Generic[T]):
         """The reply. Raises ServiceError, and BadReply where it is not of the agreed form."""
         if response.status_code == self.also:
             response.status_code = HTTPStatus.OK
-        value, reply = body(response), TypeAdapter[T](self.reply)
+        value = body(response)
         try:
-            return reply.validate_python(value)
+            read: T = reader(self.reply).validate_python(value)
         except ValidationError as error:
             raise BadReply(f"{response.url} does not answer as agreed: {error.error_count()} faults", next_step="is it an edge?") from error
+        return read
 
 
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
