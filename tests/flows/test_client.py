@@ -1,7 +1,6 @@
 """The client of an edge against live edges: its examples, an answer from another site, and what it gets of every route."""
 
 import asyncio
-import contextlib
 import doctest
 import re
 from dataclasses import fields, is_dataclass
@@ -10,33 +9,14 @@ import pytest
 
 import shared.client
 from shared.client import Answer, AsyncClient, Client, NotFound, TraceStep, Unauthenticated, calls, clients, errors, hearing, tries
-from tests.support.federation import PLANT, REFUSAL, federation
-from tests.support.live_edge import left, live, live_edge, made_key
+from tests.support.federation import REFUSAL
+from tests.support.live_edge import left, live_edge, made_key
 from tests.support.running_edge import scripted
+from tests.support.two_sites import GONE, LOT, WHICH_LOT, WHO, bank_and_plant, filled
 
 pytestmark = pytest.mark.process
-REPORT = "Juniper Ward reported the failure of four infusion pumps. The pumps stopped at night."
-WHO = "Which ward reported the failure?"
-WHICH_LOT = "Which lot of the battery pack caused the failure of infusion pumps?"
 EXAMPLES = [test for module in (calls, clients, errors, hearing, tries) for test in doctest.DocTestFinder().find(module) if test.examples]
-WITH_GRAPH = {"shared.client.calls.entity", "shared.client.calls.overview"}
-
-
-@contextlib.asynccontextmanager
-async def filled(folder, **settings):
-    async with live_edge(folder, **settings) as (edge, url):
-        await edge.add("report.md", REPORT)
-        yield edge, url
-
-
-@contextlib.asynccontextmanager
-async def bank_and_plant(folder):
-    members = {"bank": ("The bank lends money to bakeries.", REFUSAL), "plant": (PLANT, REFUSAL)}
-    async with (
-        federation(folder, cloud_answer="Lot L-7713 caused the failure [1].", edge_answers=members) as (edges, _, _),
-        live(edges["bank"]) as url,
-    ):
-        yield edges, url
+CHANGING = ("calls.add_document", "calls.job", "calls.delete_document", "calls.feedback")  # these have an edge of their own
 
 
 def ran(example, url):
@@ -47,11 +27,20 @@ def ran(example, url):
     return "".join(said)
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name.removeprefix("shared.client."))
-async def test_every_example_of_the_client_runs_against_a_live_edge(tmp_path, example):
-    settings = {"strategy": "dgrag"} if example.name in WITH_GRAPH else {}
-    async with filled(tmp_path, **settings) as (_, url):
+def short(example):
+    return example.name.removeprefix("shared.client.")
+
+
+@pytest.mark.parametrize("example", [one for one in EXAMPLES if short(one) in CHANGING], ids=short)
+async def test_an_example_that_changes_an_edge_runs_against_a_live_one(tmp_path, example):
+    async with filled(tmp_path) as (_, url):
         assert await asyncio.to_thread(ran, example, url) == ""
+
+
+async def test_every_other_example_of_the_client_runs_against_a_live_edge(tmp_path):
+    others = [one for one in EXAMPLES if short(one) not in CHANGING]
+    async with filled(tmp_path, strategy="dgrag") as (_, url):
+        assert "".join([await asyncio.to_thread(ran, example, url) for example in others]) == ""
 
 
 def test_every_method_of_the_one_client_is_a_method_of_the_other_and_has_an_example():
@@ -75,8 +64,8 @@ async def test_an_answer_comes_from_another_site_and_the_ledgers_hold_it(tmp_pat
     answer = steps[-1]
     assert isinstance(answer, Answer)
     assert "cloud" in [news.step for news in steps if isinstance(news, TraceStep)]
-    assert (answer.answer, answer.citations[0].edge) == ("Lot L-7713 caused the failure [1].", "plant")
-    assert gone == {"bank": {"question", "refusal"}, "plant": {"evidence"}}
+    assert (answer.answer, answer.citations[0].edge) == (LOT, "plant")
+    assert gone == GONE
     assert (sites.home, sites.cloud.connected, "plant" in [one.edge for one in sites.others]) == ("bank", True, True)
     assert {passage.edge for passage in found.evidence} >= {"plant"}
 
@@ -114,7 +103,7 @@ async def test_files_are_added_waited_for_listed_page_by_page_and_deleted(tmp_pa
 async def test_a_client_without_a_key_is_told_what_it_lacks(tmp_path, monkeypatch):
     monkeypatch.delenv("DGRAG_API_KEY", raising=False)
     key = made_key(tmp_path, "read")
-    async with filled_with_key(tmp_path) as url:
+    async with live_edge(tmp_path, generator=scripted(REFUSAL)) as (_, url):
         async with AsyncClient(url) as stranger:
             assert (await stranger.health()).ready
             with pytest.raises(Unauthenticated) as caught:
@@ -124,12 +113,6 @@ async def test_a_client_without_a_key_is_told_what_it_lacks(tmp_path, monkeypatc
             with pytest.raises(shared.client.Forbidden):
                 await reader.add_document("a.md", "Text.")
     assert (caught.value.status, bool(caught.value.next_step)) == (401, True)
-
-
-@contextlib.asynccontextmanager
-async def filled_with_key(folder):
-    async with live_edge(folder, generator=scripted(REFUSAL)) as (_, url):
-        yield url
 
 
 async def test_the_records_hold_every_field_that_the_edge_sends(tmp_path):
