@@ -20,9 +20,9 @@ from deploy.cli.demo import demo
 from deploy.cli.rest import ACCESS, Access
 from deploy.cluster.errors import ChildCrashError, ClusterError
 from deploy.cluster.lifecycle import Interrupted
+from shared.client.errors import unreachable
 from shared.errors import DgragError
 from shared.text.plain import plain
-from shared.tls import trouble
 
 app = typer.Typer(
     name="dgrag",
@@ -101,7 +101,8 @@ def run(arguments: Sequence[str] | None = None) -> None:
     except DgragError as error:
         fail(error.message, error.next_step, code=error.exit_status)
     except httpx.RequestError as error:
-        fail(*_broken(error, str(error.request.url)))
+        broken = unreachable(error)
+        fail(broken.message, broken.next_step)
     except httpx.InvalidURL as error:
         fail(f"an address cannot be used: {error}", "give ids without control characters, and http(s)://HOST:PORT")
     except ValidationError as error:
@@ -110,19 +111,6 @@ def run(arguments: Sequence[str] | None = None) -> None:
         fail(f"{error.filename or 'a file'} cannot be used: {error.strerror}", "check the path, and who may read and write there")
     except Interrupted as interrupted:
         fail("stopped by a signal", "", code=128 + interrupted.number)
-
-
-def _broken(error: httpx.RequestError, url: str) -> tuple[str, str]:
-    """What befell a call, and what to do."""
-    if why := trouble(error, url):
-        return f"the service at {url} cannot be called", why
-    match error:
-        case httpx.ConnectError():
-            return f"nothing answers at {url}", "see `dgrag status`, or start a cluster with `dgrag up`"
-        case httpx.TimeoutException():
-            return f"no answer in time from {url}", "try again, or read the service's log"
-        case _:
-            return f"the connection to {url} broke: {error}", "read the service's log"
 
 
 def fail(message: str, next_step: str, *, code: int = 1) -> None:
