@@ -22,7 +22,7 @@ class Estimate:
 def wilson(values: Sequence[float], *, of: Sequence[Hashable] | None = None) -> Estimate:
     """Return the share of ones among zeros and ones with Wilson's 95 % interval, which has a width at 0 and 1 too.
 
-    ``n`` counts questions, as in ``bootstrap``: two askings of one question tell no more here than one of them.
+    ``n`` counts questions: two askings of one question tell no more here than one of them.
 
     >>> found = wilson([1.0] * 15)
     >>> round(found.low, 3), round(found.high, 3)  # 15 / (15 + 1.96²)
