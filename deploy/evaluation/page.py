@@ -16,7 +16,7 @@ MEANING = {  # of the columns, for the page's readers
     "answered": "questions that the service says it has answered",
     "supported": "sentences of its answers that cite what says them; those that the service left out for want of it count as not supported",
     "correct": "questions of which the answer tells each claim, or, where no document holds an answer, says so",
-    "claims": "claims of the expected answers that the answers tell: with all their names and figures, and 60 % of their words",
+    "claims": "claims of the expected answers that the answers tell: with all their names and figures, and most of their other words",
 }
 
 

@@ -19,8 +19,10 @@ REPLY = TypeAdapter(Reply)
 def recorded(folder: Path, asked: Mapping[str, Any] | None = None) -> dict[str, Reply]:
     """The replies of a folder by question, the last one of each; a last line that a kill has torn is left out.
 
-    Raises InputError for a line that is not ours, and for replies that were not ``asked`` as given (None: that is not looked at).
+    Raises InputError for a line that is not ours, and for replies that were not ``asked`` as given; None: where there are none.
     """
+    if asked is None and not (folder / NAME).exists():
+        raise InputError(f"{folder / NAME} is not there", next_step="give the folder that another run had as --out")
     found = dict[str, Reply]()
     for number, line in enumerate(_whole(folder / NAME).split(b"\n")[:-1], start=1):
         try:

@@ -13,6 +13,7 @@ YES_NO = frozenset({"yes", "no"})
 MIN_WORDS = 3  # content words of a sentence that needs a reference; shorter ones are headings and numbers of lists
 MARKER = re.compile(r"\[(\d+)\]")
 MIN_TOLD = 0.6  # share of a claim's words that an answer must hold; its names and figures must stand there all
+FIGURE_WEIGHT = 3  # of a figure, in plain words: "142 km" tells "a length of 142 kilometres"
 _PARTS = re.compile(r";\s+|,\s+(?:and|but|while|whereas)\s+|(?<=^yes),\s+|(?<=^no),\s+", re.IGNORECASE)
 _THOUSANDS = re.compile(r"(?<=\d)[,\u00a0\u202f](?=\d{3}(?!\d))")
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
@@ -71,7 +72,11 @@ def is_told(claim: str, answer: str, question: str) -> bool:
     words = stems(content_words(claim))
     wanted = words - stems(content_words(question)) or words
     told = stems(content_words(answer)) & wanted
-    return by_words(claim, [answer], heading=question) is not False and len(told) >= MIN_TOLD * len(wanted)
+    return by_words(claim, [answer], heading=question) is not False and _weight(told) >= MIN_TOLD * _weight(wanted)
+
+
+def _weight(words: Collection[str]) -> int:
+    return sum(FIGURE_WEIGHT if any(map(str.isdigit, word)) else 1 for word in words)
 
 
 def _joined_figures(text: str) -> str:

@@ -91,7 +91,7 @@ def _is_stated(opening: Sequence[str], text: str) -> bool:
     """
     pieces = [piece for start, end in sentences(text) if (piece := text[start:end].strip())]
     before, is_doubted = "", False  # by the lead-in
-    for piece, behind in zip(pieces, [*pieces[1:], ""], strict=True):
+    for piece, behind in zip(pieces, [*pieces, ""][1:], strict=True):
         begins = not before or before.startswith("#") or before.rstrip(_CLOSING).endswith(_STOPS)
         if begins and not is_doubted and _opens(opening, piece) and not _takes_back(before, behind):
             return True
