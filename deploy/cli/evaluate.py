@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
 from typing import Annotated, Any
 
 import httpx
@@ -22,17 +21,17 @@ from deploy.cli.rest import DEFAULT_STATE, Edge, Json, RemoteError, State, clien
 from deploy.cli.sending import status_of
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
-from deploy.evaluation.figures import Change, Figures, changes, interval, percent
+from deploy.evaluation.figures import Change, Figures, by_site, changes, figures, interval, percent
 from deploy.evaluation.page import SHARES, page, table_rows
 from deploy.evaluation.questions import OwnQuestion, parsed
 from deploy.evaluation.results import begin, record, recorded
 from deploy.evaluation.verdicts import Reply, Verdict, judged
 from shared.plural import counted
 
-COLUMNS = ("site", ">n", *(f">{share}" for share in SHARES), ">s p50", ">p90", ">tokens", ">asked")
-QUESTION_COLUMNS = (">#", "question", "correct", "hit", "answered", ">supported", ">s", ">tokens")
+COLUMNS = ("site", ">n", *(f">{share}" for share in SHARES), ">s p50")  # 80 columns; the rest of a site's is in --json and on the page
+QUESTION_COLUMNS = {name: name == "question" for name in (">#", "question", "correct", "hit", "answered", ">supported", ">s", ">tokens")}
+CHANGE_COLUMNS = {"question": True, ">before": False, ">now": False}
 SHOWN = 40  # questions on a terminal; of more, those that are not correct
-QUESTION_CHARS = 34
 PAGE, SUMMARY = "report.html", "summary.json"
 NO_ENTRY = frozenset({401, 403})  # of no question's making: the next one would fare no better
 
@@ -80,15 +79,15 @@ def evaluate(
 
 
 def as_body(verdicts: Sequence[Verdict], asked: Mapping[str, Any], changed: Sequence[Change] | None) -> dict[str, Any]:
-    """What ``summary.json`` holds, and what ``--json`` prints: ``sites`` has each site's figures, and ``total``."""
-    head = {"asked": asked, "sites": table_rows(verdicts), "questions": [_as_row(one) for one in verdicts]}
+    """What ``summary.json`` holds, and what ``--json`` prints: ``sites`` has each site's figures."""
+    head = {"asked": asked, "total": figures(verdicts), "sites": by_site(verdicts), "questions": [_as_row(one) for one in verdicts]}
     return head if changed is None else {**head, "changes": changed}
 
 
 def _as_row(one: Verdict) -> dict[str, Any]:
     judged_as = {name: getattr(one, name) for name in ("hit", "answered", "sentences", "supported", "correct", "claims")}
     costs = {"seconds": round(one.reply.seconds, 2), "tokens": one.tokens, "sites_asked": one.sites_asked}
-    return {"question": one.asked.question, "line": one.asked.line, **judged_as, **costs, "error": one.reply.error}
+    return {"question": one.asked.question, "line": one.asked.line, **judged_as, **costs, "trouble": one.trouble}
 
 
 def _replies(
@@ -139,17 +138,18 @@ def _asked(http: httpx.Client, url: str, mode: Mode, samples: int | None, questi
 def _show(verdicts: Sequence[Verdict], changed: Sequence[Change] | None, compared: int, folder: Path | None) -> None:
     numbered = list(enumerate(verdicts, start=1))
     shown = numbered if len(numbered) <= SHOWN else [one for one in numbered if not one[1].correct][:SHOWN]
+    rows = table_rows(verdicts)
     if shown:
-        out().print(render.table(QUESTION_COLUMNS, [_question_row(*one) for one in shown]), "")
-    out().print(render.table(COLUMNS, [_figures_row(*row) for row in table_rows(verdicts).items()]))
+        out().print(render.lines(QUESTION_COLUMNS, [_question_row(*one) for one in shown]), "")
+    out().print(render.table(COLUMNS, [_figures_row(*row) for row in rows]))
+    out().print(_costs(rows[-1][1]), markup=False)
     if changed is not None:
         better = sum(one.now > one.before for one in changed)
         out().print(f"\nof {counted(compared, 'question')} of the other run {better} better, {len(changed) - better} worse", markup=False)
         if changed:
-            rows = [(shorten(one.question, 60, placeholder=" …"), f"{one.before:.0%}", f"{one.now:.0%}") for one in changed[:SHOWN]]
-            out().print(render.table(("question", ">before", ">now"), rows))
-    for one in (one for one in verdicts if one.reply.error):
-        err().print(f"line {one.asked.line} failed: {one.reply.error}", markup=False, soft_wrap=True)
+            out().print(render.lines(CHANGE_COLUMNS, [(one.question, f"{one.before:.0%}", f"{one.now:.0%}") for one in changed[:SHOWN]]))
+    for one in (one for one in verdicts if one.trouble):
+        err().print(f"line {one.asked.line} {one.trouble}", markup=False, soft_wrap=True)
     if folder:
         err().print(f"each answer with its verdicts: {folder / PAGE}", markup=False, soft_wrap=True)
 
@@ -158,15 +158,7 @@ def _question_row(number: int, one: Verdict) -> tuple[str, ...]:
     told = f"{sum(claim.is_told for claim in one.claims)} of {len(one.claims)}" if len(one.claims) > 1 else _yes(one.correct)
     supported = f"{one.supported} of {one.sentences}" if one.sentences else ""
     costs = f"{one.reply.seconds:.1f}", render.count(one.tokens)
-    return (
-        str(number),
-        shorten(one.asked.question, QUESTION_CHARS, placeholder=" …"),
-        told,
-        _yes(one.hit),
-        _yes(one.answered),
-        supported,
-        *costs,
-    )
+    return str(number), one.asked.question, told, _yes(one.hit), _yes(one.answered), supported, *costs
 
 
 def _yes(verdict: bool | None) -> str:
@@ -175,5 +167,11 @@ def _yes(verdict: bool | None) -> str:
 
 def _figures_row(site: str, row: Figures) -> tuple[str, ...]:
     shares = (f"{percent(getattr(row, name))}\n{interval(getattr(row, name))}" for name in SHARES)
-    values = ((row.seconds_p50, ".1f"), (row.seconds_p90, ".1f"), (row.tokens, ",.0f"), (row.sites_asked, ".1f"))
-    return site, str(row.questions), *shares, *("–" if value is None else format(value, form) for value, form in values)
+    return site, str(row.questions), *shares, "–" if row.seconds_p50 is None else f"{row.seconds_p50:.1f}"
+
+
+def _costs(total: Figures) -> str:
+    if total.seconds_p90 is None:
+        return "no question was answered in any way"
+    means = f"{total.tokens:,.0f} tokens and {total.sites_asked:.1f} sites asked a question"
+    return f"nine of ten took at most {total.seconds_p90:.1f} s; {means}"

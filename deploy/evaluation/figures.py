@@ -18,6 +18,7 @@ class Figures:
 
     questions: int
     failed: int  # without an answer, because of an error
+    degraded: int  # with one, and without the cloud or the model that should have given it
     hit: Estimate | None
     answered: Estimate | None
     supported: Estimate | None
@@ -65,6 +66,7 @@ def figures(verdicts: Sequence[Verdict]) -> Figures:
     return Figures(
         len(verdicts),
         len(verdicts) - len(came),
+        sum(one.reply.answer is not None and one.reply.answer.degraded for one in verdicts),
         _share((one, one.hit) for one in verdicts if one.hit is not None),
         _share((one, one.answered) for one in verdicts),
         _share(sentences),

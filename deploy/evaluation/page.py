@@ -11,6 +11,7 @@ from deploy.evaluation.figures import Change, Figures, by_site, figures, interva
 from deploy.evaluation.verdicts import Verdict
 
 SHARES = ("hit", "answered", "supported", "correct", "claims")
+TOTAL = "total"
 MEANING = {  # of the columns, for the page's readers
     "hit": "questions of which each named site gave a passage, or cited passages hold each claim of the expected answer",
     "answered": "questions that the service says it has answered",
@@ -31,6 +32,6 @@ def page(verdicts: Sequence[Verdict], asked: Mapping[str, Any], changed: Sequenc
     )
 
 
-def table_rows(verdicts: Sequence[Verdict]) -> dict[str, Figures]:
-    """Each site's figures, and those of all."""
-    return {**by_site(verdicts), "total": figures(verdicts)}
+def table_rows(verdicts: Sequence[Verdict]) -> list[tuple[str, Figures]]:
+    """Each site with its figures, and last those of all."""
+    return [*by_site(verdicts).items(), (TOTAL, figures(verdicts))]

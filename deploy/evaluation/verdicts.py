@@ -49,6 +49,13 @@ class Verdict:
         return self.reply.answer is not None and self.reply.answer.answered
 
     @property
+    def trouble(self) -> str:
+        """Why there is no answer, or not the one that could be, in words: an edge, the cloud or a model was busy or away."""
+        if self.reply.answer is None:
+            return f"failed: {self.reply.error}"
+        return f"degraded: {self.reply.answer.reason}" if self.reply.answer.degraded else ""
+
+    @property
     def score(self) -> float:
         """Share of the claims that are told; where no document holds an answer 1 if the service says so."""
         if self.claims:

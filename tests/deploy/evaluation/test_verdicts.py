@@ -72,7 +72,9 @@ def test_sentences_that_the_service_left_out_count_as_not_supported():
 
 def test_the_figures_are_those_counted_by_hand():
     total = figures([RIGHT, HALF, FAILED, REFUSED])
-    assert (total.questions, total.failed) == (4, 1)
+    assert (total.questions, total.failed, total.degraded) == (4, 1, 0)
+    alone = judged(PACK, reply(PACK, "The CX-42.", degraded=True, reason="the cloud is away"))
+    assert (figures([alone]).degraded, alone.trouble, FAILED.trouble) == (1, "degraded: the cloud is away", "failed: the edge is busy")
     assert total.correct == Estimate(0.5, pytest.approx(0.15, abs=0.001), pytest.approx(0.85, abs=0.001), 4)  # type: ignore[arg-type]
     assert total.hit
     assert (total.hit.mean, total.hit.n) == (pytest.approx(1 / 3), 3)
