@@ -69,14 +69,12 @@ async def measured(documents: Sequence[Text], tokenizer: Tokenizer, seeds: Seque
             graph, told, home = path.view.graph, path.view.told, path.updater.placer.parts.home
     edges = {pair: relation.weight for pair, relation in graph.relations.items()}
     near_parts = quotient(home, graph.relations, told, tie=settings.community_tie)
-    names, parts, most = sorted(graph.entities), sorted(set(home.values())), settings.subgraph_entities
+    names, above, most = sorted(graph.entities), sorted(set(home.values())), settings.subgraph_entities
     return {
         "documents": len(documents),
         "communities": _compared(names, edges, lambda method, seed: _whole(names, edges, method, seed), seeds),
         "parts": _compared(names, edges, lambda method, seed: _parts(names, edges, most, method, seed), seeds),
-        "coarsest": _compared(
-            parts, near_parts, lambda method, seed: fresh_uppers(parts, near_parts, seed=seed, method=method).root, seeds
-        ),
+        "coarsest": _compared(above, near_parts, lambda method, seed: _coarsest(above, near_parts, method, seed), seeds),
     }
 
 
@@ -90,6 +88,10 @@ def _parts(names: Sequence[str], edges: Edges, most: int, method: Method, seed: 
     return {key: part.subgraph_id for part in found for key in part.entities}
 
 
+def _coarsest(names: Sequence[str], edges: Edges, method: Method, seed: int) -> Home:
+    return fresh_uppers(names, edges, seed=seed, method=method).root
+
+
 def _compared(names: Sequence[str], edges: Edges, cut: Cut, seeds: Sequence[int]) -> dict[str, Any]:
     """One graph by each library; what the other is alike to is the library ``AGAINST`` with the same seed."""
     near: Adjacency = {name: {} for name in names}
@@ -97,7 +99,7 @@ def _compared(names: Sequence[str], edges: Edges, cut: Cut, seeds: Sequence[int]
         near[a][b] = near[b][a] = weight
     connected = [name for name in names if near[name]]  # a node without an edge is alone for each library, so says nothing
     homes: dict[Method, list[Home]] = {}
-    rows = {}
+    rows: dict[str, dict[str, Any]] = {}
     for method in METHODS:
         began = time.process_time()
         homes[method] = [cut(method, seed) for seed in seeds]
@@ -134,9 +136,7 @@ def _numbered(groups: Sequence[str]) -> list[int]:
 
 def main(
     data: Annotated[Path, typer.Argument(metavar="DATA", exists=True, file_okay=False, help="A folder with the sets.")],
-    sets: Annotated[
-        list[str] | None, typer.Option("--set", help="Folders below DATA with corpus.jsonl, or files of UltraDomain's.")
-    ] = None,
+    sets: Annotated[list[str] | None, typer.Option("--set", help="Folders in DATA with corpus.jsonl, or files of UltraDomain's.")] = None,
     out: Annotated[Path, typer.Option(dir_okay=False, help="File for the JSON, written over.")] = OUT,
 ) -> None:
     """Compare the libraries that know Leiden."""
