@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from edge_node.settings import EdgeSettings
 from shared.http.access import Rule, Rules
 from shared.http.console.keys import key_rules
@@ -67,6 +69,6 @@ RULES: Rules = {
 ConsoleRoute = console_route(RULES)
 
 
-def edge_pages(settings: EdgeSettings, sessions: Sessions) -> Pages:
-    """The console of one edge."""
-    return Pages("edge_node.api.console", name=settings.id, kind="site", entries=ENTRIES, sessions=sessions)
+def edge_pages(settings: EdgeSettings, sessions: Sessions, *, entries: Sequence[Entry] = ENTRIES) -> Pages:
+    """The console of one edge. ``entries``: of its navigation."""
+    return Pages("edge_node.api.console", name=settings.id, kind="site", entries=entries, sessions=sessions)
