@@ -1,4 +1,4 @@
-"""What an edge serves whose store is damaged beyond mending: its status, a page that tells it, and a clear no to the rest. It does not end (R10)."""
+"""What an edge serves whose store is damaged beyond mending: its status, a page, and a no to the rest. It does not end (R10)."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-
 from edge_node.answering.feedback import Outcome
 from edge_node.api.console import ask, sharing
 from edge_node.api.memories import FeedbackReply
@@ -31,6 +30,8 @@ labels = ["night"]
 edges = ["plant"]
 purposes = ["treatment"]
 share = "never"
+[redact]
+types = ["people"]
 """
 NONE = "version = 1\nunlabelled = 'fall'"
 PUMP = "Juniper Ward uses the Maristow Pump. The Maristow Pump has a CX-40 battery pack. Ann Lee leads Juniper Ward."
@@ -45,9 +46,8 @@ def full_answer(**changes):
         for number, edge, quote in ((1, "ward", "Juniper Ward"), (2, "plant", "the seal leaked"))
     )
     hidden = Citation(3, EdgeId("plant"), "d2", "kept.md", "d2:0", (0, 11), "", 0.9)
-    gate = GateReport(
-        "escalate", "its passages do not suffice", Confidence(1, 2, 0.3, 0.5, 0.4, 0.1, 0.2, 0.5), Similarity(0.5, 0.5, None, 0.5, 0.8), SAMPLES, 0
-    )
+    confidence, similarity = Confidence(1, 2, 0.3, 0.5, 0.4, 0.1, 0.2, 0.5), Similarity(0.5, 0.5, None, 0.5, 0.8)
+    gate = GateReport("escalate", "its passages do not suffice", confidence, similarity, SAMPLES, 0)
     memory = MemoryReport("m1", "template", "Which pump?", "P-204", 0.5, 0.5, 0.5, 0.9, "too far")
     edges = (
         EdgeReport(EdgeId("plant"), "evidence", "refused", 12.0, 900, 2, "busy", 1, 2),
@@ -115,8 +115,8 @@ def receipt():
 
 
 @contextlib.asynccontextmanager
-async def full_consoles(folder, monkeypatch):
-    """The consoles of a site and of its cloud, and the site's node, which answers as ``replace_ports`` says."""
+async def full_consoles(folder, monkeypatch, *, headers=()):
+    """The consoles of a site and of its cloud, and the site's node, as ``replace_ports`` has it answer. ``headers``: of responses."""
     replace_ports(monkeypatch)
     sites = {"ward": (f"{WARD} {PUMP}", "It leaked [1]."), "plant": (PLANT, "The seal leaked [1].")}
     async with federation(folder, cloud_answer="The seal leaked [1].", edge_answers=sites, model_server=Away()) as (edges, lines, cloud):
@@ -128,8 +128,9 @@ async def full_consoles(folder, monkeypatch):
         cloud.registry.enrol(EdgeId("mill"))
         cloud.registry.quarantine(EdgeId("mill"), "it sends nonsense")
         keys = [admin_key(folder / name) for name in ("ward", "cloud")]
+        given = {"lifespan": "off", "headers": list(headers)}
         apps = ward.http._transport.app, lines["ward"]._inner.app
-        async with on_a_socket(apps[0], lifespan="off") as site, on_a_socket(apps[1], lifespan="off") as centre:
+        async with on_a_socket(apps[0], **given) as site, on_a_socket(apps[1], **given) as centre:
             yield Console(apps[0], site, keys[0]), Console(apps[1], centre, keys[1]), ward.node
 
 

@@ -18,10 +18,10 @@ from shared.http.console.pages import Pages
 FILE = Path(__file__).parent.parent / "security" / "xss.txt"
 PLACES = ("{}", '"> {}', "'> {}", "</textarea></script></title> {}", "--> ]]> {}")  # text, attributes of both quotes, raw text, comments
 ADDRESSES = ("javascript:", "data:")
-TEXTS = 10
+TEXTS = 5
 OURS = frozenset(  # words that the services choose themselves, and by which a page tells cases apart; hashes and ids of ours
-    "status route decision share breaker state states view_box curve escalation cloud fast here level role mode hash token query_id job_id "
-    "receipt_id outcome key_id wanted next ticks width".split()
+    """status route decision share breaker state states view_box curve escalation cloud fast here level role mode hash token query_id job_id
+    receipt_id outcome key_id wanted next ticks width""".split()
 )
 BY_NAME = frozenset(["names", "disclosed", "places"])  # whose keys are foreign too
 
@@ -120,11 +120,11 @@ LOOK = """
 const active = (root) => [...root.querySelectorAll("*")].flatMap((one) => [...one.attributes].flatMap(({ name, value }) => {
   const said = value.replace(/[\\s\\u0000-\\u001f]/g, "").toLowerCase();
   const runs = /^(hx-)?on/.test(name) || name === "srcdoc" || (name === "id" && value === "bait");
-  const leads = ["href", "src", "action", "formaction", "data", "xlink:href"].includes(name) && /^(javascript:|data:(?!,$)|\\/\\/)/.test(said);
+  const leads = /^(href|src|action|formaction|data|xlink:href)$/.test(name) && /^(javascript:|data:(?!,$)|\\/\\/)/.test(said);
   const asks = /^hx-(get|post|put|delete|patch)$/.test(name) && !/^\\/(console\\/|$)/.test(value);
   return runs || leads || asks ? [`${one.tagName} ${name}=${value.slice(0, 80)}`] : [];
 })).concat([...root.querySelectorAll("script, object, embed, base, style, meta[http-equiv]")]
-  .filter((one) => one.tagName !== "SCRIPT" || !/^\\/console\\/static\\//.test(one.getAttribute("src") ?? "")).map((one) => one.outerHTML.slice(0, 80)));
+  .filter((one) => !one.getAttribute("src")?.startsWith("/console/static/")).map((one) => one.outerHTML.slice(0, 80)));
 """
 # Pages side by side, each unfolded; those of before go when the new ones stand. Then who was run, and what could be.
 FRAMES = (
@@ -156,8 +156,8 @@ PIECES = (
     "async (pieces) => {"
     + LOOK
     + """
-  const place = document.getElementById("pieces") ?? document.querySelector("main").appendChild(Object.assign(document.createElement("div"), { id: "pieces" }));
-  const found = [];
+  const made = Object.assign(document.createElement("div"), { id: "pieces" }), found = [];
+  const place = document.getElementById("pieces") ?? document.querySelector("main").appendChild(made);
   for (const [method, path, values, select] of pieces) {
     place.replaceChildren();
     await htmx.ajax(method, path, { target: "#pieces", swap: "innerHTML", values, select, headers: headers() });
@@ -166,7 +166,8 @@ PIECES = (
     await new Promise(requestAnimationFrame);
     found.push(...active(document.body).map((one) => `${path}: ${one}`));
     if (window.run) found.push(`${path} has run`);
-    if (!place.children.length && !path.endsWith("/nothing")) found.push(`${path}: no piece, but ${document.getElementById("messages").textContent.slice(-300)}`);
+    const refused = document.getElementById("messages").textContent.trim().slice(-200);
+    if (!place.children.length && !path.endsWith("/nothing")) found.push(`${path}: no piece, but ${refused}`);
   }
   return found;
 }"""

@@ -84,8 +84,8 @@ def shown(request: Request, told: Told) -> Response:
     """What is told of an error as a page; as a piece of one, it goes to the place for messages."""
     told = replace(told, next_step=STEPS.get(told.code, told.next_step))
     template, headers = ("shared/problem.html", IN_MESSAGES) if is_piece(request) else ("shared/error.html", {})
-    request_id = correlation.request_id_of(request.scope)
-    return pages_of(request).page(request, template, status=told.status, headers={**told.headers, **headers}, told=told, request_id=request_id)
+    values = {"told": told, "request_id": correlation.request_id_of(request.scope)}
+    return pages_of(request).page(request, template, status=told.status, headers={**told.headers, **headers}, **values)
 
 
 def console_problem(request: Request, told: Told) -> Response | None:

@@ -42,7 +42,11 @@ def broken(monkeypatch):
 async def test_who_opens_a_page_reads_a_page_with_a_next_step(browser, monkeypatch, method, path, content, status, step):
     broken(monkeypatch)
     page = await browser.request(method, path, content=content, headers=PAGE)
-    assert (page.status_code, page.headers["content-type"], page.headers["cache-control"]) == (status, "text/html; charset=utf-8", "no-store")
+    assert (page.status_code, page.headers["content-type"], page.headers["cache-control"]) == (
+        status,
+        "text/html; charset=utf-8",
+        "no-store",
+    )
     assert (step in page.text, "Back to the first page" in page.text, "nobody expected" in page.text) == (True, True, False)
     assert page.headers["x-request-id"] in page.text  # by which it is found in the log
     piece = await browser.request(method, path, content=content, headers=PIECE)
