@@ -285,6 +285,7 @@ BORDER = [
     "shared/http/console/sessions.py",
     "shared/http/docs.py",
     "shared/http/doorkeeper.py",
+    "shared/http/issuer.py",
     "shared/http/keyring.py",
     "shared/http/keys.py",
     "shared/http/middleware.py",

@@ -10,8 +10,9 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.http.access import Role, Rule, Rules
-from shared.http.keyring import FIRST, ApiKey, KeyRing, KeyRole
+from shared.http.keyring import FIRST, ApiKey, KeyRing
 from shared.ports import Clock
+from shared.settings import KeyRole
 
 DAY_S = 86_400.0
 ADMINS: frozenset[Role] = frozenset({"admin"})

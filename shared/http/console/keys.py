@@ -14,9 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from shared.http.access import Role, Rule, Rules
 from shared.http.console.pages import pages_of
 from shared.http.console.routes import BLANK_IS_NONE
-from shared.http.keyring import FIRST, KeyRing, KeyRole
+from shared.http.keyring import FIRST, KeyRing
 from shared.http.keys import DAY_S
 from shared.ports import Clock
+from shared.settings import KeyRole
 
 ADMINS: frozenset[Role] = frozenset({"admin"})
 FORM = 4 * 2**10
