@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from edge_node.answering.answerer import Ask
 from edge_node.answering.overview import GlobalAsk
 from edge_node.node import EdgeNode
+from edge_node.reading import Reader
 from shared.records import Answer, TraceStep
 from shared.telemetry.trace import Trace
 
@@ -22,14 +23,14 @@ class Void:
 Heard = TraceStep | str | Void | Answer | BaseException
 
 
-async def hearing(node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncGenerator[Heard]:
+async def hearing(answers: EdgeNode | Reader, ask: Ask | GlobalAsk) -> AsyncGenerator[Heard]:
     """Each step as it ends, each piece of text as it is there, and last the answer, or why there is none.
 
     The text since the last ``Void`` is the answer's: where nothing was heard while it was made it comes in pieces then. Whoever listens no
     more closes the iterator; then the model's work stops too.
     """
     news: asyncio.Queue[TraceStep | str | None] = asyncio.Queue()
-    task = asyncio.create_task(node.ask(ask, Trace(on_step=news.put_nowait), news.put_nowait))
+    task = asyncio.create_task(answers.ask(ask, Trace(on_step=news.put_nowait), news.put_nowait))
     task.add_done_callback(lambda _: news.put_nowait(None))
     heard = ""
     try:
