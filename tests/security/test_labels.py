@@ -56,8 +56,8 @@ class Site:
 
 
 @contextlib.asynccontextmanager
-async def site(folder, **settings):
-    """An edge with a document for all, one with the label hr, and one that waits, with it too; its graph and memories are made."""
+async def site(folder, *, with_hidden=True, **settings):
+    """An edge with a document for all and one with the label hr; its graph and memories are made."""
     generator = ScriptedGenerator(told, scripted()._first_token)
     with running_issuer() as issuer:
         oidc = {"oidc_issuer": issuer.url, "oidc_audience": AUDIENCE, "requests_per_minute": 1_000_000}
@@ -66,7 +66,8 @@ async def site(folder, **settings):
             edge.http.headers["authorization"] = f"Bearer {issuer.token(roles=['dgrag-admin'], dgrag_labels=['*'])}"
             ids = {}
             ids["open"] = (await edge.add("ward.md", TOGETHER))["document_id"]
-            ids["hidden"] = (await edge.add("dossier-quillfeather.md", HIDDEN, labels=["hr"], title=f"About {SECRET}"))["document_id"]
+            if with_hidden:
+                ids["hidden"] = (await edge.add("dossier-quillfeather.md", HIDDEN, labels=["hr"], title=f"About {SECRET}"))["document_id"]
             await until(lambda: edge.node.strategy.write_path.memories.stale == 0)
             yield Site(edge, issuer, app, ids)
 
@@ -255,3 +256,31 @@ async def test_a_question_that_goes_through_the_cloud_brings_nothing_home_that_i
         assert not is_told(await told_to(frozenset()))
         monkeypatch.setattr(ward.node.sharing, "asking_for", lambda labels: contextlib.nullcontext())
         assert is_told(await told_to(frozenset()))  # null control: the cloud asks this site too, as if all its readers asked
+
+
+async def views(found, labels):
+    """What a reader gets of everything that is made of documents, without ids and times of this one store."""
+
+    async def body(method, path, sent=None):
+        return json.loads((await found.seen(method, path, labels=labels, body=sent))[1])
+
+    retrieved = await body("POST", "/v1/retrieve", {"question": QUESTION, "top_k": 100})
+    listed, held = await body("GET", "/v1/documents"), await body("GET", "/v1/communities")
+    return {
+        "passages": [(one["text"], one["score"]) for one in retrieved["evidence"]],
+        "facts": retrieved["facts"],
+        "graph": await body("GET", "/v1/graph"),
+        "names": await body("GET", "/v1/entities"),
+        "graphml": (await found.seen("GET", "/v1/graph.graphml", labels=labels))[1],
+        "documents": [[one["name"] for one in listed["documents"]], listed["counts"], listed["next"]],
+        "communities": [{**one, "outside_id": ""} for one in held["communities"]],
+        "memories": [(one["question"], one["answer"]) for one in (await body("GET", "/v1/memories"))["memories"]],
+    }
+
+
+async def test_all_is_as_if_the_hidden_document_had_never_been_there(found, tmp_path):
+    async with site(tmp_path / "bare", with_hidden=False) as bare:
+        expected = await views(bare, ["*"])
+        assert all(expected[name] for name in expected if name != "facts")
+        assert await views(found, []) == expected
+        assert await views(found, ["hr"]) != expected

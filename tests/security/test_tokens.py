@@ -12,8 +12,12 @@ from joserfc.jwk import OctKey, RSAKey
 
 from shared.errors import IssuerAway, Overloaded, SettingsError, Unauthenticated
 from shared.http.issuer import BETWEEN_S, FRESH_S, Tokens
+from shared.http.keyring import KeyRing
 from shared.settings import OidcSettings
 from tests.support.issuer import AUDIENCE, made_key, running_issuer
+from tests.support.raw_asgi import send
+from tests.support.running_cloud import running_cloud
+from tests.support.running_edge import running_edge
 
 
 class Hands:
@@ -210,3 +214,54 @@ def test_an_issuer_in_clear_on_another_machine_and_one_without_audience_are_refu
         Tokens.of(OidcSettings(oidc_issuer="http://id.example", oidc_audience="x"), hands)
     with pytest.raises(ValueError, match="oidc_audience"):
         OidcSettings(oidc_issuer="https://id.example")
+
+
+def bearer(text):
+    return {"authorization": f"Bearer {text}"}
+
+
+async def test_an_edge_that_knows_an_issuer_takes_its_tokens_beside_keys_and_is_open_to_nobody(issuer, tokens, tmp_path):
+    ring = KeyRing(tmp_path)
+    key = ring.add("ops", "admin", now=0.0)
+    ring.close()
+    async with running_edge(tmp_path, oidc_issuer=issuer.url, oidc_audience=AUDIENCE) as edge:
+
+        async def got(path, headers):
+            return await edge.http.get(path, headers=headers)
+
+        refused = await got("/v1/documents", {})
+        assert (refused.status_code, refused.json()["code"], refused.headers["www-authenticate"]) == (401, "no_credentials", "Bearer")
+        issuer.is_away = True
+        away = await got("/v1/documents", bearer(issuer.token()))
+        assert (away.status_code, away.json()["code"], away.headers["retry-after"]) == (503, "issuer_away", "30")
+        assert "API key" in away.json()["next_step"]
+        assert (await got("/v1/status", bearer(key))).status_code == 200  # keys need no issuer
+        assert not edge.http._transport.app.state.guard.is_open()
+
+
+async def test_a_token_opens_what_its_role_opens_and_says_what_is_wrong_else(issuer, tokens, tmp_path):
+    async with running_edge(tmp_path, oidc_issuer=issuer.url, oidc_audience=AUDIENCE) as edge:
+        said = [
+            ("/v1/documents", issuer.token(), 200, ""),
+            ("/v1/documents", issuer.token(roles=["nobody"]), 403, "it takes the role read"),
+            ("/v1/policy", issuer.token(), 403, "it takes the role admin"),
+            ("/v1/policy", issuer.token(roles=["dgrag-admin"], dgrag_labels=["*"]), 200, ""),
+            ("/v1/status", issuer.token(roles=["dgrag-admin"]), 403, "you may read some only"),
+            ("/v1/documents", issuer.token(exp=1), 401, "the token has expired"),
+            ("/v1/documents", issuer.token(aud="bank"), 401, "the token is for another service"),
+            ("/v1/documents", "dgk_" + "0" * 12 + "_" + "A" * 43, 401, "does not know that API key"),
+        ]
+        for path, token, status, why in said:
+            reply = await edge.http.get(path, headers=bearer(token))
+            assert (reply.status_code, why in reply.text) == (status, True), (path, why, reply.text)
+            assert status == 200 or reply.json()["next_step"]
+        caller = (await edge.http.get("/v1/caller", headers=bearer(issuer.token()))).json()
+        assert caller == {"edge": "ward", "name": "oidc:ann", "roles": ["read"], "labels": ["hr"]}
+
+
+async def test_a_cloud_takes_tokens_too_and_knows_no_labels(issuer, tokens, tmp_path):
+    async with running_cloud(tmp_path, oidc_issuer=issuer.url, oidc_audience=AUDIENCE) as service:
+        host = ("host", "127.0.0.1")
+        for token, status in ((issuer.token(), 200), (issuer.token(roles=[]), 403), (issuer.token(exp=1), 401), ("", 401)):
+            got = await send(service.app, "GET", "/v1/edges", headers=[host, *bearer(token).items()])
+            assert got.status == status
