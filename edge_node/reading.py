@@ -48,9 +48,9 @@ class Reader:
         """As ``EdgeNode.check_turn``."""
         self.node.check_turn(ask)
 
-    async def ask(self, ask: Ask | GlobalAsk, trace: Trace, on_text: OnText = ignore_text) -> Answer:
+    async def ask(self, ask: Ask | GlobalAsk, trace: Trace, on_text: OnText = ignore_text, on_asked: OnText = ignore_text) -> Answer:
         """As ``EdgeNode.ask``, from what the caller may read."""
-        return await self.node.ask(replace(ask, labels=self.labels), trace, on_text)
+        return await self.node.ask(replace(ask, labels=self.labels), trace, on_text, on_asked)
 
     async def retrieve(self, question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
         """Passages of the site itself."""

@@ -21,6 +21,7 @@ from shared.http.open_mode import CALLER
 from shared.tls import client_context, is_loopback
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+NO_KEY = "set DGRAG_API_KEY to a key of this service, or give it as `dgrag --key dgk_… …`"  # a person types no header
 
 
 class RemoteError(DgragError):
@@ -96,9 +97,9 @@ def body(response: httpx.Response) -> Any:
         return value
     problem = value if isinstance(value, dict) else {}
     said = problem.get("detail") or problem.get("title") or f"HTTP {response.status_code} from {response.url}"
-    raise RemoteError(
-        str(said), status=response.status_code, code=str(problem.get("code", "")), next_step=str(problem.get("next_step", ""))
-    )
+    code = str(problem.get("code", ""))
+    next_step = NO_KEY if code == "no_credentials" else str(problem.get("next_step", ""))
+    raise RemoteError(str(said), status=response.status_code, code=code, next_step=next_step)
 
 
 def running_state(root: StateDir) -> ClusterState:

@@ -31,6 +31,7 @@ NEWEST_JOB = "FROM jobs WHERE jobs.document_id = this.document_id ORDER BY jobs.
 
 AMONG_OTHERS = "NOT IN (SELECT value FROM json_each(?))"
 LABELS_CHANGED = "labels_changed"  # key in meta: how often an indexed document got other labels
+HAS_LABEL = "CASE WHEN json_valid(labels) THEN EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?) ELSE 0 END"
 WHOLE = "crc(document_id, name, title, labels, reader) = row_crc"
 
 VIEW = f"""
@@ -167,16 +168,25 @@ class DocumentStore:
             return Removed(write_receipt(tx, identity, chunks=len(chunks), now=now), chunks, ended)
 
     def list(
-        self, *, limit: int, after: str = "", status: str = "", name: str = "", part: str = "", withheld: Collection[str] = ()
+        self,
+        *,
+        limit: int,
+        after: str = "",
+        status: str = "",
+        name: str = "",
+        part: str = "",
+        label: str = "",
+        withheld: Collection[str] = (),
     ) -> list[dict[str, Any]]:
         """A page of documents by name, after the name ``after``; one more than ``limit`` where that keeps two versions together.
 
-        ``part``: of the name, its ASCII letters in either case. ``withheld``: documents that are left out, by id.
+        ``part``: of the name, its ASCII letters in either case; ``label``: one of those that it has. ``withheld``: left out, by id.
         """
         narrowed = {
             "status = ?": status,
             "name = ?": name,
             "instr(lower(name), lower(?)) > 0": part,
+            HAS_LABEL: label,
             f"document_id {AMONG_OTHERS}": json.dumps(list(withheld)) if withheld else "",
         }
         where = ["name > ?", *(condition for condition, value in narrowed.items() if value)]
