@@ -265,6 +265,7 @@ BORDER = [
     "edge_node/memory/writer.py",
     "edge_node/model_task.py",
     "edge_node/node.py",
+    "edge_node/reading.py",
     "edge_node/settings.py",
     "edge_node/strategies/dgrag/search.py",
     "edge_node/strategies/dgrag/strategy.py",

@@ -271,7 +271,7 @@ async def views(found, labels):
         "facts": retrieved["facts"],
         "graph": await body("GET", "/v1/graph"),
         "names": await body("GET", "/v1/entities"),
-        "graphml": (await found.seen("GET", "/v1/graph.graphml", labels=labels))[1],
+        "graphml": sorted((await found.seen("GET", "/v1/graph.graphml", labels=labels))[1].splitlines()),
         "documents": [[one["name"] for one in listed["documents"]], listed["counts"], listed["next"]],
         "communities": [{**one, "outside_id": ""} for one in held["communities"]],
         "memories": [(one["question"], one["answer"]) for one in (await body("GET", "/v1/memories"))["memories"]],
