@@ -11,10 +11,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from shared.errors import Overloaded
-from shared.ports import Clock
+
+if TYPE_CHECKING:
+    from shared.ports import Clock  # brings NumPy, which a client has no use for
 
 FIRST_GUESS_S = 5.0  # how long one takes, before any has ended
 NEW_SHARE = 0.2  # weight of the newest in the mean of the times taken

@@ -13,7 +13,7 @@ import typer
 
 from deploy.cli import render
 from deploy.cli.board import IndexBoard, SendBars, err, out
-from deploy.cli.rest import DEFAULT_STATE, Edge, Json, State, body, client, only_edge_url
+from deploy.cli.rest import DEFAULT_STATE, Edge, Json, State, client, only_edge_url
 from deploy.cli.sending import (
     READABLE,
     UPLOAD_TIMEOUT,
@@ -32,6 +32,7 @@ from deploy.cli.up import settle
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
 from edge_node.documents.collections import BadRow, is_collection
+from shared.client.errors import body
 from shared.plural import counted
 from shared.ports import SystemClock
 from shared.text.plain import plain

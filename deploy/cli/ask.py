@@ -10,14 +10,14 @@ from typing import Annotated, Any
 import httpx
 import orjson
 import typer
-from httpx_sse import connect_sse
 from pydantic import TypeAdapter
 
 from deploy.cli import render
 from deploy.cli.board import err, out, waiting
-from deploy.cli.rest import DEFAULT_STATE, Edge, Json, RemoteError, State, body, client, edge_url
-from deploy.cluster.errors import ClusterError
+from deploy.cli.rest import DEFAULT_STATE, Edge, Json, State, client, edge_url
 from deploy.cluster.state import StateDir
+from shared.client.errors import body
+from shared.client.hearing import events
 from shared.errors import InputError
 from shared.records import Answer
 from shared.reduce import ignore_text
@@ -29,31 +29,21 @@ TAIL_CHARS = 60  # of what is written so far
 
 
 def heard(http: httpx.Client, url: str, asked: Mapping[str, Any], tell: Callable[[str], None], *, timeout: httpx.Timeout) -> Any:
-    """The Answer that an edge's stream ends with; ``tell`` hears, in words, what goes on until then.
-
-    Raises RemoteError where the edge says no, before the stream or in it, and ClusterError where the stream ends without an answer.
-    """
-    text = ""
-    with connect_sse(http, "POST", f"{url}/v1/query", json={**asked, "stream": True}, timeout=timeout) as source:
-        if not source.response.is_success:
-            source.response.read()
-            return body(source.response)
-        for event in source.iter_sse():
-            data = orjson.loads(event.data)
-            match event.event:
-                case "answer":
-                    return data
-                case "error":
-                    raise RemoteError(data["detail"], status=source.response.status_code, code=data["code"], next_step="")
-                case "text":
-                    text += data
-                    tell(f"writing: {_tail(text)}")
-                case "void":
-                    text = ""
-                    tell("beginning anew")
-                case "step":
-                    tell(f"{data['step']}: done")
-    raise ClusterError(f"{url} ended its answer half-way", next_step="ask again, and see the edge's log")
+    """The Answer that an edge's stream ends with; ``tell`` hears, in words, what goes on until then. Raises as ``events``."""
+    text, answer = "", None
+    for event in events(http, f"{url}/v1/query", asked, timeout):
+        match event:
+            case ("answer", answer):
+                pass
+            case ("text", more):
+                text += more
+                tell(f"writing: {_tail(text)}")
+            case ("void", _):
+                text = ""
+                tell("beginning anew")
+            case ("step", step):
+                tell(f"{step['step']}: done")
+    return answer
 
 
 def _tail(text: str) -> str:
@@ -168,10 +158,11 @@ def query(
     tell: Callable[[str], None] = ignore_text,
     *,
     memory: bool = True,
+    samples: int | None = None,
 ) -> Any:
     """The Answer as it came, fields that we do not know included; ``tell`` hears how far a global one is."""
     depth = level and (int(level) if level.isdigit() else level.value)
-    chosen = {"allow_escalation": escalate and escalate.value, "purpose": purpose, "level": depth}
+    chosen = {"allow_escalation": escalate and escalate.value, "purpose": purpose, "level": depth, "n": samples}
     given = {key: value for key, value in chosen.items() if value is not None} | ({} if memory else {"memory": False})
     asked = {"question": question, "mode": mode.value, **given}
     if mode is Mode.global_:

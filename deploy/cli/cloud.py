@@ -12,8 +12,9 @@ import typer
 
 from deploy.cli import keys, render, services
 from deploy.cli.board import err, out
-from deploy.cli.rest import DEFAULT_STATE, Json, State, Url, become, body, client, cloud_url
+from deploy.cli.rest import DEFAULT_STATE, Json, State, Url, become, client, cloud_url
 from deploy.cluster.state import StateDir
+from shared.client.errors import body
 from shared.tls import is_loopback
 
 COLUMNS = {  # of `edges`: what a person reads above each; the rest is in --json

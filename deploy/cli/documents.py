@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from enum import StrEnum
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -14,12 +13,12 @@ import typer
 
 from deploy.cli import render
 from deploy.cli.board import out
-from deploy.cli.rest import DEFAULT_STATE, Edge, Json, RemoteError, State, body, client, edge_url, only_edge_url
+from deploy.cli.rest import DEFAULT_STATE, Edge, Json, State, client, edge_url, only_edge_url, paged
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
+from shared.client.errors import ServiceError, body
 from shared.plural import counted
 
-PAGE = 500
 DOCUMENT_ID = re.compile("[0-9a-f]{24}")
 SETTLE_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # a deletion answers when the graph has followed
 Document = Annotated[str, typer.Argument(metavar="NAME_OR_ID", help="Name or id of a document.")]
@@ -43,7 +42,7 @@ def documents(
     """List the documents of an edge; of a parked one also why, and what to do."""
     url = edge_url(StateDir(state), edge)
     with client() as http:
-        found = list(listed(http, url, status=status.value if status else ""))
+        found = list(paged(http, f"{url}/v1/documents", status=status.value if status else ""))
     if as_json:
         typer.echo(orjson.dumps({"documents": found}).decode())
     else:
@@ -79,7 +78,7 @@ def retry(
         raise ClusterError("name one document, or say --all-parked")
     url = only_edge_url(StateDir(state), edge)
     with client() as http:
-        found = list(listed(http, url, status="parked")) if document is None else versions(http, url, document)[-1:]
+        found = list(paged(http, f"{url}/v1/documents", status="parked")) if document is None else versions(http, url, document)[-1:]
         if document is not None and not found:
             raise ClusterError(f"there is no document {document!r} on this edge", next_step="see `dgrag documents`")
         jobs = [body(http.post(f"{url}/v1/jobs/{view['job_id']}/retry")) for view in found]
@@ -89,22 +88,13 @@ def retry(
         out().print(render.table(("document", "job"), [(job["name"], job["job_id"]) for job in jobs]))
 
 
-def listed(http: httpx.Client, url: str, *, status: str = "") -> Iterator[dict[str, Any]]:
-    """All documents of an edge, page by page."""
-    after: str | None = ""
-    while after is not None:
-        page = body(http.get(f"{url}/v1/documents", params={"limit": PAGE, "after": after, "status": status}))
-        yield from page["documents"]
-        after = page["next"]
-
-
 def versions(http: httpx.Client, url: str, document: str) -> list[dict[str, Any]]:
     """The versions of a document by its name, the newest last; or the one document of that id; or none."""
     if found := body(http.get(f"{url}/v1/documents", params={"name": document}))["documents"]:
         return list(found)
     try:
         return [body(http.get(f"{url}/v1/documents/{quote(document, safe='')}"))]
-    except RemoteError:
+    except ServiceError:
         return []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from enum import StrEnum
 from itertools import islice
 from typing import Annotated, Any
@@ -17,14 +16,14 @@ from rich.text import Text
 
 from deploy.cli import render
 from deploy.cli.board import out
-from deploy.cli.rest import DEFAULT_STATE, Edge, Json, RemoteError, State, body, client, edge_url, only_edge_url
+from deploy.cli.rest import DEFAULT_STATE, Edge, Json, State, client, edge_url, only_edge_url, paged
 from deploy.cluster.state import StateDir
+from shared.client.errors import ServiceError, body
 from shared.text.plain import plain
 
 REPORT_TIMEOUT = httpx.Timeout(120.0, connect=5.0)  # the first one of a large community needs all that are within it
 COMMUNITY_COLUMNS = ("id", ">entities", ">passages", ">rating", ">parts", "about")
 
-PAGE = 500
 MEMORY_COLUMNS = ("id", "kind", "question", "answer", ">right", ">wrong", "from")
 
 OUTCOMES = {
@@ -56,7 +55,7 @@ def memories(
             body(http.delete(f"{url}/v1/memories/{quote(delete, safe='')}"))
             out().print(f"{plain(delete)} answers no more, for good", markup=False)
             return
-        found = list(islice(listed_memories(http, url), limit + 1 if limit else None))
+        found = list(islice(paged(http, f"{url}/v1/memories"), limit + 1 if limit else None))
     shown, is_cut = (found[:limit], len(found) > limit) if limit else (found, False)
     if as_json:
         typer.echo(orjson.dumps({"memories": shown}).decode())
@@ -84,16 +83,6 @@ def feedback(
     out().print(OUTCOMES.get(said["outcome"], said["outcome"]), markup=False)
 
 
-def listed_memories(http: httpx.Client, url: str) -> Iterator[dict[str, Any]]:
-    """All memories of an edge, page by page."""
-    after: str | None = ""
-    while after is not None:
-        asked: dict[str, str | int] = {"limit": PAGE, "after": after}
-        page = body(http.get(f"{url}/v1/memories", params=asked))
-        yield from page["memories"]
-        after = page["next"]
-
-
 def _memory_row(view: dict[str, Any]) -> tuple[str, ...]:
     standing = "deleted" if view["barred"] else "silenced" if view["silenced"] else "in doubt" if view["doubtful"] else ""
     kind = ", ".join(filter(None, (view["kind"], standing)))
@@ -110,7 +99,7 @@ def communities(
     """List what an edge's documents are about, the most told of first; `dgrag report ID` tells more of one."""
     url = edge_url(StateDir(state), edge)
     with client() as http:
-        found = sorted(listed_communities(http, url, level), key=lambda view: (-view["chunks"], view["community_id"]))
+        found = sorted(paged(http, f"{url}/v1/communities", level=level), key=lambda view: (-view["chunks"], view["community_id"]))
     if as_json:
         typer.echo(orjson.dumps({"communities": found}).decode())
     elif found:
@@ -138,24 +127,14 @@ def report(
 
 
 def fetched(http: httpx.Client, url: str, community: str) -> Any:
-    """A report by its id at this edge, or by the one that other sites know. Raises RemoteError, with what to do where it is not here."""
+    """A report by its id at this edge, or by the one that other sites know. Raises ServiceError, with what to do where it is not here."""
     try:
         return body(http.get(f"{url}/v1/reports/{quote(community, safe='')}", timeout=REPORT_TIMEOUT))
-    except RemoteError as error:
+    except ServiceError as error:
         if error.code != "not_found":
             raise
         step = "a source's report is at the edge that the source names: --edge; one that has changed has a new id: `dgrag communities`"
-        raise RemoteError(f"this edge has no report {community!r}", status=error.status, code=error.code, next_step=step) from error
-
-
-def listed_communities(http: httpx.Client, url: str, level: int) -> Iterator[dict[str, Any]]:
-    """All communities of a level, page by page."""
-    after: str | None = ""
-    while after is not None:
-        asked: dict[str, str | int] = {"level": level, "limit": PAGE, "after": after}
-        page = body(http.get(f"{url}/v1/communities", params=asked))
-        yield from page["communities"]
-        after = page["next"]
+        raise ServiceError(f"this edge has no report {community!r}", status=error.status, code=error.code, next_step=step) from error
 
 
 def shown(report: dict[str, Any]) -> RenderableType:

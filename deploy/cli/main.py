@@ -14,15 +14,15 @@ import typer
 from pydantic import ValidationError
 from typer.core import TyperGroup
 
-from deploy.cli import add, ask, cloud, documents, knowledge, mcp, model, scenario, services, status, up
+from deploy.cli import add, ask, cloud, documents, evaluate, knowledge, mcp, model, scenario, services, status, up
 from deploy.cli.board import err
 from deploy.cli.demo import demo
 from deploy.cli.rest import ACCESS, Access
 from deploy.cluster.errors import ChildCrashError, ClusterError
 from deploy.cluster.lifecycle import Interrupted
+from shared.client.errors import unreachable
 from shared.errors import DgragError
 from shared.text.plain import plain
-from shared.tls import trouble
 
 app = typer.Typer(
     name="dgrag",
@@ -76,6 +76,7 @@ for verbs in (
 ):
     for verb in verbs:
         app.command()(verb)
+app.command("eval")(evaluate.evaluate)
 app.add_typer(model.app, name="model")
 app.add_typer(cloud.app, name="cloud")
 for group, purpose in {
@@ -101,7 +102,8 @@ def run(arguments: Sequence[str] | None = None) -> None:
     except DgragError as error:
         fail(error.message, error.next_step, code=error.exit_status)
     except httpx.RequestError as error:
-        fail(*_broken(error, str(error.request.url)))
+        broken = unreachable(error)
+        fail(broken.message, broken.next_step)
     except httpx.InvalidURL as error:
         fail(f"an address cannot be used: {error}", "give ids without control characters, and http(s)://HOST:PORT")
     except ValidationError as error:
@@ -110,19 +112,6 @@ def run(arguments: Sequence[str] | None = None) -> None:
         fail(f"{error.filename or 'a file'} cannot be used: {error.strerror}", "check the path, and who may read and write there")
     except Interrupted as interrupted:
         fail("stopped by a signal", "", code=128 + interrupted.number)
-
-
-def _broken(error: httpx.RequestError, url: str) -> tuple[str, str]:
-    """What befell a call, and what to do."""
-    if why := trouble(error, url):
-        return f"the service at {url} cannot be called", why
-    match error:
-        case httpx.ConnectError():
-            return f"nothing answers at {url}", "see `dgrag status`, or start a cluster with `dgrag up`"
-        case httpx.TimeoutException():
-            return f"no answer in time from {url}", "try again, or read the service's log"
-        case _:
-            return f"the connection to {url} broke: {error}", "read the service's log"
 
 
 def fail(message: str, next_step: str, *, code: int = 1) -> None:

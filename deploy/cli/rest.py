@@ -1,10 +1,10 @@
-"""Calls to an edge or to the cloud; an error of theirs becomes one of ours."""
+"""Calls to an edge or to the cloud, with the access that a command has."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,21 +16,12 @@ import typer
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import is_url
 from deploy.cluster.state import ClusterState, Member, StateDir
-from shared.errors import DgragError
-from shared.http.open_mode import CALLER
+from shared.client.access import CALLER, Bearer
+from shared.client.errors import body
 from shared.tls import client_context, is_loopback
 
 TIMEOUT = httpx.Timeout(30.0, connect=5.0)
-NO_KEY = "set DGRAG_API_KEY to a key of this service, or give it as `dgrag --key dgk_… …`"  # a person types no header
-
-
-class RemoteError(DgragError):
-    """A service said no, in its own words (RFC 9457); ``status`` is the HTTP status."""
-
-    def __init__(self, message: str, *, status: int, code: str, next_step: str) -> None:
-        super().__init__(message, next_step=next_step)
-        self.status = status
-        self.code = code
+PAGE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +39,11 @@ class Access:
 ACCESS: ContextVar[Access] = ContextVar("access", default=Access())  # noqa: B039 - it is frozen; set before any verb runs
 
 
-class Bearer(httpx.Auth):
-    """Shows the API key, to other machines over TLS only."""
-
-    def __init__(self, key: str) -> None:
-        self._key = key
-
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Add the key. Raises ClusterError where it would travel in clear."""
-        if request.url.scheme != "https" and not is_loopback(request.url.host):
-            raise ClusterError(f"the API key would travel to {request.url.host} in clear", next_step="use the service's https:// URL")
-        request.headers["Authorization"] = f"Bearer {self._key}"
-        yield request
-
-
 class AsGiven(httpx.Auth):
     """Shows the key that the command has when it calls: of a cluster that is being started there is none at first."""
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
-        """Add the key, if any. Raises ClusterError where it would travel in clear."""
+        """Add the key, if any. Raises SettingsError where it would travel in clear."""
         access = ACCESS.get()
         if access.key and not (access.only_here and not is_loopback(request.url.host)):
             return Bearer(access.key).auth_flow(request)
@@ -85,21 +62,13 @@ def client() -> httpx.Client:
     return httpx.Client(headers=CALLER, timeout=TIMEOUT, trust_env=False, verify=client_context(ACCESS.get().ca), auth=AsGiven())
 
 
-def body(response: httpx.Response) -> Any:
-    """The JSON of a 2xx answer. Raises RemoteError otherwise, ClusterError when it is not JSON."""
-    try:
-        value = response.json() if response.content else None
-    except ValueError as error:
-        raise ClusterError(
-            f"{response.url} does not answer JSON (HTTP {response.status_code})", next_step="is it a dgrag service?"
-        ) from error
-    if response.is_success:
-        return value
-    problem = value if isinstance(value, dict) else {}
-    said = problem.get("detail") or problem.get("title") or f"HTTP {response.status_code} from {response.url}"
-    code = str(problem.get("code", ""))
-    next_step = NO_KEY if code == "no_credentials" else str(problem.get("next_step", ""))
-    raise RemoteError(str(said), status=response.status_code, code=code, next_step=next_step)
+def paged(http: httpx.Client, url: str, **asked: str | int) -> Iterator[dict[str, Any]]:
+    """All that a route lists under the last word of its path, page by page. Raises as ``body``."""
+    after: str | None = ""
+    while after is not None:
+        page = body(http.get(url, params={"limit": PAGE, "after": after, **asked}))
+        yield from page[url.rpartition("/")[2]]
+        after = page["next"]
 
 
 def running_state(root: StateDir) -> ClusterState:

@@ -12,10 +12,10 @@ from typing import Any, Literal
 import httpx
 from pydantic import TypeAdapter
 
-from deploy.cli.rest import RemoteError, body
 from deploy.cluster.errors import ClusterError
 from edge_node.documents.collections import BadRow, CollectionDocument, is_collection, iter_collection, lines_of
 from edge_node.documents.readers import SUFFIXES
+from shared.client.errors import ServiceError, body
 from shared.limits import retry_after_s
 
 UPLOAD_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
@@ -156,7 +156,7 @@ def send(
 ) -> Iterator[SentDocument | Refused]:
     """Post every document, in order; ``advance`` hears of bytes. A refused one does not stop the rest. Labels None: as they are.
 
-    Raises httpx.TransportError when the edge is gone, RemoteError when it refuses everything (401, 403).
+    Raises httpx.TransportError when the edge is gone, ServiceError when it refuses everything (401, 403).
     """
     for file in files:
         if is_collection(file.name):
@@ -207,7 +207,7 @@ def patiently(post: Callable[[], httpx.Response], sleep: Callable[[float], None]
 def _receipt(name: str, response: httpx.Response) -> SentDocument | Refused:
     try:
         receipt = body(response)
-    except RemoteError as problem:
+    except ServiceError as problem:
         if problem.status in {401, 403}:
             raise
         return Refused(name, "refused", problem.message)
@@ -265,7 +265,7 @@ def outcomes(http: httpx.Client, url: str, sent: Iterable[SentDocument]) -> list
 def _outcome(http: httpx.Client, url: str, sent: SentDocument) -> SentDocument:
     try:
         view = body(http.get(f"{url}/v1/documents/{sent.document_id}"))
-    except RemoteError as problem:
+    except ServiceError as problem:
         if problem.status != NOT_FOUND:
             raise
         return replace(sent, status="replaced")  # by a later document of the same name

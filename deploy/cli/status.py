@@ -11,7 +11,7 @@ import typer
 
 from deploy.cli import render
 from deploy.cli.board import out
-from deploy.cli.rest import DEFAULT_STATE, Json, RemoteError, State, body, client, running_state
+from deploy.cli.rest import DEFAULT_STATE, Json, State, client, running_state
 from deploy.cli.sending import EdgeStatus, status_of
 from deploy.cluster.errors import how_ended
 from deploy.cluster.lifecycle import answers
@@ -19,6 +19,7 @@ from deploy.cluster.processes import is_paused
 from deploy.cluster.runtimes import Runtime, runtime_of
 from deploy.cluster.services import Role
 from deploy.cluster.state import ClusterState, Member, StateDir
+from shared.client.errors import ServiceError, body
 from shared.errors import DgragError
 from shared.models.settings import ModelSettings
 
@@ -87,7 +88,7 @@ def refusal(http: httpx.Client, member: Member) -> str:
     try:
         if member.role in READ_BY_KEY:
             body(http.get(f"{member.url}{READ_BY_KEY[member.role]}", timeout=2.0))
-    except RemoteError as error:
+    except ServiceError as error:
         return f"{error.message} – {error.next_step}" if error.status == UNAUTHENTICATED else ""
     except (httpx.TransportError, DgragError):
         return ""

@@ -101,8 +101,9 @@ def _again(first: str, *further: str) -> None:
 def _invite(words: Sequence[str], *, replace: bool) -> None:
     import httpx
 
-    from deploy.cli.rest import TIMEOUT, Bearer
+    from deploy.cli.rest import TIMEOUT
     from deploy.container.first_start import AUTHORITY, named, token, write_invitations
+    from shared.client.access import Bearer
     from shared.tls import client_context
 
     trusted, key = client_context(TRUST / AUTHORITY), Bearer(token(KEYS, "enrol"))

@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from pydantic import TypeAdapter, ValidationError
 
-from deploy.cli.rest import RemoteError, body
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.names import edge_ids
+from shared.client.errors import ServiceError, body
 from shared.http.keyring import ApiKey, KeyRing
 from shared.identity import replace_private
 from shared.settings import KeyRole
@@ -203,7 +203,7 @@ def write_invitations(http: httpx.Client, edges: Sequence[str], folder: Path, *,
     """Ask the cloud to invite each of ``edges`` for an hour, and keep the token in ``folder``; returns those that were invited.
 
     An edge that has joined needs none, and its file goes; ``replace``: it has lost its key, and may join with another one.
-    Raises RemoteError, and ClusterError where the cloud does not answer.
+    Raises ServiceError, and ClusterError where the cloud does not answer.
     """
     invited = []
     for edge in edges:
@@ -212,7 +212,7 @@ def write_invitations(http: httpx.Client, edges: Sequence[str], folder: Path, *,
         except httpx.RequestError as error:
             why = trouble(error, str(error.request.url)) or "is it up, and reachable from here?"
             raise ClusterError(f"the cloud at {http.base_url} does not answer", next_step=why) from error
-        except RemoteError as error:
+        except ServiceError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
             (folder / edge).unlink(missing_ok=True)

@@ -18,9 +18,10 @@ from edge_node.api.access import GuardedRoute, ReaderDep, later
 from edge_node.api.streaming import Completed, Void, hearing
 from edge_node.reading import Reader
 from edge_node.settings import MAX_SAMPLES
+from shared.client.replies import FoundSummary, RetrieveReply
 from shared.errors import DgragError
 from shared.http.middleware import while_connected
-from shared.records import Answer, EdgeReport, Evidence, Level, TraceStep
+from shared.records import Answer, Level, TraceStep
 from shared.telemetry.trace import Trace
 from shared.text.citations import MAX_ANSWER_CHARS
 from shared.wire import Purpose, Question
@@ -73,25 +74,6 @@ class RetrieveBody(BaseModel):
     mode: Literal["local", "cloud"] = "local"
     allow_escalation: Literal["yes", "no", "ask"] | None = None  # with mode cloud: as the sharing policy says
     purpose: Purpose | None = None  # with mode cloud: told to the sites that are asked
-
-
-class FoundSummary(BaseModel):
-    """A text about several passages; ``chunk_ids`` are those of them that are nearest the question."""
-
-    text: str
-    chunk_ids: tuple[str, ...]
-
-
-class RetrieveReply(BaseModel):
-    """Best first. A passage of another site that is not to be quoted comes without its text."""
-
-    evidence: tuple[Evidence, ...]
-    facts: tuple[str, ...] = ()
-    summaries: tuple[FoundSummary, ...] = ()  # of EraRAG's tree
-    edges: tuple[EdgeReport, ...] = ()
-    degraded: bool = False  # the cloud is away: these are the passages of this site alone
-    reason: str = ""
-    trace: tuple[TraceStep, ...] = ()
 
 
 @router.post("/query", response_model=Answer)

@@ -6,11 +6,12 @@ from urllib.parse import SplitResult, urlsplit
 
 from starlette.requests import Request
 
+from shared.client.access import CALLER, HEADER
 from shared.errors import Forbidden
 from shared.tls import is_loopback
 
-HEADER = "X-DGRAG"  # a caller of ours shows it, with any value: a page of another site cannot, without asking us first
-CALLER = {HEADER: "1"}  # what our own clients send
+__all__ = ["CALLER", "HEADER", "check_local"]
+
 WITH_CREDENTIALS = (HEADER, "authorization", "signature-input")  # one of them: no form and no plain fetch of a page sends it
 FORWARDED = ("forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip", "x-original-host")
 FORWARDED_PREFIX = "x-forwarded-"

@@ -8,33 +8,15 @@ import openai
 import pytest
 
 from shared.http.open_mode import CALLER
-from tests.support.federation import PLANT, REFUSAL, federation
-from tests.support.live_edge import left, live, live_edge, made_key
+from tests.support.live_edge import left, live_edge, made_key
+from tests.support.two_sites import ANSWER, GONE, bank_and_plant, filled
+from tests.support.two_sites import WHICH_LOT as LOT_QUESTION
+from tests.support.two_sites import WHO as QUESTION
 
 pytestmark = pytest.mark.process
-PUMPS = "Juniper Ward reported the failure of four infusion pumps. The pumps stopped at night."
-WHO = [{"role": "user", "content": "Which ward reported the failure?"}]
-WHICH_LOT = [{"role": "user", "content": "Which lot of the battery pack caused the failure of infusion pumps?"}]
-ANSWER = "Juniper Ward reported it [1]."
-GONE = {"bank": {"question", "refusal"}, "plant": {"evidence"}}  # the cloud asks the bank too
+WHO = [{"role": "user", "content": QUESTION}]
+WHICH_LOT = [{"role": "user", "content": LOT_QUESTION}]
 SOURCES = "\n\nSources:\n\n- [1] report.md – ward"
-
-
-@contextlib.asynccontextmanager
-async def filled(folder):
-    async with live_edge(folder) as (edge, url):
-        await edge.add("report.md", PUMPS)
-        yield edge, url
-
-
-@contextlib.asynccontextmanager
-async def bank_and_plant(folder):
-    members = {"bank": ("The bank lends money to bakeries.", REFUSAL), "plant": (PLANT, REFUSAL)}
-    async with (
-        federation(folder, cloud_answer="Lot L-7713 caused the failure [1].", edge_answers=members) as (edges, _, _),
-        live(edges["bank"]) as url,
-    ):
-        yield edges, url
 
 
 def of_openai(url, key="any"):

@@ -12,9 +12,9 @@ import trustme
 
 from deploy.cli import membership
 from deploy.cli.main import run
-from deploy.cli.rest import ACCESS, Access, Bearer, client
-from deploy.cluster.errors import ClusterError
+from deploy.cli.rest import ACCESS, Access, client
 from edge_node.cloud.client import cloud_http
+from shared.client.access import Bearer
 from shared.errors import CloudUnavailable, SettingsError
 from shared.models import fetch
 from shared.models.build import model_http
@@ -217,7 +217,7 @@ def test_control_a_service_that_is_not_there_is_no_trouble_with_tls():
 
 
 def test_a_key_does_not_travel_in_clear_to_another_machine():
-    with pytest.raises(ClusterError, match="clear"):
+    with pytest.raises(SettingsError, match="clear"):
         next(Bearer("dgk_secret").auth_flow(httpx.Request("GET", "http://edge.example.org/")))
     for url in ("http://127.0.0.1/", "https://edge.example.org/"):
         assert next(Bearer("dgk_secret").auth_flow(httpx.Request("GET", url))).headers["authorization"] == "Bearer dgk_secret"

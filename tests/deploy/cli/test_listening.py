@@ -8,8 +8,7 @@ import httpx
 import pytest
 
 from deploy.cli.ask import heard
-from deploy.cli.rest import RemoteError
-from deploy.cluster.errors import ClusterError
+from shared.client.errors import BadReply, ServiceError
 
 ANSWER = {"answer": "Pumps fail [1].", "novelty": 1}
 
@@ -50,18 +49,18 @@ def test_an_event_of_a_later_release_is_passed_over():
 
 
 def test_an_error_in_the_stream_is_the_edges_own():
-    with pytest.raises(RemoteError) as caught:
+    with pytest.raises(ServiceError) as caught:
         streamed(("text", "Pumps"), ("error", {"code": "model_timeout", "detail": "the model is late"}))
     assert (caught.value.code, caught.value.message) == ("model_timeout", "the model is late")
 
 
 def test_an_error_before_the_stream_keeps_its_status_and_next_step():
     problem = {"detail": "the edge is busy", "code": "busy", "next_step": "ask later"}
-    with pytest.raises(RemoteError) as caught:
+    with pytest.raises(ServiceError) as caught:
         asked_of(httpx.Response(429, json=problem))
     assert (caught.value.status, caught.value.next_step) == (429, "ask later")
 
 
 def test_a_stream_that_ends_without_an_answer_is_an_error():
-    with pytest.raises(ClusterError, match="half-way"):
+    with pytest.raises(BadReply, match="half-way"):
         streamed(("text", "Pumps"))

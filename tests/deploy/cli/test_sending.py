@@ -9,10 +9,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from deploy.cli.rest import RemoteError, body
 from deploy.cli.sending import MAX_WAITS, Refused, SentDocument, SourceFile, files_in, outcomes, patiently, rows, send, size, wait_settled
 from deploy.cluster.errors import ClusterError
 from edge_node.documents.collections import BadRow
+from shared.client.errors import BadReply, ServiceError, body
 
 EDGE = "http://edge"
 
@@ -133,7 +133,7 @@ def test_a_connection_that_a_living_edge_closes_is_a_refusal(tmp_path: Path):
 
 def test_an_edge_that_knows_us_not_stops_everything(tmp_path: Path):
     http = client(lambda request: httpx.Response(401, json={"title": "Unauthorized"}))
-    with pytest.raises(RemoteError, match="Unauthorized"):
+    with pytest.raises(ServiceError, match="Unauthorized"):
         list(send(http, EDGE, files_in([write(tmp_path / "a.md", "x")]), [], lambda more: None))
 
 
@@ -209,7 +209,7 @@ def test_an_edge_that_starts_is_waited_for(monkeypatch: pytest.MonkeyPatch):
     ],
 )
 def test_every_answer_that_is_no_success_is_an_error_of_ours(response: httpx.Response, said: str):
-    with pytest.raises((RemoteError, ClusterError), match=said):
+    with pytest.raises((ServiceError, BadReply), match=said):
         body(client(lambda request: response).get("http://edge/x"))
 
 

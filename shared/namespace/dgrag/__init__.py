@@ -1,0 +1,1 @@
+"""DGRAG for programs that install it: ``from dgrag.client import Client``."""
