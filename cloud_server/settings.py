@@ -31,6 +31,7 @@ class ServiceSettings(TelemetrySettings, FrontSettings):
     clock_skew_s: Annotated[float, Field(gt=0, le=600)] = 60.0  # between an edge's clock and ours (goal S3)
     rotation_grace_s: Annotated[float, Field(ge=0)] = 3600.0  # so long an edge's former key is still taken
     requests_per_minute: Count = 3000
+    oidc_label_claim: str = ""  # a token with labels may do nothing here: which documents have them, only their sites know
     connections_per_address: Annotated[int, Field(ge=0)] = 256  # an edge has about four
     questions_at_once: Count = 16
     questions_waiting: Annotated[int, Field(ge=0)] = 64  # beyond, 503 with Retry-After

@@ -84,7 +84,7 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     documents, graph = DocumentStore(database, parts.clock), GraphStore(database)
     replies, ledger = ReplyCache(parts.generator, database, parts.clock), Ledger(database, parts.clock)
     policy, policies = _policy(settings, database, parts.clock)
-    sharing = Sharing(policy, documents, graph, EgressMeter(ledger, parts.clock))
+    sharing = Sharing(policy, documents, graph, EgressMeter(ledger, parts.clock), edge)
     tools = Tools(edge, documents, graph, embedder, replies, sharing, parts.tokenizer, settings.index, parts.retries)
     strategy = open_strategy(tools, settings)
     breaker = Breaker(settings.breaker_failures, settings.breaker_s, parts.clock)

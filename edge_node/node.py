@@ -192,7 +192,8 @@ class EdgeNode:
         A question that goes on with what was said ``earlier`` is made one of its own first, and ``on_asked`` gets it. Of one to a question
         about everything ``on_text`` gets the sentences as they are written.
 
-        Raises Overloaded, ModelTimeout (the wait counts) and as ``Answerer.answer`` and ``GlobalAnswerer.answer``. The meter counts either.
+        Raises Overloaded, ModelTimeout (the wait counts), Conflict where a document came meanwhile that the asker may not read, and as
+        ``Answerer.answer`` and ``GlobalAnswerer.answer``. The meter counts either.
         """
         with self.meter.counting_failures():
             since = self.feedback.arrivals
@@ -221,6 +222,17 @@ class EdgeNode:
         return replace(ask, question=question)
 
     async def _answer(self, ask: Ask | GlobalAsk, trace: Trace, deadline: Deadline, on_text: OnText) -> Answer:
+        if ask.labels is None:
+            return await self._made(ask, trace, deadline, on_text)
+        before = await asyncio.to_thread(self.sharing.beyond, ask.labels)
+        answer = await self._made(ask, trace, deadline, on_text)
+        now = await asyncio.to_thread(self.sharing.beyond, ask.labels)
+        is_too_late = await asyncio.to_thread(self.documents.served, now - before)
+        if is_too_late:
+            raise Conflict("documents that you may not read have come, or got their labels, meanwhile", next_step="ask again")
+        return answer
+
+    async def _made(self, ask: Ask | GlobalAsk, trace: Trace, deadline: Deadline, on_text: OnText) -> Answer:
         turns = self.admissions.of(ask)
         if isinstance(ask, GlobalAsk):
             async with turns.turn():

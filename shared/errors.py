@@ -12,6 +12,7 @@ DgragError
 │   │   └── Quarantined           an operator has set the edge aside: it may not ask
 │   ├── DeadlinePassed        not done within the caller's own time
 │   ├── Overloaded            too much at once, or from this caller (429, 503): `retry_after_s`
+│   │   └── IssuerAway            tokens cannot be checked now (503)
 │   └── Conflict              does not fit the present state
 │       ├── ResyncNeeded          the cloud needs a snapshot of the edge's summaries first
 │       ├── StaleEpoch            the summaries are of a store that another one has replaced
@@ -53,6 +54,7 @@ __all__ = [
     "FetchError",
     "Forbidden",
     "InputError",
+    "IssuerAway",
     "ModelError",
     "ModelReplyError",
     "ModelTimeout",
@@ -310,7 +312,7 @@ class NotFound(InputError):
 class Unauthenticated(InputError):
     """Nobody known stands behind the request.
 
-    ``code`` is a stable word: no_credentials, bad_key, bad_signature, unknown_key, wrong_audience, replayed, clock.
+    ``code`` is a stable word: no_credentials, bad_key, bad_token, bad_signature, unknown_key, wrong_audience, replayed, clock.
     """
 
     code = "no_credentials"
@@ -329,6 +331,17 @@ class Overloaded(InputError):
         super().__init__(message, next_step=f"try again in {retry_after_s:.0f} s")
         self.retry_after_s = retry_after_s
         self.of_caller = of_caller
+
+
+class IssuerAway(Overloaded):
+    """The issuer of tokens cannot be asked for its keys, so nobody can tell whether a token is sound."""
+
+    code = "issuer_away"
+
+    def __init__(self, why: str, *, retry_after_s: float) -> None:
+        told = f"the issuer of tokens cannot be asked ({why}), so none can be checked"
+        super().__init__(told, retry_after_s=retry_after_s, of_caller=False)
+        self.next_step = f"try again in {retry_after_s:.0f} s, or use an API key"
 
 
 class DeadlinePassed(InputError):

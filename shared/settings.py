@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_settings import NoDecode
 
 from shared.telemetry.logs import LogForm
 
@@ -19,7 +22,56 @@ class Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class FrontSettings(Section):
+def parsed_names(value: object) -> object:
+    """What names stand for, as in "staff=read, CN=hr=payroll" or as JSON; anything but a text as it is. Raises ValueError.
+
+    >>> parsed_names("staff=read, /clinic/hr=hr"), parsed_names('{"CN=hr,DC=site": "hr"}'), parsed_names("")
+    ({'staff': 'read', '/clinic/hr': 'hr'}, {'CN=hr,DC=site': 'hr'}, {})
+    """
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("{"):
+        return orjson.loads(value)
+    pairs = [part.strip().rpartition("=") for part in value.split(",") if part.strip()]
+    if not all(name and target for name, _, target in pairs):
+        raise ValueError(f"{value!r} must say what each name stands for, as in staff=read,nurses=write; names with commas as JSON")
+    return {name.strip(): target.strip() for name, _, target in pairs}
+
+
+def parsed_set(value: object) -> object:
+    """The set that a text names by commas; anything else as it is."""
+    return frozenset(name.strip() for name in value.split(",")) if isinstance(value, str) else value
+
+
+Algorithm = Literal["RS256", "ES256", "EdDSA"]  # with a secret of the issuer's own: never "none", nor HS256
+KeyRole = Literal["read", "write", "admin", "metrics"]
+ALGORITHMS: frozenset[Algorithm] = frozenset({"RS256", "ES256", "EdDSA"})
+ROLE_NAMES: Mapping[str, KeyRole] = {"dgrag-read": "read", "dgrag-write": "write", "dgrag-admin": "admin", "dgrag-metrics": "metrics"}
+Algorithms = Annotated[frozenset[Algorithm], NoDecode, BeforeValidator(parsed_set), Field(min_length=1)]
+
+
+class OidcSettings(Section):
+    """Tokens of an OpenID Connect issuer, which are taken beside API keys: docs/security.md."""
+
+    oidc_issuer: str = ""  # as its tokens name it, as in https://id.example/realms/ward; empty: API keys only
+    oidc_audience: str = ""  # this service's name at the issuer; a token for another one is refused
+    oidc_algorithms: Algorithms = ALGORITHMS  # of signatures that are taken, by commas
+    oidc_leeway_s: Annotated[float, Field(ge=0, le=600)] = 60.0  # between the issuer's clock and ours
+    oidc_keys_s: Annotated[float, Field(ge=600)] = 86_400.0  # so long the issuer's keys are used while it cannot be asked; then 503
+    oidc_ca: Path | None = None  # PEM; the authorities that the issuer's certificate may be of; empty: the system's
+    oidc_role_claim: str = "roles"  # of a token; a path with dots leads into a claim, as in realm_access.roles
+    oidc_roles: Annotated[dict[str, KeyRole], NoDecode, BeforeValidator(parsed_names)] = dict(ROLE_NAMES)  # what the claim's values allow
+    oidc_label_claim: str = "dgrag_labels"  # a token reads documents with these labels, and those without any; empty: all documents
+    oidc_labels: Annotated[dict[str, str], NoDecode, BeforeValidator(parsed_names)] = {}  # the claim's values as labels; empty: as they are
+
+    @model_validator(mode="after")
+    def _a_token_is_for_somebody(self) -> Self:
+        if self.oidc_issuer and not self.oidc_audience:
+            raise ValueError("with oidc_issuer set oidc_audience too: else a token for any other service of the issuer would come in")
+        return self
+
+
+class FrontSettings(OidcSettings):
     """How the service faces the network (goals S1, S2, S7, R13): docs/security.md."""
 
     host: str = "127.0.0.1"

@@ -156,7 +156,7 @@ def shown(default: object) -> str:
         case frozenset():
             return ",".join(sorted(default))
         case dict():
-            return ",".join(f"{key}={value:g}" for key, value in default.items())
+            return ",".join(f"{key}={value if isinstance(value, str) else format(value, 'g')}" for key, value in default.items())
         case tuple() | list():
             return orjson.dumps(default).decode()
         case _:

@@ -23,8 +23,9 @@ from pydantic import TypeAdapter, ValidationError
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.names import edge_ids
 from shared.client.errors import ServiceError, body
-from shared.http.keyring import ApiKey, KeyRing, KeyRole
+from shared.http.keyring import ApiKey, KeyRing
 from shared.identity import replace_private
+from shared.settings import KeyRole
 from shared.tls import trouble
 
 NAMES = ("cloud", "localhost", "127.0.0.1")  # that the cloud is called by: of the service, and from the machine itself

@@ -59,6 +59,7 @@ class Ask:
     purpose: str = ""  # what the answer is for, as other sites' policies know it
     memory: bool = True  # a memory may answer
     earlier: tuple[Exchange, ...] = ()  # the conversation so far
+    labels: frozenset[str] | None = None  # of the documents that the asker may read; None: all
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,8 @@ class Answerer:
         """What memories say of a question that may be answered here; it needs no model, and so no turn at one."""
         if self._fast_path is None or not ask.memory or ask.mode == "cloud":
             return NOTHING_SEEN
-        return await self._fast_path.answer(ask.question, secrets.token_hex(8), trace)
+        withheld = await asyncio.to_thread(self._sharing.beyond, ask.labels)
+        return await self._fast_path.answer(ask.question, secrets.token_hex(8), trace, withheld)
 
     async def answer(self, ask: Ask, trace: Trace, look: FastPathResult | None = None) -> Answer:
         """Answer from memory, from the local graph, or through the cloud. ``look``: what ``remembered`` gave, where it was asked before.
@@ -161,7 +163,7 @@ class Answerer:
         if ask.mode == "cloud":
             return await self._escalate(ask, query_id, trace, deadline, None)
         if self._copied is not None and ask.memory:
-            find, fence = partial(self.retrieve, trace=trace), Fence(secrets.token_hex(FENCE_BYTES))
+            find, fence = await self._search_for(ask, trace), Fence(secrets.token_hex(FENCE_BYTES))
             fact = await self._copied.answer(ask.question, query_id, find, fence, trace, deadline)
             if fact is not None:
                 return replace(fact, trace=trace.steps())
@@ -188,9 +190,13 @@ class Answerer:
                 withheld=withheld,
             )
 
-    async def _read(self, question: str, trace: Trace, *, budget_tokens: int, search: FindPassages | None = None) -> Retrieval:
+    async def _search_for(self, ask: Ask, trace: Trace) -> FindPassages:
+        """``retrieve`` for who may read some documents only, or all."""
+        withheld = await asyncio.to_thread(self._sharing.beyond, ask.labels)
+        return partial(self.retrieve, trace=trace, withheld=withheld)
+
+    async def _read(self, question: str, trace: Trace, *, budget_tokens: int, search: FindPassages) -> Retrieval:
         """④ What a model is to read: passages for the question and each of its parts, narrowed to their best sentences."""
-        search = search or partial(self.retrieve, trace=trace)
         found = [await search(part) for part in questions_in(question)]
         passages = {passage.chunk_id: passage for retrieval in found for passage in retrieval.evidence}
         summaries = {one.summary_id: one for retrieval in found for one in retrieval.summaries}
@@ -203,7 +209,8 @@ class Answerer:
 
     async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> LocalAttempt:
         """④⑤ Samples over what is here, and the gate's verdict. Unless the question stays, a failed model only makes it escalate."""
-        found = await self._read(ask.question, trace, budget_tokens=self.settings.context_tokens)
+        search = await self._search_for(ask, trace)
+        found = await self._read(ask.question, trace, budget_tokens=self.settings.context_tokens, search=search)
         if not found.evidence:
             return LocalAttempt(found, GateReport("escalate", "nothing is indexed here"))
         nearness = max(item.score for item in found.evidence)
@@ -279,7 +286,7 @@ class Answerer:
                     tried = await self._try_locally(ask, True, trace, deadline)
                 return await self._waiting(query_id, tried, trace, deadline, departing.text)
             limit_s = min(self.settings.cloud_deadline_s, deadline.left_s())
-            with trace.step("cloud") as step:
+            with trace.step("cloud") as step, self._sharing.asking_for(ask.labels):
                 found, sent, received = await self._cloud.ask(
                     departing.text, query_id=query_id, purpose=ask.purpose, rule=departing.rule, deadline_s=limit_s
                 )
@@ -312,7 +319,7 @@ class Answerer:
             departing = await asyncio.to_thread(self._sharing.departing, ask.question, ask.escalation)
             if departing.escalation != "yes":
                 raise InputError("mode 'cloud' sends the question away, and that is not allowed", next_step=HOW_TO_ESCALATE)
-            with trace.step("cloud") as step:
+            with trace.step("cloud") as step, self._sharing.asking_for(ask.labels):
                 found, sent, received = await self._cloud.find(
                     departing.text,
                     query_id=secrets.token_hex(8),
@@ -325,7 +332,7 @@ class Answerer:
                 step.transfer(sent=sent, received=received)
         except CloudError as error:
             log.warning("searched alone: %s", error.message)
-            alone = await self.retrieve(ask.question, trace, budget_tokens=budget_tokens, top_k=top_k)
+            alone = await (await self._search_for(ask, trace))(ask.question, budget_tokens=budget_tokens, top_k=top_k)
             return SearchResult(alone.evidence, degraded=True, reason=error.message, trace=trace.steps())
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
         evidence = tuple(passage.to_record() for passage in found.evidence)

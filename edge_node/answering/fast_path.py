@@ -13,6 +13,7 @@ from edge_node.memory.index import ALPHA
 from edge_node.memory.records import Recalled, Scored, Support
 from edge_node.memory.same_answer import NEAR
 from edge_node.memory.service import Memories
+from edge_node.records import NOTHING_WITHHELD
 from edge_node.settings import MemorySettings
 from shared.ports import Embedder
 from shared.records import Answer, EdgeId, Evidence, MemoryReport, Route
@@ -68,12 +69,15 @@ class FastPath:
         self.looked = 0  # questions since the start …
         self.answered = 0  # … and those of them that a memory answered
 
-    async def answer(self, question: str, query_id: str, trace: Trace) -> FastPathResult:
-        """What memories say within ``DEADLINE_S``. A failure is a miss, and logged: the model can still answer."""
+    async def answer(self, question: str, query_id: str, trace: Trace, withheld: frozenset[str] = NOTHING_WITHHELD) -> FastPathResult:
+        """What memories say within ``DEADLINE_S``; none that rests on a withheld document.
+
+        A failure is a miss, and logged: the model can still answer.
+        """
         floor = self._floor()
         if floor is None:
             return NOTHING_SEEN
-        (looked,) = await asyncio.gather(self._in_time(question, query_id, trace, floor), return_exceptions=True)
+        (looked,) = await asyncio.gather(self._in_time(question, query_id, trace, floor, withheld), return_exceptions=True)
         if not isinstance(looked, FastPathResult):
             log.warning("memories could not be asked: %s", redacted(looked))
             return NOTHING_SEEN
@@ -90,12 +94,12 @@ class FastPath:
             return LOWEST
         return min(least) - RIVAL_WITHIN if least and self._settings.memory_fast in ("on", "model") else None
 
-    async def _in_time(self, question: str, query_id: str, trace: Trace, floor: float) -> FastPathResult:
+    async def _in_time(self, question: str, query_id: str, trace: Trace, floor: float, withheld: frozenset[str]) -> FastPathResult:
         with trace.step("remember"):
             async with asyncio.timeout(DEADLINE_S):
                 vector = (await self._embedder.embed([question]))[0]
                 wide = min(floor, ALPHA * NEAR) if self._wide else floor
-                near = await self._memories.recalled(question, vector, k=self._settings.memory_k, floor=wide)
+                near = await self._memories.recalled(question, vector, k=self._settings.memory_k, floor=wide, withheld=withheld)
                 found = [one for one in near if one.scored.score >= floor]
                 looked = await asyncio.to_thread(self._judged, question, query_id, found) if found else NOTHING_SEEN
                 return replace(looked, near=tuple(near))

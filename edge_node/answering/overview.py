@@ -24,7 +24,6 @@ from edge_node.egress.sharing import SPENT, OutgoingQuestion, ReportCoverage, Re
 from edge_node.graph.tools import Tools
 from edge_node.policy.redaction import NOTHING_MASKED, Redactor
 from edge_node.policy.rules import EscalationMode
-from edge_node.records import NOTHING_WITHHELD
 from edge_node.settings import GlobalSettings
 from shared.errors import CloudError, Conflict, ModelError, Withheld
 from shared.joining import Joiner
@@ -58,6 +57,7 @@ class GlobalAsk:
     escalation: EscalationMode | None = None  # may the question leave; None: as the sharing policy says
     purpose: str = ""  # what the answer is for, as other sites' policies know it
     earlier: tuple[Exchange, ...] = ()  # the conversation so far
+    labels: frozenset[str] | None = None  # of the documents that the asker may read; None: all
 
 
 class ServePoints(Protocol):
@@ -165,7 +165,7 @@ class GlobalAnswerer:
         on_text: OnText,
     ) -> Answer:
         """Ask the cloud; this site's own reports come in through its poll, like anybody's. Raises CloudError."""
-        with trace.step("cloud") as step:
+        with trace.step("cloud") as step, self._sharing.asking_for(ask.labels):
             found, sent, received = await cloud.ask(
                 departing.text,
                 query_id=query_id,
@@ -194,7 +194,8 @@ class GlobalAnswerer:
         self, ask: GlobalAsk, alone: _Alone, query_id: str, trace: Trace, deadline: Deadline, on_text: OnText
     ) -> Answer:
         reading = Deadline(MAP_SHARE * deadline.left_s())
-        found = await self._find(ask.question, self._level(ask), NOTHING_WITHHELD, trace, reading)
+        withheld = await asyncio.to_thread(self._sharing.beyond, ask.labels)
+        found = await self._find(ask.question, self._level(ask), withheld, trace, reading)
         told, unjoined = await self._told(ask.question, found, trace, deadline, on_text)
         return Answer(
             query_id,

@@ -7,8 +7,9 @@ from typing import Annotated, cast
 from fastapi import Depends, Request
 
 from edge_node.node import EdgeNode
+from edge_node.reading import Reader
 from shared.errors import NotBuilt
-from shared.http.access import Rule, Rules, guarded
+from shared.http.access import Rule, Rules, caller_of, guarded
 from shared.http.docs import DOCS
 from shared.http.keys import KEYS
 
@@ -20,8 +21,10 @@ POLICY = 2**20  # its file, as JSON spells it
 DOCUMENT = None
 
 PUBLIC = Rule(frozenset({"anyone"}), NO_BODY)
-READ = Rule(frozenset({"read"}), NO_BODY)
-ASK = Rule(frozenset({"read"}), QUESTION)
+READ = Rule(frozenset({"read"}), NO_BODY)  # of all documents: for nobody who may read some only
+SEE = Rule(frozenset({"read"}), NO_BODY, by_label=True)  # through a ``Reader``
+ASK = Rule(frozenset({"read"}), QUESTION, by_label=True)
+TALK = Rule(frozenset({"read"}), CHAT, by_label=True)
 WRITE = Rule(frozenset({"write"}), NO_BODY)
 ADMIN = Rule(frozenset({"admin"}), NO_BODY)
 METRICS = Rule(frozenset({"metrics", "admin"}), NO_BODY)
@@ -31,17 +34,17 @@ RULES: Rules = {
     ("GET", "/ready"): PUBLIC,
     ("GET", "/metrics"): METRICS,
     ("GET", "/v1/status"): READ,
-    ("GET", "/v1/caller"): READ,
-    ("GET", "/v1/graph"): READ,
-    ("GET", "/v1/graph.graphml"): READ,
-    ("GET", "/v1/entities"): READ,
+    ("GET", "/v1/caller"): SEE,
+    ("GET", "/v1/graph"): SEE,
+    ("GET", "/v1/graph.graphml"): SEE,
+    ("GET", "/v1/entities"): SEE,
     ("GET", "/v1/subgraphs"): READ,
     ("GET", "/v1/summaries"): READ,
-    ("GET", "/v1/communities"): READ,
-    ("GET", "/v1/reports/{community_id}"): READ,
-    ("GET", "/v1/documents"): READ,
-    ("GET", "/v1/documents/{document_id}"): READ,
-    ("GET", "/v1/documents/{document_id}/text"): READ,
+    ("GET", "/v1/communities"): SEE,
+    ("GET", "/v1/reports/{community_id}"): SEE,
+    ("GET", "/v1/documents"): SEE,
+    ("GET", "/v1/documents/{document_id}"): SEE,
+    ("GET", "/v1/documents/{document_id}/text"): SEE,
     ("POST", "/v1/documents"): Rule(frozenset({"write"}), DOCUMENT),
     ("DELETE", "/v1/documents/{document_id}"): WRITE,
     ("PUT", "/v1/documents/{document_id}/labels"): Rule(frozenset({"write"}), QUESTION),
@@ -55,18 +58,18 @@ RULES: Rules = {
     ("POST", "/v1/query"): ASK,
     ("POST", "/v1/retrieve"): ASK,
     ("POST", "/v1/queries/{query_id}/feedback"): ASK,
-    ("GET", "/v1/memories"): READ,
+    ("GET", "/v1/memories"): SEE,
     ("DELETE", "/v1/memories/{memory_id}"): WRITE,
-    ("GET", "/v1/models"): READ,
-    ("POST", "/v1/chat/completions"): Rule(frozenset({"read"}), CHAT),
-    ("POST", "/v1/embeddings"): Rule(frozenset({"read"}), CHAT),
-    ("GET", "/api/version"): READ,
-    ("GET", "/api/tags"): READ,
+    ("GET", "/v1/models"): SEE,
+    ("POST", "/v1/chat/completions"): TALK,
+    ("POST", "/v1/embeddings"): TALK,
+    ("GET", "/api/version"): SEE,
+    ("GET", "/api/tags"): SEE,
     ("POST", "/api/show"): ASK,
-    ("POST", "/api/chat"): Rule(frozenset({"read"}), CHAT),
-    ("POST", "/api/generate"): Rule(frozenset({"read"}), CHAT),
+    ("POST", "/api/chat"): TALK,
+    ("POST", "/api/generate"): TALK,
     ("POST", "/retrieval"): ASK,
-    ("POST", "/mcp"): Rule(frozenset({"read"}), MESSAGE),
+    ("POST", "/mcp"): Rule(frozenset({"read"}), MESSAGE, by_label=True),
     ("GET", "/v1/policy"): ADMIN,
     ("PUT", "/v1/policy"): Rule(frozenset({"admin"}), POLICY),
     ("POST", "/v1/policy/check"): Rule(frozenset({"admin"}), POLICY),
@@ -90,7 +93,13 @@ def get_node(request: Request) -> EdgeNode:
     return cast("EdgeNode", request.app.state.node)
 
 
+def get_reader(request: Request) -> Reader:
+    """What the caller may read of this edge."""
+    return Reader(get_node(request), caller_of(request).labels)
+
+
 Node = Annotated[EdgeNode, Depends(get_node)]
+ReaderDep = Annotated[Reader, Depends(get_reader)]
 
 
 def later(what: str) -> NotBuilt:

@@ -17,12 +17,12 @@ from sse_starlette import EventSourceResponse
 from edge_node.answering.answerer import Ask
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.overview import GlobalAsk
-from edge_node.api.access import Node
+from edge_node.api.access import ReaderDep
 from edge_node.api.forms import problem_of, said, telling
 from edge_node.api.sources import annotated, listed, uri_of, without_sources
 from edge_node.api.steps import told_step
 from edge_node.api.streaming import Completed, Void, hearing
-from edge_node.node import EdgeNode
+from edge_node.reading import Reader
 from shared.errors import BlankQuestion, InputError
 from shared.http.middleware import while_connected
 from shared.records import Answer, Citation, TraceStep
@@ -199,7 +199,7 @@ def asked_of(model: str, messages: Iterable[ChatMessage]) -> Ask | GlobalAsk:
 
 
 @router.post("/chat/completions", response_model=None)
-async def chat(body: ChatBody, node: Node, request: Request) -> Response | dict[str, Any]:
+async def chat(body: ChatBody, reader: ReaderDep, request: Request) -> Response | dict[str, Any]:
     """OpenAI-compatible: the last user message is the question, the model's name chooses the mode.
 
     A question that goes on with the conversation is completed from it first; ``dgrag.asked`` tells what it was taken for.
@@ -210,17 +210,17 @@ async def chat(body: ChatBody, node: Node, request: Request) -> Response | dict[
     """
     ask = asked_of(body.model, body.messages)
     if body.stream:
-        node.check_turn(ask)  # as long as there can be a status of its own
-        return EventSourceResponse(_events(body, node, ask), sep="\n", ping=KEEP_ALIVE_S)
-    answer = await while_connected(request, node.ask(ask, Trace()))
+        reader.check_turn(ask)  # as long as there can be a status of its own
+        return EventSourceResponse(_events(body, reader, ask), sep="\n", ping=KEEP_ALIVE_S)
+    answer = await while_connected(request, reader.ask(ask, Trace()))
     return completion(body.model, answer, created=int(time.time()), sources=answer.citations if body.sources else ())
 
 
-async def _events(body: ChatBody, node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[str]:
+async def _events(body: ChatBody, reader: Reader, ask: Ask | GlobalAsk) -> AsyncIterator[str]:
     head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": body.model}
     yield _json(chunk(head, {"role": "assistant", "content": ""}))
     said_so_far, begun = "", 0  # where the answer begins in what was said
-    async with contextlib.aclosing(hearing(node, ask)) as news:
+    async with contextlib.aclosing(hearing(reader, ask)) as news:
         async for told in news:
             match told:
                 case TraceStep():

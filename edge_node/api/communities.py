@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from edge_node.api.access import GuardedRoute, Node
+from edge_node.api.access import GuardedRoute, ReaderDep
 from edge_node.communities.elements import Finding
 from edge_node.communities.hierarchy import LEVELS
 from edge_node.communities.reports import Headline
 from edge_node.database.public_ids import PublicIds
-from edge_node.documents.store import DocumentStore
+from edge_node.reading import Reader
 from shared.records import ChunkId, DocumentId
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
@@ -80,7 +79,7 @@ class ReportView:
 
 @router.get("/communities")
 async def communities(
-    node: Node,
+    reader: ReaderDep,
     level: Annotated[int, Query(ge=0, lt=LEVELS)] = 0,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     after: Annotated[str, Query(max_length=64)] = "",
@@ -89,20 +88,20 @@ async def communities(
 
     One that is not divided stands on the next level too. 409 where the edge's strategy builds no graph.
     """
-    page = await node.strategy.reports.communities(level, limit=limit, after=after)
-    views = tuple(_community(headline, node.sharing.outside_ids) for headline in page)
+    page = await reader.communities(level, limit=limit, after=after)
+    views = tuple(_community(headline, reader.node.sharing.outside_ids) for headline in page)
     return CommunitiesReply(views, page[-1].community.community_id if len(page) >= limit else None)
 
 
 @router.get("/reports/{community_id}")
-async def report(community_id: str, node: Node) -> ReportView:
+async def report(community_id: str, reader: ReaderDep) -> ReportView:
     """The report about a community, with the passages that each finding rests on; by its id, or by the one that other sites know.
 
     404 where the community has changed: its id follows from its members. 409 where the edge's strategy builds no graph.
     """
-    found = await node.strategy.reports.report(community_id)
-    outside_ids = node.sharing.outside_ids
-    findings = await asyncio.to_thread(_findings, node.documents, outside_ids, found.findings)
+    found = await reader.report(community_id)
+    outside_ids = reader.node.sharing.outside_ids
+    findings = await _findings(reader, outside_ids, found.findings)
     ids = found.community_id, outside_ids.of_report(found.community_id)
     return ReportView(*ids, found.level, found.title, found.summary, found.rating, found.reason, findings, found.by_model)
 
@@ -113,9 +112,9 @@ def _community(headline: Headline, outside_ids: PublicIds) -> CommunityView:
     return CommunityView(*ids, one.level, one.parent, one.children, headline.title, headline.rating, len(one.entities), headline.chunks)
 
 
-def _findings(documents: DocumentStore, outside_ids: PublicIds, findings: tuple[Finding, ...]) -> tuple[FindingView, ...]:
+async def _findings(reader: Reader, outside_ids: PublicIds, findings: tuple[Finding, ...]) -> tuple[FindingView, ...]:
     """With their passages; without those whose passages were deleted since the report was made."""
-    chunks = documents.chunks(sorted({chunk_id for finding in findings for chunk_id in finding.chunk_ids}))
+    chunks = await reader.chunks(sorted({chunk_id for finding in findings for chunk_id in finding.chunk_ids}))
 
     def source(chunk_id: ChunkId) -> SourceView:
         chunk, document, _ = chunks[chunk_id]

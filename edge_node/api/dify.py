@@ -9,14 +9,13 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from edge_node.answering.answerer import Ask
-from edge_node.api.access import Node, later
+from edge_node.api.access import ReaderDep, later
 from edge_node.api.forms import said, telling
 from edge_node.api.sources import uri_of
 from shared.errors import NotFound
 from shared.http.middleware import while_connected
 from shared.http.problems import Told
 from shared.records import Evidence
-from shared.telemetry.trace import Trace
 from shared.text.inert import inert
 from shared.wire import Question
 
@@ -70,7 +69,7 @@ router = APIRouter(route_class=telling(error_body))
 
 
 @router.post("/retrieval")
-async def retrieval(body: RetrievalBody, node: Node, request: Request) -> Records:
+async def retrieval(body: RetrievalBody, reader: ReaderDep, request: Request) -> Records:
     """Passages of this site or, with the knowledge ``all-sites``, of all that may know and let them go: the question leaves then.
 
     501 for conditions on metadata.
@@ -79,11 +78,11 @@ async def retrieval(body: RetrievalBody, node: Node, request: Request) -> Record
         raise later("filters by metadata")
     wanted = body.retrieval_setting
     if body.knowledge_id == ALL_SITES:
-        found = await while_connected(request, node.answerer.find(Ask(body.query, "cloud"), Trace(), top_k=wanted.top_k))
+        found = await while_connected(request, reader.find(Ask(body.query, "cloud"), top_k=wanted.top_k))
         return Records(records=records(found.evidence, wanted))
-    if body.knowledge_id != node.settings.id:
-        raise NotFound("knowledge", body.knowledge_id[:80], next_step=f"use {node.settings.id!r} or {ALL_SITES!r}")
-    here = await while_connected(request, node.answerer.retrieve(body.query, Trace(), top_k=wanted.top_k))
+    if body.knowledge_id != reader.edge:
+        raise NotFound("knowledge", body.knowledge_id[:80], next_step=f"use {reader.edge!r} or {ALL_SITES!r}")
+    here = await while_connected(request, reader.retrieve(body.query, top_k=wanted.top_k))
     return Records(records=records(here.evidence, wanted))
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from sse_starlette import EventSourceResponse
 from starlette.datastructures import UploadFile
 
-from edge_node.api.access import GuardedRoute, Node
+from edge_node.api.access import GuardedRoute, Node, ReaderDep
 from edge_node.database.replies import usage
 from edge_node.documents.estimate import Estimate
 from edge_node.documents.store import MOST_CHARS, document_id
@@ -211,7 +211,7 @@ def from_body(body: DocumentBody) -> Offered:
 
 @router.get("/documents")
 async def list_documents(
-    node: Node,
+    reader: ReaderDep,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     after: Annotated[str, Query(max_length=MAX_NAME_CHARS)] = "",
     status: Annotated[str, Query(pattern="^(queued|running|indexed|parked)?$")] = "",
@@ -221,15 +221,14 @@ async def list_documents(
 
     A new version that waits comes after the one that it ``replaces``.
     """
-    page = await asyncio.to_thread(node.documents.list, limit=limit, after=after, status=status, name=name)
-    counts = await asyncio.to_thread(node.documents.counts)
+    page, counts = await reader.documents(limit=limit, after=after, status=status, name=name)
     return {"documents": page, "counts": counts, "next": page[-1]["name"] if len(page) >= limit else None}
 
 
 @router.get("/documents/{document_id}")
-async def get_document(document_id: str, node: Node) -> dict[str, Any]:
+async def get_document(document_id: str, reader: ReaderDep) -> dict[str, Any]:
     """One document with its status, counts and, where parked, the reason; also by the id under which other sites' answers cite it."""
-    return await asyncio.to_thread(node.document, document_id)
+    return await reader.document(document_id)
 
 
 @router.put("/documents/{document_id}/labels")
@@ -255,13 +254,13 @@ def labels_in(written: str) -> tuple[str, ...]:
 
 
 @router.get("/documents/{document_id}/text")
-async def get_text(document_id: str, node: Node, part: Annotated[Part, Query()]) -> DocumentText:
+async def get_text(document_id: str, reader: ReaderDep, part: Annotated[Part, Query()]) -> DocumentText:
     """The text that was read from a document, at most 20,000 characters of it; ``end`` says where the next part begins.
 
     By either id. 409 ``conflict``: it is parked, or not indexed yet.
     """
     end = part.start + MOST_CHARS if part.end is None else min(part.end, part.start + MOST_CHARS)
-    return await asyncio.to_thread(node.document_text, document_id, start=part.start, end=end)
+    return await reader.text(document_id, start=part.start, end=end)
 
 
 @router.delete("/documents/{document_id}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -10,9 +9,9 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from edge_node.answering.feedback import READERS, Outcome
-from edge_node.api.access import GuardedRoute, Node
-from edge_node.documents.store import DocumentStore
+from edge_node.api.access import GuardedRoute, Node, ReaderDep
 from edge_node.memory.records import Rating, Remembered
+from edge_node.reading import Reader
 from edge_node.records import Kind
 from shared.http.access import Caller, caller_of
 from shared.records import ChunkId, DocumentId
@@ -70,11 +69,11 @@ class FeedbackReply:
 
 @router.get("/memories")
 async def list_memories(
-    node: Node, limit: Annotated[int, Query(ge=1, le=1000)] = 100, after: Annotated[str, Query(max_length=64)] = ""
+    reader: ReaderDep, limit: Annotated[int, Query(ge=1, le=1000)] = 100, after: Annotated[str, Query(max_length=64)] = ""
 ) -> MemoriesReply:
     """A page of what this edge remembers, by id; nothing where memory is off."""
-    page = await node.strategy.memories.page(after, limit)
-    views = await asyncio.to_thread(_views, node.documents, page)
+    page = await reader.memories(after, limit)
+    views = await _views(reader, page)
     return MemoriesReply(views, page[-1].memory.memory_id if len(page) >= limit else None)
 
 
@@ -101,9 +100,9 @@ async def feedback(query_id: str, body: Feedback, node: Node, caller: CallerDep)
     return FeedbackReply(outcome, NOTED if outcome is Outcome.noted else "")
 
 
-def _views(documents: DocumentStore, page: Sequence[Remembered]) -> tuple[MemoryView, ...]:
+async def _views(reader: Reader, page: Sequence[Remembered]) -> tuple[MemoryView, ...]:
     """Without the supports whose passages were deleted since the page was read."""
-    chunks = documents.chunks(sorted({support.chunk_id for one in page for support in one.memory.supports}))
+    chunks = await reader.chunks(sorted({support.chunk_id for one in page for support in one.memory.supports}))
 
     def supports(one: Remembered) -> tuple[SupportView, ...]:
         views = list[SupportView]()

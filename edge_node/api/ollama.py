@@ -18,12 +18,12 @@ from pydantic import BaseModel, Field
 
 from edge_node.answering.answerer import Ask
 from edge_node.answering.overview import GlobalAsk
-from edge_node.api.access import Node
+from edge_node.api.access import ReaderDep
 from edge_node.api.chat import MODES, TAKEN_BACK, ChatMessage, asked_of, below, completed, spent
 from edge_node.api.forms import problem_of, said, telling
 from edge_node.api.steps import told_step
 from edge_node.api.streaming import Completed, Void, hearing
-from edge_node.node import EdgeNode
+from edge_node.reading import Reader
 from shared.errors import NotFound
 from shared.http.middleware import while_connected
 from shared.records import Answer, TraceStep
@@ -111,21 +111,21 @@ async def show(body: OllamaShow) -> dict[str, Any]:
 
 
 @router.post("/chat", response_model=None)
-async def chat(body: OllamaChat, node: Node, request: Request) -> Response | Piece:
+async def chat(body: OllamaChat, reader: ReaderDep, request: Request) -> Response | Piece:
     """The last user message is the question, the model's name chooses the mode; the sources stand below the answer."""
     ask = asked_of(_mode(body.model), [ChatMessage(role=one.role, content=one.content) for one in body.messages])
     form = _message if body.think is not False else _silent(_message)
-    return await _replied(body.model, ask, node, request, form) if not body.stream else _streamed(body.model, ask, node, form)
+    return await _replied(body.model, ask, reader, request, form) if not body.stream else _streamed(body.model, ask, reader, form)
 
 
 @router.post("/generate", response_model=None)
-async def generate(body: OllamaGenerate, node: Node, request: Request) -> Response | Piece:
+async def generate(body: OllamaGenerate, reader: ReaderDep, request: Request) -> Response | Piece:
     """As ``/api/chat``, for one prompt. An empty one, which loads a model at Ollama's, is done at once."""
     if not body.prompt:
         return _piece(body.model, _response("", "")) | {"done": True, "done_reason": "load"}
     ask = asked_of(_mode(body.model), [ChatMessage(role="user", content=body.prompt)])
     form = _response if body.think is not False else _silent(_response)
-    return await _replied(body.model, ask, node, request, form) if not body.stream else _streamed(body.model, ask, node, form)
+    return await _replied(body.model, ask, reader, request, form) if not body.stream else _streamed(body.model, ask, reader, form)
 
 
 def _mode(name: str) -> str:
@@ -159,21 +159,21 @@ def _ended(answer: Answer, *, seconds: float) -> Piece:
     return {"done": True, "done_reason": "stop", "total_duration": int(seconds * 1e9), **counts}
 
 
-async def _replied(model: str, ask: Ask | GlobalAsk, node: EdgeNode, request: Request, form: Form) -> Piece:
+async def _replied(model: str, ask: Ask | GlobalAsk, reader: Reader, request: Request, form: Form) -> Piece:
     since = time.monotonic()
-    answer = await while_connected(request, node.ask(ask, Trace()))
+    answer = await while_connected(request, reader.ask(ask, Trace()))
     text = answer.answer + below(answer.coverage, answer.citations)
     return _piece(model, form(text, "")) | _ended(answer, seconds=time.monotonic() - since)
 
 
-def _streamed(model: str, ask: Ask | GlobalAsk, node: EdgeNode, form: Form) -> Response:
-    node.check_turn(ask)  # as long as there can be a status of its own
-    return StreamingResponse(_lines(model, ask, node, form), media_type=NDJSON)
+def _streamed(model: str, ask: Ask | GlobalAsk, reader: Reader, form: Form) -> Response:
+    reader.check_turn(ask)  # as long as there can be a status of its own
+    return StreamingResponse(_lines(model, ask, reader, form), media_type=NDJSON)
 
 
-async def _lines(model: str, ask: Ask | GlobalAsk, node: EdgeNode, form: Form) -> AsyncIterator[bytes]:
+async def _lines(model: str, ask: Ask | GlobalAsk, reader: Reader, form: Form) -> AsyncIterator[bytes]:
     since = time.monotonic()
-    async with contextlib.aclosing(hearing(node, ask)) as news:
+    async with contextlib.aclosing(hearing(reader, ask)) as news:
         async for told in news:
             match told:
                 case TraceStep() | Completed():

@@ -14,9 +14,9 @@ from sse_starlette import EventSourceResponse
 from edge_node.answering.answerer import Ask, SearchResult
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.overview import GlobalAsk
-from edge_node.api.access import GuardedRoute, Node, later
+from edge_node.api.access import GuardedRoute, ReaderDep, later
 from edge_node.api.streaming import Completed, Void, hearing
-from edge_node.node import EdgeNode
+from edge_node.reading import Reader
 from edge_node.settings import MAX_SAMPLES
 from shared.client.replies import FoundSummary, RetrieveReply
 from shared.errors import DgragError
@@ -77,7 +77,7 @@ class RetrieveBody(BaseModel):
 
 
 @router.post("/query", response_model=Answer)
-async def query(body: QueryBody, node: Node, request: Request) -> Response | Answer:
+async def query(body: QueryBody, reader: ReaderDep, request: Request) -> Response | Answer:
     """Answer from here, or through the cloud from other sites.
 
     With ``stream`` the answer comes as server-sent events: ``step`` live, as each step ends; ``asked`` with the question that a follow-up
@@ -87,22 +87,22 @@ async def query(body: QueryBody, node: Node, request: Request) -> Response | Ans
     """
     ask = _ask(body)
     if not body.stream:
-        return await while_connected(request, node.ask(ask, Trace()))
-    node.check_turn(ask)  # as long as there can be a status of its own
-    return EventSourceResponse(_answer_events(node, ask))
+        return await while_connected(request, reader.ask(ask, Trace()))
+    reader.check_turn(ask)  # as long as there can be a status of its own
+    return EventSourceResponse(_answer_events(reader, ask))
 
 
 @router.post("/retrieve")
-async def retrieve(body: RetrieveBody, node: Node, request: Request) -> RetrieveReply:
+async def retrieve(body: RetrieveBody, reader: ReaderDep, request: Request) -> RetrieveReply:
     """The evidence only, for one's own model: this site's, or with mode ``cloud`` that of all sites that may know and let it go.
 
     400 where the question may not leave.
     """
     if body.mode == "cloud":
         ask = Ask(body.question, "cloud", escalation=body.allow_escalation, purpose=body.purpose or "")
-        findings = await while_connected(request, node.answerer.find(ask, Trace(), budget_tokens=body.budget_tokens, top_k=body.top_k))
+        findings = await while_connected(request, reader.find(ask, budget_tokens=body.budget_tokens, top_k=body.top_k))
         return RetrieveReply(**{name: getattr(findings, name) for name in SearchResult.__dataclass_fields__})
-    work = node.answerer.retrieve(body.question, Trace(), budget_tokens=body.budget_tokens, top_k=body.top_k)
+    work = reader.retrieve(body.question, budget_tokens=body.budget_tokens, top_k=body.top_k)
     found = await while_connected(request, work)
     summaries = (FoundSummary(text=one.text, chunk_ids=tuple(passage.chunk_id for passage in one.passages)) for one in found.summaries)
     return RetrieveReply(evidence=found.evidence, facts=found.facts, summaries=tuple(summaries))
@@ -117,8 +117,8 @@ def _ask(body: QueryBody) -> Ask | GlobalAsk:
     return Ask(body.question, body.mode, body.n, body.allow_escalation, body.purpose or "", memory=body.memory, earlier=earlier)
 
 
-async def _answer_events(node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[dict[str, str]]:
-    async with contextlib.aclosing(hearing(node, ask)) as news:
+async def _answer_events(reader: Reader, ask: Ask | GlobalAsk) -> AsyncIterator[dict[str, str]]:
+    async with contextlib.aclosing(hearing(reader, ask)) as news:
         async for told in news:
             match told:
                 case TraceStep():

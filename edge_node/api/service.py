@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 from pydantic import BaseModel
 
-from edge_node.api.access import GuardedRoute, Node
+from edge_node.api.access import GuardedRoute, Node, ReaderDep
 from shared.http.access import Caller, Role, caller_of
 from shared.telemetry.metrics import CONTENT_TYPE, Scrape
 
@@ -50,32 +50,35 @@ class CallerView(BaseModel):
     edge: str
     name: str
     roles: list[Role]
+    labels: list[str] | None  # reads documents with these labels, and those without any; null: all
 
 
 @router.get("/v1/caller")
 async def caller(node: Node, who: Annotated[Caller, Depends(caller_of)]) -> CallerView:
     """Which edge this is, whose key called it, and what that may do; ``local``: there are no keys, and everybody on this machine may."""
-    return CallerView(edge=node.settings.id, name=who.name, roles=sorted(who.roles))
+    return CallerView(
+        edge=node.settings.id, name=who.name, roles=sorted(who.roles), labels=None if who.labels is None else sorted(who.labels)
+    )
 
 
 @router.get("/v1/graph")
 async def graph(
-    node: Node, entity: Annotated[str, Query(max_length=512)] = "", hops: Annotated[int, Query(ge=0, le=3)] = 1, limit: Limit = 100
+    reader: ReaderDep, entity: Annotated[str, Query(max_length=512)] = "", hops: Annotated[int, Query(ge=0, le=3)] = 1, limit: Limit = 100
 ) -> dict[str, Any]:
     """The neighbourhood of an entity, or the entities of highest degree when none is named."""
-    return await asyncio.to_thread(node.strategy.neighbourhood, entity, hops=hops, limit=limit)
+    return await reader.neighbourhood(entity, hops=hops, limit=limit)
 
 
 @router.get("/v1/graph.graphml")
-async def export(node: Node) -> Response:
+async def export(reader: ReaderDep) -> Response:
     """The whole graph for other programs: Gephi, yEd, networkx."""
-    return Response(await asyncio.to_thread(node.strategy.graphml), media_type="application/graphml+xml")
+    return Response(await reader.graphml(), media_type="application/graphml+xml")
 
 
 @router.get("/v1/entities")
-async def entities(node: Node, limit: Limit = 100, q: Annotated[str, Query(max_length=200)] = "") -> dict[str, Any]:
+async def entities(reader: ReaderDep, limit: Limit = 100, q: Annotated[str, Query(max_length=200)] = "") -> dict[str, Any]:
     """Entities by degree, highest first; with ``q`` those whose names hold its words or parts of words, the nearest names first."""
-    return {"entities": await asyncio.to_thread(node.strategy.named, q, limit=limit)}
+    return {"entities": await reader.named(q, limit=limit)}
 
 
 @router.get("/v1/subgraphs")

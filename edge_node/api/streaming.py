@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from edge_node.answering.answerer import Ask
 from edge_node.answering.overview import GlobalAsk
 from edge_node.node import EdgeNode
+from edge_node.reading import Reader
 from shared.records import Answer, TraceStep
 from shared.telemetry.trace import Trace
 
@@ -36,7 +37,7 @@ class Begun:
 Heard = TraceStep | Begun | Completed | str | Void | Answer | BaseException
 
 
-async def hearing(node: EdgeNode, ask: Ask | GlobalAsk, *, with_begun: bool = False) -> AsyncGenerator[Heard]:
+async def hearing(answers: EdgeNode | Reader, ask: Ask | GlobalAsk, *, with_begun: bool = False) -> AsyncGenerator[Heard]:
     """Each step as it ends, each piece of text as it is there, and last the answer, or why there is none; if wanted, what begins too.
 
     The text since the last ``Void`` is the answer's: where nothing was heard while it was made it comes in pieces then. Whoever listens no
@@ -48,7 +49,7 @@ async def hearing(node: EdgeNode, ask: Ask | GlobalAsk, *, with_begun: bool = Fa
     def on_asked(question: str) -> None:
         news.put_nowait(Completed(question))
 
-    task = asyncio.create_task(node.ask(ask, trace, news.put_nowait, on_asked))
+    task = asyncio.create_task(answers.ask(ask, trace, news.put_nowait, on_asked))
     task.add_done_callback(lambda _: news.put_nowait(None))
     heard = ""
     try:

@@ -20,13 +20,13 @@ from edge_node.communities.reports import Headline, Report, first_chunks
 from edge_node.communities.selection import ReportQuery, SelectedReports, by_weight, descended, relevance, told_tokens, within
 from edge_node.communities.snapshot import Snapshot, guest_snapshot, own_snapshot
 from edge_node.communities.store import ReportStore, StoredReport
-from edge_node.graph.knowledge_graph import Graph
+from edge_node.graph.knowledge_graph import Adjacency, Graph
 from edge_node.graph.passages import Passages
 from edge_node.graph.release import graph_without
 from edge_node.graph.tools import Tools
 from edge_node.graph.update import GraphUpdater
 from edge_node.graph.view import View
-from edge_node.records import NO_GRAPH, WITH_GRAPH
+from edge_node.records import NO_GRAPH, NOTHING_WITHHELD, WITH_GRAPH
 from edge_node.settings import CommunitySettings
 from shared.errors import Conflict, NotFound, StoreError
 from shared.records import Chunk, ChunkId, DocumentId, document_of, is_withheld
@@ -88,21 +88,27 @@ class CommunityReports:
 
     # ------------------------------------------------------------ what is asked
 
-    async def communities(self, level: int, *, limit: int, after: str = "") -> list[Headline]:
-        """The first communities of a level, 0 to 3, by id, whose ids come behind ``after``; none where nothing is indexed.
+    async def communities(self, level: int, *, limit: int, after: str = "", withheld: frozenset[str] = NOTHING_WITHHELD) -> list[Headline]:
+        """The first communities of a level, 0 to 3, by id, whose ids come behind ``after``; as if the withheld documents were not there.
 
-        Raises Conflict where the edge's method builds no graph, or there are to be no reports.
+        None where nothing is indexed. Raises Conflict where the edge's method builds no graph, or there are to be no reports.
         """
         self._require()
-        return await self._alone(lambda: self._headlines(level, limit, after))
+        return await self._alone(lambda: self._headlines(level, limit, after, withheld))
 
-    async def report(self, community_id: str) -> Report:
-        """The report about a community, also one of those that guests were told of lately; by the id that other sites know, too.
+    async def report(self, community_id: str, withheld: frozenset[str] = NOTHING_WITHHELD) -> Report:
+        """The report about a community; by the id that other sites know, too. As if the withheld documents were not there.
 
-        Raises NotFound, also where its members have changed, as then its id has too; Conflict as ``communities``.
+        Who sees all documents also gets those that guests were told of lately. Raises NotFound, also where its members have changed, as
+        then its id has too; Conflict as ``communities``.
         """
         self._require()
-        return await self._alone(lambda: self._asked(community_id))
+        return await self._alone(lambda: self._asked(community_id, withheld))
+
+    async def graph(self, withheld: frozenset[str]) -> tuple[Graph, Adjacency]:
+        """The graph as if the withheld documents were not there; empty where the edge's method builds none."""
+        snapshot = (await self._alone(lambda: self._seen_without(withheld))).snapshot
+        return snapshot.graph, snapshot.adjacency
 
     async def choose(self, asked: ReportQuery) -> SelectedReports:
         """The reports to read for a question about everything, as if the withheld documents were not there.
@@ -239,16 +245,18 @@ class CommunityReports:
 
     # ------------------------------------------------------------ in the thread: answers
 
-    def _headlines(self, level: int, limit: int, after: str) -> list[Headline]:
-        now = self._now()
+    def _headlines(self, level: int, limit: int, after: str, withheld: frozenset[str]) -> list[Headline]:
+        now = self._seen_without(withheld)
         hierarchy = now.snapshot.hierarchy
         ids = (found for found in hierarchy.at(level) if found > after)
         return [now.headline(hierarchy.communities[found]) for found in islice(ids, limit)]
 
-    def _asked(self, community_id: str) -> Report:
-        own = self._now()
+    def _asked(self, community_id: str, withheld: frozenset[str]) -> Report:
+        own = self._seen_without(withheld)
         guests = [
-            one for one in self._guests.values() if one.snapshot.view is own.snapshot.view and one.snapshot.hidden >= own.snapshot.hidden
+            one
+            for one in self._guests.values()
+            if not withheld and one.snapshot.view is own.snapshot.view and one.snapshot.hidden >= own.snapshot.hidden
         ]
         for writer in (own, *reversed(guests)):
             communities = writer.snapshot.hierarchy.communities

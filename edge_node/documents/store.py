@@ -29,6 +29,7 @@ Versions: TypeAlias = list[tuple[str, ...] | None]  # the labels of each version
 HAS_CHUNKS = "EXISTS (SELECT 1 FROM chunks WHERE chunks.document_id = {}.document_id)"
 NEWEST_JOB = "FROM jobs WHERE jobs.document_id = this.document_id ORDER BY jobs.rowid DESC LIMIT 1"
 
+AMONG_OTHERS = "NOT IN (SELECT value FROM json_each(?))"
 LABELS_CHANGED = "labels_changed"  # key in meta: how often an indexed document got other labels
 HAS_LABEL = "CASE WHEN json_valid(labels) THEN EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?) ELSE 0 END"
 WHOLE = "crc(document_id, name, title, labels, reader) = row_crc"
@@ -167,13 +168,27 @@ class DocumentStore:
             return Removed(write_receipt(tx, identity, chunks=len(chunks), now=now), chunks, ended)
 
     def list(
-        self, *, limit: int, after: str = "", status: str = "", name: str = "", part: str = "", label: str = ""
+        self,
+        *,
+        limit: int,
+        after: str = "",
+        status: str = "",
+        name: str = "",
+        part: str = "",
+        label: str = "",
+        withheld: Collection[str] = (),
     ) -> list[dict[str, Any]]:
         """A page of documents by name, after the name ``after``; one more than ``limit`` where that keeps two versions together.
 
-        ``part``: of the name, its ASCII letters in either case; ``label``: one of those that it has.
+        ``part``: of the name, its ASCII letters in either case; ``label``: one of those that it has. ``withheld``: left out, by id.
         """
-        narrowed = {"status = ?": status, "name = ?": name, "instr(lower(name), lower(?)) > 0": part, HAS_LABEL: label}
+        narrowed = {
+            "status = ?": status,
+            "name = ?": name,
+            "instr(lower(name), lower(?)) > 0": part,
+            HAS_LABEL: label,
+            f"document_id {AMONG_OTHERS}": json.dumps(list(withheld)) if withheld else "",
+        }
         where = ["name > ?", *(condition for condition, value in narrowed.items() if value)]
         arguments = [after, *filter(None, narrowed.values()), limit + 1]
         rows = self.database.rows(f"{VIEW} WHERE {' AND '.join(where)} ORDER BY name, this.rowid LIMIT ?", arguments)
@@ -196,9 +211,10 @@ class DocumentStore:
         rows = self.database.rows(f"SELECT document_id FROM documents WHERE status != 'parked' AND document_id IN ({marks})", [*identities])
         return frozenset(DocumentId(row["document_id"]) for row in rows)
 
-    def counts(self) -> dict[str, int]:
-        """Documents by status."""
-        found = {row["status"]: row["n"] for row in self.database.rows("SELECT status, count(*) AS n FROM documents GROUP BY status")}
+    def counts(self, withheld: Collection[str] = ()) -> dict[str, int]:
+        """Documents by status, without those that are ``withheld``."""
+        query = f"SELECT status, count(*) AS n FROM documents WHERE document_id {AMONG_OTHERS} GROUP BY status"
+        found = {row["status"]: row["n"] for row in self.database.rows(query, (json.dumps(list(withheld)),))}
         return {status: found.get(status, 0) for status in ("queued", "running", "indexed", "parked")}
 
     def totals(self) -> dict[str, int]:
@@ -266,6 +282,15 @@ class DocumentStore:
         for row in self.database.rows(query):
             found[read_labels(row["labels"])] += row["n"]
         return dict(found)
+
+    def beyond(self, labels: frozenset[str]) -> frozenset[str]:
+        """The documents that have, in one of their versions, a label that is none of these, or labels that are damaged."""
+        return self.not_labelled([one for one in self.label_sets() if one is not None and labels.issuperset(one)])
+
+    def served(self, identities: Collection[str]) -> bool:
+        """Whether questions may find one of these."""
+        query = "SELECT 1 FROM chunks WHERE document_id IN (SELECT value FROM json_each(?)) LIMIT 1"
+        return self.database.row(query, (json.dumps(list(identities)),)) is not None
 
     def not_labelled(self, label_sets: Collection[tuple[str, ...]]) -> frozenset[DocumentId]:
         """The documents one of whose versions, the served one or the one that waits, has a list of labels that is none of these."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
 from typing import Any
@@ -19,6 +21,7 @@ from edge_node.graph.store import OBEYS, GraphStore
 from edge_node.policy.keeping import WithheldCounts, holds
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in
 from edge_node.policy.rules import EscalationMode, Level, Policy, Share, share_of
+from edge_node.records import NOTHING_WITHHELD
 from shared.records import DENIED, ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk
 from shared.sqlite import crc
 from shared.text.quoting import is_copy
@@ -80,8 +83,11 @@ class OutgoingQuestion:
 class Sharing:
     """Asks the file anew each time. Reads disk and store: to be called in a thread. Raises DiskFull and DiskFailed when it is made."""
 
-    def __init__(self, file: PolicyFile, documents: DocumentStore, graph: GraphStore, meter: EgressMeter) -> None:
+    def __init__(self, file: PolicyFile, documents: DocumentStore, graph: GraphStore, meter: EgressMeter, edge: str = "") -> None:
+        """``edge``: this one, as the cloud names it."""
         self.file = file
+        self._edge = edge
+        self._asking = Counter[frozenset[str]]()  # labels of own readers whose questions are with the cloud; on the event loop only
         self._documents = documents
         self._graph = graph
         self._meter = meter
@@ -155,8 +161,32 @@ class Sharing:
 
     # ------------------------------------------------------------ evidence
 
+    def beyond(self, labels: frozenset[str] | None) -> frozenset[str]:
+        """The documents that one of this site's readers may not read: those with a label that it lacks; None: it may read all."""
+        return NOTHING_WITHHELD if labels is None else self._documents.beyond(labels)
+
+    @contextmanager
+    def asking_for(self, labels: frozenset[str] | None) -> Iterator[None]:
+        """Within, a question of a reader with these labels is with the cloud, which asks this site too: that reply is for this reader."""
+        if labels is None:
+            yield
+            return
+        self._asking[labels] += 1
+        try:
+            yield
+        finally:
+            self._asking[labels] -= 1
+
     def withheld(self, requester: Requester) -> frozenset[str] | None:
-        """The documents of which this requester gets no passage, and single chunks that it does not get; None: it gets nothing at all."""
+        """The documents of which this requester gets no passage, and single chunks that it does not get; None: it gets nothing at all.
+
+        This site's own question tells nobody more than any of the readers may read for whom it asks at this moment.
+        """
+        if (withheld := self._withheld(requester)) is None or requester.name != self._edge:
+            return withheld
+        return withheld.union(*(self._documents.beyond(labels) for labels, asking in self._asking.copy().items() if asking))
+
+    def _withheld(self, requester: Requester) -> frozenset[str] | None:
         policy, sets = self.policy, self._documents.label_sets()
         given = [labels for labels in sets if labels is not None and _granted(policy, labels, requester)[0] >= Level.EVIDENCE]
         if policy.fault or (sets and not given):

@@ -89,10 +89,10 @@ class MemoryIndex:
         doubtful = all(one.memory_id in moment.doubtful for one in (memory, *found.same))  # what was learned anew stands on the news itself
         return Backing(sentences, good, bad, doubtful, barred)
 
-    def page(self, after: str, limit: int) -> tuple[Remembered, ...]:
-        """The first memories by id behind ``after``."""
+    def page(self, after: str, limit: int, withheld: frozenset[str]) -> tuple[Remembered, ...]:
+        """The first memories by id behind ``after``; none that rests on a withheld document."""
         moment = self._snapshot
-        hidden = {memory.memory_id for memory in moment.index.of_documents(moment.hidden)}
+        hidden = {memory.memory_id for memory in moment.index.of_documents(moment.hidden | withheld)}
         behind = (memory for memory in moment.index if memory.memory_id > after and memory.memory_id not in hidden)
         page = nsmallest(limit, behind, key=lambda memory: memory.memory_id)
         rated = [(one, moment.ratings.get(self._ratings.key_of(one), UNRATED)) for one in page]

@@ -305,9 +305,9 @@ class Memories:
         """Let a memory answer no more. Raises NotFound."""
         await asyncio.to_thread(self._shelf.bar, memory_id)
 
-    async def page(self, after: str = "", limit: int = 100) -> tuple[Remembered, ...]:
-        """The first memories by id behind ``after``."""
-        return await asyncio.to_thread(self._shelf.page, after, limit)
+    async def page(self, after: str = "", limit: int = 100, withheld: frozenset[str] = NOTHING_WITHHELD) -> tuple[Remembered, ...]:
+        """The first memories by id behind ``after``; none that rests on a withheld document."""
+        return await asyncio.to_thread(self._shelf.page, after, limit, withheld)
 
     async def counts(self) -> dict[str, int]:
         """Memories by kind, hyperedges of sentences, and what waits."""

@@ -193,9 +193,13 @@ class Index:
 
     def graphml(self) -> str:
         """The graph for other programs. Raises InputError where the strategy has none."""
+        self.require_graph()
+        return graphml(self.write_path.view.graph)
+
+    def require_graph(self) -> None:
+        """Raises InputError where none of the methods builds one."""
         if not self.has_graph:
             raise InputError(NO_GRAPH, next_step=WITH_GRAPH)
-        return graphml(self.write_path.view.graph)
 
 
 def nearest(passages: Passages, asked: MethodQuery) -> tuple[Evidence, ...]:

@@ -23,6 +23,7 @@ class Caller:
 
     name: str  # an API key's name, an edge's id, or "local": anybody on this machine, where there are no keys
     roles: frozenset[Role]
+    labels: frozenset[str] | None = None  # reads documents with these labels and those without any; None: all documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Rule:
 
     roles: frozenset[Role]  # any of these; {"anyone"}: public
     max_body_bytes: int | None  # None: the route reads its body itself, a document, up to the cap of the whole service
+    by_label: bool = False  # it tells nobody of a document that they may not read; without it, only who reads all may call
     is_page: bool = False  # of the console: a browser's session is taken in the place of a key, and a change brings the session's token
 
 
@@ -42,7 +44,8 @@ REFUSALS: dict[int | str, dict[str, Any]] = {  # what a route may answer before,
     status: {"description": HTTPStatus(status).phrase, "content": {"application/problem+json": {"schema": PROBLEM}}}
     for status in (401, 403, 408, 413, 415, 422, 429, 503)
 }
-KEY = Depends(HTTPBearer(auto_error=False, scheme_name="key", description="An API key: dgk_…; needed as soon as the service has any key."))
+SHOWN = "An API key, dgk_…, or a token of the issuer that is set; needed as soon as the service has any key or an issuer."
+KEY = Depends(HTTPBearer(auto_error=False, scheme_name="key", description=SHOWN))
 SIGNATURE = Depends(
     APIKeyHeader(name="Signature", auto_error=False, scheme_name="signature", description="An edge's RFC 9421 signature with Ed25519.")
 )

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 
 from shared.errors import Expelled, Forbidden, Overloaded, TooLarge, Unauthenticated
 from shared.http.access import Caller, Role, Rule
-from shared.http.keyring import KeyRing
+from shared.http.keyring import PREFIX, KeyRing
 from shared.http.open_mode import SAFE, check_local
 from shared.limits import Buckets
 from shared.ports import Clock
@@ -54,6 +54,13 @@ class EdgeAuthenticator(Protocol):
         """The body is the one that was signed. Raises Unauthenticated."""
 
 
+class TokenReader(Protocol):
+    """Knows people and programs by the tokens of an issuer."""
+
+    async def caller_of(self, token: str) -> Caller:
+        """Who holds this token. Raises Unauthenticated, and IssuerAway."""
+
+
 class BrowserSessions(Protocol):
     """Knows the browsers that have signed in."""
 
@@ -80,6 +87,7 @@ class Doorkeeper:
         per_minute: int,
         sessions: BrowserSessions | None = None,
         edges: EdgeAuthenticator | None = None,
+        tokens: TokenReader | None = None,
         body_s: float = BODY_S,
     ) -> None:
         self._keys = keys
@@ -87,13 +95,14 @@ class Doorkeeper:
         self._may_be_open = may_be_open
         self._sessions = sessions
         self._edges = edges
+        self._tokens = tokens
         self._body_s = body_s
         self._callers = Buckets(per_minute)
         self._strangers = Buckets(per_minute)
 
     def is_open(self) -> bool:
-        """Open mode: only this machine can call, and nobody has made a key. Reads the store."""
-        return self._may_be_open and self._keys.is_empty()
+        """Open mode: only this machine can call, nobody has made a key, and no issuer's tokens are taken. Reads the store."""
+        return self._may_be_open and self._tokens is None and self._keys.is_empty()
 
     def opens_to(self, request: Request) -> bool:
         """Whether open mode lets a request in without credentials. Reads the store. Raises Forbidden for one from elsewhere."""
@@ -118,6 +127,10 @@ class Doorkeeper:
                 raise Forbidden(
                     f"{caller.name!r} may not do this: it takes the role {' or '.join(sorted(rule.roles))}", next_step="use another key"
                 )
+            if caller.labels is not None and not rule.by_label:
+                raise Forbidden(
+                    "this tells of all documents, and you may read some only", next_step="use an API key, or a token with the label *"
+                )
         if rule.is_page and self._sessions is not None and request.method not in SAFE:
             self._sessions.check_token(request)
         if request.headers.get("content-encoding", "identity") != "identity":
@@ -136,7 +149,7 @@ class Doorkeeper:
                 return LOCAL
             if rule.is_page and self._sessions is not None and (caller := await self._sessions.caller_of(request)) is not None:
                 return caller
-            return await self._by_key(request)
+            return await self._by_token(request)
         except (Unauthenticated, Expelled):
             self.count_stranger(request)
             raise
@@ -145,13 +158,17 @@ class Doorkeeper:
         """Count a request whose caller is not known, by its address. Raises Overloaded (429) for too many."""
         self._count(self._strangers, request.client.host if request.client else "", "too many strangers' requests from your address")
 
-    async def _by_key(self, request: Request) -> Caller:
+    async def _by_token(self, request: Request) -> Caller:
+        """By an API key, or an issuer's token."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             raise Unauthenticated(
                 "this needs credentials", code="no_credentials", next_step="send an API key: `Authorization: Bearer dgk_…`"
             )
-        return await asyncio.to_thread(self._keys.caller_of, token.strip(), now=self._clock.now())
+        token = token.strip()
+        if self._tokens is not None and not token.startswith(PREFIX):
+            return await self._tokens.caller_of(token)
+        return await asyncio.to_thread(self._keys.caller_of, token, now=self._clock.now())
 
     def _count(self, buckets: Buckets, name: str, complaint: str) -> None:
         if wait_s := buckets.take(name, now=self._clock.monotonic()):

@@ -9,13 +9,13 @@ import sqlite3
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from shared.errors import Conflict, InputError, NotFound, Unauthenticated
 from shared.http.access import Caller, Role
+from shared.settings import KeyRole
 from shared.sqlite import Database
 
-KeyRole = Literal["read", "write", "admin", "metrics"]
 ROLES: dict[KeyRole, frozenset[Role]] = {
     "read": frozenset({"read"}),
     "write": frozenset({"read", "write"}),
@@ -24,6 +24,7 @@ ROLES: dict[KeyRole, frozenset[Role]] = {
 }
 DAY_S = 86_400.0
 FILE = "keys.db"
+PREFIX = "dgk_"  # no token of an issuer begins so: the first letters of those are a header's
 TOKEN = re.compile(r"dgk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 NOBODY = sha256(b"").hexdigest()  # compared with where no key has that id: an unknown id takes as long as a wrong secret

@@ -10,8 +10,9 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.http.access import Role, Rule, Rules
-from shared.http.keyring import ApiKey, KeyRing, KeyRole, MadeKey
+from shared.http.keyring import ApiKey, KeyRing, MadeKey
 from shared.ports import Clock
+from shared.settings import KeyRole
 
 ADMINS: frozenset[Role] = frozenset({"admin"})
 KEYS: Rules = {  # a part of each service's rules

@@ -23,6 +23,7 @@ from shared.errors import DgragError, SettingsError
 from shared.http.connections import ConnectionLimits, Crowd, bounded
 from shared.http.console.sessions import Sessions
 from shared.http.doorkeeper import Doorkeeper, EdgeAuthenticator
+from shared.http.issuer import Tokens
 from shared.http.keyring import KeyRing
 from shared.ports import Clock, SystemClock
 from shared.settings import FrontSettings
@@ -75,9 +76,14 @@ def doorkeeper(
     clock: Clock | None = None,
     sessions: Sessions | None = None,
 ) -> Doorkeeper:
-    """The guard of a service. ``edges``: who knows edges by their signatures, at the cloud; ``sessions``: of its console."""
+    """The guard of a service. ``edges``: who knows edges by their signatures, at the cloud; ``sessions``: of its console.
+
+    Raises SettingsError for an issuer that cannot be asked safely.
+    """
     open_to_some, most = not is_exposed(front), front.requests_per_minute
-    return Doorkeeper(keys, clock or SystemClock(), may_be_open=open_to_some, per_minute=most, edges=edges, sessions=sessions)
+    clock = clock or SystemClock()
+    tokens = Tokens.of(front, clock) if front.oidc_issuer else None
+    return Doorkeeper(keys, clock, may_be_open=open_to_some, per_minute=most, edges=edges, sessions=sessions, tokens=tokens)
 
 
 def browser_sessions(front: FrontSettings, keys: KeyRing, *, kind: str, name: str, key_id: str) -> Sessions:
@@ -108,7 +114,7 @@ def check_front(front: FrontSettings, *, verb: str) -> None:
         )
     keys = KeyRing(front.state_dir)
     try:
-        if keys.is_empty():
+        if keys.is_empty() and not front.oidc_issuer:
             step = f"make one with `dgrag {verb} key add NAME --role admin --state {front.state_dir}`, or listen on 127.0.0.1"
             raise SettingsError(f"{front.host} can be reached from other machines, and there are no API keys", next_step=step)
     finally:

@@ -71,7 +71,7 @@ class Told:
         """As an index has them."""
         return self
 
-    async def page(self, after="", limit=100):
+    async def page(self, after="", limit=100, withheld=frozenset()):
         ids = sorted(key for key in self.kept if key > after)[:limit]
         return tuple(Remembered(self.kept[key][0], *self.ratings.get(key, (0, 0)), key in self.doubtful, key in self.barred) for key in ids)
 

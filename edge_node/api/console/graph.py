@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from edge_node.api import communities as rest
-from edge_node.api.access import Node
+from edge_node.api.access import Node, ReaderDep
 from edge_node.api.console.access import ConsoleRoute
 from edge_node.api.console.excerpts import word_start
 from edge_node.communities.hierarchy import LEVELS
@@ -78,19 +78,23 @@ async def subgraphs_page(request: Request, node: Node, skip: From = 0) -> HTMLRe
 
 @router.get("/console/graph/communities")
 async def communities_page(
-    request: Request, node: Node, level: Annotated[int, Query(ge=0, lt=LEVELS)] = 0, after: Annotated[str, Query(max_length=64)] = ""
+    request: Request,
+    node: Node,
+    reader: ReaderDep,
+    level: Annotated[int, Query(ge=0, lt=LEVELS)] = 0,
+    after: Annotated[str, Query(max_length=64)] = "",
 ) -> HTMLResponse:
     """The communities of a level."""
     if not node.strategy.has_graph:
         return pages_of(request).page(request, "own/no_graph.html", with_graph=WITH_GRAPH)
-    reply = await rest.communities(node, level, PAGE, after)
+    reply = await rest.communities(reader, level, PAGE, after)
     return pages_of(request).page(request, "own/communities.html", reply=reply, level=level, levels=range(LEVELS))
 
 
 @router.get("/console/graph/reports/{community_id}")
-async def report_page(request: Request, node: Node, community_id: str) -> HTMLResponse:
+async def report_page(request: Request, node: Node, reader: ReaderDep, community_id: str) -> HTMLResponse:
     """The report about a community, each finding with its passages."""
-    report = await rest.report(community_id, node)
+    report = await rest.report(community_id, reader)
     chunk_ids = [source.chunk_id for finding in report.findings for source in finding.sources]
     places = await asyncio.to_thread(_places, node, chunk_ids)
     return pages_of(request).page(request, "own/report.html", report=report, places=places)

@@ -13,9 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from shared.http.access import Rule, Rules
 from shared.http.console.pages import pages_of
 from shared.http.console.routes import BLANK_IS_NONE, sessions_of
-from shared.http.keyring import KeyRing, KeyRole, MadeKey
+from shared.http.keyring import KeyRing, MadeKey
 from shared.http.keys import ADMINS
 from shared.ports import Clock
+from shared.settings import KeyRole
 
 FORM = 4 * 2**10
 

@@ -1,5 +1,6 @@
 """A question about everything: who is asked, what is told, and what another site gets."""
 
+import contextlib
 import math
 import re
 from types import SimpleNamespace
@@ -87,6 +88,12 @@ class Sharing:
     def departing(self, question, client):
         escalation = client or self.escalation
         return OutgoingQuestion(escalation, "" if escalation == "no" else question.replace("Juniper", "█"), "rule")
+
+    def beyond(self, labels):
+        return frozenset()
+
+    def asking_for(self, labels):
+        return contextlib.nullcontext()
 
     def withheld(self, requester):
         return self._withheld.pop(0)

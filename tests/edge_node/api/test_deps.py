@@ -40,6 +40,7 @@ class Node(SimpleNamespace):
     """What of an edge answers, with stand-ins for the rest."""
 
     ask, _alone, _answer, check_turn = EdgeNode.ask, EdgeNode._alone, EdgeNode._answer, EdgeNode.check_turn
+    _made = EdgeNode._made
 
 
 def node_of(answer, *, deadline_s=5.0, remembered=nothing_remembered, given=forgotten):

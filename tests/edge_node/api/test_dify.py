@@ -32,7 +32,7 @@ async def test_passages_come_as_records(edge):
 
 
 async def test_no_more_passages_come_than_wanted_and_none_below_the_threshold(edge, monkeypatch):
-    async def retrieve(question, trace, *, top_k):
+    async def retrieve(question, trace, *, top_k, **_):
         ids = EdgeId("ward"), DocumentId("d"), "a.md", ChunkId("d:0"), (0, 4)
         return Retrieved(tuple(Evidence(*ids, text, score) for text, score in (("near", 0.9), ("", 0.8), ("far", 0.2), ("off", -0.4))))
 

@@ -1,0 +1,124 @@
+"""What one caller reads of an edge: all of it, or as if the documents with a label that the caller lacks were not there.
+
+Every route that tells of documents to callers with labels goes through here, and a test holds that it does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from edge_node.answering.answerer import Ask, SearchResult
+from edge_node.answering.overview import GlobalAsk
+from edge_node.communities.reports import Headline, Report
+from edge_node.graph.knowledge_graph import Adjacency, Graph
+from edge_node.graph.view import graphml, named, neighbourhood
+from edge_node.memory.records import Remembered
+from edge_node.node import EdgeNode
+from edge_node.records import DocumentText, Retrieval
+from shared.errors import NotFound
+from shared.records import Answer, Chunk, is_withheld
+from shared.reduce import OnText, ignore_text
+from shared.telemetry.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """One caller's view. ``labels``: those of documents that it may read, besides documents without any; None: it reads all.
+
+    The labels of documents are looked at anew for each call, those of a version that waits too.
+    """
+
+    node: EdgeNode
+    labels: frozenset[str] | None
+
+    @property
+    def edge(self) -> str:
+        """The edge's name."""
+        return self.node.settings.id
+
+    async def _withheld(self) -> frozenset[str]:
+        return await asyncio.to_thread(self.node.sharing.beyond, self.labels)
+
+    # ------------------------------------------------------------ questions
+
+    def check_turn(self, ask: Ask | GlobalAsk) -> None:
+        """As ``EdgeNode.check_turn``."""
+        self.node.check_turn(ask)
+
+    async def ask(self, ask: Ask | GlobalAsk, trace: Trace, on_text: OnText = ignore_text, on_asked: OnText = ignore_text) -> Answer:
+        """As ``EdgeNode.ask``, from what the caller may read."""
+        return await self.node.ask(replace(ask, labels=self.labels), trace, on_text, on_asked)
+
+    async def retrieve(self, question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
+        """Passages of the site itself."""
+        withheld = await self._withheld()
+        return await self.node.answerer.retrieve(question, Trace(), budget_tokens=budget_tokens, top_k=top_k, withheld=withheld)
+
+    async def find(self, ask: Ask, *, budget_tokens: int | None = None, top_k: int | None = None) -> SearchResult:
+        """Passages of all sites. Raises as ``Answerer.find``."""
+        return await self.node.answerer.find(replace(ask, labels=self.labels), Trace(), budget_tokens=budget_tokens, top_k=top_k)
+
+    # ------------------------------------------------------------ documents
+
+    async def documents(self, *, limit: int, after: str, status: str, name: str) -> tuple[list[dict[str, Any]], dict[str, int]]:
+        """A page of documents by name, and how many there are by status."""
+        withheld, store = await self._withheld(), self.node.documents
+        page = await asyncio.to_thread(store.list, limit=limit, after=after, status=status, name=name, withheld=withheld)
+        return page, await asyncio.to_thread(store.counts, withheld)
+
+    async def document(self, identity: str) -> dict[str, Any]:
+        """One document's view. Raises NotFound, also for one that the caller may not read: it is not to learn which there are."""
+        withheld = await self._withheld()
+        view = await asyncio.to_thread(self.node.document, identity)
+        if view["document_id"] in withheld:
+            raise NotFound("document", identity)
+        return view
+
+    async def text(self, identity: str, *, start: int, end: int) -> DocumentText:
+        """A part of a document's text. Raises NotFound, and Conflict where there is no text."""
+        await self.document(identity)
+        return await asyncio.to_thread(self.node.document_text, identity, start=start, end=end)
+
+    async def chunks(self, chunk_ids: Sequence[str]) -> dict[str, tuple[Chunk, str, str]]:
+        """Chunks by id with name and title of their document; without those that are gone, or that the caller may not read."""
+        withheld = await self._withheld()
+        return await asyncio.to_thread(self.node.documents.chunks, [one for one in chunk_ids if not is_withheld(one, withheld)])
+
+    # ------------------------------------------------------------ what was made of them
+
+    async def _graph(self) -> tuple[Graph, Adjacency]:
+        if not (withheld := await self._withheld()):
+            view = self.node.strategy.write_path.view
+            return view.graph, view.adjacency
+        return await self.node.strategy.reports.graph(withheld)
+
+    async def neighbourhood(self, entity: str, *, hops: int, limit: int) -> dict[str, Any]:
+        """As ``graph.view.neighbourhood``."""
+        graph, adjacency = await self._graph()
+        return await asyncio.to_thread(neighbourhood, graph, adjacency, entity, hops=hops, limit=limit)
+
+    async def named(self, words: str, *, limit: int) -> list[dict[str, Any]]:
+        """As ``graph.view.named``."""
+        graph, adjacency = await self._graph()
+        return await asyncio.to_thread(named, graph, adjacency, words, limit=limit)
+
+    async def graphml(self) -> str:
+        """The graph for other programs. Raises InputError where the strategy has none."""
+        self.node.strategy.require_graph()
+        graph, _ = await self._graph()
+        return await asyncio.to_thread(graphml, graph)
+
+    async def communities(self, level: int, *, limit: int, after: str) -> list[Headline]:
+        """As ``CommunityReports.communities``."""
+        return await self.node.strategy.reports.communities(level, limit=limit, after=after, withheld=await self._withheld())
+
+    async def report(self, community_id: str) -> Report:
+        """As ``CommunityReports.report``."""
+        return await self.node.strategy.reports.report(community_id, await self._withheld())
+
+    async def memories(self, after: str, limit: int) -> tuple[Remembered, ...]:
+        """The first memories by id behind ``after``; only those all of whose documents the caller may read."""
+        return await self.node.strategy.memories.page(after, limit, await self._withheld())

@@ -1,0 +1,179 @@
+"""What a signed token must be, and who its claims say calls (RFC 7519, RFC 9068; OpenID Connect Core §3.1.3.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from joserfc import jws
+from joserfc.errors import ExpiredTokenError, InvalidClaimError, JoseError, MissingClaimError, UnsupportedAlgorithmError
+from joserfc.jwa import JWSAlgModel
+from joserfc.jwk import ECKey, OKPKey, RSAKey
+from joserfc.jwt import JWTClaimsRegistry
+
+from shared.errors import Unauthenticated
+from shared.http.access import Caller, Role
+from shared.http.keyring import ROLES
+from shared.settings import Algorithm, KeyRole, OidcSettings
+
+MAX_TOKEN_CHARS = 16_384
+MAX_HEADER_BYTES = 4_096
+MAX_NAME_CHARS = 255  # of a subject (OpenID Connect Core §2)
+MIN_RSA_BITS = 2_048  # RFC 7518 §3.3
+KINDS: dict[Algorithm, tuple[str, str]] = {"RS256": ("RSA", ""), "ES256": ("EC", "P-256"), "EdDSA": ("OKP", "Ed25519")}
+TYPES = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
+EVERYTHING = "*"  # the label of who reads all documents
+ASK_AGAIN = "ask the issuer for a new token"
+Key = RSAKey | ECKey | OKPKey
+Claims = Mapping[str, Any]
+
+
+class _Signatures(jws.JWSRegistry):
+    """The algorithms that are allowed, and no other. The library would warn of EdDSA, whose name leaves the curve open: see ``KINDS``."""
+
+    max_header_length = MAX_HEADER_BYTES
+
+    def get_alg(self, name: str) -> JWSAlgModel:
+        """Raises UnsupportedAlgorithmError."""
+        if name not in (self.allowed or ()):
+            raise UnsupportedAlgorithmError("not allowed")
+        return self.algorithms[name]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRules:
+    """What a token must say, and what its claims mean."""
+
+    issuer: str
+    audience: str
+    algorithms: frozenset[Algorithm]
+    leeway_s: float
+    role_claim: str
+    roles: Mapping[str, KeyRole]
+    label_claim: str  # "": tokens have no labels, and read all documents
+    labels: Mapping[str, str]  # empty: the claim's values are the labels
+
+    @classmethod
+    def of(cls, front: OidcSettings) -> TokenRules:
+        """As the settings have it."""
+        signed = front.oidc_issuer, front.oidc_audience, front.oidc_algorithms, front.oidc_leeway_s
+        return cls(*signed, front.oidc_role_claim, front.oidc_roles, front.oidc_label_claim, front.oidc_labels)
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """A token that somebody shows; nothing of it is checked yet but its form."""
+
+    signed: jws.CompactSignature
+    algorithm: Algorithm
+    key_id: str
+
+
+def presented(token: str, rules: TokenRules) -> Presented:
+    """A token by its header: which key it claims to be signed with, and how. Raises Unauthenticated.
+
+    Keys that a header brings along, or where it says they are, count for nothing.
+    """
+    if len(token) > MAX_TOKEN_CHARS:
+        raise _bad("the token is too long")
+    try:
+        signed = jws.extract_compact(token.encode("ascii", "replace"), registry=_Signatures(strict_check_header=False))
+    except (JoseError, ValueError) as error:
+        raise _bad("that is no API key, and no signed token", "send an API key, dgk_…, or an access token of the issuer") from error
+    header = signed.headers()
+    algorithm, key_id, kind = header.get("alg"), header.get("kid"), header.get("typ", "")
+    if algorithm not in rules.algorithms:
+        raise _bad(f"the token's signature is not one of {', '.join(sorted(rules.algorithms))}", "have the issuer sign with one of these")
+    if not isinstance(key_id, str) or not key_id:
+        raise _bad("the token does not say which key it is signed with (kid)")
+    if not isinstance(kind, str) or kind.lower() not in TYPES or "crit" in header:
+        raise _bad("the token is of a kind that opens nothing here (typ, crit)")
+    return Presented(signed, algorithm, key_id)
+
+
+def verified(token: Presented, key: Key, rules: TokenRules, *, now: float) -> Claims:
+    """What a token claims, once its signature, issuer, audience and times are checked; ``now`` in epoch seconds. Raises Unauthenticated."""
+    if not fits(key, token.algorithm):
+        raise _bad("the token's key does not make such signatures")
+    try:
+        sound = jws.validate_compact(token.signed, key, registry=_Signatures(algorithms=[token.algorithm], strict_check_header=False))
+    except (JoseError, ValueError) as error:
+        raise _bad("the token's signature is wrong") from error
+    if not sound:
+        raise _bad("the token's signature is wrong")
+    try:
+        claims = orjson.loads(token.signed.payload or b"")
+    except orjson.JSONDecodeError as error:
+        raise _bad("the token holds no claims") from error
+    if not isinstance(claims, dict):
+        raise _bad("the token holds no claims")
+    _check(claims, rules, now=now)
+    return claims
+
+
+def _check(claims: dict[str, Any], rules: TokenRules, *, now: float) -> None:
+    registry = JWTClaimsRegistry(
+        now=int(now),
+        leeway=int(rules.leeway_s),
+        iss={"essential": True, "value": rules.issuer},
+        aud={"essential": True, "value": rules.audience},
+        exp={"essential": True},
+        sub={"essential": True},
+    )
+    try:
+        registry.validate(claims)
+    except ExpiredTokenError as error:
+        raise _bad("the token has expired") from error
+    except MissingClaimError as error:
+        raise _bad(f"the token lacks {error.claim}") from error
+    except InvalidClaimError as error:
+        said = {"iss": "the token is of another issuer", "aud": "the token is for another service", "nbf": "the token is not valid yet"}
+        raise _bad(said.get(error.claim, f"the token's {error.claim} cannot be used")) from error
+    if len(claims["sub"]) > MAX_NAME_CHARS or not claims["sub"].isprintable():
+        raise _bad("the token's sub cannot be used")
+
+
+def fits(key: Key, algorithm: Algorithm) -> bool:
+    """Whether a key of the issuer's makes such signatures, by its kind and curve, and by what is said of it."""
+    kind, curve = KINDS[algorithm]
+    said = key.as_dict(private=False)
+    is_meant = said.get("use", "sig") == "sig" and said.get("alg", algorithm) == algorithm
+    is_long = not isinstance(key, RSAKey) or key.raw_value.key_size >= MIN_RSA_BITS
+    return is_meant and is_long and said["kty"] == kind and said.get("crv", "") == curve
+
+
+def caller_of(claims: Claims, rules: TokenRules) -> Caller:
+    """Who calls, with the roles and labels that the claims give; a claim that is not there gives nothing.
+
+    >>> rules = TokenRules("https://id", "ward", frozenset(), 0, "realm.roles", {"staff": "read"}, "groups", {"/hr": "hr", "/all": "*"})
+    >>> caller = caller_of({"sub": "ann", "realm": {"roles": ["staff", "other"]}, "groups": ["/hr", "/it"]}, rules)
+    >>> caller.name, sorted(caller.roles), sorted(caller.labels)
+    ('oidc:ann', ['read'], ['hr'])
+    >>> caller_of({"sub": "bo", "groups": "/all"}, rules)
+    Caller(name='oidc:bo', roles=frozenset(), labels=None)
+    >>> caller_of({"sub": "cy"}, rules).labels
+    frozenset()
+    """
+    roles = frozenset[Role]().union(*(ROLES[rules.roles[value]] for value in _values(claims, rules.role_claim) if value in rules.roles))
+    if not rules.label_claim:
+        return Caller(f"oidc:{claims['sub']}", roles)
+    said = _values(claims, rules.label_claim)
+    labels = frozenset(rules.labels[value] for value in said if value in rules.labels) if rules.labels else frozenset(said)
+    return Caller(f"oidc:{claims['sub']}", roles, None if EVERYTHING in labels else labels)
+
+
+def _values(claims: Claims, name: str) -> list[str]:
+    """The texts of a claim, by its name or by a path with dots; none where it holds anything else."""
+    found: Any = claims.get(name)
+    if found is None:
+        found = claims
+        for part in name.split("."):
+            found = found.get(part) if isinstance(found, dict) else None
+    values = [found] if isinstance(found, str) else found
+    return values if isinstance(values, list) and all(isinstance(value, str) for value in values) else []
+
+
+def _bad(message: str, next_step: str = ASK_AGAIN) -> Unauthenticated:
+    return Unauthenticated(message, code="bad_token", next_step=next_step)
