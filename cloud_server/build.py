@@ -56,9 +56,12 @@ class Cloud:
         await self.summary_index.open()
         await self.bank.open()
 
-    async def expel(self, edge: EdgeId) -> int:
-        """Shut an edge out: purge its row, summaries, memories, poll, and what is asked of it now. Raises NotFound, Expelled."""
-        purged = await self.summary_index.expel(edge)
+    async def expel(self, edge: EdgeId, *, by: str = "") -> int:
+        """Shut an edge out: purge its row, summaries, memories, poll, and what is asked of it now. Raises NotFound, Expelled.
+
+        ``by``: the name of whoever decided it.
+        """
+        purged = await self.summary_index.expel(edge, by=by)
         await self.bank.forget(edge)
         self.eraser.note()
         self.mailbox.forget(edge)
@@ -72,13 +75,15 @@ class Cloud:
 
     def edges(self) -> list[EdgeView]:
         """All edges, by name; reads the store, so it belongs off the event loop."""
-        counts, heads, memories = self.summaries.counts(), self.credentials.heads.sequence_numbers(), self.memories.counts()
+        counts, synced, memories = self.summaries.counts(), self.summaries.synced(), self.memories.counts()
+        heads = self.credentials.heads.sequence_numbers()
         rows = [(row, self.availability.view(row.edge)) for row in self.registry.all()]
         return [
             EdgeView(
                 edge=row.edge,
                 online=self.mailbox.online(row.edge),
                 last_seen=row.last_seen,
+                synced=synced.get(row.edge, 0.0),
                 summaries=counts.get(row.edge, (0, 0))[0],
                 epoch=row.epoch,
                 version=row.version,

@@ -106,7 +106,7 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     worker = Worker(queue, receipts, strategy, cutter, settings, background, retries=parts.retries, on_settled=tell_cloud)
     feedback = FeedbackDesk(edge, strategy.memories, embedder, documents, settings.memory_learn)
     backups = Backups(settings.state_dir, parts.clock, min_free_bytes=settings.min_free_bytes)
-    models = Models(parts.generator.name, embedder, parts.model_server)
+    models = Models(parts.generator, embedder, parts.model_server)
     write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, fast_path, feedback, overview)
     return EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, models, recorder=parts.recorder)
 

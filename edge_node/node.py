@@ -12,12 +12,14 @@ from typing import Any
 from edge_node.answering.answerer import Answerer, Ask
 from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
+from edge_node.answering.follow_up import standing, stands_alone
 from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
 from edge_node.cloud.link import CloudConnection
 from edge_node.database.backup import Backups
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Estimate, Unreadable, estimate
 from edge_node.documents.jobs import JobQueue
+from edge_node.documents.labelling import relabel
 from edge_node.documents.progress import Backoff
 from edge_node.documents.receipts import Receipt, ReceiptStore
 from edge_node.documents.store import Accepted, DocumentStore, require_space
@@ -31,7 +33,7 @@ from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
 from shared.errors import Conflict, DgragError, InputError, ModelTimeout, NotFound, StoreDamaged, TooLarge
 from shared.limits import Admission, Breaker, Deadline
-from shared.ports import Embedder, FloatArray, Reachable
+from shared.ports import Embedder, FloatArray, Generator, Reachable
 from shared.records import Answer, DocumentId
 from shared.reduce import OnText, ignore_text
 from shared.telemetry.correlation import Recorder
@@ -74,7 +76,7 @@ class Admissions:
 class Models:
     """Which models the edge works with."""
 
-    generator: str  # its name at its server
+    generator: Generator
     embedder: Embedder
     server: Reachable | None  # the generator's
 
@@ -184,10 +186,11 @@ class EdgeNode:
         self.worker.wake()
         return accepted
 
-    async def ask(self, ask: Ask | GlobalAsk, trace: Trace, on_text: OnText = ignore_text) -> Answer:
+    async def ask(self, ask: Ask | GlobalAsk, trace: Trace, on_text: OnText = ignore_text, on_asked: OnText = ignore_text) -> Answer:
         """The answer, when its turn has come; one from memory needs none. It can be judged by its id then.
 
-        Of one to a question about everything ``on_text`` gets the sentences as they are written.
+        A question that goes on with what was said ``earlier`` is made one of its own first, and ``on_asked`` gets it. Of one to a question
+        about everything ``on_text`` gets the sentences as they are written.
 
         Raises Overloaded, ModelTimeout (the wait counts) and as ``Answerer.answer`` and ``GlobalAnswerer.answer``. The meter counts either.
         """
@@ -197,13 +200,25 @@ class EdgeNode:
             deadline = Deadline(settings.global_deadline_s if isinstance(ask, GlobalAsk) else settings.answer_deadline_s)
             try:
                 async with asyncio.timeout(deadline.seconds):
-                    answer = await self._answer(ask, trace, deadline, on_text)
+                    alone = await self._alone(ask, trace, deadline, on_asked)
+                    answer = await self._answer(alone, trace, deadline, on_text)
             except TimeoutError as error:
                 raise ModelTimeout(deadline_s=deadline.seconds) from error
             seconds = deadline.seconds - deadline.left_s()
-            await self.feedback.given(ask.question, answer, since=since)
+            if alone.question != ask.question:
+                answer = replace(answer, asked=alone.question)
+            await self.feedback.given(alone.question, answer, since=since)
         self.meter.answered(answer, seconds)
         return answer
+
+    async def _alone(self, ask: Ask | GlobalAsk, trace: Trace, deadline: Deadline, on_asked: OnText) -> Ask | GlobalAsk:
+        """The same, with a question that can be understood without what was said earlier."""
+        if not ask.earlier or stands_alone(ask.question):
+            return ask
+        async with self.admissions.of(ask).turn():
+            question = await standing(self.models.generator, ask.question, ask.earlier, trace, deadline_s=deadline.left_s())
+        on_asked(question)
+        return replace(ask, question=question)
 
     async def _answer(self, ask: Ask | GlobalAsk, trace: Trace, deadline: Deadline, on_text: OnText) -> Answer:
         turns = self.admissions.of(ask)
@@ -231,6 +246,12 @@ class EdgeNode:
         """What indexing these documents would cost. Nothing is stored or spent."""
         async with self._estimating:
             return await self._estimate(offered)
+
+    async def label(self, identity: str, labels: Sequence[str]) -> DocumentId:
+        """Give a document other labels, by either of its ids; what may not leave under them is withdrawn. Raises NotFound, Conflict."""
+        document_id = DocumentId((await asyncio.to_thread(self.document, identity))["document_id"])
+        await self.background.run(relabel, self.documents.database, document_id, labels)
+        return document_id
 
     async def remove(self, identity: DocumentId) -> dict[str, Any]:
         """Delete a document with its share of graph, summaries and model replies; returns the receipt. Raises NotFound.

@@ -77,7 +77,7 @@ __all__ = [
     "Withheld",
 ]
 
-LISTED = frozenset({"document", "edge", "key", "receipt"})  # what a verb or a route lists
+LISTED = frozenset({"document", "edge", "invitation", "key", "receipt"})  # what a verb or a route lists
 
 
 class DgragError(Exception):

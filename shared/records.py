@@ -258,6 +258,7 @@ class MemoryReport:
 EdgeStatus = Literal["answered", "late", "refused", "failed", "offline", "skipped"]
 # Why an edge has no reply where its policy has nothing against one: it has enough to do, the time was over, or it broke.
 BUSY, OUT_OF_TIME, BROKEN = "busy", "not found in time", "internal"
+DENIED = "the sharing policy of this site"  # the beginning of why it has none where its policy has something against one
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +304,7 @@ class Answer:
     reason: str = ""  # why degraded or partial, in words
     answered: bool = True  # False: nobody's documents answer this, and the text says so
     coverage: str = ""  # of a global answer: which sites it tells of, and how much of each was read
+    asked: str = ""  # the question of its own that a follow-up was taken for; empty: what was answered is the question as it was put
     would_ask: str = ""  # the question as it would leave this site, if the client says yes to that; empty: nothing waits for a yes
     memory: MemoryReport | None = None  # None: nothing was looked for, or nothing is remembered
     trace: tuple[TraceStep, ...] = field(default=())

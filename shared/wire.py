@@ -332,6 +332,7 @@ class EdgeView(Wire):
     edge: str
     online: bool  # holds a poll, or did within the last seconds
     last_seen: float  # seconds since the epoch; 0: never
+    synced: float = 0.0  # when summaries of it were last stored, in the same; 0: none is held
     summaries: int
     epoch: str
     version: int

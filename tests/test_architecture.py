@@ -36,6 +36,7 @@ IO_MODULES = frozenset([
 BORDER = [
     "benchmarks/__main__.py",
     "benchmarks/again.py",
+    "benchmarks/claims.py",
     "benchmarks/cluster.py",
     "benchmarks/config.py",
     "benchmarks/console.py",
@@ -46,6 +47,7 @@ BORDER = [
     "benchmarks/datasets/passages.py",
     "benchmarks/datasets/ultradomain.py",
     "benchmarks/federation.py",
+    "benchmarks/follow_ups.py",
     "benchmarks/global_answers.py",
     "benchmarks/growth.py",
     "benchmarks/growth_models.py",
@@ -174,6 +176,7 @@ BORDER = [
     "edge_node/answering/copied_facts.py",
     "edge_node/answering/fast_path.py",
     "edge_node/answering/feedback.py",
+    "edge_node/answering/follow_up.py",
     "edge_node/answering/mapping.py",
     "edge_node/answering/other_words.py",
     "edge_node/answering/overview.py",

@@ -23,6 +23,7 @@ WINDOW = 50.0  # replies; older ones weigh less and less
 ENOUGH = 20.0  # replies before anything is concluded
 LEAST_SHARE = 0.2  # useful replies, below which an edge is asked …
 PROBE_SHARE = 0.2  # … with this probability: it must be able to recover
+SET_ASIDE = "the cloud's operator has set it aside"
 VOICE = 7.0  # replies that count of what another requester saw: three of them can make an edge look useless, two cannot
 
 
@@ -138,6 +139,11 @@ class Availability:
                 asked.append(edge)
                 reached += online(edge)
         return asked, skipped
+
+    @staticmethod
+    def set_aside(edges: Iterable[EdgeId], task: Task = "evidence") -> list[EdgeReport]:
+        """A report for each edge in quarantine. The operator's reason is not for who asks."""
+        return [EdgeReport(edge, task, "skipped", 0.0, 0, 0, SET_ASIDE) for edge in edges]
 
     def lets(self, edge: EdgeId) -> bool:
         """Whether an edge's breaker is closed, or a probe is due: whether it is of use plays no part."""

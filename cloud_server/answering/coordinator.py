@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 
 from cloud_server.answering.gathering import EdgeQuery, EvidenceCollector
 from cloud_server.answering.passages import Reader
-from cloud_server.answering.prompts import NOT_MATCHED, missing_reason, none_of, render, unsupported_by, with_edges
+from cloud_server.answering.prompts import NOT_MATCHED, none_of, render, unsupported_by, with_edges
 from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.settings import AnswerSettings
 from shared.errors import ModelTimeout
 from shared.evidence import Found, FoundPassage, SearchBody
 from shared.limits import Deadline
+from shared.missing import missing_reason
 from shared.ports import Clock, Embedder, Generator, Prompt, Reply, Tokenizer
 from shared.records import Answer, EdgeId, Evidence
 from shared.reduce import UNSUPPORTED, left_out, tell

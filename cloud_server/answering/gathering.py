@@ -179,4 +179,6 @@ class EvidenceCollector:
                 questions, known=others, min_cosine=settings.match_threshold, reaches=is_other
             )
             asked += chosen(further, 1, is_other)[0]
+        aside = await self._summary_index.set_aside(questions, min_cosine=settings.match_threshold)
+        passed_over += self._availability.set_aside(edge for edge in aside if edge != asking)
         return _Chosen([*matched, *more], [*asked, *own], [*skipped, *passed_over], hints)

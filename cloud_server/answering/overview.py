@@ -91,11 +91,13 @@ class GlobalCoordinator:
         No summary is matched: all sites are meant.
         """
         reaches, most = self._fan_out.reaches, self._settings.global_edges
-        joined = [row.edge for row in await asyncio.to_thread(self._registry.all) if not row.quarantined]
+        rows = await asyncio.to_thread(self._registry.all)
+        joined, aside = [row.edge for row in rows if not row.quarantined], [row.edge for row in rows if row.quarantined]
         joined.sort(key=lambda edge: (edge != asking, not reaches(edge), edge))
         asked, skipped = self._availability.chosen(joined, k=most, online=reaches, requester=requester, task="reports")
         told = {*asked, *(report.edge for report in skipped)}
         why = f"a question is put to {counted(most, 'site')} at most"
+        skipped += self._availability.set_aside(aside, "reports")
         return asked, [*skipped, *(EdgeReport(edge, "reports", "skipped", 0.0, 0, 0, why) for edge in joined if edge not in told)]
 
     async def _ask(self, edges: Sequence[EdgeId], body: QuestionBody, requester: str, trace: Trace, *, until: float) -> FanOutResult:

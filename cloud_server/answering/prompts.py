@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cloud_server.answering.fan_out import FanOutResult
-from shared.plural import counted
+from shared.missing import missing_reason
 from shared.ports import Message
 from shared.records import Answer, EdgeId, EdgeReport, Evidence, TraceStep
 from shared.text.fence import Fence, one_line
@@ -42,17 +42,6 @@ def unsupported_by(evidence: Sequence[Evidence]) -> str:
 def render(prompt: PromptFile, question: str, passages: Sequence[Evidence], fence: Fence, *, task: str = "") -> tuple[Message, ...]:
     """The messages that put ``question`` and the numbered passages before the model."""
     return prompt.render(passages=fence.around(listed(passages)), question=one_line(question), task=task)
-
-
-def missing_reason(reports: Sequence[EdgeReport]) -> str:
-    """Who gave no answer and why, in words; empty when all did.
-
-    >>> from shared.records import EdgeId
-    >>> missing_reason([EdgeReport(EdgeId("a"), "evidence", "answered", 1, 9, 2), EdgeReport(EdgeId("b"), "evidence", "late", 9, 0, 0)])
-    '1 of 2 sites gave no answer: b (late)'
-    """
-    missing = [f"{report.edge} ({report.status})" for report in reports if report.status != "answered"]
-    return f"{len(missing)} of {counted(len(reports), 'site')} gave no answer: {', '.join(missing)}" if missing else ""
 
 
 def with_edges(answer: Answer, reports: Sequence[EdgeReport], steps: Sequence[TraceStep]) -> Answer:

@@ -8,7 +8,7 @@ from fastapi import Depends, Path, Request
 
 from cloud_server.build import Cloud
 from shared.errors import NotFound
-from shared.http.access import Rule, Rules, caller_of, guarded
+from shared.http.access import Caller, Rule, Rules, caller_of, guarded
 from shared.http.docs import DOCS
 from shared.http.doorkeeper import Doorkeeper
 from shared.http.keys import KEYS
@@ -47,7 +47,10 @@ RULES: Rules = {
     ("POST", "/v1/edges/{edge}/release"): ADMIN,
     ("POST", "/v1/edges/{edge}/readmit"): ADMIN,
     ("DELETE", "/v1/edges/{edge}"): ADMIN,
+    ("GET", "/v1/expelled"): ADMIN,
     ("POST", "/v1/invites"): Rule(frozenset({"admin"}), FEW),
+    ("GET", "/v1/invites"): ADMIN,
+    ("DELETE", "/v1/invites/{edge}"): ADMIN,
     ("POST", "/v1/questions"): Rule(frozenset({"read", "edge"}), QUESTION),
     ("POST", "/v1/evidence"): Rule(frozenset({"read", "edge"}), QUESTION),
     ("POST", "/v1/match"): Rule(frozenset({"read"}), QUESTION),
@@ -69,6 +72,7 @@ def get_door(request: Request) -> Doorkeeper:
 
 
 CloudDep = Annotated[Cloud, Depends(get_cloud)]
+CallerDep = Annotated[Caller, Depends(caller_of)]
 DoorDep = Annotated[Doorkeeper, Depends(get_door)]
 EdgePath = Annotated[str, Path(pattern=EDGE_ID_PATTERN)]
 RequestPath = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]

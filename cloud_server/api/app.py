@@ -77,7 +77,7 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     """
     settings = cloud.settings
     ring = KeyRing(settings.state_dir)
-    sessions = browser_sessions(settings, ring, name="cloud")
+    sessions = browser_sessions(settings, ring, kind="cloud", name="dgrag", key_id=cloud.credentials.identity.key_id)
     door = doorkeeper(settings, ring, cloud.credentials.authenticator, sessions=sessions)
 
     @asynccontextmanager
@@ -97,7 +97,7 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
 
     app = FastAPI(title="DGRAG cloud", lifespan=lifespan, redoc_url=None, redirect_slashes=False, openapi_url=None, telemetry=TELEMETRY_OFF)
     app.state.cloud, app.state.ready, app.state.guard = cloud, False, door
-    app.state.sessions, app.state.pages = sessions, cloud_pages(sessions)
+    app.state.sessions, app.state.pages = sessions, cloud_pages(settings, sessions)
     app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
     app.state.global_admission = Admission(at_once=settings.global_questions_at_once, waiting=settings.questions_waiting)
     turns = {"question": app.state.admission, "global": app.state.global_admission}

@@ -10,14 +10,14 @@ from functools import partial
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 import orjson
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import StreamingResponse
 
-from cloud_server.api.access import CloudDep, GuardedRoute
+from cloud_server.api.access import CallerDep, CloudDep, GuardedRoute
 from cloud_server.build import Cloud
 from shared.errors import DeadlinePassed, DgragError, ModelTimeout
 from shared.evidence import FindLine, Found, SearchBody
-from shared.http.access import Caller, caller_of
+from shared.http.access import Caller
 from shared.http.middleware import while_connected
 from shared.http.problems import problem, status_of
 from shared.limits import Admission, Deadline
@@ -26,7 +26,6 @@ from shared.wire import DEADLINE_HEADER, HEARTBEAT_S, MAX_EVIDENCE_CHARS, NDJSON
 
 router = APIRouter(prefix="/v1", tags=["questions"], route_class=GuardedRoute)
 RemainingMs = Annotated[int | None, Header(alias=DEADLINE_HEADER, ge=100, le=3_600_000)]
-CallerDep = Annotated[Caller, Depends(caller_of)]
 Counting = Callable[[], AbstractContextManager[None]]
 Said = TypeVar("Said", Answer, Found)
 Said_co = TypeVar("Said_co", covariant=True)

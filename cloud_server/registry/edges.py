@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
+from typing import Literal
 
 from cloud_server.database import Database
 from cloud_server.registry.keys import end_keys_in
@@ -12,6 +13,7 @@ from shared.errors import Expelled, NotFound, Quarantined
 from shared.ports import Clock
 from shared.records import EdgeId
 
+DECISIONS_SHOWN = 20
 SEEN_STEP_S = 60.0  # last_seen is written at most this often: a poll should not cost a disk sync
 
 
@@ -29,8 +31,21 @@ class EdgeRow:
     withheld: int = 0  # summaries that its sharing policy keeps there
 
 
+Verdict = Literal["set aside", "released", "expelled", "readmitted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an operator decided about an edge."""
+
+    at: float  # seconds since the epoch
+    who: str  # name of the API key; "local": somebody at the cloud's machine, where there are no keys; "": nobody told
+    what: Verdict
+    why: str  # "": no reason was given
+
+
 class EdgeRegistry:
-    """The edges table."""
+    """The edges table, and what was decided about each."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -82,10 +97,10 @@ class EdgeRegistry:
                 tx.execute("UPDATE edges SET last_seen = ? WHERE edge = ?", (now, edge))
         self._seen[edge] = now
 
-    def expel(self, edge: EdgeId) -> int:
+    def expel(self, edge: EdgeId, *, by: str = "") -> int:
         """Shut an edge out, end its keys and purge its summaries, in one transaction; returns how many. Raises as ``get``.
 
-        What it sent when, and the heads of its ledger, stay.
+        What it sent when, the heads of its ledger and what was decided about it stay. ``by``: who decided this, here and below.
         """
         self.get(edge)
         with self._database.write() as tx:
@@ -94,35 +109,46 @@ class EdgeRegistry:
             tx.execute("DELETE FROM invites WHERE edge = ?", (edge,))
             end_keys_in(tx, edge, self._clock.now())
             tx.execute("INSERT OR REPLACE INTO expelled VALUES (?, ?)", (edge, self._clock.now()))
+            self._decide(tx, edge, "expelled", by=by)
         self._seen.pop(edge, None)
         return int(purged)
 
-    def readmit(self, edge: EdgeId) -> None:
+    def readmit(self, edge: EdgeId, *, by: str = "") -> None:
         """Let an expelled edge join again; its former keys are not taken any more. Raises NotFound for one that was not expelled."""
         with self._database.write() as tx:
             if not tx.execute("DELETE FROM expelled WHERE edge = ?", (edge,)).rowcount:
                 raise NotFound("expelled edge", edge)
+            self._decide(tx, edge, "readmitted", by=by)
 
     def expelled(self) -> list[tuple[EdgeId, float]]:
         """The edges that are shut out, by name, and since when, in seconds since the epoch."""
         return [(EdgeId(row["edge"]), row["at"]) for row in self._database.rows("SELECT * FROM expelled ORDER BY edge")]
 
-    def quarantine(self, edge: EdgeId, reason: str) -> None:
+    def quarantine(self, edge: EdgeId, reason: str, *, by: str = "") -> None:
         """Set an edge aside, until it is released. Raises as ``get``."""
-        self._set_aside(edge, reason)
+        self._set_aside(edge, reason, by=by)
 
-    def release(self, edge: EdgeId) -> None:
+    def release(self, edge: EdgeId, *, by: str = "") -> None:
         """Ask an edge again. Raises as ``get``."""
-        self._set_aside(edge, "")
+        self._set_aside(edge, "", by=by)
+
+    def decisions(self, edge: EdgeId) -> list[Decision]:
+        """What was decided about an edge, the newest first; the last ``DECISIONS_SHOWN`` of it."""
+        query = "SELECT at, who, what, why FROM decisions WHERE edge = ? ORDER BY at DESC, rowid DESC LIMIT ?"
+        return [Decision(*row) for row in self._database.rows(query, (edge, DECISIONS_SHOWN))]
 
     def quarantined(self) -> frozenset[EdgeId]:
         """The edges that are set aside."""
         return frozenset(EdgeId(row["edge"]) for row in self._database.rows("SELECT edge FROM edges WHERE quarantined != ''"))
 
-    def _set_aside(self, edge: EdgeId, reason: str) -> None:
+    def _set_aside(self, edge: EdgeId, reason: str, *, by: str) -> None:
         self.get(edge)
         with self._database.write() as tx:
             tx.execute("UPDATE edges SET quarantined = ? WHERE edge = ?", (reason, edge))
+            self._decide(tx, edge, "set aside" if reason else "released", by=by, why=reason)
+
+    def _decide(self, tx: sqlite3.Connection, edge: EdgeId, what: Verdict, *, by: str, why: str = "") -> None:
+        tx.execute("INSERT INTO decisions (edge, at, who, what, why) VALUES (?, ?, ?, ?, ?)", (edge, self._clock.now(), by, what, why))
 
     def _row(self, row: sqlite3.Row) -> EdgeRow:
         fields = {field.name: row[field.name] for field in fields_of(EdgeRow)}

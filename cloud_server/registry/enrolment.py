@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from cloud_server.database import Database
 from cloud_server.registry.edges import EdgeRegistry, EdgeRow
 from cloud_server.registry.keys import KeyStore
-from shared.errors import Conflict, Forbidden
+from shared.errors import Conflict, Forbidden, NotFound
 from shared.ports import Clock
 from shared.records import EdgeId
 
@@ -27,6 +27,15 @@ class Invitation:
     expires: float  # seconds since the epoch
 
 
+@dataclass(frozen=True, slots=True)
+class OpenInvitation:
+    """One that nobody has used yet, without its token."""
+
+    edge: EdgeId
+    expires: float  # seconds since the epoch
+    replace: bool  # it takes the place of the edge's present keys
+
+
 class InviteStore:
     """The invites table."""
 
@@ -41,6 +50,19 @@ class InviteStore:
             tx.execute("DELETE FROM invites WHERE expires <= ?", (self._clock.now(),))
             tx.execute("INSERT INTO invites VALUES (?, ?, ?, ?)", (_hash(invitation.token), edge, invitation.expires, int(replaces)))
         return invitation
+
+    def open(self) -> list[OpenInvitation]:
+        """Those that still let somebody in, by name."""
+        query = "SELECT edge, expires, replaces FROM invites WHERE expires > ? ORDER BY edge, expires"
+        return [
+            OpenInvitation(edge, expires, bool(replaces)) for edge, expires, replaces in self._database.rows(query, (self._clock.now(),))
+        ]
+
+    def withdraw(self, edge: EdgeId) -> None:
+        """Let an edge in by none of its invitations. Raises NotFound where none is open."""
+        with self._database.write() as tx:
+            if not tx.execute("DELETE FROM invites WHERE edge = ? AND expires > ?", (edge, self._clock.now())).rowcount:
+                raise NotFound("invitation", edge)
 
     def check(self, token: str, edge: EdgeId) -> None:
         """Only reads, so that whoever guesses costs little. Raises as ``redeem_in``."""

@@ -66,6 +66,12 @@ class SummaryStore(Replica[Summary, SummaryDelta]):
         row = self._database.row("SELECT text FROM summaries WHERE edge = ? AND summary_id = ?", (edge, summary_id))
         return str(row["text"]) if row else ""
 
+    def synced(self) -> dict[EdgeId, float]:
+        """When summaries of each edge were last stored, of those that are held now; in seconds since the epoch."""
+        newest = "SELECT at FROM syncs WHERE syncs.edge = edges.edge AND syncs.epoch = edges.epoch ORDER BY at DESC LIMIT 1"
+        rows = self._database.rows(f"SELECT edge, ({newest}) AS at FROM edges")
+        return {EdgeId(edge): at for edge, at in rows if at is not None}
+
     def _note(self, tx: sqlite3.Connection, edge: EdgeId, delta: SummaryDelta, *, held_back: int) -> None:
         tx.execute("UPDATE edges SET withheld = ? WHERE edge = ?", (delta.withheld, edge))
         tx.execute(

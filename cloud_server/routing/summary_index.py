@@ -11,7 +11,7 @@ import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.lexical import LexicalIndex
-from cloud_server.routing.matching import SummaryMatch, WordMatches, by_words, match, second_opinion, summary_key
+from cloud_server.routing.matching import Descent, SummaryMatch, WordMatches, by_words, match, second_opinion, summary_key
 from cloud_server.routing.screening import Samples, judged
 from cloud_server.routing.summaries import EdgeSummaries, SummaryStore
 from shared.ports import Embedder, FloatArray, VectorIndex
@@ -96,11 +96,11 @@ class SummaryIndex:
         rows = [row for row, summary_id in enumerate(shelf.ids) if summary_id not in leaving]
         return EdgeSummaries(tuple(shelf.ids[row] for row in rows), tuple(shelf.held_back[row] for row in rows), shelf.vectors[rows])
 
-    async def expel(self, edge: EdgeId) -> int:
-        """Shut an edge out and forget all its summaries; returns how many. Raises NotFound, Expelled."""
+    async def expel(self, edge: EdgeId, *, by: str = "") -> int:
+        """Shut an edge out, as ``by`` decided, and forget all its summaries; returns how many. Raises NotFound, Expelled."""
         async with self._writing:
             keys = [summary_key(edge, summary_id) for summary_id in await asyncio.to_thread(self._store.ids, edge)]
-            purged = await asyncio.to_thread(self._registry.expel, edge)
+            purged = await asyncio.to_thread(self._registry.expel, edge, by=by)
             self._index.drop(keys)
             self._lexicon.drop(keys)
             self._samples.drop(edge)
@@ -135,6 +135,17 @@ class SummaryIndex:
                 reaches=reaches,
                 sizes=sizes,
             )
+
+        return await asyncio.to_thread(found)
+
+    async def set_aside(self, questions: FloatArray, *, min_cosine: float) -> list[EdgeId]:
+        """The quarantined edges with a summary above the threshold, by name: who asks is told that they were passed over."""
+
+        def found() -> list[EdgeId]:
+            aside = self._registry.quarantined()
+            others = self._samples.sizes().keys() - aside
+            nearest = (Descent(question, self._index, min_cosine, others).until(bool) for question in questions) if aside else ()
+            return sorted({one.edge for matches in nearest for one in matches})
 
         return await asyncio.to_thread(found)
 

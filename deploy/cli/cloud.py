@@ -18,9 +18,10 @@ from shared.client.errors import body
 from shared.tls import is_loopback
 
 COLUMNS = {  # of `edges`: what a person reads above each; the rest is in --json
-    "edge": "edge", "online": "online", "last_seen": "seen", "summaries": "summaries", "held_back": "held back", "withheld": "withheld",
-    "ledger": "ledger", "reliability": "useful", "quarantined": "set aside",
+    "edge": "edge", "online": "online", "last_seen": "seen", "synced": "synced", "summaries": "summaries", "held_back": "held back",
+    "withheld": "withheld", "ledger": "ledger", "reliability": "useful", "quarantined": "set aside",
 }  # fmt: skip
+TIMES = ("last_seen", "synced")  # of the columns
 app = typer.Typer(help="The cloud in the foreground, or questions to the one that runs here.", no_args_is_help=True)
 app.add_typer(keys.app, name="key")
 services.add_faults(app, "cloud")
@@ -102,6 +103,30 @@ def invite(
 
 
 @app.command()
+def invites(state: State = DEFAULT_STATE, url: Url = None, as_json: Json = False) -> None:
+    """List the invitations that nobody has used yet, without their tokens."""
+    with client() as http:
+        reply = body(http.get(f"{cloud_url(StateDir(state), url)}/v1/invites"))
+    if as_json:
+        typer.echo(orjson.dumps(reply).decode())
+    else:
+        now = time.time()
+        found = [
+            [row["edge"], f"{max(1, round((row['expires'] - now) / 60))} min", cell("replace", row["replace"])]
+            for row in rows(reply, "invites")
+        ]
+        out().print(render.lines({"edge": False, "holds for": False, "replaces its key": False}, found))
+
+
+@app.command()
+def withdraw(edge: Annotated[str, typer.Argument(help="Id of the edge.")], state: State = DEFAULT_STATE, url: Url = None) -> None:
+    """End the invitations of one edge that nobody has used yet."""
+    with client() as http:
+        body(http.delete(f"{cloud_url(StateDir(state), url)}/v1/invites/{edge}"))
+    out().print(f"withdrawn: no invitation of {edge} is open any more", markup=False)
+
+
+@app.command()
 def quarantine(
     edge: Annotated[str, typer.Argument(help="Id of the edge.")],
     reason: Annotated[str, typer.Option(help="Why, for the list of edges.")] = "set aside by an operator",
@@ -137,7 +162,7 @@ def cell(column: str, value: Any, *, now: float = 0.0) -> str:
     >>> cell("online", True), cell("score", 0.51234), cell("reliability", 0.9), cell("last_seen", 0), cell("last_seen", 40.0, now=100.0)
     ('yes', '0.512', '90 %', 'never', '1 min ago')
     """
-    if column == "last_seen":
+    if column in TIMES:
         return ago(now - value) if value else "never"
     if column == "reliability":
         return f"{value:.0%}".replace("%", " %")

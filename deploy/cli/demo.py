@@ -24,7 +24,7 @@ from deploy.cli.ask import Mode, as_answer, query
 from deploy.cli.board import err, out
 from deploy.cli.rest import Json, client
 from deploy.cli.sending import files_in
-from deploy.cli.up import bring_up
+from deploy.cli.up import WEAK, bring_up
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import Plan
 from deploy.cluster.lifecycle import supervised
@@ -36,7 +36,6 @@ from shared.records import Answer
 
 SITES = ("hospital", "bank", "plant", "fieldoffice")
 QUESTION_CHARS = 22  # of a row of the summary: the row fits into 80 columns
-WEAK = ("small", "smoke")  # models that miss expectations though all works
 QUESTIONS = 4  # the first ones of the file: one of each kind
 
 Expect = Literal["local", "other_edge", "two_edges", "nobody"]

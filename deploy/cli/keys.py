@@ -21,7 +21,6 @@ from shared.http.keyring import FIRST, ApiKey, KeyRing
 
 app = typer.Typer(help="API keys of the users of this service; each change counts from the next request on.", no_args_is_help=True)
 Folder = Annotated[Path, typer.Option("--state", help="Folder of the service's store.")]
-DAY_S = 86_400.0
 COLUMNS = {"id": False, "name": True, "role": False, "created": False, "expires": False, "revoked": False}  # in UTC
 
 
@@ -41,10 +40,13 @@ def add(
         err().print(f"made {state} for a service that has not run yet", markup=False, soft_wrap=True)
     with _ring(state) as ring:
         is_first = ring.is_empty()
-        token = ring.add(name, role, now=time.time(), lasts_s=None if days is None else days * DAY_S)
+        token = ring.add(name, role, now=time.time(), days=days)
     typer.echo(token)
     err().print(
-        f"this is the only time that the key of {name} is shown; send it as `Authorization: Bearer …`", markup=False, soft_wrap=True
+        f"this is the only time that the key of {name} is shown; `dgrag` takes it from DGRAG_API_KEY, other programs send it as "
+        "`Authorization: Bearer …`",
+        markup=False,
+        soft_wrap=True,
     )
     if is_first:
         err().print(FIRST, markup=False, soft_wrap=True)

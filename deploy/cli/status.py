@@ -19,10 +19,13 @@ from deploy.cluster.processes import is_paused
 from deploy.cluster.runtimes import Runtime, runtime_of
 from deploy.cluster.services import Role
 from deploy.cluster.state import ClusterState, Member, StateDir
+from shared.client.errors import ServiceError, body
 from shared.errors import DgragError
 from shared.models.settings import ModelSettings
 
 AGAIN: dict[Role, str] = {"edge": "`dgrag edge restart {}` starts it again", "cloud": "`dgrag cloud restart` starts it again"}
+READ_BY_KEY: dict[Role, str] = {"edge": "/v1/status", "cloud": "/v1/edges"}
+UNAUTHENTICATED = 401
 RESUMED: dict[Role, str] = {"edge": "`dgrag edge resume {}` lets it go on", "cloud": "`dgrag cloud resume` lets it go on"}
 
 
@@ -34,19 +37,21 @@ def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
         members = cluster.members
         ready = {member.name: is_ready(http, runtime, member) for member in members}
         troubles = {member.name: why for member in members if not ready[member.name] and (why := trouble(http, member))}
+        refusals = {member.name: why for member in members if ready[member.name] and (why := refusal(http, member))}
         found = {member.name: edge_status(http, member) if ready[member.name] else None for member in members}
     if as_json:
         typer.echo(orjson.dumps(as_body(members, ready, found)).decode())
     else:
         histories = {member.name: line for member in members if (line := history(member))}
-        rows = [(member.name, member.url, _state(cluster, member, ready=ready[member.name]), found[member.name]) for member in members]
+        states = {member.name: _state(cluster, member, ready=ready[member.name], shut=member.name in refusals) for member in members}
+        rows = [(member.name, member.url, states[member.name], found[member.name]) for member in members]
         out().print(render.cluster(rows))
         for name, status_now in found.items():
             if status_now and (line := render.memory_line(status_now)):
                 out().print(f"{name}: {line}", markup=False)
         for line in (line for status_now in found.values() if status_now for line in render.kept_back(status_now)):
             out().print(line, style="yellow", markup=False)
-        for name, why in [*histories.items(), *troubles.items()]:
+        for name, why in [*histories.items(), *troubles.items(), *refusals.items()]:
             out().print(f"{name}: {why}", markup=False)
 
 
@@ -76,6 +81,18 @@ def trouble(http: httpx.Client, member: Member) -> str:
     except (httpx.TransportError, ValueError):
         return ""
     return " – ".join(filter(None, (str(told.get("reason", "")), str(told.get("next_step", ""))))) if isinstance(told, dict) else ""
+
+
+def refusal(http: httpx.Client, member: Member) -> str:
+    """Why a service that is ready lets this command in no further: it takes a key, and got none or a wrong one. Empty where it does."""
+    try:
+        if member.role in READ_BY_KEY:
+            body(http.get(f"{member.url}{READ_BY_KEY[member.role]}", timeout=2.0))
+    except ServiceError as error:
+        return f"{error.message} – {error.next_step}" if error.status == UNAUTHENTICATED else ""
+    except (httpx.TransportError, DgragError):
+        return ""
+    return ""
 
 
 def history(member: Member) -> str:
@@ -119,6 +136,6 @@ def is_held(member: Member) -> bool:
     return member.mark is not None and is_paused(member.mark.pid)
 
 
-def _state(cluster: ClusterState, member: Member, *, ready: bool) -> str:
-    said = "ready" if ready else "paused" if is_held(member) else "not ready"
+def _state(cluster: ClusterState, member: Member, *, ready: bool, shut: bool) -> str:
+    said = "ready, takes a key" if shut else "ready" if ready else "paused" if is_held(member) else "not ready"
     return said + ("" if member.mark or cluster.runtime == "docker" else ", not ours")

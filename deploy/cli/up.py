@@ -31,6 +31,7 @@ from shared.ports import SystemClock
 
 RUNTIMES = ("process", "netns", "docker")
 CONSOLES = "console: open a site's address, or the cloud's, in a browser"
+WEAK = ("small", "smoke")  # models that miss expectations though all works
 EXTRACTION_WORDS = {"nlp": 0.0, "model": 1.0}
 
 
@@ -118,6 +119,9 @@ def bring_up(
     Returns the edges' statuses, by URL, and what failed.
     """
     console = err()
+    if plan.model in WEAK:
+        said = f"the {plan.model} model is for trying things out: next to no answer of its own passes the gate; --model standard answers"
+        console.print(said, style="yellow", markup=False, soft_wrap=True)
     with Bar(quiet=not console.is_terminal) as fetched:
         services = runtime.start(plan, http, fetched)
     enter(runtime.directory)

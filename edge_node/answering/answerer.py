@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from edge_node.answering.copied_facts import CopiedFacts
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
+from edge_node.answering.follow_up import Exchange
 from edge_node.answering.gate import Gate, Question
 from edge_node.answering.narrowing import SentenceSelector
 from edge_node.answering.other_words import OtherWords
@@ -21,13 +22,13 @@ from edge_node.cloud.client import CloudClient
 from edge_node.egress.memory_outbox import Tells
 from edge_node.egress.sharing import Requester, Served, Sharing
 from edge_node.graph.local_search import lines_within
-from edge_node.policy.rules import DENIED, EscalationMode
+from edge_node.policy.rules import EscalationMode
 from edge_node.records import NOTHING_WITHHELD, Retrieval, Retriever
 from edge_node.settings import AnswerSettings
 from shared.errors import CloudError, InputError, ModelError, ModelTimeout, Withheld
 from shared.limits import Deadline
 from shared.ports import Generator
-from shared.records import Answer, EdgeReport, Evidence, GateReport, Route, TraceStep
+from shared.records import DENIED, Answer, EdgeReport, Evidence, GateReport, Route, TraceStep
 from shared.reduce import UNSUPPORTED, ReducedAnswer, left_out, tell
 from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence
@@ -57,6 +58,7 @@ class Ask:
     escalation: EscalationMode | None = None  # may the question leave; None: as the sharing policy says
     purpose: str = ""  # what the answer is for, as other sites' policies know it
     memory: bool = True  # a memory may answer
+    earlier: tuple[Exchange, ...] = ()  # the conversation so far
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from edge_node.answering.counting import MOST_TOLD, counted, kinds_wanted
+from edge_node.answering.follow_up import Exchange
 from edge_node.answering.mapping import Mapper
 from edge_node.answering.picking import CONTRAST, SentencePicker, is_about_all
 from edge_node.answering.points import KeyPoint, in_turn, masked, notes_of, packed, pointed, shuffled
@@ -22,14 +23,14 @@ from edge_node.communities.service import CommunityReports
 from edge_node.egress.sharing import SPENT, OutgoingQuestion, ReportCoverage, Requester, Served, Sharing
 from edge_node.graph.tools import Tools
 from edge_node.policy.redaction import NOTHING_MASKED, Redactor
-from edge_node.policy.rules import DENIED, EscalationMode
+from edge_node.policy.rules import EscalationMode
 from edge_node.records import NOTHING_WITHHELD
 from edge_node.settings import GlobalSettings
 from shared.errors import CloudError, Conflict, ModelError, Withheld
 from shared.joining import Joiner
 from shared.limits import Deadline
 from shared.ports import FloatArray
-from shared.records import Answer, Chunk, ChunkId, Evidence, Level, TraceStep
+from shared.records import DENIED, Answer, Chunk, ChunkId, Evidence, Level, TraceStep
 from shared.reduce import OnText, ReducedAnswer, Reducer, coverage_alone, fitting, ignore_text, left_out, ordered, spoken
 from shared.telemetry.trace import Trace
 from shared.wire import EvidenceRequest, SharedLevel
@@ -56,6 +57,7 @@ class GlobalAsk:
     level: Level | None = None  # of the reports; None: the setting
     escalation: EscalationMode | None = None  # may the question leave; None: as the sharing policy says
     purpose: str = ""  # what the answer is for, as other sites' policies know it
+    earlier: tuple[Exchange, ...] = ()  # the conversation so far
 
 
 class ServePoints(Protocol):

@@ -44,6 +44,7 @@ RULES: Rules = {
     ("GET", "/v1/documents/{document_id}/text"): READ,
     ("POST", "/v1/documents"): Rule(frozenset({"write"}), DOCUMENT),
     ("DELETE", "/v1/documents/{document_id}"): WRITE,
+    ("PUT", "/v1/documents/{document_id}/labels"): Rule(frozenset({"write"}), QUESTION),
     ("POST", "/v1/estimate"): Rule(frozenset({"write"}), DOCUMENT),
     ("GET", "/v1/receipts"): READ,
     ("GET", "/v1/receipts/{receipt_id}"): READ,

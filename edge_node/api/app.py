@@ -20,6 +20,7 @@ from edge_node.api.mcp.route import serving_mcp
 from edge_node.api.metrics import EdgeReadings
 from edge_node.api.safe_mode import create_safe_app
 from edge_node.build import Adapters, build_node
+from edge_node.cloud.membership import Membership
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged
@@ -59,7 +60,8 @@ def create_app(node: EdgeNode) -> FastAPI:
     """Routes over a node, behind a doorkeeper; its background work runs as long as the app does."""
     settings = node.settings
     ring, clock = KeyRing(settings.state_dir), SystemClock()
-    sessions = browser_sessions(settings, ring, name=settings.id)
+    own_key = Membership(settings.state_dir, clock).identity().key_id
+    sessions = browser_sessions(settings, ring, kind="edge", name=settings.id, key_id=own_key)
     door = doorkeeper(settings, ring, sessions=sessions)
 
     @contextlib.asynccontextmanager

@@ -15,17 +15,20 @@ from pydantic import BaseModel, Field
 from sse_starlette import EventSourceResponse
 
 from edge_node.answering.answerer import Ask
+from edge_node.answering.follow_up import Exchange
 from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import Node
 from edge_node.api.forms import problem_of, said, telling
-from edge_node.api.sources import annotated, listed, uri_of
+from edge_node.api.sources import annotated, listed, uri_of, without_sources
 from edge_node.api.steps import told_step
-from edge_node.api.streaming import Void, hearing
+from edge_node.api.streaming import Completed, Void, hearing
 from edge_node.node import EdgeNode
 from shared.errors import BlankQuestion, InputError
 from shared.http.middleware import while_connected
 from shared.records import Answer, Citation, TraceStep
 from shared.telemetry.trace import Trace
+from shared.text.fence import one_line
+from shared.text.inert import inert
 from shared.wire import BLANK, MAX_QUESTION_CHARS, is_blank
 
 log = logging.getLogger("dgrag.edge.chat")
@@ -47,7 +50,7 @@ class ContentPart(BaseModel):
 
 
 class ChatMessage(BaseModel):
-    """One message. We read those of the user; the others may be there, as its clients expect."""
+    """One message. We read those of the user and of the assistant; the others may be there, as its clients expect."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | Annotated[list[ContentPart], Field(max_length=1_000)] | None = None
@@ -70,7 +73,7 @@ def question_of(messages: Iterable[ChatMessage]) -> str:
     >>> question_of([ChatMessage(role="user", content=[ContentPart(type="text", text="Which "), ContentPart(type="text", text="ward?")])])
     'Which ward?'
     """
-    texts = [_text(message) for message in messages if message.role == "user"]
+    texts = [_checked_text(message) for message in messages if message.role == "user"]
     questions = [text for text in texts if not is_blank(text)]
     if not texts:
         raise InputError("there is no user message", next_step=LAST)
@@ -84,12 +87,31 @@ def question_of(messages: Iterable[ChatMessage]) -> str:
     return questions[-1]
 
 
-def _text(message: ChatMessage) -> str:
-    if not isinstance(message.content, list):
-        return message.content or ""
-    if others := sorted({part.type for part in message.content} - {"text"}):
+def earlier_of(messages: Iterable[ChatMessage]) -> tuple[Exchange, ...]:
+    r"""What was said before the last question: each earlier one with the answer that followed it, less what only helps to show it.
+
+    >>> said = [("user", "Who opened it?"), ("assistant", "Ida [1].\n\nSources:\n\n- [1] a"), ("user", "When?")]
+    >>> earlier_of(ChatMessage(role=role, content=text) for role, text in said)
+    (Exchange(question='Who opened it?', answer='Ida [1].'),)
+    """
+    told = list[Exchange]()
+    for message in messages:
+        text = _text(message)
+        if message.role == "user" and not is_blank(text):
+            told.append(Exchange(text[:MAX_QUESTION_CHARS]))
+        elif message.role == "assistant" and told:
+            told[-1] = Exchange(told[-1].question, without_sources(text))
+    return tuple(told[:-1])
+
+
+def _checked_text(message: ChatMessage) -> str:
+    if isinstance(message.content, list) and (others := sorted({part.type for part in message.content} - {"text"})):
         raise InputError(f"a message holds parts of type {others[0]!r}", next_step="send text parts only")
-    return "".join(part.text for part in message.content)
+    return _text(message)
+
+
+def _text(message: ChatMessage) -> str:
+    return "".join(part.text for part in message.content) if isinstance(message.content, list) else message.content or ""
 
 
 def below(coverage: str, citations: Sequence[Citation]) -> str:
@@ -137,6 +159,11 @@ def completion(model: str, answer: Answer, *, created: int, sources: Sequence[Ci
     }
 
 
+def completed(told: Completed) -> str:
+    """How a follow-up was understood, as a line of the reasoning."""
+    return f"asked: {one_line(inert(told.question))}\n"
+
+
 def chunk(head: dict[str, Any], delta: dict[str, Any], *, finish_reason: str | None = None) -> dict[str, Any]:
     """One piece of a stream; ``head`` is what all pieces share: id, created, model."""
     return {**head, "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
@@ -166,13 +193,16 @@ def asked_of(model: str, messages: Iterable[ChatMessage]) -> Ask | GlobalAsk:
     """The question of a conversation, in the mode that the model's name chooses. Raises InputError and as ``question_of``."""
     if model not in MODES:
         raise InputError(f"there is no model {model[:80]!r}", next_step=f"use one of {', '.join(MODES)}")
-    question, mode = question_of(messages), MODES[model]
-    return GlobalAsk(question) if mode == "global" else Ask(question, mode)
+    messages = tuple(messages)
+    question, earlier, mode = question_of(messages), earlier_of(messages), MODES[model]
+    return GlobalAsk(question, earlier=earlier) if mode == "global" else Ask(question, mode, earlier=earlier)
 
 
 @router.post("/chat/completions", response_model=None)
 async def chat(body: ChatBody, node: Node, request: Request) -> Response | dict[str, Any]:
     """OpenAI-compatible: the last user message is the question, the model's name chooses the mode.
+
+    A question that goes on with the conversation is completed from it first; ``dgrag.asked`` tells what it was taken for.
 
     A stream begins at once with the role, is kept alive by comments while the answer is worked on, tells each step as reasoning, and brings
     the text when the gate has chosen it; that of ``dgrag-global`` as it is written. What has been said in this form cannot be unsaid: where
@@ -195,6 +225,8 @@ async def _events(body: ChatBody, node: EdgeNode, ask: Ask | GlobalAsk) -> Async
             match told:
                 case TraceStep():
                     yield _json(chunk(head, {"reasoning_content": f"{told_step(told.step)}\n"}))
+                case Completed():
+                    yield _json(chunk(head, {"reasoning_content": completed(told)}))
                 case str():
                     said_so_far += told
                     yield _json(chunk(head, {"content": told}))

@@ -136,6 +136,24 @@ class Receipt:
     unnamed_labels: tuple[str, ...]  # that the policy does not name: they let nothing leave
 
 
+class LabelsBody(BaseModel):
+    """The labels of a document; none: an empty list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    labels: Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A document with its labels. ``share``: how much of it may leave under them, before exceptions."""
+
+    document_id: DocumentId
+    labels: tuple[str, ...]
+    share: Share
+    unnamed_labels: tuple[str, ...]  # that the policy does not name: they let nothing leave
+
+
 class DocumentsBody(BaseModel):
     """Documents whose cost is asked for."""
 
@@ -212,6 +230,28 @@ async def list_documents(
 async def get_document(document_id: str, node: Node) -> dict[str, Any]:
     """One document with its status, counts and, where parked, the reason; also by the id under which other sites' answers cite it."""
     return await asyncio.to_thread(node.document, document_id)
+
+
+@router.put("/documents/{document_id}/labels")
+async def put_labels(document_id: str, body: LabelsBody, node: Node) -> Labelled:
+    """Give a document other labels, in the place of those that it has. They count from the next question on.
+
+    What the policy does not let leave under them is withdrawn: summaries and memories that tell of it are made anew, and the cloud drops
+    the former ones as soon as it can be reached. A version that waits keeps its own labels. By either id. 409 ``conflict``: it is damaged.
+    """
+    return await relabelled(node, document_id, body.labels)
+
+
+async def relabelled(node: EdgeNode, identity: str, labels: tuple[str, ...]) -> Labelled:
+    """Give a document other labels. Raises NotFound, Conflict."""
+    found = await node.label(identity, labels)
+    share, unnamed = await asyncio.to_thread(node.sharing.of_labels, labels)
+    return Labelled(found, labels, share, unnamed)
+
+
+def labels_in(written: str) -> tuple[str, ...]:
+    """Labels with commas between them, each once. Raises RequestValidationError."""
+    return _valid(lambda: LABELS.validate_python(tuple(dict.fromkeys(filter(None, map(str.strip, written.split(",")))))))
 
 
 @router.get("/documents/{document_id}/text")

@@ -19,10 +19,10 @@ from pydantic import BaseModel, Field
 from edge_node.answering.answerer import Ask
 from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import Node
-from edge_node.api.chat import MODES, TAKEN_BACK, ChatMessage, asked_of, below, spent
+from edge_node.api.chat import MODES, TAKEN_BACK, ChatMessage, asked_of, below, completed, spent
 from edge_node.api.forms import problem_of, said, telling
 from edge_node.api.steps import told_step
-from edge_node.api.streaming import Void, hearing
+from edge_node.api.streaming import Completed, Void, hearing
 from edge_node.node import EdgeNode
 from shared.errors import NotFound
 from shared.http.middleware import while_connected
@@ -176,8 +176,9 @@ async def _lines(model: str, ask: Ask | GlobalAsk, node: EdgeNode, form: Form) -
     async with contextlib.aclosing(hearing(node, ask)) as news:
         async for told in news:
             match told:
-                case TraceStep():
-                    if (piece := form("", f"{told_step(told.step)}\n")) != form("", ""):
+                case TraceStep() | Completed():
+                    thought = completed(told) if isinstance(told, Completed) else f"{told_step(told.step)}\n"
+                    if (piece := form("", thought)) != form("", ""):
                         yield _line(_piece(model, piece))
                 case str():
                     yield _line(_piece(model, form(told, "")))

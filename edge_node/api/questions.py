@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from sse_starlette import EventSourceResponse
 
 from edge_node.answering.answerer import Ask, SearchResult
+from edge_node.answering.follow_up import Exchange
 from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import GuardedRoute, Node, later
-from edge_node.api.streaming import Void, hearing
+from edge_node.api.streaming import Completed, Void, hearing
 from edge_node.node import EdgeNode
 from edge_node.settings import MAX_SAMPLES
 from shared.client.replies import FoundSummary, RetrieveReply
@@ -22,9 +23,21 @@ from shared.errors import DgragError
 from shared.http.middleware import while_connected
 from shared.records import Answer, Level, TraceStep
 from shared.telemetry.trace import Trace
+from shared.text.citations import MAX_ANSWER_CHARS
 from shared.wire import Purpose, Question
 
+MAX_EARLIER = 50  # exchanges of a conversation that a client may send
+
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
+
+
+class Said(BaseModel):
+    """One question of the conversation so far, and its answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Question
+    answer: Annotated[str, Field(max_length=MAX_ANSWER_CHARS)] = ""
 
 
 class QueryBody(BaseModel):
@@ -41,6 +54,7 @@ class QueryBody(BaseModel):
     filters: dict[str, str] = {}
     memory: bool = True  # the answer may come from memory, where this site has asked and answered the same before
     level: Level | None = None  # of the reports, with mode global: 0 has the broadest; as the setting says
+    earlier: Annotated[tuple[Said, ...], Field(max_length=MAX_EARLIER)] = ()  # the conversation so far, for a question that goes on with it
 
     @model_validator(mode="after")
     def _belongs_together(self) -> Self:
@@ -66,7 +80,8 @@ class RetrieveBody(BaseModel):
 async def query(body: QueryBody, node: Node, request: Request) -> Response | Answer:
     """Answer from here, or through the cloud from other sites.
 
-    With ``stream`` the answer comes as server-sent events: ``step`` live, as each step ends; then, when the gate has chosen an answer,
+    With ``stream`` the answer comes as server-sent events: ``step`` live, as each step ends; ``asked`` with the question that a follow-up
+    was completed to; then, when the gate has chosen an answer,
     its ``text`` in pieces; last ``answer`` with all of it. The text is not streamed while it is written: the gate reads it first.
     With mode ``global`` it is: each sentence as it is there. ``void`` says that the text so far is not the answer after all.
     """
@@ -96,9 +111,10 @@ async def retrieve(body: RetrieveBody, node: Node, request: Request) -> Retrieve
 def _ask(body: QueryBody) -> Ask | GlobalAsk:
     if body.filters:
         raise later("filters")
+    earlier = tuple(Exchange(one.question, one.answer) for one in body.earlier)
     if body.mode == "global":
-        return GlobalAsk(body.question, body.level, body.allow_escalation, body.purpose or "")
-    return Ask(body.question, body.mode, body.n, body.allow_escalation, body.purpose or "", memory=body.memory)
+        return GlobalAsk(body.question, body.level, body.allow_escalation, body.purpose or "", earlier)
+    return Ask(body.question, body.mode, body.n, body.allow_escalation, body.purpose or "", memory=body.memory, earlier=earlier)
 
 
 async def _answer_events(node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[dict[str, str]]:
@@ -107,6 +123,8 @@ async def _answer_events(node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[
             match told:
                 case TraceStep():
                     yield _event("step", told)
+                case Completed():
+                    yield _event("asked", told.question)
                 case str():
                     yield _event("text", told)
                 case Void():
@@ -115,7 +133,7 @@ async def _answer_events(node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncIterator[
                     yield _event("answer", told)
                 case DgragError():
                     yield _event("error", {"code": told.code, "detail": told.message})
-                case _:
+                case BaseException():
                     raise told
 
 

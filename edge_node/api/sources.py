@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from shared.records import Citation, Evidence
+from shared.text.citations import NUMBER_SHOWN
 from shared.text.fence import one_line
 from shared.text.inert import inert
 
 HEADING = "Sources:"
-MARKER = re.compile(r"\[(\d{1,4})\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,15 @@ def listed(citations: Sequence[Citation]) -> str:
     return "\n".join((HEADING, "", *lines)) if citations else ""
 
 
+def without_sources(text: str) -> str:
+    r"""What a program sends back as our answer, less the list of sources below it.
+
+    >>> without_sources("Lot 7713 [1].\n\nSources:\n\n- [1] lots.md – plant")
+    'Lot 7713 [1].'
+    """
+    return text.partition(f"\n\n{HEADING}\n")[0]
+
+
 def annotated(text: str, citations: Sequence[Citation], *, start: int = 0) -> Iterator[Annotation]:
     """Each marker of a text from ``start`` on that a citation resolves.
 
@@ -54,6 +62,6 @@ def annotated(text: str, citations: Sequence[Citation], *, start: int = 0) -> It
     [(10, 13)]
     """
     by_number = {one.n: one for one in citations}
-    for match in MARKER.finditer(text, start):
+    for match in NUMBER_SHOWN.finditer(text, start):
         if found := by_number.get(int(match[1])):
             yield Annotation(*match.span(), found)

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-DONE = {
-    "remember": "memories were looked into",
-    "same answer": "a learned answer was compared",
-    "span": "a fact was looked for in the nearest sentences",
-    "span check": "the fact was checked",
-    "retrieve": "passages were found at home",
-    "narrow": "their best sentences were chosen",
-    "gate: confidence": "the gate has asked whether they suffice",
-    "samples": "several answers were written",
-    "gate: similarity": "the gate has compared them",
-    "gate: selection": "the gate has chosen one",
-    "cloud": "other sites were asked",
-    "map": "reports were read",
+WORDS = {  # by the step's name in a trace: what is being done, and what has been done
+    "follow-up": ("completing the question from the conversation", "the question was completed from the conversation"),
+    "remember": ("looking for the same question among earlier ones", "earlier questions were looked through"),
+    "same answer": ("comparing the question with an earlier one", "the question was compared with an earlier one"),
+    "span": ("looking for one plain fact", "one plain fact was looked for"),
+    "span check": ("checking this fact against its sentence", "the fact was checked against its sentence"),
+    "retrieve": ("searching the documents of this site", "the documents of this site were searched"),
+    "narrow": ("picking the sentences that fit best", "the sentences that fit best were picked"),
+    "gate: confidence": ("judging whether this is enough", "it was judged whether this is enough"),
+    "samples": ("writing drafts of the answer", "drafts of the answer were written"),
+    "gate: similarity": ("comparing the drafts", "the drafts were compared"),
+    "gate: selection": ("choosing a draft", "a draft was chosen"),
+    "support": ("checking each sentence against its source", "each sentence was checked against its source"),
+    "cloud": ("asking other sites", "other sites were asked"),
+    "choose": ("choosing what to read", "it was chosen what to read"),
+    "map": ("reading what was chosen", "what was chosen was read"),
+    "contrast": ("telling what matters from what does not", "what matters was told from what does not"),
+    "reduce": ("putting it together", "it was put together"),
 }
+
+
+def doing_step(step: str) -> str:
+    """What is being done, by the step's name in a trace; one that has no words of its own is named.
+
+    >>> doing_step("cloud")
+    'asking other sites'
+    """
+    return WORDS.get(step, (step, step))[0]
 
 
 def told_step(step: str) -> str:
@@ -24,4 +38,4 @@ def told_step(step: str) -> str:
     >>> told_step("cloud"), told_step("cloud: reduce")
     ('other sites were asked', 'cloud: reduce')
     """
-    return DONE.get(step, step)
+    return WORDS.get(step, (step, step))[1]

@@ -15,26 +15,45 @@ from shared.telemetry.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
+class Completed:
+    """The question that is answered: a follow-up, completed from the conversation."""
+
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
 class Void:
     """The text so far is not the answer after all."""
 
 
-Heard = TraceStep | str | Void | Answer | BaseException
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A step of this name has begun."""
+
+    step: str
 
 
-async def hearing(node: EdgeNode, ask: Ask | GlobalAsk) -> AsyncGenerator[Heard]:
-    """Each step as it ends, each piece of text as it is there, and last the answer, or why there is none.
+Heard = TraceStep | Begun | Completed | str | Void | Answer | BaseException
+
+
+async def hearing(node: EdgeNode, ask: Ask | GlobalAsk, *, with_begun: bool = False) -> AsyncGenerator[Heard]:
+    """Each step as it ends, each piece of text as it is there, and last the answer, or why there is none; if wanted, what begins too.
 
     The text since the last ``Void`` is the answer's: where nothing was heard while it was made it comes in pieces then. Whoever listens no
     more closes the iterator; then the model's work stops too.
     """
-    news: asyncio.Queue[TraceStep | str | None] = asyncio.Queue()
-    task = asyncio.create_task(node.ask(ask, Trace(on_step=news.put_nowait), news.put_nowait))
+    news: asyncio.Queue[TraceStep | Begun | Completed | str | None] = asyncio.Queue()
+    trace = Trace(news.put_nowait, (lambda name: news.put_nowait(Begun(name))) if with_begun else None)
+
+    def on_asked(question: str) -> None:
+        news.put_nowait(Completed(question))
+
+    task = asyncio.create_task(node.ask(ask, trace, news.put_nowait, on_asked))
     task.add_done_callback(lambda _: news.put_nowait(None))
     heard = ""
     try:
         while (told := await news.get()) is not None:
-            if isinstance(told, TraceStep):
+            if isinstance(told, TraceStep | Begun | Completed):
                 yield told
             elif told:
                 heard += told

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.sync import LedgerReplicator, LinkState, MemoryReplicator, SummaryReplicator
 from edge_node.egress.sharing import Served
-from edge_node.policy.rules import DENIED
 from shared.errors import CloudError, CloudRefused, DgragError, DiskFailed, DiskFull, Expelled, StoreError, Withheld
 from shared.limits import Deadline
-from shared.records import BROKEN, BUSY, OUT_OF_TIME
+from shared.records import BROKEN, BUSY, DENIED, OUT_OF_TIME
 from shared.telemetry.correlation import Recorder, working
 from shared.telemetry.logs import redacted
 from shared.wire import Enrolled, EvidenceReply, EvidenceRequest, Task

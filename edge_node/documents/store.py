@@ -30,6 +30,7 @@ HAS_CHUNKS = "EXISTS (SELECT 1 FROM chunks WHERE chunks.document_id = {}.documen
 NEWEST_JOB = "FROM jobs WHERE jobs.document_id = this.document_id ORDER BY jobs.rowid DESC LIMIT 1"
 
 LABELS_CHANGED = "labels_changed"  # key in meta: how often an indexed document got other labels
+HAS_LABEL = "CASE WHEN json_valid(labels) THEN EXISTS (SELECT 1 FROM json_each(labels) WHERE value = ?) ELSE 0 END"
 WHOLE = "crc(document_id, name, title, labels, reader) = row_crc"
 
 VIEW = f"""
@@ -165,12 +166,14 @@ class DocumentStore:
             chunks = _purge(tx, identity)
             return Removed(write_receipt(tx, identity, chunks=len(chunks), now=now), chunks, ended)
 
-    def list(self, *, limit: int, after: str = "", status: str = "", name: str = "", part: str = "") -> list[dict[str, Any]]:
+    def list(
+        self, *, limit: int, after: str = "", status: str = "", name: str = "", part: str = "", label: str = ""
+    ) -> list[dict[str, Any]]:
         """A page of documents by name, after the name ``after``; one more than ``limit`` where that keeps two versions together.
 
-        ``part``: of the name, its ASCII letters in either case.
+        ``part``: of the name, its ASCII letters in either case; ``label``: one of those that it has.
         """
-        narrowed = {"status = ?": status, "name = ?": name, "instr(lower(name), lower(?)) > 0": part}
+        narrowed = {"status = ?": status, "name = ?": name, "instr(lower(name), lower(?)) > 0": part, HAS_LABEL: label}
         where = ["name > ?", *(condition for condition, value in narrowed.items() if value)]
         arguments = [after, *filter(None, narrowed.values()), limit + 1]
         rows = self.database.rows(f"{VIEW} WHERE {' AND '.join(where)} ORDER BY name, this.rowid LIMIT ?", arguments)

@@ -18,8 +18,8 @@ from edge_node.graph.release import SummaryRelease
 from edge_node.graph.store import OBEYS, GraphStore
 from edge_node.policy.keeping import WithheldCounts, holds
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in
-from edge_node.policy.rules import DENIED, EscalationMode, Level, Policy, Share, share_of
-from shared.records import ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk
+from edge_node.policy.rules import EscalationMode, Level, Policy, Share, share_of
+from shared.records import DENIED, ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk
 from shared.sqlite import crc
 from shared.text.quoting import is_copy
 from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
@@ -27,6 +27,7 @@ from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
 MAX_REPLY_BYTES = 250_000  # the cloud reads 256 KiB of a reply
 COMMA_BYTES = 1
 AT_ONCE = 500  # chunks, at least, whose languages are noted in one transaction, but for the last ones
+UNREAD = "types"  # the rule that keeps what the detector of names does not read
 SPENT = f"{DENIED}: the limit of the day"
 Allowed = Callable[[str, Sequence[Told], Policy, int], int]  # how many of these a requester gets today, of so many that there are
 
@@ -100,9 +101,10 @@ class Sharing:
         ``kept_back``: how many summaries and documents stay here, and which rules hold them.
         """
         policy = self.policy
-        return {"key": policy.key, "fault": policy.fault, "current": self.is_told(), "kept_back": asdict(self._kept_back(policy))}
+        return {"key": policy.key, "fault": policy.fault, "current": self.is_told(), "kept_back": asdict(self.kept_back(policy))}
 
-    def _kept_back(self, policy: Policy) -> WithheldCounts:
+    def kept_back(self, policy: Policy) -> WithheldCounts:
+        """What a policy keeps here, this one or another; of summaries what the one in force keeps."""
         counts = self._documents.label_counts()
         shut = [labels for labels in counts if labels is None or policy.summary_level(labels) < Level.SUMMARY]
         unread = self.unread(policy)
@@ -160,6 +162,18 @@ class Sharing:
         if policy.fault or (sets and not given):
             return None
         return self.unread(policy) | (self._documents.not_labelled(given) if len(given) < len(sets) else frozenset())
+
+    def held(self, requester: Requester, found: Iterable[Evidence]) -> list[tuple[Evidence, str]]:
+        """Those of these passages that the policy keeps from this requester, each with the rule that does."""
+        policy, passages = self.policy, list(found)
+        grants, kept = self._grants(policy, requester, passages), list[tuple[Evidence, str]]()
+        for item in passages:
+            granted, rule = min((grants[identity] for identity in _rests_on(item)), key=itemgetter(0))
+            if granted < Level.EVIDENCE:
+                kept.append((item, rule))
+            elif not self._is_read(item, policy):
+                kept.append((item, UNREAD))
+        return kept
 
     def is_spent(self, requester: Requester) -> bool:
         """Whether the limit of the day leaves this requester nothing, however small: then nothing need be read for it."""

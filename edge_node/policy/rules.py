@@ -27,7 +27,6 @@ NAME_KINDS: tuple[NameKind, ...] = get_args(NameKind)
 Word = Annotated[str, Field(min_length=1, max_length=200)]
 Count = Annotated[int, Field(ge=0)]
 MAX_FAULTS = 5  # that are told at once
-DENIED = "the sharing policy of this site"
 
 
 class Level(IntEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from edge_node.policy.rules import Daily, MemoryRules, Policy, Redact, Share
+from edge_node.policy.rules import Daily, EscalationMode, Identifier, MemoryRules, Policy, Redact, Share
 from shared.plural import counted
 
 MEANING: dict[Share, str] = {
@@ -13,6 +13,35 @@ MEANING: dict[Share, str] = {
     "evidence": "summaries; passages are read by the cloud, not quoted",
     "full": "summaries; passages are read and quoted",
 }
+
+
+RULES: dict[str, str] = {
+    "unlabelled": "documents without a label",
+    "unknown label": "labels that the policy does not name",
+    "damaged": "labels that are damaged on disk",
+    "types": "names that are masked, in a language in which they are not found",
+    "fault": "the policy cannot be read",
+}
+QUESTIONS: dict[EscalationMode, str] = {
+    "yes": "they may leave", "ask": "they leave once who asks has said yes", "no": "they stay here",
+}  # fmt: skip
+IDENTIFIERS: dict[Identifier, str] = {
+    "email": "e-mail addresses",
+    "phone": "telephone numbers",
+    "iban": "bank accounts (IBAN)",
+    "card": "payment cards",
+    "ssn": "US social security numbers",
+    "record": "numbers of records and cases",
+}
+
+
+def told_rule(rule: str) -> str:
+    """A rule for passages, as people say it.
+
+    >>> told_rule("label patients"), told_rule("exception 2"), told_rule("unlabelled")
+    ('the label patients', 'exception 2', 'documents without a label')
+    """
+    return f"the {rule}" if rule.startswith("label ") else RULES.get(rule, rule)
 
 
 def general(read: Policy) -> Iterator[tuple[str, str]]:

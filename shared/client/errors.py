@@ -27,6 +27,8 @@ from shared.errors import DgragError
 from shared.limits import retry_after_s
 from shared.tls import trouble
 
+NO_KEY = 'set DGRAG_API_KEY to a key of this service, or give it: api_key="dgk_…", `dgrag --key dgk_… …`'  # a person types no header
+
 
 class ServiceError(DgragError):
     """A service said no, in its own words (RFC 9457). ``request``: its id in the service's log.
@@ -137,6 +139,8 @@ def refusal(problem: dict[str, Any], response: httpx.Response) -> ServiceError:
     """The error that a problem document tells of, by the status."""
     said = problem.get("detail") or problem.get("title") or f"HTTP {response.status_code} from {response.url}"
     words = {name: str(problem.get(name, "")) for name in ("code", "next_step", "title", "request")}
+    if words["code"] == "no_credentials":
+        words["next_step"] = NO_KEY
     wait_s = retry_after_s(response.headers.get("retry-after", ""), date=response.headers.get("date", ""))
     return BY_STATUS.get(response.status_code, ServiceError)(str(said), status=response.status_code, retry_after_s=wait_s, **words)
 

@@ -22,6 +22,7 @@ ROLES: dict[KeyRole, frozenset[Role]] = {
     "admin": frozenset({"read", "write", "admin"}),
     "metrics": frozenset({"metrics"}),  # a scraper's: it reads no document
 }
+DAY_S = 86_400.0
 FILE = "keys.db"
 TOKEN = re.compile(r"dgk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -31,6 +32,7 @@ FIRST = (
     "this is the first key: from now on the service lets in nobody without one, programs of this machine included; revoking it does not "
     "open the service again; for `dgrag` itself set DGRAG_API_KEY"
 )
+ENDLESS_ADMIN = "SELECT 1 FROM keys WHERE role = 'admin' AND revoked IS NULL AND expires IS NULL LIMIT 1"
 SCHEMA = (
     """CREATE TABLE keys (
         key_id  TEXT PRIMARY KEY,
@@ -56,6 +58,18 @@ class ApiKey:
     revoked: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class MadeKey:
+    """A key that was made now. ``notice``: what it changes for all, where it is the first; else empty."""
+
+    key_id: str
+    name: str
+    role: KeyRole
+    token: str  # shown here only
+    closes_open_mode: bool
+    notice: str
+
+
 class KeyRing:
     """The keys in ``state_dir/keys.db``; the command line writes it while the service reads it. Raises as ``sqlite.Database``."""
 
@@ -70,18 +84,27 @@ class KeyRing:
         """Whether no key was ever made; a revoked one counts, so that a service does not open by a revocation."""
         return self._database.row("SELECT 1 FROM keys LIMIT 1") is None
 
-    def add(self, name: str, role: str, *, now: float, lasts_s: float | None = None) -> str:
-        """Make a key; returns the token, which is not kept. Raises InputError, and Conflict for a name that a valid key has."""
-        with self._database.write() as tx:
-            return _added(tx, name, role, now=now, lasts_s=lasts_s)
+    def add(self, name: str, role: str, *, now: float, days: float | None = None) -> str:
+        """Make a key that holds for ``days``, or for ever; returns the token, which is not kept.
 
-    def add_remotely(self, name: str, role: str, *, now: float, lasts_s: float | None = None) -> tuple[str, bool]:
-        """As ``add``, for who may have no other way in, and whether it is the first key. Raises Conflict if the first is no admin's."""
+        Raises InputError, and Conflict for a name that a valid key has.
+        """
+        with self._database.write() as tx:
+            return _added(tx, name, role, now=now, days=days)
+
+    def add_remotely(self, name: str, role: KeyRole, *, now: float, days: float | None = None) -> MadeKey:
+        """As ``add``, for who may have no other way in. Raises Conflict for a first key that is no admin's, or that expires."""
         with self._database.write() as tx:
             is_first = tx.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is None
             if is_first and role != "admin":
                 raise Conflict("the first key ends access without keys, and this one can make no other", next_step="make an admin's first")
-            return _added(tx, name, role, now=now, lasts_s=lasts_s), is_first
+            if is_first and days is not None:
+                raise Conflict(
+                    "the first key ends access without keys, and nobody comes in when it expires",
+                    next_step="make it without an end, by leaving out the days",
+                )
+            token = _added(tx, name, role, now=now, days=days)
+        return MadeKey(self.id_of(token), name, role, token, is_first, FIRST if is_first else "")
 
     def adopt(self, key: ApiKey, token_hash: str, *, now: float) -> None:
         """Take over a key that another service has made; one that has its name ends. Again: nothing changes, nor is a revoked one back."""
@@ -107,11 +130,15 @@ class KeyRing:
             return _revoked(tx, key, now=now)
 
     def revoke_remotely(self, key: str, *, now: float) -> ApiKey:
-        """As ``revoke``, for who may have no other way in. Raises Conflict for the last admin's key that is valid."""
+        """As ``revoke``, for who may have no other way in. Raises Conflict where no admin's key without an end stays."""
         with self._database.write() as tx:
-            before, ended, after = _valid_admins(tx, now), _revoked(tx, key, now=now), _valid_admins(tx, now)
-            if before and not after:
-                raise Conflict(f"{ended.name!r} is the last valid key of an admin", next_step="make another admin's key first")
+            ended = _revoked(tx, key, now=now)
+            opened = ended.role == "admin" and (ended.expires is None or ended.expires > now)
+            if opened and tx.execute(ENDLESS_ADMIN).fetchone() is None:
+                raise Conflict(
+                    f"without {ended.name!r} no admin's key stays that does not expire",
+                    next_step="make another admin's key, without an end, first",
+                )
             return ended
 
     def caller_of(self, token: str, *, now: float) -> Caller:
@@ -140,14 +167,14 @@ class KeyRing:
         return Caller(row["name"], ROLES[row["role"]])
 
 
-def _added(tx: sqlite3.Connection, name: str, role: str, *, now: float, lasts_s: float | None) -> str:
+def _added(tx: sqlite3.Connection, name: str, role: str, *, now: float, days: float | None) -> str:
     if not NAME.fullmatch(name):
         raise InputError(f"{name[:80]!r} is no name for a key", next_step="use up to 64 letters, digits, '.', '_' and '-'")
     if role not in get_args(KeyRole):
         raise InputError(f"there is no role {role[:80]!r}", next_step=f"choose one of {', '.join(ROLES)}")
     if tx.execute("SELECT 1 FROM keys WHERE name = ? AND revoked IS NULL", (name,)).fetchone():
         raise Conflict(f"there is a key {name!r} already", next_step="revoke it first, or choose another name")
-    key_id, secret, ends = secrets.token_hex(6), secrets.token_urlsafe(32), None if lasts_s is None else now + lasts_s
+    key_id, secret, ends = secrets.token_hex(6), secrets.token_urlsafe(32), None if days is None else now + days * DAY_S
     tx.execute("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, NULL)", (key_id, name, role, _hash(secret), now, ends))
     return f"dgk_{key_id}_{secret}"
 
@@ -160,11 +187,6 @@ def _revoked(tx: sqlite3.Connection, key: str, *, now: float) -> ApiKey:
         raise NotFound("key", key[:80])
     tx.execute("UPDATE keys SET revoked = ? WHERE key_id = ?", (now, found["key_id"]))
     return replace(ApiKey(*found), revoked=now)
-
-
-def _valid_admins(tx: sqlite3.Connection, now: float) -> int:
-    query = "SELECT count(*) FROM keys WHERE role = 'admin' AND revoked IS NULL AND (expires IS NULL OR expires > ?)"
-    return int(tx.execute(query, (now,)).fetchone()[0])
 
 
 def _hash(secret: str) -> str:

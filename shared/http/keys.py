@@ -10,10 +10,9 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.http.access import Role, Rule, Rules
-from shared.http.keyring import FIRST, ApiKey, KeyRing, KeyRole
+from shared.http.keyring import ApiKey, KeyRing, KeyRole, MadeKey
 from shared.ports import Clock
 
-DAY_S = 86_400.0
 ADMINS: frozenset[Role] = frozenset({"admin"})
 KEYS: Rules = {  # a part of each service's rules
     ("GET", "/v1/keys"): Rule(ADMINS, 1024),
@@ -38,17 +37,6 @@ class KeyList(BaseModel):
     keys: list[ApiKey]
 
 
-class MadeKey(BaseModel):
-    """``POST /v1/keys``. ``notice``: what this key changes for all, where it is the first; else empty."""
-
-    key_id: str
-    name: str
-    role: KeyRole
-    token: str  # shown here only
-    closes_open_mode: bool
-    notice: str
-
-
 def keys_router(route_class: type[APIRoute], ring: KeyRing, clock: Clock) -> APIRouter:
     """The routes over one service's keys; each change counts from the next request on."""
     router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=route_class)
@@ -60,16 +48,16 @@ def keys_router(route_class: type[APIRoute], ring: KeyRing, clock: Clock) -> API
 
     @router.post("", status_code=201)
     async def make_key(body: KeyBody, response: Response) -> MadeKey:
-        """Make a key; its token is shown here only. The first one ends access without keys, so it must be an admin's (409)."""
-        lasts_s = None if body.days is None else body.days * DAY_S
-        token, first = await asyncio.to_thread(ring.add_remotely, body.name, body.role, now=clock.now(), lasts_s=lasts_s)
+        """Make a key; its token is shown here only.
+
+        The first one ends access without keys, so it must be an admin's, and must not expire (409).
+        """
         response.headers["Cache-Control"] = "no-store"
-        key_id = token.split("_")[1]
-        return MadeKey(key_id=key_id, name=body.name, role=body.role, token=token, closes_open_mode=first, notice=FIRST if first else "")
+        return await asyncio.to_thread(ring.add_remotely, body.name, body.role, now=clock.now(), days=body.days)
 
     @router.delete("/{key}")
     async def revoke_key(key: Annotated[str, Path(max_length=64)]) -> ApiKey:
-        """End a key, by its id or its name; 409 for the last valid key of an admin."""
+        """End a key, by its id or its name; 409 where no admin's key would stay that does not expire."""
         return await asyncio.to_thread(ring.revoke_remotely, key, now=clock.now())
 
     return router

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import shlex
 import socket
 import sys
 from collections.abc import Callable, Mapping
@@ -49,6 +50,7 @@ FOR_BROWSERS = [  # on every response: scripts, styles and calls of our own orig
 ]
 log = logging.getLogger("dgrag")
 
+MARK_DIGITS = 8  # of an identity's id
 NEAR = 0.75  # of the letters are alike, in their order
 
 
@@ -78,9 +80,15 @@ def doorkeeper(
     return Doorkeeper(keys, clock or SystemClock(), may_be_open=open_to_some, per_minute=most, edges=edges, sessions=sessions)
 
 
-def browser_sessions(front: FrontSettings, keys: KeyRing, *, name: str) -> Sessions:
-    """The sessions at a service's console; ``name``: the service's, which its cookie bears."""
-    return Sessions(keys, SystemClock(), cookie=f"dgrag-{name}", secure=front.tls_cert is not None or front.behind_tls_proxy)
+def browser_sessions(front: FrontSettings, keys: KeyRing, *, kind: str, name: str, key_id: str) -> Sessions:
+    """The sessions at a service's console. ``kind``, ``name`` and ``key_id``, of its identity: of its own, so the cookie bears them."""
+    cookie = f"dgrag-{kind}-{name}-{key_id[:MARK_DIGITS]}"
+    return Sessions(keys, SystemClock(), cookie=cookie, secure=front.tls_cert is not None or front.behind_tls_proxy)
+
+
+def typed_folder(front: FrontSettings) -> str:
+    """The state's folder as its operator types it at this machine; "FOLDER" where others are shown it: paths are not theirs to know."""
+    return "FOLDER" if is_exposed(front) else shlex.quote(str(front.state_dir.absolute()))
 
 
 def check_front(front: FrontSettings, *, verb: str) -> None:

@@ -17,6 +17,7 @@ ESCALATED = "cloud"  # the step of an edge that waits for the cloud
 
 # The paper's components, and the steps of a trace that make each. What an edge did for the cloud is within "cloud: fan_out".
 COMPONENTS: dict[str, tuple[str, ...]] = {
+    "follow-up": ("follow-up",),  # a question of a conversation becomes one of its own
     "remember": ("remember", "same answer", "cloud: remember"),  # FD-RAG §4.2
     "local query": ("retrieve", "narrow", "span", "span check", "samples"),
     "gate": ("gate: confidence", "gate: similarity", "gate: selection"),
@@ -101,13 +102,16 @@ class Trace:
     ('retrieve', 10)
     """
 
-    def __init__(self, on_step: Callable[[TraceStep], None] | None = None) -> None:
+    def __init__(self, on_step: Callable[[TraceStep], None] | None = None, on_begin: Callable[[str], None] | None = None) -> None:
         self._steps: list[TraceStep] = []
         self._on_step = on_step  # told each step as it ends
+        self._on_begin = on_begin  # told the name of each step as it begins
 
     @contextmanager
     def step(self, name: str) -> Iterator[OpenStep]:
         """Time a step; it is recorded even when it fails."""
+        if self._on_begin is not None:
+            self._on_begin(name)
         open_step, started = OpenStep(name), time.perf_counter()
         try:
             yield open_step

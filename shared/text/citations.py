@@ -35,7 +35,7 @@ MARKER = re.compile(
     rf"(?<![ \t])[ \t]*+(?:\[\s*+{_LIST}\s*+\]|{_LABELLED}|\(\s*+\d{{1,2}}\s*+\)(?=\s*(?:[.!?]|$)))", re.IGNORECASE | re.MULTILINE
 )
 LIST_MARKS = " \t\n#*>|-"  # of headings and lists, before a sentence
-_NUMBER_SHOWN = re.compile(r"\[(\d{1,4})\]")
+NUMBER_SHOWN = re.compile(r"\[(\d{1,4})\]")  # the marker of one citation, as an answer that was cited shows it
 ENUMERATED = re.compile(r"^\W*\d{1,2}[.)]\s")  # "2) Pumps fail": no figure of the sentence
 NEGATION = re.compile(r"\b(?:no(?!\.?\s*\d)|not|never|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b", re.IGNORECASE)
 _AFTER_STOP = re.compile(rf"([.!?])((?:{MARKER.pattern})+)", re.IGNORECASE | re.MULTILINE)
@@ -123,7 +123,7 @@ class Citer:
 
     def rows_of(self, sentence: str) -> list[int]:
         """The rows of evidence that a sentence cites which came of ``add``, each once."""
-        numbers = dict.fromkeys(int(number) for number in _NUMBER_SHOWN.findall(sentence))
+        numbers = dict.fromkeys(int(number) for number in NUMBER_SHOWN.findall(sentence))
         rows = self.rows
         return [rows[number - 1] for number in numbers if 0 < number <= len(rows)]
 
@@ -136,6 +136,24 @@ class Citer:
         """What the markers so far point at."""
         cited = enumerate(self._cited.items(), start=1)
         return tuple(_citation(n, self._evidence[row], self._passages[row], words) for n, (row, words) in cited)
+
+
+def supporting(text: str, claim: str) -> list[tuple[int, int]]:
+    """The spans of those sentences of a text that together say most of a claim, the one that says most first; none: none says any of it.
+
+    >>> text = "Pump P-204 failed. It rained. Marlow replaced the pump in March."
+    >>> [text[slice(*span)] for span in supporting(text, "P-204 failed and was replaced by Marlow in March [1].")]
+    ['Pump P-204 failed.', 'Marlow replaced the pump in March.']
+    """
+    passage, missing, found = _passage(text), content_words(MARKER.sub("", claim)), list[tuple[int, int]]()
+    while missing and len(found) < MOST_GATHERED:
+        best = max(range(len(passage.said)), key=lambda row: (_weight(missing & passage.said[row]), -row))
+        new = missing & passage.said[best]
+        if len(new) < (MIN_NEW if found else 1):
+            break
+        found.append(passage.sentences[best])
+        missing -= new
+    return found
 
 
 def checked_answer(answer: Answer, *, route: Route = "cloud") -> Answer:
@@ -164,6 +182,7 @@ def checked_answer(answer: Answer, *, route: Route = "cloud") -> Answer:
         route=answer.route if (answer.route, route) == ("memory", "cloud") else route,
         gate=None,
         memory=None,
+        asked="",
         would_ask="",
         trace=answer.trace[:MAX_STEPS],
     )

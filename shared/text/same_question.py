@@ -88,7 +88,7 @@ def is_narrower(told: str, question: str) -> bool:
     (True, False)
     """
     asked = content_words(question) - _TYPE_WORDS
-    return not _names(told) <= asked or asked < content_words(told) - _TYPE_WORDS
+    return not names_in(told) <= asked or asked < content_words(told) - _TYPE_WORDS
 
 
 def fits(question: str, told: str, answer: str) -> bool:
@@ -114,13 +114,23 @@ def asks_otherwise(question: str, other: str) -> bool:
     return len(types) > 1
 
 
+def names_in(question: str) -> frozenset[str]:
+    """The words of a question that are a name's or a number's; its first word's capital says nothing.
+
+    >>> sorted(names_in("Which pumps of Juniper Ward failed in 2024?"))
+    ['2024', 'juniper', 'ward']
+    """
+    words = (word for word in WORD.findall(question)[1:] if word[0].isupper() or word[0].isdigit() or word.casefold() in NUMBER_WORDS)
+    return content_words(" ".join(words)) - _TYPE_WORDS
+
+
 def has_same_names(question: str, other: str) -> bool:
     """Whether each name and number of one question stands in the other.
 
     >>> [has_same_names("Who led Orrin Mill in 1881?", other) for other in ("In 1881, who ran Orrin Mill?", "Who led Orrin Mill?")]
     [True, False]
     """
-    return _names(question) <= content_words(other) and _names(other) <= content_words(question)
+    return names_in(question) <= content_words(other) and names_in(other) <= content_words(question)
 
 
 def is_same_way(question: str, other: str) -> bool:
@@ -166,12 +176,6 @@ def is_other_answer(question: str, told: str, answer: str, other_told: str, othe
 def _type_of(question: str) -> str:
     found = _TYPE.search(question)
     return (found.lastgroup or "") if found else ""
-
-
-def _names(question: str) -> frozenset[str]:
-    """The words of a question that are a name's or a number's; its first word's capital says nothing."""
-    words = (word for word in WORD.findall(question)[1:] if word[0].isupper() or word[0].isdigit() or word.casefold() in NUMBER_WORDS)
-    return content_words(" ".join(words)) - _TYPE_WORDS
 
 
 def _is_name(answer: str) -> bool:

@@ -60,7 +60,7 @@ class Service(BaseHTTPRequestHandler):
         elif self.path == "/v1/status":
             self.reply(200, status())
         elif self.path == "/v1/edges":
-            row = {"edge": "ward", "online": True, "last_seen": 0, "summaries": 2, "version": 4, "epoch": "e"}
+            row = {"edge": "ward", "online": True, "last_seen": 0, "synced": 0, "summaries": 2, "version": 4, "epoch": "e"}
             trust = {"quarantined": "", "held_back": 0, "withheld": 0, "reliability": 1.0, "ledger": 7}
             self.reply(200, {"edges": [{**row, **trust}]})
         else:

@@ -67,9 +67,10 @@ async def test_a_document_is_added_asked_for_and_its_sentence_shown_and_a_rule_s
         left = await kinds_in_ledger(plant.page)
 
         await plant.page.goto("/console/sharing")
+        await plant.page.get_by_text("As text").click()
         policy = plant.page.get_by_label("The text of the policy file")
         await policy.fill(await policy.input_value() + FORBIDDEN)
-        await plant.page.get_by_role("button", name="Save it").click()
+        await plant.page.get_by_role("button", name="Save the text").click()
         await expect(plant.page.locator("#sharing")).to_contain_text("never")
 
         await ask(ward.page, FOREIGN)

@@ -51,7 +51,7 @@ async def test_openais_client_streams_text_steps_and_sources(tmp_path):
             said.append(delta.content or "")
             steps.append(getattr(delta, "reasoning_content", None))
     assert "".join(said) == ANSWER + SOURCES
-    assert "passages were found at home\n" in steps
+    assert "the documents of this site were searched\n" in steps
     assert (piece.choices[0].finish_reason, piece.dgrag["route"]) == ("stop", "local")
 
 
@@ -96,7 +96,7 @@ async def test_ollamas_client_chats_generates_and_streams(tmp_path, model):
         quiet = [piece async for piece in await client.generate(model=model, prompt=WHO[0]["content"], stream=True, think=False)]
     assert chat.message.content == written.response == ANSWER + SOURCES
     assert "".join(piece.message.content for piece in pieces) == ANSWER + SOURCES
-    assert "passages were found at home\n" in [piece.message.thinking for piece in pieces]
+    assert "the documents of this site were searched\n" in [piece.message.thinking for piece in pieces]
     assert (pieces[-1].done, pieces[-1].done_reason) == (True, "stop")
     assert "".join(piece.response for piece in quiet) == ANSWER + SOURCES
     assert {piece.thinking for piece in quiet} == {None}

@@ -50,7 +50,7 @@ def tokens(folder):
     """A ring with keys; returns tokens by what they are."""
     ring = KeyRing(folder)
     made = {role: ring.add(role, role, now=0.0) for role in ("read", "write", "admin", "metrics")}
-    made["expired"] = ring.add("expired", "admin", now=0.0, lasts_s=1.0)
+    made["expired"] = ring.add("expired", "admin", now=0.0, days=1.0 / 86_400)
     made["revoked"] = ring.add("revoked", "admin", now=0.0)
     ring.revoke("revoked", now=1.0)
     ring.close()

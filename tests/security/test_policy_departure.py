@@ -10,11 +10,10 @@ import pytest
 from edge_node.cloud.link import CloudConnection
 from edge_node.cloud.sync import LinkState
 from edge_node.egress.sharing import Served
-from edge_node.policy.rules import DENIED
 from shared.errors import Withheld
 from shared.limits import Deadline
 from shared.models.fake import ScriptedGenerator
-from shared.records import Summary, SummaryDelta
+from shared.records import DENIED, Summary, SummaryDelta
 from shared.wire import EvidenceReply, EvidenceRequest
 from tests.support.cloud_line import line
 from tests.support.policies import Canary, Site, spelling

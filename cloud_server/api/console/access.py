@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from cloud_server.settings import CloudSettings
 from shared.http.access import Rule, Rules
 from shared.http.console.keys import key_rules
 from shared.http.console.pages import Entry, Pages
 from shared.http.console.routes import CONSOLE, console_route
 from shared.http.console.sessions import Sessions
+from shared.http.service import typed_folder
 
 NO_BODY = 1024
 FORM = 64 * 2**10
@@ -33,6 +35,7 @@ RULES: Rules = {
     ("POST", "/console/match"): ASK,
     ("GET", "/console/invite"): ADMIN,
     ("POST", "/console/invite"): ADMIN,
+    ("DELETE", "/console/invite/{edge}"): ADMIN,
     **key_rules(KEYS),
     **CONSOLE,
 }
@@ -40,6 +43,7 @@ RULES: Rules = {
 ConsoleRoute = console_route(RULES)
 
 
-def cloud_pages(sessions: Sessions) -> Pages:
+def cloud_pages(settings: CloudSettings, sessions: Sessions) -> Pages:
     """The console of the cloud."""
-    return Pages("cloud_server.api.console", name="DGRAG", kind="cloud", entries=ENTRIES, sessions=sessions)
+    folder = typed_folder(settings)
+    return Pages("cloud_server.api.console", name="DGRAG", kind="cloud", folder=folder, entries=ENTRIES, sessions=sessions)

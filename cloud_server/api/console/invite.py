@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from cloud_server.api import operators
-from cloud_server.api.access import CloudDep
+from cloud_server.api.access import CloudDep, EdgePath
 from cloud_server.api.console.access import ConsoleRoute
+from cloud_server.build import Cloud
 from shared.http.console.pages import pages_of
 from shared.tls import is_loopback
 from shared.wire import EdgeName, InviteBody
@@ -30,9 +31,9 @@ class InviteForm(BaseModel):
 
 
 @router.get("/console/invite")
-async def invite_page(request: Request) -> HTMLResponse:
-    """Where a site's name is given."""
-    return pages_of(request).page(request, "own/invite.html", invited=None)
+async def invite_page(request: Request, cloud: CloudDep) -> HTMLResponse:
+    """Where a site's name is given, and the invitations that are open."""
+    return await _page(request, cloud, invited=None)
 
 
 @router.post("/console/invite")
@@ -41,4 +42,16 @@ async def invite(form: Annotated[InviteForm, Form()], request: Request, cloud: C
     invited = await operators.invite(InviteBody(edge=form.edge, ttl_s=form.minutes * MINUTE_S, replace=form.replace), cloud)
     called = request.base_url.replace(scheme="https") if cloud.settings.behind_tls_proxy else request.base_url
     url, is_here = str(called).rstrip("/"), is_loopback(called.hostname or "")
-    return pages_of(request).page(request, "own/invite.html", invited=invited, url=url, is_here=is_here)
+    return await _page(request, cloud, invited=invited, url=url, is_here=is_here)
+
+
+@router.delete("/console/invite/{edge}")
+async def withdraw(edge: EdgePath, request: Request, cloud: CloudDep) -> HTMLResponse:
+    """Let a site in by none of its invitations."""
+    await operators.withdraw(edge, cloud)
+    return await _page(request, cloud, invited=None)
+
+
+async def _page(request: Request, cloud: Cloud, **values: Any) -> HTMLResponse:
+    listed = await operators.list_invites(cloud)
+    return pages_of(request).page(request, "own/invite.html", waiting=listed.invites, **values)

@@ -10,8 +10,9 @@ from shared.wire import EdgeView
 
 WIDTH, HEIGHT = 640, 360  # of the picture, in its own units
 ACROSS, DOWN = 240, 125  # half axes of the ellipse that the sites stand on
-MARGIN = 60  # above the first and below the last of what stands there
+MARGIN = 70  # above the first and below the last of what stands there
 MOST = 24  # sites that a picture can show
+FEW = 12  # sites up to which there is room for their last syncs
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +25,9 @@ class Placed:
     y: int
 
     @property
-    def name_y(self) -> int:
-        """Where its name stands: away from the line to the cloud."""
-        return self.y + (38 if self.y >= HEIGHT // 2 else -28)
+    def text_ys(self) -> tuple[int, int]:
+        """Where its name and its last sync stand, one below the other: away from the line to the cloud."""
+        return (self.y + 40, self.y + 61) if self.y >= HEIGHT // 2 else (self.y - 49, self.y - 28)
 
 
 def state_of(site: EdgeView) -> str:
@@ -51,7 +52,7 @@ def view_box(places: Sequence[Placed]) -> str:
     """The part of the picture in which something stands, as SVG wants it.
 
     >>> view_box([])
-    '0 120 640 120'
+    '0 110 640 140'
     """
     ys = [HEIGHT // 2, *(place.y for place in places)]
     return f"0 {min(ys) - MARGIN} {WIDTH} {max(ys) - min(ys) + 2 * MARGIN}"

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, ConfigDict
 
 from cloud_server.api import questions
-from cloud_server.api.access import CloudDep
+from cloud_server.api.access import CallerDep, CloudDep
 from cloud_server.api.console.access import ConsoleRoute
 from shared.http.console.pages import pages_of
 from shared.wire import MatchBody, Question
@@ -35,7 +35,7 @@ async def match_page(request: Request) -> HTMLResponse:
 
 
 @router.post("/console/match")
-async def match(form: Annotated[MatchForm, Form()], request: Request, cloud: CloudDep, caller: questions.CallerDep) -> HTMLResponse:
+async def match(form: Annotated[MatchForm, Form()], request: Request, cloud: CloudDep, caller: CallerDep) -> HTMLResponse:
     """The summaries that it matches, as a piece of the page."""
     body = MatchBody(question=form.question, m=SHOWN, min_score=ALL if form.far else None)
     found = await questions.match(body, cloud, caller)

@@ -8,6 +8,7 @@ from shared.http.console.keys import key_rules
 from shared.http.console.pages import Entry, Pages
 from shared.http.console.routes import CONSOLE, console_route
 from shared.http.console.sessions import Sessions
+from shared.http.service import typed_folder
 
 NO_BODY = 1024
 FORM = 64 * 2**10
@@ -31,6 +32,7 @@ RULES: Rules = {
     ("GET", "/"): READ,
     ("POST", "/console/ask"): ASK,
     ("POST", "/console/answers/{query_id}"): ASK,
+    ("POST", "/console/found"): ASK,
     ("GET", "/console/passages/{document_id}"): READ,
     ("GET", "/console/documents"): READ,
     ("GET", "/console/documents/list"): READ,
@@ -42,8 +44,12 @@ RULES: Rules = {
     ("GET", "/console/documents/receipts/{receipt_id}"): READ,
     ("GET", "/console/documents/{document_id}"): READ,
     ("DELETE", "/console/documents/{document_id}"): WRITE,
+    ("PUT", "/console/documents/{document_id}/labels"): WRITE,
     ("GET", "/console/sharing"): ADMIN,
     ("PUT", "/console/sharing"): POLICY,
+    ("GET", "/console/sharing/held"): ADMIN,
+    ("PUT", "/console/sharing/choices"): POLICY,
+    ("POST", "/console/sharing/choices/check"): POLICY,
     ("POST", "/console/sharing/check"): POLICY,
     ("GET", "/console/sharing/history/{number}"): ADMIN,
     ("POST", "/console/sharing/history/{number}"): ADMIN,
@@ -69,4 +75,5 @@ ConsoleRoute = console_route(RULES)
 
 def edge_pages(settings: EdgeSettings, sessions: Sessions) -> Pages:
     """The console of one edge."""
-    return Pages("edge_node.api.console", name=settings.id, kind="site", entries=ENTRIES, sessions=sessions)
+    folder = typed_folder(settings)
+    return Pages("edge_node.api.console", name=settings.id, kind="site", folder=folder, entries=ENTRIES, sessions=sessions)

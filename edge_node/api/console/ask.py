@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import re
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
 import orjson
 from fastapi import APIRouter, Form, Request, Response
@@ -18,20 +19,26 @@ from edge_node.answering.answerer import Ask
 from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
+from edge_node.api.console.claims import opened
+from edge_node.api.console.excerpts import word_start
+from edge_node.api.console.way import Way
 from edge_node.api.memories import CallerDep, FeedbackReply, feedback
-from edge_node.api.steps import told_step
-from edge_node.api.streaming import Void, hearing
+from edge_node.api.steps import doing_step
+from edge_node.api.streaming import Begun, Completed, Void, hearing
 from edge_node.node import EdgeNode
 from shared.http.console.pages import Pages, pages_of
 from shared.http.console.routes import BLANK_IS_NONE
+from shared.http.middleware import while_connected
 from shared.http.problems import KNOWN, told_of
-from shared.records import Answer, EdgeReport, TraceStep
+from shared.records import Answer, Evidence, TraceStep
+from shared.telemetry.trace import Trace, component_of
+from shared.text.citations import supporting
+from shared.text.fence import one_line
 from shared.wire import Feedback, Purpose, Question
 
 router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
-NUMBER = re.compile(r"\[(\d{1,4})\]")
-HOME = frozenset({"remember", "same answer", "span", "span check", "retrieve", "narrow"})
-AT_CLOUD = "cloud: "  # the beginning of the steps within the step "cloud"
+FOUND = 5  # passages that are shown where there is no answer
+BEGINNING = 220  # characters of each
 
 
 class AskForm(BaseModel):
@@ -45,58 +52,19 @@ class AskForm(BaseModel):
     purpose: Annotated[Purpose | None, BLANK_IS_NONE] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What some steps have taken."""
+class WhatForm(BaseModel):
+    """A question whose nearest passages are wanted."""
 
-    ms: float
-    calls: int
-    tokens: int
-    bytes: int
-
-    @classmethod
-    def of(cls, steps: Iterable[TraceStep], within: Iterable[TraceStep] = ()) -> Spent:
-        """Of some steps, and of the calls and tokens of others that were made meanwhile."""
-        own, inner = list(steps), list(within)
-        calls = sum(one.calls for one in own + inner)
-        tokens = sum(one.tokens_in + one.tokens_out for one in own + inner)
-        return cls(sum(one.ms for one in own), calls, tokens, sum(one.bytes_in + one.bytes_out for one in own))
+    question: Question
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """The route that a question took, for the picture of it."""
+class Near:
+    """A passage near to a question: of which document, its beginning, and what opens it."""
 
-    home: Spent
-    gate: Spent
-    cloud: Spent | None  # None: it did not leave the site
-    asked: tuple[EdgeReport, ...]
-    all: Spent
-
-    @classmethod
-    def of(cls, answer: Answer) -> Way:
-        """Read out of an answer's trace."""
-        own = [one for one in answer.trace if not one.step.startswith(AT_CLOUD)]
-        inner = [one for one in answer.trace if one.step.startswith(AT_CLOUD)]
-        left = [one for one in own if one.step == "cloud"]
-        home = Spent.of(one for one in own if one.step in HOME)
-        gate = Spent.of(one for one in own if one.step.startswith("gate") or one.step == "samples")
-        return cls(home, gate, Spent.of(left, inner) if left else None, answer.edges, Spent.of(own, inner))
-
-
-def pieces(text: str, known: frozenset[int]) -> Iterator[str | int]:
-    """An answer's text, with the numbers of its citations between.
-
-    >>> list(pieces("It failed [1]. See [7].", frozenset({1})))
-    ['It failed ', 1, '. See [7].']
-    """
-    begin = 0
-    for match in NUMBER.finditer(text):
-        if (number := int(match[1])) in known:
-            yield text[begin : match.start()]
-            yield number
-            begin = match.end()
-    yield text[begin:]
+    document: str
+    beginning: str
+    address: str
 
 
 @router.get("/")
@@ -107,7 +75,10 @@ async def ask_page(request: Request, node: Node) -> HTMLResponse:
 
 @router.post("/console/ask")
 async def ask(form: Annotated[AskForm, Form()], request: Request, node: Node) -> Response:
-    """The answer while it is made, as server-sent events: ``step``, ``text`` and ``void``; last ``answer`` or ``problem``, as markup."""
+    """The answer while it is made, as server-sent events: ``step``, ``text`` and ``void``; last ``answer`` or ``problem``, as markup.
+
+    ``step`` says what is being done. Whoever closes the connection stops it.
+    """
     asked: Ask | GlobalAsk
     if form.mode == "global":
         asked = GlobalAsk(form.question, None, form.escalation, form.purpose or "")
@@ -124,34 +95,51 @@ async def judge(query_id: str, form: Annotated[Feedback, Form()], request: Reque
     return pages_of(request).page(request, "own/judged.html", told=told)
 
 
+@router.post("/console/found")
+async def found(form: Annotated[WhatForm, Form()], request: Request, node: Node) -> HTMLResponse:
+    """The passages of this site that are nearest to a question, for somebody who got no answer; no language model has a part in it."""
+    got = await while_connected(request, node.answerer.retrieve(form.question, Trace(), top_k=FOUND))
+    return pages_of(request).page(request, "own/found.html", near=[_near(one, form.question) for one in got.evidence[:FOUND]])
+
+
+def _near(passage: Evidence, question: str) -> Near:
+    start, end = next(iter(supporting(passage.text, question)), (0, min(len(passage.text), BEGINNING)))
+    offset = passage.span[0]
+    place = urlencode({"start": offset + start, "end": offset + end})
+    text = one_line(passage.text)
+    cut = text if len(text) <= BEGINNING else f"{text[: word_start(text, BEGINNING)].rstrip()} …"
+    return Near(passage.title or passage.document, cut, f"/console/passages/{passage.document_id}?{place}")
+
+
 async def _events(pages: Pages, request: Request, node: EdgeNode, asked: Ask | GlobalAsk, form: AskForm) -> AsyncIterator[dict[str, str]]:
-    async with contextlib.aclosing(hearing(node, asked)) as news:
+    async with contextlib.aclosing(hearing(node, asked, with_begun=True)) as news:
         async for told in news:
             match told:
-                case TraceStep():
-                    yield _event("step", told_step(told.step))
+                case Begun():
+                    yield _event("step", doing_step(told.step))
+                case TraceStep() | Completed():  # the page sends no conversation
+                    pass
                 case str():
                     yield _event("text", told)
                 case Void():
                     yield _event("void", "")
                 case Answer():
-                    yield _event("answer", pages.text(request, "own/answer.html", **shown(node, told), form=form))
+                    values = await asyncio.to_thread(shown, node, told)
+                    yield _event("answer", pages.text(request, "own/answer.html", **values, form=form))
                 case Exception() if isinstance(told, KNOWN):
-                    yield _event("problem", pages.text(request, "shared/problem.html", told=told_of(told, request)))
+                    yield _event("problem", pages.text(request, "own/unanswered.html", told=told_of(told, request), form=form))
                 case _:
                     raise told
 
 
 def shown(node: EdgeNode, answer: Answer) -> dict[str, Any]:
-    """What the template of an answer needs."""
-    numbers = frozenset(citation.n for citation in answer.citations)
-    by_number = {citation.n: citation for citation in answer.citations}
+    """What the template of an answer needs. Reads the store."""
     return {
         "answer": answer,
-        "pieces": list(pieces(answer.answer, numbers)),
-        "cited": by_number,
+        "pieces": opened(node, answer),
         "home": node.settings.id,
         "way": Way.of(answer),
+        "component_of": component_of,
     }
 
 

@@ -34,16 +34,25 @@ CHANGED = {"HX-Trigger": "changed"}  # the page asks for the list again
 
 
 class Wanted(BaseModel):
-    """Which documents are listed: of a status, with ``part`` in the name, from the name behind ``after``; and the uploads not ended yet."""
+    """Which documents are listed: of a status, with ``part`` in the name, with a label, from the name behind ``after``.
+
+    ``job``: the uploads that have not ended yet.
+    """
 
     status: Literal["", "queued", "running", "indexed", "parked"] = ""
     part: Name = ""
+    label: Name = ""
     after: Name = ""
     job: list[str] = []
 
+    @property
+    def narrowing(self) -> dict[str, str]:
+        """What narrows the list."""
+        return {"status": self.status, "part": self.part, "label": self.label}
+
     def query(self, **other: str) -> str:
         """The same list, or another one, as the end of an address."""
-        return urlencode({"status": self.status, "part": self.part, "after": self.after} | other)
+        return urlencode({"status": self.status, "part": self.part, "label": self.label, "after": self.after} | other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +168,9 @@ async def _listed(node: EdgeNode, wanted: Wanted) -> dict[str, Any]:
 
 
 def _views(node: EdgeNode, wanted: Wanted) -> tuple[list[dict[str, Any]], str, dict[str, int]]:
-    views = node.documents.list(limit=ON_A_PAGE, after=wanted.after, status=wanted.status, part=wanted.part)
+    views = node.documents.list(limit=ON_A_PAGE, after=wanted.after, **wanted.narrowing)
     last = views[-1]["name"] if len(views) >= ON_A_PAGE else ""
-    more = last and node.documents.list(limit=1, after=last, status=wanted.status, part=wanted.part)
+    more = last and node.documents.list(limit=1, after=last, **wanted.narrowing)
     return views, wanted.query(after=last) if more else "", node.documents.counts()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from edge_node.records import DocumentText
 
@@ -13,14 +15,21 @@ LONGEST = 8_000  # characters that are marked; a longer span is marked in part
 SLACK = 80  # characters within which a word begins; Chinese, say, has no blanks, and is cut anywhere
 
 
+Place: TypeAlias = tuple[int, int]  # characters [start, end) of a text
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Characters [start, end) of a text are shown, of them [marked, marked_end) marked."""
+    """Characters [start, end) of a text are shown, and ``marks`` in them are marked, apart from one another; the first is what is cited."""
 
     start: int
     end: int
-    marked: int
-    marked_end: int
+    marks: tuple[Place, ...] = ()
+
+    @property
+    def place(self) -> int:
+        """Where what is looked for begins."""
+        return self.marks[0][0] if self.marks else self.start
 
     @property
     def read_from(self) -> int:
@@ -34,53 +43,80 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a text that is shown. ``mark``: it is cited; says more of the same; or is not marked."""
+
+    text: str
+    mark: Literal["", "cited", "also"] = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Excerpt:
     """The text of a window; ``is_first``, ``is_last``: nothing is before it, or behind it."""
 
-    before: str
-    marked: str
-    after: str
+    pieces: tuple[Piece, ...]
     is_first: bool
     is_last: bool
 
 
-def beside(start: int, end: int) -> Window:
-    """A span with a little of what stands beside it.
+def beside(start: int, end: int, others: Iterable[Place] = ()) -> Window:
+    """A span, and others near to it, with a little of what stands beside them.
 
     >>> beside(1_000, 1_200)
-    Window(start=800, end=1400, marked=1000, marked_end=1200)
+    Window(start=800, end=1400, marks=((1000, 1200),))
+    >>> beside(1_000, 1_200, [(1_100, 1_300), (1_700, 1_800), (90_000, 90_001)])
+    Window(start=880, end=1920, marks=((1000, 1200), (1700, 1800)))
     """
-    end = min(end, start + LONGEST)
-    room = max(LEAST_BESIDE, (AROUND - (end - start)) // 2)
-    return Window(max(0, start - room), end + room, start, end)
+    marks = apart((start, min(end, start + LONGEST)), others)
+    low, high = min(marks)[0], max(marks)[1]
+    room = max(LEAST_BESIDE, (AROUND - (high - low)) // 2)
+    return Window(max(0, low - room), high + room, marks)
+
+
+def apart(first: Place, others: Iterable[Place]) -> tuple[Place, ...]:
+    """A span, and those of the others that are near to it and that overlap none before them."""
+    kept = [first]
+    for start, end in others:
+        is_near = start < end and abs(start - first[0]) < LONGEST and end - start <= LONGEST
+        if is_near and all(end <= here or there <= start for here, there in kept):
+            kept.append((start, end))
+    return tuple(kept)
 
 
 def page_of(number: int) -> Window:
     """A page of a text by its number, from 0; nothing is marked."""
-    return Window(number * PAGE, (number + 1) * PAGE, number * PAGE, number * PAGE)
+    return Window(number * PAGE, (number + 1) * PAGE)
 
 
-def page_with(start: int, end: int) -> Window:
-    """The page on which a span begins; it is as much longer as the span goes on.
+def page_with(start: int, end: int, others: Iterable[Place] = ()) -> Window:
+    """The page on which a span begins, with the others on it; it is as much longer as the span goes on.
 
-    >>> page_with(7_900, 8_300)
-    Window(start=0, end=8300, marked=7900, marked_end=8300)
+    >>> page_with(7_900, 8_300, [(100, 200), (8_400, 8_500)])
+    Window(start=0, end=8300, marks=((7900, 8300), (100, 200)))
     """
     page, end = page_of(start // PAGE), min(end, start + LONGEST)
-    return Window(page.start, max(page.end, end), start, end)
+    last = max(page.end, end)
+    return Window(page.start, last, apart((start, end), (one for one in others if page.start <= one[0] and one[1] <= last)))
 
 
 def excerpt(read: DocumentText, window: Window) -> Excerpt:
     """What a window shows of a text that was read from ``read_from`` to ``read_to``.
 
     >>> read = DocumentText("d", "a.md", "", 0, 20, 20, "A pump has stopped.")
-    >>> excerpt(read, Window(4, 14, 7, 10))
-    Excerpt(before='pump ', marked='has', after=' ', is_first=False, is_last=False)
+    >>> [(piece.text, piece.mark) for piece in excerpt(read, Window(4, 14, ((7, 10),))).pieces]
+    [('pump ', ''), ('has', 'cited'), (' ', '')]
     """
-    first, start, end, last = (at - read.start for at in (window.start, window.marked, window.marked_end, window.end))
-    first, last = word_start(read.text, first), max(word_start(read.text, last), end)
-    text = read.text
-    return Excerpt(text[first:start], text[start:end], text[end:last], read.start + first == 0, read.start + last >= read.length)
+    text, marks = read.text, [(start - read.start, end - read.start) for start, end in window.marks]
+    at = first = word_start(text, window.start - read.start)
+    last = max([word_start(text, window.end - read.start), *(end for _, end in marks)])
+    pieces = list[Piece]()
+    for row in sorted(range(len(marks)), key=marks.__getitem__):
+        start, end = marks[row]
+        pieces += [Piece(text[at:start]), Piece(text[start:end], "also" if row else "cited")]
+        at = end
+    pieces.append(Piece(text[at:last]))
+    shown = tuple(piece for piece in pieces if piece.text)
+    return Excerpt(shown, read.start + first == 0, read.start + last >= read.length)
 
 
 def word_start(text: str, place: int) -> int:

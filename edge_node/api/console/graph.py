@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -13,7 +13,9 @@ from fastapi.responses import HTMLResponse
 from edge_node.api import communities as rest
 from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
+from edge_node.api.console.excerpts import word_start
 from edge_node.communities.hierarchy import LEVELS
+from edge_node.documents.finding import chunks_with
 from edge_node.node import EdgeNode
 from edge_node.records import WITH_GRAPH
 from shared.http.console.pages import pages_of
@@ -25,7 +27,8 @@ DRAWN = 120  # nodes of a drawing: more cannot be read
 AT_FIRST = 40  # nodes of the drawing where no entity is chosen
 LINES = 400  # edges of a drawing, the heaviest
 PAGE = 50
-PASSAGES = 10  # of an entity on a page
+PASSAGES = 10  # of an entity on a page, and of a search
+BESIDE = 120  # characters on either side of a word that was looked for
 Words = Annotated[str, Query(max_length=200)]
 Key = Annotated[str, Query(max_length=512)]
 Hops = Annotated[int, Query(ge=1, le=2)]
@@ -59,7 +62,8 @@ async def graph_page(request: Request, node: Node, q: Words = "", entity: Key = 
         return pages_of(request).page(request, "own/no_graph.html", with_graph=WITH_GRAPH)
     values = await asyncio.to_thread(_shown, node, entity, hops, skip)
     found = await asyncio.to_thread(node.strategy.named, q, limit=FOUND + 1) if q.strip() else []
-    return pages_of(request).page(request, "own/graph.html", q=q, hops=hops, skip=skip, found=found, most=FOUND, **values)
+    told = await asyncio.to_thread(_with_words, node, q) if q.strip() and not found else []
+    return pages_of(request).page(request, "own/graph.html", q=q, hops=hops, skip=skip, found=found, told=told, most=FOUND, **values)
 
 
 @router.get("/console/graph/subgraphs")
@@ -128,6 +132,23 @@ def _places(node: EdgeNode, chunk_ids: Sequence[ChunkId]) -> dict[ChunkId, Place
         ChunkId(chunk_id): Place(chunk.document_id, title or document, chunk.start, chunk.end, chunk.text)
         for chunk_id, (chunk, document, title) in chunks.items()
     }
+
+
+def _with_words(node: EdgeNode, words: str) -> list[Place]:
+    """Passages with words that no entity has in its name, each cut around the first of them."""
+    found = _places(node, chunks_with(node.documents.database, words, limit=PASSAGES)).values()
+    return [replace(place, text=_around(place.text, words.split()[0])) for place in found]
+
+
+def _around(text: str, word: str) -> str:
+    """A little of a text around a word.
+
+    >>> _around("The pump leaks. " + "It rains. " * 30, "leaks")[:30], _around("A pump.", "PUMP")
+    ('The pump leaks. It rains. It r', 'A pump.')
+    """
+    at = max(0, text.lower().find(word.lower()))
+    first, last = word_start(text, max(0, at - BESIDE)), word_start(text, at + BESIDE)
+    return f"{'… ' if first else ''}{text[first:last].strip()}{' …' if last < len(text) else ''}"
 
 
 def _parts(node: EdgeNode, skip: int) -> tuple[list[Part], int]:

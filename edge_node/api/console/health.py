@@ -11,9 +11,9 @@ from fastapi.responses import HTMLResponse
 from edge_node.api import backups as rest
 from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
+from edge_node.api.console.figures import TICKS, WIDTH, across, figures_of
 from edge_node.node import EdgeNode
 from shared.errors import ModelTimeout, ModelUnavailable
-from shared.http.console.figures import TICKS, WIDTH, across, figures_of
 from shared.http.console.pages import pages_of
 from shared.settings_reference import reference
 

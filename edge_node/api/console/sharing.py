@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form, Path, Request
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
 from edge_node.api.memories import CallerDep
 from edge_node.egress.policy_editor import PolicyText, checked
 from edge_node.egress.policy_file import MAX_BYTES
+from edge_node.egress.sharing import Requester
 from edge_node.node import EdgeNode
-from edge_node.policy.rules import Policy, doubts
-from edge_node.policy.words import MEANING, general
+from edge_node.policy.choices import Choices, written
+from edge_node.policy.rules import EscalationMode, Identifier, Policy, Share, doubts
+from edge_node.policy.words import IDENTIFIERS, MEANING, QUESTIONS, general, told_rule
 from edge_node.trial import shown_evidence
 from shared.errors import Conflict, InputError
 from shared.http.console.pages import pages_of
 from shared.http.console.routes import BLANK_IS_NONE
+from shared.telemetry.trace import Trace
 from shared.wire import EvidenceReply, Purpose, Question
 
 router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
 HASH = "^[0-9a-f]{64}$"
+MOST_LABELS = 300
+Label = Annotated[str, Field(max_length=200)]
 Number = Annotated[int, Path(ge=1, lt=2**53)]
 
 
@@ -51,6 +56,28 @@ class BackForm(BaseModel):
     base: Annotated[str, Field(pattern=HASH)]
 
 
+class ChoicesForm(BackForm):
+    """What is chosen: of each label in ``label`` the share at the same place of ``share``, "" where it is not named; ``base``: as above."""
+
+    unlabelled: Share
+    questions: EscalationMode
+    label: Annotated[list[Label], Field(max_length=MOST_LABELS)] = []
+    share: Annotated[list[Share | Literal[""]], Field(max_length=MOST_LABELS)] = []
+    identifiers: list[Identifier] = []
+
+    @model_validator(mode="after")
+    def _each_has_one(self) -> ChoicesForm:
+        if len(self.label) != len(self.share):
+            raise ValueError("each label needs a share")
+        return self
+
+    @property
+    def choices(self) -> Choices:
+        """As they are written."""
+        labels = {label.strip(): share for label, share in zip(self.label, self.share, strict=True) if label.strip() and share}
+        return Choices(self.unlabelled, self.questions, labels, tuple(self.identifiers))
+
+
 class TryForm(BaseModel):
     """A question as somebody would ask it."""
 
@@ -68,13 +95,28 @@ async def sharing_page(request: Request, node: Node) -> HTMLResponse:
 
 
 @router.post("/console/sharing/check")
-async def check(form: Annotated[TextForm, Form()], request: Request) -> HTMLResponse:
-    """What saving this text would say."""
-    try:
-        found = await asyncio.to_thread(checked, form.lines)
-    except InputError as error:
-        return pages_of(request).page(request, "own/checked.html", fault=error.message, warnings=(), rows=())
-    return pages_of(request).page(request, "own/checked.html", fault="", warnings=doubts(found), rows=_documents(found))
+async def check(form: Annotated[TextForm, Form()], request: Request, node: Node) -> HTMLResponse:
+    """What saving this text would say, and what it would keep here."""
+    return await _checked(request, node, form.lines)
+
+
+@router.post("/console/sharing/choices/check")
+async def check_choices(form: Annotated[ChoicesForm, Form()], request: Request, node: Node) -> HTMLResponse:
+    """The same of these choices. Raises InputError where the text cannot be changed so."""
+    return await _checked(request, node, await asyncio.to_thread(_chosen, node, form))
+
+
+@router.put("/console/sharing/choices")
+async def save_choices(form: Annotated[ChoicesForm, Form()], request: Request, node: Node, caller: CallerDep) -> HTMLResponse:
+    """Put the text with these choices in force."""
+    text = await asyncio.to_thread(_chosen, node, form)
+    return await _replaced(request, node, text, form.base, caller.name, "The policy is saved and in force.")
+
+
+@router.get("/console/sharing/held")
+async def held(request: Request, node: Node) -> HTMLResponse:
+    """What stays here now: it changes a little after the policy does."""
+    return pages_of(request).page(request, "own/held.html", view=await asyncio.to_thread(node.sharing.view))
 
 
 @router.put("/console/sharing")
@@ -102,7 +144,30 @@ async def try_it(form: Annotated[TryForm, Form()], request: Request, node: Node)
     body = await shown_evidence(node, form.question, form.requester, form.purpose)
     outgoing = await asyncio.to_thread(node.sharing.departing, form.question, None)
     reply = EvidenceReply.model_validate_json(body.body)
-    return pages_of(request).page(request, "own/tried.html", body=body, reply=reply, outgoing=outgoing, form=form)
+    near = await node.answerer.retrieve(form.question, Trace())
+    passages = [one for one in near.evidence if one.score >= node.answerer.settings.evidence_threshold]
+    kept = await asyncio.to_thread(node.sharing.held, Requester(form.requester, form.purpose), passages)
+    rules = {told_rule(rule): list(dict.fromkeys(one.document for one, by in kept if by == rule)) for _, rule in kept}
+    return pages_of(request).page(request, "own/tried.html", body=body, reply=reply, outgoing=outgoing, form=form, kept=kept, rules=rules)
+
+
+async def _checked(request: Request, node: EdgeNode, text: str) -> HTMLResponse:
+    try:
+        found = await asyncio.to_thread(checked, text)
+    except InputError as error:
+        return pages_of(request).page(request, "own/checked.html", fault=error.message)
+    kept = await asyncio.to_thread(node.sharing.kept_back, found)
+    return pages_of(request).page(
+        request, "own/checked.html", fault="", warnings=doubts(found), rows=_documents(found), kept=kept, text=text
+    )
+
+
+def _chosen(node: EdgeNode, form: ChoicesForm) -> str:
+    """The text with what was chosen over the one that its writer has seen. Raises Conflict, InputError."""
+    present = node.policies.present()
+    if present.hash != form.base:
+        raise Conflict("the policy has changed since you read it", next_step="load the page again, and choose anew")
+    return written(present.text, form.choices)
 
 
 async def _replaced(request: Request, node: EdgeNode, text: str, base: str, who: str, saved: str) -> HTMLResponse:
@@ -121,6 +186,10 @@ def _state(node: EdgeNode) -> dict[str, Any]:
         "text": text,
         "unreadable": unreadable,
         "history": node.policies.history(),
+        "worn": sorted({*policy.labels, *(label for labels in node.documents.label_counts() for label in labels or ())})[:MOST_LABELS],
+        "shares": MEANING,
+        "question_modes": QUESTIONS,
+        "identifiers": IDENTIFIERS,
     }
 
 

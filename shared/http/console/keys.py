@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
@@ -11,14 +10,13 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.http.access import Role, Rule, Rules
+from shared.http.access import Rule, Rules
 from shared.http.console.pages import pages_of
-from shared.http.console.routes import BLANK_IS_NONE
-from shared.http.keyring import FIRST, KeyRing, KeyRole
-from shared.http.keys import DAY_S
+from shared.http.console.routes import BLANK_IS_NONE, sessions_of
+from shared.http.keyring import KeyRing, KeyRole, MadeKey
+from shared.http.keys import ADMINS
 from shared.ports import Clock
 
-ADMINS: frozenset[Role] = frozenset({"admin"})
 FORM = 4 * 2**10
 
 
@@ -30,15 +28,6 @@ class KeyForm(BaseModel):
     name: Annotated[str, Field(max_length=64)]
     role: KeyRole
     days: Annotated[float | None, Field(ge=0.01, le=36_500), BLANK_IS_NONE] = None
-
-
-@dataclass(frozen=True, slots=True)
-class MadeKey:
-    """A key that was made now; ``notice``: what it changes for all, where it is the first."""
-
-    name: str
-    token: str
-    notice: str
 
 
 def key_rules(path: str) -> Rules:
@@ -65,10 +54,11 @@ def key_pages(route_class: type[APIRoute], path: str, ring: KeyRing, clock: Cloc
 
     @router.post(path)
     async def make_key(form: Annotated[KeyForm, Form()], request: Request) -> HTMLResponse:
-        """Make a key; its token is shown now and never again."""
-        lasts_s = None if form.days is None else form.days * DAY_S
-        token, first = await asyncio.to_thread(ring.add_remotely, form.name, form.role, now=clock.now(), lasts_s=lasts_s)
-        return await listed(request, MadeKey(form.name, token, FIRST if first else ""))
+        """Make a key; its token is shown now and never again. Who makes the first one is signed in with it: else nobody comes in now."""
+        made = await asyncio.to_thread(ring.add_remotely, form.name, form.role, now=clock.now(), days=form.days)
+        if made.closes_open_mode:
+            await sessions_of(request).begin(request, made.token)
+        return await listed(request, made)
 
     @router.delete(f"{path}/{{key_id}}")
     async def revoke_key(key_id: str, request: Request) -> HTMLResponse:

@@ -46,6 +46,15 @@ def ago(seconds: float) -> str:
     return "just now"
 
 
+def sentence(words: str) -> str:
+    """Words that begin as a sentence does.
+
+    >>> sentence("the key was revoked"), sentence("")
+    ('The key was revoked', '')
+    """
+    return words[:1].upper() + words[1:]
+
+
 @cache
 def asset(name: str) -> bytes | None:
     """A script or a style of the console; None: there is none of this name."""
@@ -63,9 +72,10 @@ class Pages:
     """The pages of one service.
 
     package: that has the service's own templates, as ``own/NAME.html``; those here are ``shared/NAME.html``. name: of the site.
+    folder: of the service's state, as its operator types it; "FOLDER" where nobody is to be told.
     """
 
-    def __init__(self, package: str, *, name: str, kind: str, entries: Sequence[Entry], sessions: Sessions) -> None:
+    def __init__(self, package: str, *, name: str, kind: str, folder: str, entries: Sequence[Entry], sessions: Sessions) -> None:
         loader = PrefixLoader({"own": PackageLoader(package), "shared": PackageLoader("shared.http.console")})
         self._templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         self._templates.filters |= {
@@ -73,8 +83,9 @@ class Pages:
             "moment": _moment,
             "lasting": duration,
             "count": lambda number: f"{number:,}",
+            "sentence": sentence,
         }
-        self._templates.globals |= {"site": name, "kind": kind, "entries": tuple(entries), "asset": asset_path}
+        self._templates.globals |= {"site": name, "kind": kind, "folder": folder, "entries": tuple(entries), "asset": asset_path}
         self._sessions = sessions
 
     def text(self, request: Request, template: str, **values: Any) -> str:

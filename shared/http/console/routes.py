@@ -11,7 +11,7 @@ from pydantic import BeforeValidator
 
 from shared.errors import NotFound, Unauthenticated
 from shared.http.access import Rule, Rules, guarded
-from shared.http.console.pages import STATIC, TYPES, asset, pages_of
+from shared.http.console.pages import STATIC, TYPES, asset, pages_of, sentence
 from shared.http.console.sessions import Sessions
 from shared.http.problems import KNOWN, told_of
 
@@ -63,9 +63,8 @@ def refused(request: Request, error: Exception) -> Response:
         if sessions_of(request).is_withheld(request):  # by the browser, on a link from elsewhere: our own page asks again, with the cookie
             return pages_of(request).page(request, "shared/again.html")
         headers |= {"HX-Refresh": "true"} if is_piece else {}
-        return pages_of(request).page(
-            request, "shared/login.html", status=told.status, headers=headers, ended=error.code != "no_credentials"
-        )
+        why = sessions_of(request).why_over(request) if error.code == "no_credentials" else f"{sentence(error.message)}: {error.next_step}."
+        return pages_of(request).page(request, "shared/login.html", status=told.status, headers=headers, why=why)
     template = "shared/problem.html" if is_piece else "shared/error.html"
     return pages_of(request).page(request, template, status=told.status, headers=headers, told=told)
 

@@ -1,7 +1,7 @@
 """A browser's session at the console: an API key shown once, then a cookie; and the token that every change carries (goal S2).
 
-The cookie holds 256 random bits and nothing else. The service keeps only their hash, with the id of the key. The key is looked at anew
-for every request, so a revoked key ends its sessions. A restart of the service ends them all.
+The cookie holds 256 random bits, and of who has signed in a mark of the service's run. The service keeps only their hash, with the id of
+the key. The key is looked at anew for every request, so a revoked key ends its sessions. A restart of the service ends them all.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hmac
 import re
 import secrets
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from fastapi import Request, Response
@@ -21,23 +21,28 @@ from shared.http.access import Caller
 from shared.http.keyring import KeyRing
 from shared.ports import Clock
 
-IDLE_S = 12 * 3600.0  # a session ends when nothing was asked for so long
+IDLE_S = 12 * 3600.0  # a session ends when nobody asked for anything so long; what a page asks for by itself, for ever, is nobody's
+OLDEST_S = 7 * 86_400.0  # … and when it began so long ago
 MOST = 1_000  # sessions at once; the one that was used longest ago ends first
 MOST_OF_KEY = 20  # the same for one key, so that nobody ends the sessions of others
 CSRF_HEADER = "x-csrf-token"
-SESSION = re.compile(r"[A-Za-z0-9_-]{43}")
+POLL_HEADER = "x-poll"  # of a request that a page makes every few seconds by itself
+SESSION = re.compile(r"(?:[A-Za-z0-9_-]{8}\.)?[A-Za-z0-9_-]{43}")
+RESTARTED = "The service was started again. Sign in once more."
+OVER = "Your session is over: nobody used it for 12 hours, or it was 7 days old. Sign in once more."
 
 
 @dataclass(frozen=True, slots=True)
 class _Session:
     key_id: str
-    used: float  # monotonic seconds
+    began: float  # monotonic seconds
+    used: float  # the same
 
 
 class Sessions:
     """The sessions of one service. A visitor without a key has a cookie too, so that the form to sign in has its token.
 
-    cookie: its name; browsers share the cookies of all ports of a host, so each service has its own. secure: over TLS only.
+    cookie: its name, no other service's: browsers share the cookies of all ports of a host. secure: over TLS only.
     """
 
     def __init__(self, keys: KeyRing, clock: Clock, *, cookie: str, secure: bool) -> None:
@@ -46,6 +51,7 @@ class Sessions:
         self._cookie = cookie
         self._secure = secure
         self._secret = secrets.token_bytes(32)
+        self._run = secrets.token_urlsafe(6)
         self._open = OrderedDict[str, _Session]()  # by the hash of what the cookie holds, least recently used first
 
     def id_of(self, request: Request) -> str:
@@ -68,29 +74,39 @@ class Sessions:
         """Who has signed in with this session; None: nobody. Raises Unauthenticated where the key has ended."""
         name, now = _hash(self.id_of(request)), self._clock.monotonic()
         known = self._open.get(name)
-        if known is None or now - known.used > IDLE_S:
+        if known is None or now - known.used > IDLE_S or now - known.began > OLDEST_S:
             self._open.pop(name, None)
             return None
-        self._open[name] = _Session(known.key_id, now)
-        self._open.move_to_end(name)
+        if POLL_HEADER not in request.headers:
+            self._open[name] = replace(known, used=now)
+            self._open.move_to_end(name)
         return await asyncio.to_thread(self._keys.caller_with, known.key_id, now=self._clock.now())
+
+    def why_over(self, request: Request) -> str:
+        """Why a browser that had signed in is not signed in now, as a sentence; "": it had not, or it is."""
+        run, had_signed_in, _ = self.id_of(request).rpartition(".")
+        if not had_signed_in or _hash(self.id_of(request)) in self._open:
+            return ""
+        return OVER if run == self._run else RESTARTED
 
     async def begin(self, request: Request, token: str) -> None:
         """Sign in with an API key; the cookie gets new bits, so that nobody has chosen them before. Raises Unauthenticated."""
         await asyncio.to_thread(self._keys.caller_of, token, now=self._clock.now())
         self.end(request)
-        request.state.session = secrets.token_urlsafe(32)
+        request.state.session = f"{self._run}.{secrets.token_urlsafe(32)}"
         key_id = self._keys.id_of(token)
         own = [name for name, session in self._open.items() if session.key_id == key_id]
         for name in own[: max(0, len(own) + 1 - MOST_OF_KEY)]:
             del self._open[name]
-        self._open[_hash(self.id_of(request))] = _Session(key_id, self._clock.monotonic())
+        now = self._clock.monotonic()
+        self._open[_hash(self.id_of(request))] = _Session(key_id, began=now, used=now)
         while len(self._open) > MOST:
             self._open.popitem(last=False)
 
     def end(self, request: Request) -> None:
-        """Sign out: the session that the cookie names is over."""
+        """Sign out: the session that the cookie names is over, and the browser gets a visitor's cookie."""
         self._open.pop(_hash(self.id_of(request)), None)
+        request.state.session = secrets.token_urlsafe(32)
 
     def is_withheld(self, request: Request) -> bool:
         """Whether the browser has sent no cookie because a page of another site led here."""

@@ -237,6 +237,18 @@ async def test_an_edge_that_failed_too_often_is_passed_over_and_named(tmp_path, 
     assert answer.reason == "1 of 2 sites gave no answer: bank (skipped)"
 
 
+async def test_an_edge_in_quarantine_whose_summaries_match_is_named_and_another_one_is_not(tmp_path, kit):
+    async with kit.running(tmp_path) as service:
+        for edge, text in (("ward", PUMP), ("bank", PUMP), ("mill", "bees")):
+            await kit.enrol(service.http, edge, text)
+        for edge in ("bank", "mill"):
+            service.cloud.registry.quarantine(edge, "a secret of the operator")
+        answer = await asked(service, kit, kit.evidence(PUMP))
+    told = {one.edge: (one.status, one.reason) for one in answer.edges if one.edge != "ward"}
+    assert told == {"bank": ("skipped", "the cloud's operator has set it aside")}
+    assert (answer.answered, answer.reason) == (True, "1 of 2 sites gave no answer: bank (skipped)")
+
+
 async def test_when_all_that_match_are_passed_over_the_answer_says_so(tmp_path, kit):
     async with kit.running(tmp_path, breaker_failures=1) as service:
         await kit.enrol(service.http, "bank", "infusion pump P-204 replaced")

@@ -224,12 +224,13 @@ async def test_sites_without_a_word_on_it_leave_the_question_open(service, kit):
     assert (answer.answered, answer.reason) == (False, "of the points that came none could be used")
 
 
-async def test_a_site_that_is_set_aside_is_neither_asked_nor_missing(tmp_path, kit):
+async def test_a_site_that_is_set_aside_is_not_asked_and_is_named_without_the_operators_reason(tmp_path, kit):
     async with sites(tmp_path, kit) as service:
         await online(service, kit, "ward")
         service.cloud.registry.quarantine("ward", "it lies")
         answer, _ = await asked(service, kit, {"bank": reply(point(BEES))})
-    assert answer.coverage == "1 of 1 site answered: bank (1 of 1 report)"
+    assert answer.coverage == "1 of 2 sites answered: bank (1 of 1 report); skipped: ward"
+    assert [one.reason for one in answer.edges if one.edge == "ward"] == ["the cloud's operator has set it aside"]
 
 
 async def test_beyond_the_most_that_are_asked_the_others_are_named(tmp_path, kit):

@@ -221,6 +221,45 @@ async def test_an_expelled_edge_is_refused_everywhere_until_it_is_readmitted(ser
     check_problem(await http.post("/v1/edges/ward/readmit"), 404, "not_found")
 
 
+async def test_an_edge_is_listed_with_the_time_of_its_last_sync(service, kit):
+    await kit.join(service.http, "ward")
+
+    async def synced():
+        (row,) = (await service.http.get("/v1/edges")).json()["edges"]
+        return row["synced"]
+
+    assert await synced() == 0.0
+    await service.http.put("/v1/edges/ward/summaries", json=kit.delta(0, 1, kit.summary("s1", "pumps")))
+    first = await synced()
+    assert first > 0.0
+    await service.http.put("/v1/edges/ward/summaries", json=kit.delta(0, 1, kit.summary("s1", "pumps")))  # it is there already
+    assert await synced() == first
+    await service.http.delete("/v1/edges/ward")
+    await service.http.post("/v1/edges/ward/readmit")
+    await kit.join(service.http, "ward")
+    assert await synced() == 0.0
+
+
+async def test_open_invitations_are_listed_without_tokens_and_withdrawn_by_the_edges_name(service, kit):
+    made = [(await service.http.post("/v1/invites", json={"edge": edge})).json() for edge in ("plant", "plant", "bank")]
+    listed = await service.http.get("/v1/invites")
+    assert [one["edge"] for one in listed.json()["invites"]] == ["bank", "plant", "plant"]
+    assert listed.json()["invites"][0] == {"edge": "bank", "expires": made[2]["expires"], "replace": False}
+    assert (await service.http.delete("/v1/invites/plant")).status_code == 204
+    assert [one["edge"] for one in (await service.http.get("/v1/invites")).json()["invites"]] == ["bank"]
+    check_problem(await join(service.http, "plant", make_identity(), invitation=made[0]["token"]), 403, "forbidden")
+    check_problem(await service.http.delete("/v1/invites/plant"), 404, "not_found")
+
+
+async def test_who_is_shut_out_is_listed_until_it_is_readmitted(service, kit):
+    await kit.join(service.http, "ward")
+    await service.http.delete("/v1/edges/ward")
+    (row,) = (await service.http.get("/v1/expelled")).json()["expelled"]
+    assert (row["edge"], row["at"] > 0) == ("ward", True)
+    await service.http.post("/v1/edges/ward/readmit")
+    assert (await service.http.get("/v1/expelled")).json() == {"expelled": []}
+
+
 async def test_a_quarantined_edge_is_listed_with_the_reason_and_keeps_its_line(service, kit):
     http = service.http
     await kit.enrol(http, "ward", "pumps")

@@ -28,6 +28,7 @@ def test_of_a_small_model_it_is_said_that_it_misses_some_though_the_services_wor
     code, out, err = dgrag("demo", "--model", "small")
     assert (code, "✗ was answered by local, expected cloud" in out) == (0, True)
     assert "4 of 4 answers not as expected: “Which battery pack" in err
+    assert "the small model is for trying things out" in err.splitlines()[0]
     assert err.splitlines()[-1] == "the small model is known to miss some of them; the services of the demo worked"
 
 

@@ -32,7 +32,7 @@ async def test_a_desktop_program_asks_hears_the_steps_and_gets_a_cited_answer(tm
         opened = await client.call_tool("open_passage", {"document_id": receipt["document_id"]})
         resources = (await client.list_resources()).resources
     assert text_of(result).endswith("- [1] report.md – ward")
-    assert "passages were found at home" in heard
+    assert "the documents of this site were searched" in heard
     assert opened.structured_content["text"] == PUMPS
     assert [one.name for one in resources] == ["report.md"]
 

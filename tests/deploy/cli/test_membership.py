@@ -116,6 +116,14 @@ def test_a_cloud_elsewhere_is_not_called_in_clear(tmp_path):
         membership.join("http://cloud.example", "ward", tmp_path, "inv_x")
 
 
+def test_open_invitations_are_listed_and_withdrawn(cloud, tmp_path, capsys):
+    cloud_verbs.invite("ward", 5.0, False, tmp_path, URL)
+    cloud_verbs.invites(tmp_path, URL)
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["ward", "5", "min", "no"]
+    cloud_verbs.withdraw("ward", tmp_path, URL)
+    assert cloud.credentials.invites.open() == []
+
+
 def test_an_edge_is_set_aside_and_released(cloud, tmp_path, capsys):
     membership.join(URL, "ward", tmp_path / "ward")
     cloud_verbs.quarantine("ward", "odd", tmp_path, URL)

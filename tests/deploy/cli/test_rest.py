@@ -6,7 +6,9 @@ import httpx
 import pytest
 
 from deploy.cli.rest import ACCESS, Access, AsGiven, enter
-from deploy.cluster.state import StateDir
+from deploy.cli.status import _state, refusal
+from deploy.cluster.state import ClusterState, Member, StateDir
+from shared.client.errors import ServiceError, body
 
 
 @pytest.fixture(autouse=True)
@@ -49,3 +51,32 @@ def test_a_key_that_the_command_was_given_comes_first(directory, tmp_path):
 def test_a_cluster_without_a_key_changes_nothing(tmp_path):
     enter(StateDir(tmp_path / "other"))
     assert ACCESS.get() == Access()
+
+
+def problem(code, status=401):
+    return {"detail": "this needs credentials", "code": code, "next_step": "send an API key: `Authorization: Bearer dgk_…`"}, status
+
+
+def test_who_shows_no_key_is_told_what_a_person_sets_and_no_header():
+    told, status = problem("no_credentials")
+    with pytest.raises(ServiceError) as refused:
+        body(httpx.Response(status, json=told, request=httpx.Request("GET", "http://127.0.0.1:8100/v1/status")))
+    assert "DGRAG_API_KEY" in refused.value.next_step
+    assert "Authorization" not in refused.value.next_step
+
+
+@pytest.mark.parametrize("role", ["edge", "cloud"])
+def test_a_ready_service_that_takes_a_key_is_said_to_take_one(role):
+    member = Member(role, "ward", "http://127.0.0.1:8100")
+    answers = iter([problem("no_credentials"), ({}, 200), ({"detail": "busy"}, 503)])
+
+    def handler(request):
+        told, status = next(answers)
+        return httpx.Response(status, json=told)
+
+    with httpx.Client(transport=httpx.MockTransport(handler)) as http:
+        told = [refusal(http, member) for _ in range(3)]
+    assert told[0].startswith("this needs credentials – set DGRAG_API_KEY")
+    assert told[1:] == ["", ""]
+    cluster = ClusterState(members=(member,), runtime="docker")
+    assert [_state(cluster, member, ready=True, shut=shut) for shut in (True, False)] == ["ready, takes a key", "ready"]

@@ -34,6 +34,8 @@ cloud expel a%0Ab --url URL
 cloud match why --url ftp://x
 cloud invite ward --url URL
 cloud invite ward --ttl 0 --url URL
+cloud invites --url URL
+cloud withdraw ward --url URL
 cloud quarantine ward --url URL
 cloud release ward --url URL
 cloud readmit ward --url URL

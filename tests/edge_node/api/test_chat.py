@@ -206,3 +206,30 @@ async def test_a_model_that_is_away_is_told_with_our_status(tmp_path):
 async def test_a_body_that_is_no_json_is_told_in_openais_form(edge):
     response = await edge.http.post("/v1/chat/completions", content=b"{", headers={"content-type": "application/json"})
     assert (response.status_code, set(response.json())) == (422, {"error"})
+
+
+SAID = [
+    {"role": "user", "content": "Which pumps failed on Juniper Ward?"},
+    {"role": "assistant", "content": "Four infusion pumps [1].\n\nSources:\n\n- [1] report.md – ward"},
+    {"role": "user", "content": "And who reported them?"},
+]
+
+
+def completing(prompt):
+    return "Who reported the infusion pumps?" if prompt.messages[-1].content.endswith("Alone:") else [ANSWER] * prompt.n
+
+
+async def test_a_follow_up_is_completed_from_the_conversation_and_told(tmp_path):
+    generator = ScriptedGenerator(completing)
+    async with running_edge(tmp_path, generator=generator) as edge:
+        await edge.add("report.md", PUMPS)
+        whole = (await post(edge, {**ASKED, "messages": SAID})).json()
+        stream = data((await post(edge, {**ASKED, "messages": SAID, "stream": True})).text)
+        said = [{"question": SAID[0]["content"], "answer": "Four."}]
+        query = await edge.ask(SAID[-1]["content"], mode="local", earlier=said)
+        first = (await post(edge, ASKED)).json()
+    assert "Sources" not in generator.prompts[0].messages[-1].content
+    assert (whole["dgrag"]["asked"], query["asked"], first["dgrag"]["asked"]) == (*["Who reported the infusion pumps?"] * 2, "")
+    thoughts = [event["choices"][0]["delta"].get("reasoning_content", "") for event in stream]
+    assert "asked: Who reported the infusion pumps?\n" in thoughts
+    assert whole["dgrag"]["trace"][0]["step"] == "follow-up"

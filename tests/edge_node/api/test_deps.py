@@ -39,7 +39,7 @@ class Words(Meter):
 class Node(SimpleNamespace):
     """What of an edge answers, with stand-ins for the rest."""
 
-    ask, _answer, check_turn = EdgeNode.ask, EdgeNode._answer, EdgeNode.check_turn
+    ask, _alone, _answer, check_turn = EdgeNode.ask, EdgeNode._alone, EdgeNode._answer, EdgeNode.check_turn
 
 
 def node_of(answer, *, deadline_s=5.0, remembered=nothing_remembered, given=forgotten):

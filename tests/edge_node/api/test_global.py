@@ -137,7 +137,7 @@ async def test_a_stream_takes_back_what_turns_out_to_be_no_answer(tmp_path):
 
 
 async def test_what_was_heard_is_taken_back_at_once(edge, monkeypatch):
-    async def asked(node, ask, trace, on_text):
+    async def asked(node, ask, trace, on_text, on_asked):
         for sentence in ("Pumps fail. ", "Gates hold. ", "", ""):
             on_text(sentence)
         with trace.step("map"):

@@ -10,8 +10,7 @@ from edge_node.egress.bodies import chunks_of, reply_body
 from edge_node.egress.ledger import EgressRecord, Ledger
 from edge_node.egress.sharing import MAX_REPLY_BYTES, ReportCoverage, Requester
 from edge_node.graph.store import GraphStore
-from edge_node.policy.rules import DENIED
-from shared.records import Chunk, Evidence, TraceStep
+from shared.records import DENIED, Chunk, Evidence, TraceStep
 from shared.wire import EvidenceReply
 from tests.support.sharing import sharing_of
 from tests.support.storing import SetClock

@@ -5,7 +5,7 @@ import pytest
 
 from shared.errors import Conflict, InputError, NotFound, Unauthenticated
 from shared.http import keyring
-from shared.http.keyring import KeyRing
+from shared.http.keyring import DAY_S, KeyRing
 
 
 @pytest.fixture
@@ -41,10 +41,10 @@ def test_a_changed_key_is_unknown(ring, change):
 
 
 def test_a_key_ends_when_it_expires_and_when_it_is_revoked(ring):
-    short, long = ring.add("short", "read", now=0.0, lasts_s=10.0), ring.add("long", "read", now=0.0)
-    ring.caller_of(short, now=9.9)
+    short, long = ring.add("short", "read", now=0.0, days=1), ring.add("long", "read", now=0.0)
+    ring.caller_of(short, now=DAY_S - 0.1)
     with pytest.raises(Unauthenticated, match="expired"):
-        ring.caller_of(short, now=10.0)
+        ring.caller_of(short, now=DAY_S)
     ring.revoke("long", now=5.0)
     with pytest.raises(Unauthenticated, match="revoked"):
         ring.caller_of(long, now=6.0)
@@ -104,10 +104,19 @@ def test_a_key_that_was_revoked_is_said_to_be_so(ring):
 
 
 def test_an_admins_key_that_has_expired_is_no_way_in_and_may_be_revoked(ring):
-    ring.add("old", "admin", now=0.0, lasts_s=10.0)
+    ring.add("old", "admin", now=0.0, days=1)
     ring.add("root", "admin", now=0.0)
-    with pytest.raises(Conflict, match="last valid key"):
-        ring.revoke_remotely("root", now=11.0)
-    assert ring.revoke_remotely("old", now=11.0).name == "old"
+    with pytest.raises(Conflict, match="no admin's key stays"):
+        ring.revoke_remotely("root", now=DAY_S + 1)
+    assert ring.revoke_remotely("old", now=DAY_S + 1).name == "old"
     assert [key.name for key in ring.list() if key.revoked is None] == ["root"]
-    assert ring.revoke("root", now=12.0).revoked == 12.0
+    assert ring.revoke("root", now=DAY_S + 2).revoked == DAY_S + 2
+
+
+def test_an_admins_key_that_will_expire_is_no_way_in_for_later(ring):
+    ring.add("root", "admin", now=0.0)
+    ring.add("guest", "admin", now=0.0, days=1)
+    with pytest.raises(Conflict) as refused:
+        ring.revoke_remotely("root", now=1.0)
+    assert refused.value.next_step == "make another admin's key, without an end, first"
+    assert ring.revoke_remotely("guest", now=1.0).name == "guest"

@@ -36,6 +36,8 @@ async def test_the_first_key_ends_open_mode_and_says_so_and_must_be_an_admins(se
         for role in ("read", "write", "metrics"):
             refused = await make(http, "anna", role)
             assert (refused.status_code, refused.json()["next_step"]) == (409, "make an admin's first")
+        refused = await make(http, "root", "admin", days=30)
+        assert (refused.status_code, refused.json()["next_step"]) == (409, "make it without an end, by leaving out the days")
         assert (await http.get("/v1/keys")).json() == {"keys": []}
         made = await make(http, "root", "admin")
         assert (made.status_code, made.headers["cache-control"]) == (201, "no-store")
@@ -70,7 +72,7 @@ async def test_the_last_valid_admin_stays_also_where_two_end_each_other_at_once(
     async with client(service, token) as admin:
         await make(admin, "anna", "read")
         refused = await admin.delete("/v1/keys/root")
-        assert (refused.status_code, refused.json()["next_step"]) == (409, "make another admin's key first")
+        assert (refused.status_code, refused.json()["next_step"]) == (409, "make another admin's key, without an end, first")
         assert {(await admin.get("/v1/keys")).status_code, (await make(admin, "ben", "admin")).status_code} == {200, 201}
         ended = await asyncio.gather(admin.delete("/v1/keys/root"), admin.delete("/v1/keys/ben"))
         assert sorted(one.status_code for one in ended) in ([200, 401], [200, 409])

@@ -31,6 +31,7 @@ async function refused(response) {
 }
 
 let asking = null;
+const STOPPED = "stopped"; // why a question is given up: its asker wants that; the service stops its work when the connection closes
 
 async function ask(form, submitter) {
   asking?.abort();
@@ -40,7 +41,10 @@ async function ask(form, submitter) {
   document.getElementById("messages").replaceChildren();
   place.replaceChildren(document.getElementById("working").content.cloneNode(true));
   place.setAttribute("aria-busy", "true");
-  const [said, step] = [place.querySelector("[data-text]"), place.querySelector("[data-step]")];
+  const [said, step, seconds] = ["text", "step", "seconds"].map((name) => place.querySelector(`[data-${name}]`));
+  const began = Date.now();
+  const clock = setInterval(() => (seconds.textContent = Math.floor((Date.now() - began) / 1000)), 500);
+  document.getElementById("passage").replaceChildren();
   try {
     const response = await fetch(form.action, { method: "POST", body: fields, headers: headers(), signal: own.signal });
     if (!response.ok) {
@@ -54,8 +58,12 @@ async function ask(form, submitter) {
       else put(place, data); // the answer, or why there is none
     }
   } catch (error) {
-    if (error.name !== "AbortError") place.textContent = "The connection broke off. Ask again.";
+    if (own.signal.reason === STOPPED) {
+      place.replaceChildren(document.getElementById("stopped").content.cloneNode(true));
+      place.firstElementChild.focus();
+    } else if (error.name !== "AbortError") place.textContent = "The connection broke off. Ask again.";
   } finally {
+    clearInterval(clock);
     if (asking === own) place.removeAttribute("aria-busy");
   }
 }
@@ -181,6 +189,7 @@ document.addEventListener("keydown", (event) => {
   }
 });
 document.addEventListener("click", (event) => {
+  if (event.target.dataset.stop !== undefined) asking?.abort(STOPPED);
   if (event.target.dataset.close !== undefined) event.target.parentElement.remove();
   if (event.target.dataset.copy !== undefined) {
     navigator.clipboard?.writeText(document.getElementById(event.target.dataset.copy).textContent).then(() => (event.target.textContent = "Copied"));

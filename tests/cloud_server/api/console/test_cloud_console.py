@@ -21,12 +21,26 @@ async def admin(service, tmp_path, kit):
         yield signed_in
 
 
+async def invited(service, edge):
+    """A site joins by an invitation, as it must where the cloud has keys."""
+    token = service.cloud.credentials.invites.invite(EdgeId(edge), ttl_s=60.0, replaces=False).token
+    assert (await join(service.http, edge, service.http.auth.identity(edge), invitation=token)).status_code == 201
+
+
 async def test_a_site_is_in_the_picture_and_in_the_table_with_its_numbers(admin):
     told = await admin.read("/")
     assert re.search(r'<svg class="map".*>ward</text>', told, re.DOTALL)
     row = re.sub(r"<[^>]*>", " ", re.search(r'<tr><th scope="row"><a href="/console/sites/ward">.*?</tr>', told, re.DOTALL)[0]).split()
-    assert row == ["ward", "offline", "1", "0", "just", "now", "closed", "100", "%"]
-    assert "not countersigned yet" in await admin.read("/console/sites/ward")
+    assert row == ["ward", "offline", "1", "0", "just", "now", "just", "now", "closed", "100", "%"]
+    assert re.search(r'class="when">just now</text>', told)
+    site = await admin.read("/console/sites/ward")
+    assert ("not countersigned yet" in site, bool(re.search("<dt>Last sync</dt><dd><span[^>]*>just now", site))) == (True, True)
+
+
+async def test_a_site_that_has_sent_nothing_was_never_brought_up_to_date(admin, service):
+    await invited(service, "plant")
+    assert re.search(r'class="when">never</text>', await admin.read("/"))
+    assert "<dt>Last sync</dt><dd>never</dd>" in await admin.read("/console/sites/plant")
 
 
 async def test_an_operator_sets_a_site_aside_releases_expels_and_readmits_it(admin, service):
@@ -41,6 +55,28 @@ async def test_an_operator_sets_a_site_aside_releases_expels_and_readmits_it(adm
     await admin.change("POST", "/console/sites/ward/readmit", status=204)
     assert "Expelled" not in await admin.read("/")
     await admin.change("POST", "/console/sites/ward/release", status=404)
+
+
+async def test_what_was_decided_about_a_site_is_told_to_admins_with_who_decided_it_and_why(admin, service, tmp_path):
+    await admin.read("/console/sites/ward")
+    for reason in ({}, {"reason": " "}, {"reason": "x" * 301}):
+        await admin.change("POST", "/console/sites/ward/quarantine", status=422, **reason)
+    assert "What was decided" not in await admin.read("/console/sites/ward")
+    await admin.change("POST", "/console/sites/ward/quarantine", reason="odd summaries")
+    await admin.change("POST", "/console/sites/ward/release")
+    await admin.change("DELETE", "/console/sites/ward", status=204)
+    await admin.change("POST", "/console/sites/ward/readmit", status=204)
+    await invited(service, "ward")
+    told = re.search(r"What was decided.*?</table>", await admin.read("/console/sites/ward"), re.DOTALL)[0]
+    rows = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(<td>.*?)</tr>", told)]
+    assert [row[1:] for row in rows] == [
+        ["readmitted", "admin", "–"],
+        ["expelled", "admin", "–"],
+        ["released", "admin", "–"],
+        ["set aside", "admin", "odd summaries"],
+    ]
+    async with person(service.app, tmp_path, "read") as reader:
+        assert "What was decided" not in await reader.read("/console/sites/ward")
 
 
 async def test_a_question_is_matched_with_summaries_that_admins_alone_read(admin, service, tmp_path):
@@ -65,9 +101,21 @@ async def test_the_line_of_an_invitation_lets_that_site_in(admin, service):
     joined = await join(service.http, "plant", service.http.auth.identity("plant"), invitation=line["--token"])
     assert joined.status_code == 201
     assert line["--token"] not in await admin.read("/console/invite")
+    assert "Open invitations" not in await admin.read("/console/invite")  # it is used
     for fields in ({"edge": "PLANT"}, {"edge": "plant", "minutes": "nan"}, {"edge": "plant", "minutes": "600"}):
         await admin.change("POST", "/console/invite", status=422, **fields)
     assert "has joined this cloud already" in await admin.change("POST", "/console/invite", status=409, edge="ward")
+
+
+async def test_an_open_invitation_is_listed_without_its_token_and_can_be_withdrawn(admin, service):
+    await admin.read("/console/invite")
+    token = re.search(r"--token (\S+)", await admin.change("POST", "/console/invite", edge="plant"))[1]
+    told = await admin.read("/console/invite")
+    assert ("Open invitations" in told, "Withdraw plant" in told, token in told) == (True, True, False)
+    assert "Open invitations" not in await admin.change("DELETE", "/console/invite/plant")
+    refused = await join(service.http, "plant", service.http.auth.identity("plant"), invitation=token)
+    assert refused.status_code == 403
+    assert "no invitation" in await admin.change("DELETE", "/console/invite/plant", status=404)
 
 
 async def test_a_reader_is_shown_no_change_and_a_forged_one_is_refused(admin, service, tmp_path):
@@ -82,6 +130,7 @@ async def test_a_reader_is_shown_no_change_and_a_forged_one_is_refused(admin, se
         for path in ("/console/invite", "/console/keys"):
             assert "takes the role admin" in (await reader.http.get(path)).text
             await reader.change("POST", path, status=403, edge="plant")
+        await reader.change("DELETE", "/console/invite/plant", status=403)
     assert service.cloud.registry.get(EdgeId("ward")).quarantined == ""
 
 

@@ -69,3 +69,20 @@ async def test_a_parked_document_says_why_and_what_to_do_and_its_passage_is_a_co
     page = (await by["read"].get(f"/console/documents/{document}")).text
     assert ("has no text in it" in page, "add a document that has words in it" in page) == (True, True)
     assert (await by["read"].get(f"/console/passages/{document}?start=0&end=1")).status_code == 409
+
+
+async def test_labels_are_changed_on_the_documents_page_and_lead_to_all_documents_with_them(by):
+    document = await by["write"].add("a.md", "A pump.", labels="public")
+    await by["write"].add("b.md", "A lamp.", labels="public, ward <7>")
+    for role in ("read", "write"):
+        page = (await by[role].get(f"/console/documents/{document}")).text
+        assert ("Change the labels" in page, 'href="/console/documents?label=public"' in page) == (role == "write", True)
+    refused = await by["read"].change("PUT", f"/console/documents/{document}/labels", data={"labels": "x"})
+    assert refused.status_code == 403
+    assert (await by["write"].forged("PUT", f"/console/documents/{document}/labels", data={"labels": "x"})).status_code == 403
+    told = (await by["write"].change("PUT", f"/console/documents/{document}/labels", data={"labels": " ward <7>, ward <7>"})).text
+    assert ("does not name ward &lt;7&gt;" in told, "<7>" in told) == (True, False)
+    listed = {label: (await by["read"].get("/console/documents", params={"label": label})).text for label in ("public", "ward <7>", "ward")}
+    names = {label: [name for name in ("a.md", "b.md") if f">{name}</a>" in page] for label, page in listed.items()}
+    assert names == {"public": ["b.md"], "ward <7>": ["a.md", "b.md"], "ward": []}
+    assert (await by["write"].change("PUT", f"/console/documents/{document}/labels", data={"labels": "x" * 65})).status_code == 422

@@ -53,6 +53,21 @@ async def test_a_name_is_found_by_a_part_of_it_the_nearest_first(site):
     assert "There is no entity zebra any more" in await page(site, "/console/graph", entity="zebra")
 
 
+async def test_a_word_that_no_entity_has_in_its_name_shows_the_passages_with_it(site):
+    document = (await site.add("pump.md", PUMPS + " Nobody has complained & left."))["document_id"]
+    found = (await page(site, "/console/graph", q="COMPLAINED")).partition('id="found"')[2].partition("</div>")[0]
+    assert f'<a href="/console/documents/{document}?start=0' in found
+    assert "Nobody has complained &amp; left." in found
+    assert "No passage has them either" in await page(site, "/console/graph", q="complained zebra")
+    assert "Passages found" not in await page(site, "/console/graph", q="ward")
+
+
+async def test_the_drawing_has_a_legend(site):
+    await site.add("pump.md", PUMPS)
+    for told in ("the larger, the more relations", "a term"):
+        assert told in await page(site, "/console/graph")
+
+
 async def test_parts_and_communities_are_told_with_what_they_rest_on(site):
     document = (await site.add("pump.md", PUMPS))["document_id"]
     (summary, *_) = site.node.graph.summaries()

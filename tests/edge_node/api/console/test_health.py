@@ -4,8 +4,8 @@ import re
 
 import httpx
 
+from edge_node.api.console.figures import figures_of
 from shared.errors import ModelUnavailable
-from shared.http.console.figures import figures_of
 from tests.support.console import person
 from tests.support.running_edge import running_edge
 

@@ -3,12 +3,15 @@
 import contextlib
 import re
 import time
+from importlib.resources import files
 
+import httpx
 import pytest
 
 from edge_node.api.console.access import RULES
-from shared.http.console.sessions import CSRF_HEADER, IDLE_S, MOST, MOST_OF_KEY, Sessions
+from shared.http.console.sessions import CSRF_HEADER, IDLE_S, MOST, MOST_OF_KEY, OLDEST_S, OVER, POLL_HEADER, RESTARTED, Sessions
 from shared.http.keyring import KeyRing
+from tests.support.both_services import cloud_service
 from tests.support.running_edge import running_edge
 
 PAGE_TOKEN = re.compile(r'data-token="([0-9a-f]{64})"')
@@ -68,7 +71,7 @@ async def test_a_visitor_without_a_key_is_asked_for_one_and_sees_nothing_else(tm
 
 async def test_a_key_opens_a_session_whose_cookie_no_script_and_no_other_site_gets(tmp_path):
     async with guarded_edge(tmp_path) as (http, keys):
-        before = (await http.get("/")).cookies["dgrag-ward"]
+        (before,) = (await http.get("/")).cookies.values()
         answer = await sign_in(http, keys["read"])
         assert (answer.status_code, answer.headers["hx-refresh"]) == (204, "true")
         cookie = answer.headers["set-cookie"]
@@ -95,10 +98,10 @@ async def test_a_wrong_key_opens_nothing_and_the_message_stays_on_the_form(tmp_p
 
 async def test_wrong_keys_are_counted_by_address(tmp_path):
     async with guarded_edge(tmp_path, requests_per_minute=5) as (http, _):
-        headers = {CSRF_HEADER: await token(http)}
-        statuses = [(await http.post("/console/session", data={"key": "dgk_x"}, headers=headers)).status_code for _ in range(8)]
-        assert statuses[0] == 401
-        assert statuses[-1] == 429
+        http._transport.app.state.guard._clock = Clock()
+        headers = {CSRF_HEADER: await token(http)}  # the first stranger's request of five
+        statuses = [(await http.post("/console/session", data={"key": "dgk_x"}, headers=headers)).status_code for _ in range(5)]
+        assert statuses == [401] * 4 + [429]
 
 
 async def test_a_revoked_key_ends_its_session_at_the_next_request(tmp_path):
@@ -109,7 +112,7 @@ async def test_a_revoked_key_ends_its_session_at_the_next_request(tmp_path):
         ring.close()
         page = await http.get("/")
         assert page.status_code == 401
-        assert "Your key has ended" in page.text
+        assert "The key &#39;read&#39; was revoked: ask the operator for another key." in page.text
 
 
 async def test_signing_out_ends_the_session_also_for_who_kept_its_cookie(tmp_path):
@@ -119,6 +122,38 @@ async def test_signing_out_ends_the_session_also_for_who_kept_its_cookie(tmp_pat
         await http.delete("/console/session", headers={CSRF_HEADER: await token(http)})
         http.cookies.update(kept)
         assert (await http.get("/")).status_code == 401
+
+
+async def test_after_a_restart_the_page_says_why_a_key_is_asked_for_until_there_is_one_and_to_nobody_else(tmp_path):
+    async with guarded_edge(tmp_path) as (http, keys):
+        assert RESTARTED not in (await http.get("/")).text
+        await sign_in(http, keys["read"])
+        kept = dict(http.cookies)
+    async with running_edge(tmp_path) as edge:
+        edge.http.cookies.update(kept)
+        for _ in range(2):
+            assert RESTARTED in (await edge.http.get("/")).text
+        await sign_in(edge.http, keys["read"])
+        await edge.http.delete("/console/session", headers={CSRF_HEADER: await token(edge.http)})
+        assert RESTARTED not in (await edge.http.get("/")).text
+
+
+async def test_the_page_names_the_folder_of_the_keys_to_this_machine_alone(tmp_path):
+    folder = tmp_path / "of a ward"
+    for settings, told in (({}, f"--state &#39;{folder}&#39;"), ({"behind_tls_proxy": True}, "--state FOLDER")):
+        made_key(folder, "read", f"anna-{len(settings)}")
+        async with running_edge(folder, **settings) as edge:
+            assert told in (await edge.http.get("/")).text
+
+
+async def test_no_two_services_of_one_host_share_a_cookie(tmp_path):
+    names = set()
+    for number, (start, settings) in enumerate(((running_edge, {"id": "dgrag"}), (running_edge, {"id": "dgrag"}), (cloud_service, {}))):
+        async with start(tmp_path / str(number), **settings) as service:
+            transport = httpx.ASGITransport(service.http._transport.app if number < 2 else service.app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+                names |= set((await http.get("/")).cookies)
+    assert len(names) == 3
 
 
 async def test_the_cookie_is_worth_nothing_at_the_rest_routes(tmp_path):
@@ -181,8 +216,8 @@ class Clock:
 class Visit:
     """What Sessions reads of a request."""
 
-    def __init__(self, cookie=""):
-        self.headers = {}
+    def __init__(self, cookie="", *, is_poll=False):
+        self.headers = {POLL_HEADER: "true"} if is_poll else {}
         self.cookies = {"c": cookie} if cookie else {}
         self.state = type("State", (), {})()
 
@@ -201,6 +236,36 @@ async def test_a_session_ends_when_nothing_was_asked_for_half_a_day(sessions):
         clock.seconds += wait_s
         caller = await known.caller_of(Visit(first.state.session))
         assert (caller and caller.name) == name
+
+
+async def test_what_a_page_asks_for_by_itself_keeps_no_session_open(sessions):
+    known, clock, key = sessions
+    await known.begin(first := Visit(), key)
+    for wait_s, is_known in ((IDLE_S, True), (1, False)):
+        clock.seconds += wait_s
+        assert bool(await known.caller_of(Visit(first.state.session, is_poll=True))) == is_known
+    assert known.why_over(Visit(first.state.session)) == OVER
+
+
+async def test_a_session_in_use_ends_after_a_week(sessions):
+    known, clock, key = sessions
+    await known.begin(first := Visit(), key)
+    for _ in range(int(OLDEST_S / IDLE_S)):
+        clock.seconds += IDLE_S
+        assert await known.caller_of(Visit(first.state.session))
+    clock.seconds += 1
+    assert not await known.caller_of(Visit(first.state.session))
+
+
+def test_every_piece_of_a_page_that_polls_says_so():
+    polling = [
+        tag
+        for package in ("edge_node.api.console", "cloud_server.api.console", "shared.http.console")
+        for template in (files(package) / "templates").iterdir()
+        for tag in re.findall(r"<[^>]*hx-trigger=\"every [^>]*>", template.read_text())
+    ]
+    assert len(polling) == 4
+    assert [tag for tag in polling if """hx-headers='{"X-Poll": "true"}'""" not in tag] == []
 
 
 async def test_of_too_many_sessions_of_a_key_the_one_used_longest_ago_ends(sessions):

@@ -75,7 +75,7 @@ async def test_the_trial_shows_the_masked_passage_with_its_rule_and_a_refusal_wh
     asked = {"question": "Who has a pump, anna@example.org?", "requester": "plant", "purpose": ""}
     await save(by, 'version = 1\nunlabelled = "evidence"\n[redact]\nidentifiers = ["email"]\n')
     tried = (await by["admin"].change("POST", "/console/sharing/try", data=asked)).text
-    assert ("plant would get 1 passage" in tried, "Juniper Ward has a pump" in tried, "unlabelled; policy" in tried) == (True, True, True)
+    assert ("plant would get 1 passage" in tried, "Juniper Ward has a pump" in tried, "<dd>unlabelled</dd>" in tried) == (True, True, True)
     assert "anna@example.org" not in tried
     await save(by, CLOSED)
     tried = (await by["admin"].change("POST", "/console/sharing/try", data=asked)).text
@@ -89,3 +89,63 @@ async def test_a_policy_that_cannot_be_read_shows_its_fault_and_can_be_mended_he
     page = (await by["admin"].get("/console/sharing")).text
     assert ("Nothing is shared." in page, "<script>\n" in page, "unlabelled = &lt;script&gt;" in page) == (True, False, True)
     assert "saved and in force" in (await save(by, CLOSED)).text
+
+
+LABELLED = 'version = 1\nunlabelled = "full"  # ours\n\n[labels]\npublic = "full"\n'
+
+
+async def choose(by, verb="PUT", path="/console/sharing/choices", **fields):
+    chosen = {"unlabelled": "full", "questions": "yes", "base": await base_of(by)} | fields
+    return await by["admin"].change(verb, path, data=chosen)
+
+
+async def test_choices_are_written_into_the_text_whose_other_lines_stay(by):
+    await save(by, LABELLED)
+    chosen = {"unlabelled": "never", "label": ["public", "ward 7", ""], "share": ["evidence", "full", ""], "identifiers": ["email"]}
+    seen = await choose(by, "POST", "/console/sharing/choices/check", **chosen)
+    assert ("Nothing is saved yet" in seen.text, by["admin"].edge.node.policies.present().text == LABELLED) == (True, True)
+    assert "saved and in force" in (await choose(by, **chosen)).text
+    policies = by["admin"].edge.node.policies
+    assert policies.present().text.startswith('version = 1\nunlabelled = "never"  # ours\n')
+    policy = by["admin"].edge.node.sharing.policy
+    assert (policy.labels, policy.redact.identifiers) == ({"public": "evidence", "ward 7": "full"}, ["email"])
+    assert policies.former(policies.history()[0].number) == LABELLED
+
+
+async def test_choices_over_a_text_that_they_cannot_change_or_that_has_changed_are_refused(by):
+    text = 'version = 1\nlabels = {public = "full"}\n'
+    await save(by, text)
+    refused = await choose(by, label="public", share="never")
+    assert (refused.status_code, "change it as text" in refused.text) == (400, True)
+    assert (await choose(by, base="0" * 64)).status_code == 409
+    for fields in ({"unlabelled": "all"}, {"label": ["public"], "share": []}, {"identifiers": "shoe size"}):
+        assert (await choose(by, **fields)).status_code == 422
+    assert by["admin"].edge.node.policies.present().text == text
+    for role in ("read", "write"):
+        assert (await by[role].change("PUT", "/console/sharing/choices", data={"base": "0" * 64})).status_code == 403
+
+
+async def test_a_check_and_a_trial_say_what_would_be_held_back_and_each_rule_once(by):
+    for number in range(3):
+        await by["write"].add(f"ward-{number}.md", f"Juniper Ward has pump {number}.", labels="patients")
+    await by["write"].add("open.md", "Juniper Ward has a pump too.")
+    await save(by, 'version = 1\n[labels]\npatients = "summary"\n')
+    tried = await by["admin"].change(
+        "POST", "/console/sharing/try", data={"question": "Which pump has Juniper Ward?", "requester": "plant"}
+    )
+    assert tried.text.count("the label patients") == 1
+    assert "3 passages near to the question would stay here" in tried.text
+    held = tried.text.partition("would hold back")[2].partition("<details>")[0]
+    assert (all(f"ward-{number}.md" in held for number in range(3)), "open.md" in held) == (True, False)
+    checked = (await by["admin"].change("POST", "/console/sharing/check", data={"text": CLOSED})).text
+    for told in ("4 of 4 documents would share nothing", "label &#34;patients&#34;, which the policy does not name"):
+        assert told in checked
+
+
+async def test_what_stays_here_is_looked_at_anew_and_faster_while_summaries_change(by):
+    await by["write"].add("ward.md", "Juniper Ward has a pump.")
+    page = (await by["admin"].get("/console/sharing/held")).text
+    assert ("every 10s" in page, "0 of 1 documents" in page) == (True, True)
+    by["admin"].edge.node.sharing.is_told = lambda: False
+    assert "every 1s" in (await by["admin"].get("/console/sharing/held")).text
+    assert (await by["read"].get("/console/sharing/held")).status_code == 403

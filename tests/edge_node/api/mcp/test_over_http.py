@@ -48,7 +48,7 @@ async def test_a_question_gets_an_answer_with_sources_and_its_steps_are_heard(tm
     (citation,) = result.structured_content["citations"]
     assert (citation["n"], citation["edge"], citation["quote"]) == (1, "ward", PUMPS[:57])
     assert [done for done, _ in heard] == list(range(1, len(heard) + 1))
-    assert "passages were found at home" in [message for _, message in heard]
+    assert "the documents of this site were searched" in [message for _, message in heard]
 
 
 async def test_what_an_answer_cites_can_be_opened_found_and_listed(tmp_path):

@@ -1,4 +1,4 @@
-"""What a service has counted since its start, as figures and small charts: read from its page of metrics."""
+"""What the site has counted since its start, as figures and small charts: read from its page of metrics."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Counts since the service's start, the largest first."""
+    """Counts since the start, the largest first."""
 
     questions: tuple[tuple[str, int], ...]  # by route
     failed: tuple[tuple[str, int], ...]  # by the error's code

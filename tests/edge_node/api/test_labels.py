@@ -1,0 +1,61 @@
+"""Other labels for a document that is here: who may give them, and what leaves under them."""
+
+import pytest
+
+from tests.support.federation import PLANT, REFUSAL, WARD, federation
+from tests.support.running_edge import running_edge
+from tests.support.waiting import until
+
+PATIENTS = 'version = 1\n[labels]\npatients = "never"\npublic = "full"\n'
+
+
+async def labelled(edge, document, labels):
+    return await edge.http.put(f"/v1/documents/{document}/labels", json={"labels": labels})
+
+
+async def test_a_document_gets_other_labels_by_either_id_and_is_told_what_may_leave(tmp_path):
+    async with running_edge(tmp_path) as edge:
+        (tmp_path / "policy.toml").write_text(PATIENTS)
+        document = (await edge.add("a.md", "Juniper Ward has a pump.", labels=["public"]))["document_id"]
+        outside = edge.node.sharing.outside_ids.of(document)
+        for identity, labels, share, unnamed in (
+            (document, ["patients", "public"], "never", []),
+            (outside, ["strange"], "never", ["strange"]),
+            (document, ["public"], "full", []),
+        ):
+            told = (await labelled(edge, identity, labels)).json()
+            assert told == {"document_id": document, "labels": labels, "share": share, "unnamed_labels": unnamed}
+            assert (await edge.http.get(f"/v1/documents/{document}")).json()["labels"] == labels
+        assert (await edge.http.get(f"/v1/documents/{document}")).json()["status"] == "indexed"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [({"labels": [""]}, 422), ({"labels": ["a" * 65]}, 422), ({}, 422), ({"labels": ["a"] * 33}, 422)]
+)
+async def test_labels_that_cannot_be_are_refused_and_an_unknown_document_is_not_found(tmp_path, body, status):
+    async with running_edge(tmp_path) as edge:
+        document = (await edge.add("a.md", "A pump."))["document_id"]
+        assert (await edge.http.put(f"/v1/documents/{document}/labels", json=body)).status_code == status
+        assert (await labelled(edge, "nothing", [])).status_code == 404
+
+
+async def test_a_document_that_is_damaged_keeps_its_labels(tmp_path):
+    async with running_edge(tmp_path) as edge:
+        document = (await edge.add("a.md", "A pump."))["document_id"]
+        with edge.node.documents.database.write() as tx:
+            tx.execute("UPDATE documents SET title = 'other'")
+        assert (await labelled(edge, document, ["public"])).status_code == 409
+
+
+async def test_what_was_shared_under_the_former_labels_is_withdrawn_from_the_cloud_and_is_not_served_again(tmp_path):
+    sites = {"ward": (WARD, REFUSAL), "plant": (PLANT, "Lot L-7713 caused it [1].")}
+    async with federation(tmp_path, cloud_answer="Lot L-7713 of the battery pack caused it [1].", edge_answers=sites) as (edges, _, cloud):
+        plant, question = edges["plant"], "Which lot of the battery pack caused the failure of infusion pumps?"
+        (tmp_path / "plant" / "policy.toml").write_text(PATIENTS)
+        before = await edges["ward"].ask(question)
+        assert {one["edge"]: one["status"] for one in before["edges"]}["plant"] == "answered"
+        (document,) = plant.node.documents.list(limit=2)
+        assert (await labelled(plant, document["document_id"], ["patients"])).json()["share"] == "never"
+        refused = await edges["ward"].ask(question, memory=False)  # at once, before anything is made anew
+        assert "L-7713" not in refused["answer"]
+        await until(lambda: not [one for edge in cloud.edges() if edge.edge == "plant" for one in range(edge.summaries)])
