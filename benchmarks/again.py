@@ -30,7 +30,6 @@ from benchmarks.fdrag_systems import FAST, MEMORY, NO_MEMORY, OFF, STRATEGY
 from benchmarks.journal import Journal
 from benchmarks.machine import answering_code, code, machine
 from benchmarks.metrics.fast_path import FAST as MEMORY_ROUTE
-from benchmarks.metrics.text import accuracy
 from benchmarks.paraphrases import SEED, Again, read_ways
 from benchmarks.questions import CONFIGS, WORK
 from benchmarks.records import AnswerRow, Asking, Question
@@ -38,6 +37,7 @@ from benchmarks.sharing import sharing
 from benchmarks.stages.idle import LIMIT_S, left
 from benchmarks.systems import ANSWER_TIMEOUT_S as LONG_S
 from benchmarks.systems import ONE_ANSWER, SAME_FOR_ALL, Asker, Start, System, read
+from deploy.evaluation.text import accuracy
 from deploy.lab.no_model import UNKNOWING
 from shared.http.open_mode import CALLER
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.metrics.bootstrap import wilson
+from deploy.evaluation.intervals import wilson
 
 COVERS = (1.0, 0.8, 0.6)  # of a question's words, that a memory or its sentences must have: guard 4
 LEARNED = "learned"

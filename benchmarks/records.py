@@ -49,16 +49,6 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """A mean with its 95 % interval; ``n`` counts what was drawn: questions, each once however often it was asked."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """A step of an answer's trace, as ``shared.records.TraceStep`` has it; steps of the cloud are named "cloud: …"."""
 

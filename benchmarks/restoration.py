@@ -27,7 +27,7 @@ from benchmarks.datasets.splits import stride
 from benchmarks.errors import BenchmarkError
 from benchmarks.instant_edge import add, running
 from benchmarks.machine import code
-from benchmarks.metrics.bootstrap import wilson
+from deploy.evaluation.intervals import wilson
 from edge_node.build import Adapters, build_node
 from edge_node.egress.memory_sharing import MemorySharing
 from edge_node.egress.policy_file import NAME

@@ -28,9 +28,9 @@ from benchmarks.datasets.splits import stride
 from benchmarks.errors import BenchmarkError
 from benchmarks.journal import Journal
 from benchmarks.machine import code, machine, prompts
-from benchmarks.metrics.bootstrap import wilson
 from benchmarks.questions import CONFIGS, DEADLINE_S, WORK
 from benchmarks.single_facts import with_answers
+from deploy.evaluation.intervals import wilson
 from edge_node.answering.other_words import Judged, candidates, chosen_of
 from edge_node.memory.anchors import anchors_of, dice
 from edge_node.memory.index import ALPHA

@@ -33,9 +33,10 @@ from benchmarks.instant_edge import indexed_of, running, settled
 from benchmarks.journal import Journal
 from benchmarks.machine import code, machine, prompts
 from benchmarks.meters import percentile_ms
-from benchmarks.metrics.bootstrap import wilson
-from benchmarks.metrics.text import accuracy, covered, f1
+from benchmarks.metrics.text import covered, f1
 from benchmarks.questions import WORK
+from deploy.evaluation.intervals import wilson
+from deploy.evaluation.text import accuracy
 from edge_node.answering.narrowing import SentenceSelector
 from edge_node.build import Adapters, build_node
 from edge_node.documents.store import document_id

@@ -13,14 +13,16 @@ from typing import Any, TypeAlias
 from benchmarks.calibration import Calibration, calibrate, looked, matching, signals_of, swept, thresholds
 from benchmarks.comparing import Groups, Row, by, common, grouped_answers, pairs
 from benchmarks.costs import LINK_MBIT, by_component, costs
-from benchmarks.metrics.bootstrap import bootstrap, ratio, wilson
+from benchmarks.metrics.bootstrap import bootstrap, ratio
 from benchmarks.metrics.fast_path import fast_path
 from benchmarks.metrics.overviews import overview_values
 from benchmarks.metrics.retrieval import all_at, recall_at
 from benchmarks.metrics.routing import any_mismatch, hit, right_share
-from benchmarks.metrics.text import accuracy, exact_match, f1, rouge_l_recall
+from benchmarks.metrics.text import exact_match, f1, rouge_l_recall
 from benchmarks.metrics.wins import wins
 from benchmarks.records import AnswerRow, Judgement, RoutingRow
+from deploy.evaluation.intervals import wilson
+from deploy.evaluation.text import accuracy
 
 BertScore: TypeAlias = Callable[[Sequence[str], Sequence[str]], Sequence[float]]  # answers, references -> recall of each
 

@@ -18,8 +18,8 @@ import orjson
 import typer
 
 from benchmarks.datasets.ultradomain import UltraDomain
-from benchmarks.metrics.bootstrap import wilson
-from benchmarks.metrics.overviews import MARKER, MIN_WORDS
+from deploy.evaluation.intervals import wilson
+from deploy.evaluation.text import MARKER, MIN_WORDS
 from shared.models.build import build_embedder
 from shared.models.settings import ModelSettings
 from shared.ports import Embedder

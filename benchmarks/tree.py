@@ -27,9 +27,10 @@ from benchmarks.instant_edge import add, indexed_of, running
 from benchmarks.journal import Journal
 from benchmarks.machine import code, machine
 from benchmarks.meters import percentile_ms
-from benchmarks.metrics.bootstrap import wilson
-from benchmarks.metrics.text import accuracy, covered
+from benchmarks.metrics.text import covered
 from benchmarks.questions import WORK
+from deploy.evaluation.intervals import wilson
+from deploy.evaluation.text import accuracy
 from edge_node.answering.answerer import Ask
 from edge_node.build import Adapters, build_node
 from edge_node.node import EdgeNode

@@ -34,6 +34,7 @@ SPEAKING = content_words(  # words that speak about what was read, and say nothi
     "mention mentions mentioned describe describes described cover covers covered covering highlight highlights highlighted emphasize "
     "emphasizes focus focuses focused revolve revolves relate relates related additionally furthermore overall summary conclusion"
 )
+_LEFT_OUT = re.compile(r"\b(\d{1,4}) sentences? of the model's left out")
 UNSUPPORTED = "no sentence of the model's answer is said by the passages that it cites"
 LIST_NUMBER = re.compile(r"\W*\d{1,2}[.)]\s*")
 _CLOSING = (".", "!", "?", ":", ";", "…")
@@ -160,6 +161,16 @@ def left_out(sentences: int) -> str:
     one = sentences == 1
     said = f"{sentences} {'sentence' if one else 'sentences'} of the model's left out: no passage supports {'it' if one else 'them'}"
     return said if sentences else ""
+
+
+def sentences_left_out(reason: str) -> int:
+    """How many sentences of an answer are not shown, by what ``left_out`` says of it within its reason.
+
+    >>> sentences_left_out("asked alone; " + left_out(12)), sentences_left_out("")
+    (12, 0)
+    """
+    found = _LEFT_OUT.search(reason)
+    return int(found[1]) if found else 0
 
 
 def spoken(points: Sequence[Evidence], *, most: int) -> ReducedAnswer:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from benchmarks.metrics.text import accuracy
+from deploy.evaluation.text import accuracy
 from edge_node.answering.fast_path import SHADOW
 
 SLOW = "fdrag-slow"  # the system, with whatever stands behind its colon

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.calibration.looked import Looked
-from benchmarks.metrics.bootstrap import bootstrap, wilson
-from benchmarks.records import Estimate
+from benchmarks.metrics.bootstrap import bootstrap
+from deploy.evaluation.intervals import Estimate, wilson
 
 GRID = (0.0, 0.5, 0.6, 0.7, 0.75, 0.8, 0.84, 0.88, 0.9, 0.92, 0.94, 0.96, 0.98, 1.0)
 

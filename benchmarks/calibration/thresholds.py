@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.calibration.looked import Looked
-from benchmarks.metrics.bootstrap import wilson
-from benchmarks.records import Estimate
+from deploy.evaluation.intervals import Estimate, wilson
 
 KINDS = ("template", "model", "learned")
 SURE, HITS = 0.8, 20  # the lower bound of precision that is wanted, of at least so many hits

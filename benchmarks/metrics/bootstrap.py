@@ -1,17 +1,15 @@
-"""How sure a mean is: Wilson's interval for shares, the percentile bootstrap for all else. A question asked twice is one of the sample."""
+"""How sure a mean is that is no share: the percentile bootstrap. A question asked twice is one of the sample."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.records import Estimate
+from deploy.evaluation.intervals import Estimate
 
 CONFIDENCE = 0.95
-Z = 1.959964  # of the normal distribution, two-sided at that confidence
 ENOUGH = 10  # questions: of fewer nothing is called clear, as a few equal values have a bootstrap of no width
 BLOCK_CELLS = 4_000_000  # drawn at once: 64 MB, whatever the sample's size
 
@@ -50,21 +48,6 @@ def ratio(
     tail = 50 * (1 - CONFIDENCE)
     low, high = np.percentile(np.concatenate(shares), [tail, 100 - tail])
     return Estimate(float(ours.sum() / theirs.sum()), float(low), float(high), int(ours.size))
-
-
-def wilson(values: Sequence[float], *, of: Sequence[Hashable] | None = None) -> Estimate:
-    """Return the share of ones among zeros and ones with Wilson's 95 % interval, which has a width at 0 and 1 too.
-
-    ``n`` counts questions, as in ``bootstrap``: two askings of one question tell no more here than one of them.
-
-    >>> found = wilson([1.0] * 15)
-    >>> round(found.low, 3), round(found.high, 3)  # 15 / (15 + 1.96²)
-    (0.796, 1.0)
-    """
-    share, n = sum(values) / len(values), len(set(of or range(len(values))))
-    middle, half = share + Z**2 / (2 * n), Z * sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
-    low, high = ((middle + side) / (1 + Z**2 / n) for side in (-half, half))
-    return Estimate(float(share), max(0.0, low), min(1.0, high), n)
 
 
 def _by_question(values: Sequence[float], of: Sequence[Hashable] | None) -> NDArray[np.float64]:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.comparing import Row, by
-from benchmarks.metrics.bootstrap import bootstrap, wilson
+from benchmarks.metrics.bootstrap import bootstrap
+from deploy.evaluation.intervals import wilson
 
 FAST = "memory"  # the route of an answer that needed no model
 LOOK = "remember"  # the step of a trace that asks memories

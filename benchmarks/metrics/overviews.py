@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from benchmarks.records import Cited, EdgeShare, Overview
-from shared.text.sentences import content_words, sentences
-
-MIN_WORDS = 3  # content words of a sentence that needs a reference; shorter ones are headings and numbers of lists
-MARKER = re.compile(r"\[(\d+)\]")
+from deploy.evaluation.text import referenced
 
 
 def overview_of(said: Mapping[str, Any]) -> Overview:
@@ -24,17 +20,6 @@ def overview_of(said: Mapping[str, Any]) -> Overview:
 def _cited(one: Mapping[str, Any]) -> Cited:
     chunks = one["chunk_id"], *one.get("chunks", ())
     return Cited(one["n"], one["edge"], one["document_id"], one["document"], one.get("report", ""), chunks)
-
-
-def referenced(text: str, known: Collection[int]) -> tuple[int, int]:
-    r"""How many sentences an answer has, and how many of them have a marker of a citation that is there.
-
-    >>> referenced("# Pumps\nThe pump P-204 leaks [1]. The gate is always shut [9]. Ann repaired it in March.", {1})
-    (3, 1)
-    """
-    told = [text[start:end] for start, end in sentences(text)]
-    counted = [sentence for sentence in told if len(content_words(MARKER.sub("", sentence))) >= MIN_WORDS]
-    return len(counted), sum(any(int(n) in known for n in MARKER.findall(sentence)) for sentence in counted)
 
 
 def overview_values(answer: Mapping[str, Any]) -> dict[str, float]:

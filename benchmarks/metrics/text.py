@@ -1,27 +1,15 @@
-"""A text against the accepted answers: ROUGE-L recall (DGRAG §IV-B), exact match, F1 and Coverage (KET-RAG), accuracy (EraRAG)."""
+"""A text against the accepted answers: ROUGE-L recall (DGRAG §IV-B), exact match, F1 and Coverage (KET-RAG)."""
 
 from __future__ import annotations
 
-import re
-import string
 from collections import Counter
 from collections.abc import Sequence
 
 from rouge_score.rouge_scorer import RougeScorer
 
-YES_NO = frozenset({"yes", "no"})
-_ARTICLES = re.compile(r"\b(?:a|an|the)\b")
-_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+from deploy.evaluation.text import YES_NO, normalised
+
 _ROUGE_L = RougeScorer(["rougeL"], use_stemmer=False)
-
-
-def normalised(text: str) -> str:
-    """Text as SQuAD's evaluation compares it: lower case, without ASCII punctuation and articles, single blanks.
-
-    >>> normalised("The  Witch of Atlas!")
-    'witch of atlas'
-    """
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
 def rouge_l_recall(answer: str, reference: str) -> float:
@@ -65,18 +53,6 @@ def _f1(answer: str, reference: str) -> float:
     return 2 * shared / (len(said) + len(wanted)) if shared else 0.0
 
 
-def accuracy(answer: str, references: Sequence[str]) -> float:
-    """1.0 if the answer contains the words of an accepted one, else 0.0 (EraRAG §V).
-
-    For yes and no the answer's first yes or no decides: "no" stands in too many sentences.
-
-    >>> accuracy("It was G. Stanley Hall, in 1892.", ["Stanley Hall"]), accuracy("Yes; there is no doubt.", ["no"])
-    (1.0, 0.0)
-    """
-    said = normalised(answer)
-    return float(any(_contains(said, normalised(reference)) for reference in references))
-
-
 def covered(context: str, references: Sequence[str]) -> bool | None:
     """Whether an accepted answer stands in the context, both normalised (KET-RAG's Coverage); None where no answer is known.
 
@@ -88,9 +64,3 @@ def covered(context: str, references: Sequence[str]) -> bool | None:
     wanted = [text for text in map(normalised, references) if text]
     said = normalised(context) if wanted else ""
     return any(text in said for text in wanted) if wanted else None
-
-
-def _contains(said: str, reference: str) -> bool:
-    if reference in YES_NO:
-        return next((word for word in said.split() if word in YES_NO), "") == reference
-    return f" {reference} " in f" {said} " if reference else not said

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from benchmarks.metrics.bootstrap import bootstrap, wilson
+from benchmarks.metrics.bootstrap import bootstrap
 from benchmarks.records import Judgement
+from deploy.evaluation.intervals import wilson
 
 FLIPS_AT_MOST = 0.5  # share of pairs whose verdict hangs on the order; above, most of what is won is won by margins that the place makes
 

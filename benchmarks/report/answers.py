@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from benchmarks.metrics.bootstrap import ENOUGH
 from benchmarks.metrics.wins import FLIPS_AT_MOST, is_undecided
-from benchmarks.records import Estimate
 from benchmarks.report import plots
 from benchmarks.report.tables import (
     FAILURES,
@@ -21,6 +20,7 @@ from benchmarks.report.tables import (
     set_of,
     sizes,
 )
+from deploy.evaluation.intervals import Estimate
 
 QUALITY = {"rouge_l_recall": "ROUGE-L recall", "bertscore_recall": "BERTScore recall", "em": "EM", "f1": "F1", "accuracy": "accuracy"}
 REFERENCE_BASED = ("rouge_l_recall", "bertscore_recall")

@@ -6,8 +6,8 @@ import csv
 from collections.abc import Iterator
 from io import StringIO
 
-from benchmarks.records import Estimate
 from benchmarks.report.tables import Cell, Table, number
+from deploy.evaluation.intervals import Estimate
 
 PARTS = ("", " low", " high", " n")
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchmarks.metrics.bootstrap import ENOUGH
-from benchmarks.records import Estimate
 from benchmarks.report.retrieval import asker
 from benchmarks.report.tables import Cell, Column, Row, Section, Table, interval, number, set_of
+from deploy.evaluation.intervals import Estimate
 
 GATED = "dgrag"
 FEDERATED = ("federated", "federated-operator")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.records import Estimate
 from benchmarks.report import plots
 from benchmarks.report.tables import Cell, Column, Figure, Row, Section, Table, estimate, sizes
+from deploy.evaluation.intervals import Estimate
 from deploy.lab.no_model import UNKNOWING
 
 CURVES = {"guarded": "with all guards", "unguarded": "by score alone"}

@@ -9,8 +9,8 @@ from html import escape
 from string import Template
 from typing import Any
 
-from benchmarks.records import Estimate
 from benchmarks.report.tables import Cell, Column, Figure, Row, Section, Table, interval, number
+from deploy.evaluation.intervals import Estimate
 
 LEAD = (
     "Small figures below a mean are its 95 % interval (Wilson’s for shares of questions, else percentile bootstrap, 2,000 resamples) and "

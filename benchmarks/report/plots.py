@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
-from benchmarks.records import Estimate
+from deploy.evaluation.intervals import Estimate
 
 Value: TypeAlias = Estimate | float
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from benchmarks.records import Estimate
 from benchmarks.report import plots
 from benchmarks.report.tables import (
     FAILURES,
@@ -21,6 +20,7 @@ from benchmarks.report.tables import (
     set_of,
     sizes,
 )
+from deploy.evaluation.intervals import Estimate
 
 RATES = {"hit": "hit", "any_mismatch": "any mismatch", "right_share": "matches of the right edge"}
 WAYS = {False: "as the cloud does it", True: "by cosine alone"}  # by whether it is plain

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from benchmarks.records import Estimate
+from deploy.evaluation.intervals import Estimate
 
 Cell: TypeAlias = str | int | float | Estimate | None
 Row: TypeAlias = Mapping[str, Any]

@@ -158,10 +158,11 @@ def query(
     tell: Callable[[str], None] = ignore_text,
     *,
     memory: bool = True,
+    samples: int | None = None,
 ) -> Any:
     """The Answer as it came, fields that we do not know included; ``tell`` hears how far a global one is."""
     depth = level and (int(level) if level.isdigit() else level.value)
-    chosen = {"allow_escalation": escalate and escalate.value, "purpose": purpose, "level": depth}
+    chosen = {"allow_escalation": escalate and escalate.value, "purpose": purpose, "level": depth, "n": samples}
     given = {key: value for key, value in chosen.items() if value is not None} | ({} if memory else {"memory": False})
     asked = {"question": question, "mode": mode.value, **given}
     if mode is Mode.global_:

@@ -27,8 +27,6 @@ from shared.errors import DgragError
 from shared.limits import retry_after_s
 from shared.tls import trouble
 
-NO_KEY = 'set DGRAG_API_KEY to a key of this service, or give it: api_key="dgk_…", `dgrag --key dgk_… …`'  # a person types no header
-
 
 class ServiceError(DgragError):
     """A service said no, in its own words (RFC 9457). ``request``: its id in the service's log.
@@ -101,6 +99,7 @@ class BadReply(DgragError):
     code = "bad_reply"
 
 
+NO_KEY = "set DGRAG_API_KEY to a key of this service, or give it: `dgrag --key dgk_… …`, Client(url, api_key=…)"  # a person types no header
 BY_STATUS: dict[int, type[ServiceError]] = {
     HTTPStatus.BAD_REQUEST: BadRequest,
     HTTPStatus.UNAUTHORIZED: Unauthenticated,

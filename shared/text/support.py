@@ -70,8 +70,8 @@ def by_words(sentence: str, texts: Sequence[str], *, heading: str = "", aside: A
     [None, None, True]
     """
     said = ENUMERATED.sub("", sentence)
-    words = _stems(content_words(said) - aside)
-    held = _stems(content_words(f"{heading} {' '.join(texts)}"))
+    words = stems(content_words(said) - aside)
+    held = stems(content_words(f"{heading} {' '.join(texts)}"))
     if not words or not _must_stand(said, " ".join([heading, *texts])) - aside <= held or len(words & held) < MIN_SHARED * len(words):
         return False
     if NEGATION.search(said) and not any(map(NEGATION.search, texts)):
@@ -91,7 +91,7 @@ def _is_stated(opening: Sequence[str], text: str) -> bool:
     """
     pieces = [piece for start, end in sentences(text) if (piece := text[start:end].strip())]
     before, is_doubted = "", False  # by the lead-in
-    for piece, behind in zip(pieces, [*pieces[1:], ""], strict=True):
+    for piece, behind in zip(pieces, [*pieces, ""][1:], strict=True):
         begins = not before or before.startswith("#") or before.rstrip(_CLOSING).endswith(_STOPS)
         if begins and not is_doubted and _opens(opening, piece) and not _takes_back(before, behind):
             return True
@@ -181,7 +181,7 @@ def _must_stand(said: str, held: str) -> frozenset[str]:
     initials = "".join(word[0] for word in WORD.findall(held.casefold()))
     known = (_ACRONYM.fullmatch(name) and name.replace(".", "").casefold() in initials for name in names)
     unknown = [name for name, is_known in zip(names, known, strict=True) if not is_known and _initials(name) not in short]
-    return _stems({*figures, *(word for name in unknown for word in content_words(name))})
+    return stems({*figures, *(word for name in unknown for word in content_words(name))})
 
 
 def _joined(passages: Iterable[Evidence]) -> list[str]:
@@ -200,7 +200,7 @@ def _initials(name: str) -> str:
     return "".join(word[0] for word in WORD.findall(name.casefold()))
 
 
-def _stems(words: Iterable[str]) -> frozenset[str]:
+def stems(words: Iterable[str]) -> frozenset[str]:
     """Words without the commonest endings, so that "failing" is found where "failed" stands."""
     return frozenset(_ENDING.sub("", word) for word in words)
 

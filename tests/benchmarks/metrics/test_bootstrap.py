@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.metrics import bootstrap as module
-from benchmarks.metrics.bootstrap import bootstrap, ratio, wilson
-from benchmarks.records import Estimate
+from benchmarks.metrics.bootstrap import bootstrap, ratio
+from deploy.evaluation.intervals import Estimate, wilson
 
 SAMPLES = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30)
 

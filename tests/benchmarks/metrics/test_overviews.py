@@ -1,7 +1,8 @@
 import pytest
 
-from benchmarks.metrics.overviews import overview_of, overview_values, referenced
+from benchmarks.metrics.overviews import overview_of, overview_values
 from benchmarks.records import Cited, EdgeShare
+from deploy.evaluation.text import referenced
 
 
 def report(edge, **changes):

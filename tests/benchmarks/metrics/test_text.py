@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.metrics.text import accuracy, covered, exact_match, f1, normalised, rouge_l_recall
+from benchmarks.metrics.text import covered, exact_match, f1, rouge_l_recall
+from deploy.evaluation.text import accuracy, normalised
 
 WORDS = st.text(alphabet="ab the,.No", max_size=30)
 LISTS = st.lists(WORDS, max_size=3)

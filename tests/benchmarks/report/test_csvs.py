@@ -1,6 +1,6 @@
-from benchmarks.records import Estimate
 from benchmarks.report.csvs import as_csv
 from benchmarks.report.tables import Column, Table
+from deploy.evaluation.intervals import Estimate
 
 
 def test_an_estimate_takes_four_columns_and_a_share_stays_a_fraction():

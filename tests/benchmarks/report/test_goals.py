@@ -1,7 +1,7 @@
 import pytest
 
-from benchmarks.records import Estimate
 from benchmarks.report.goals import Goal, goals
+from deploy.evaluation.intervals import Estimate
 
 WANTED = {
     "escalated_within_at_most": 0.09,

@@ -1,8 +1,8 @@
 import pytest
 
-from benchmarks.records import Estimate
 from benchmarks.report.page import Chapter, cell_html, facts, page
 from benchmarks.report.tables import Column, Figure, Section, Table
+from deploy.evaluation.intervals import Estimate
 
 TEMPLATE = "<title>$title</title>$lead<main>$body</main>"
 TABLE = Table("t", "Shares & more", (Column("system"), Column("hit", "%")), (("<b>", Estimate(0.5, 0.4, 0.6, 9)), ("x", None)), "a <note>")

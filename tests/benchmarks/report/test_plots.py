@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from benchmarks.records import Estimate
 from benchmarks.report import plots
+from deploy.evaluation.intervals import Estimate
 
 HALF = Estimate(0.5, 0.4, 0.6, 20)
 PNG = b"\x89PNG\r\n"

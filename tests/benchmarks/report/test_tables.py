@@ -1,7 +1,7 @@
 import pytest
 
-from benchmarks.records import Estimate
 from benchmarks.report.tables import interval, kind_of, number, set_of, sizes
+from deploy.evaluation.intervals import Estimate
 
 RESULT = {
     "run": {

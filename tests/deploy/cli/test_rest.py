@@ -8,7 +8,7 @@ import pytest
 from deploy.cli.rest import ACCESS, Access, AsGiven, enter
 from deploy.cli.status import _state, refusal
 from deploy.cluster.state import ClusterState, Member, StateDir
-from shared.client.errors import ServiceError, body
+from shared.client.errors import Unauthenticated, body
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,7 @@ def problem(code, status=401):
 
 def test_who_shows_no_key_is_told_what_a_person_sets_and_no_header():
     told, status = problem("no_credentials")
-    with pytest.raises(ServiceError) as refused:
+    with pytest.raises(Unauthenticated) as refused:
         body(httpx.Response(status, json=told, request=httpx.Request("GET", "http://127.0.0.1:8100/v1/status")))
     assert "DGRAG_API_KEY" in refused.value.next_step
     assert "Authorization" not in refused.value.next_step

@@ -248,3 +248,7 @@ async def test_rules_and_examples_stand_first_and_the_passage_is_one_line():
     assert text == f"{REPLACED} Sentence: x Answer: Yes"
     assert sentence == "Sentence: Ann Lee put in a new pump P-204."
     assert rest == ["Does the passage state all of this? Answer Yes or No.", "Answer:"]
+
+
+def test_a_text_without_a_word_says_nothing():
+    assert by_words("Pumps fail.", [""], heading="pumps fail") is None
