@@ -15,7 +15,7 @@ from cloud_server.api.console import federation, invite, match
 from cloud_server.api.console.access import KEYS, ConsoleRoute, cloud_pages
 from cloud_server.build import Cloud
 from shared.http.console.keys import key_pages
-from shared.http.console.routes import console_router
+from shared.http.console.routes import console_problem, console_router
 from shared.http.docs import docs_router
 from shared.http.keyring import KeyRing
 from shared.http.keys import keys_router
@@ -103,7 +103,7 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     turns = {"question": app.state.admission, "global": app.state.global_admission}
     app.state.scrape = Scrape(cloud.meter, CloudReadings(cloud, turns, cloud.clock).read, cloud.clock)
     _include_routes(app, ring)
-    install_problems(app, max_body_bytes=settings.max_body_bytes)
+    install_problems(app, max_body_bytes=settings.max_body_bytes, page=console_problem)
     app.add_middleware(AccessLog, meter=cloud.meter, log=access)
     app.add_middleware(Correlation, recorder=recorder)
     return app

@@ -25,7 +25,7 @@ from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged
 from shared.http.console.keys import key_pages
-from shared.http.console.routes import console_router
+from shared.http.console.routes import console_problem, console_router
 from shared.http.docs import docs_router
 from shared.http.keyring import KeyRing
 from shared.http.keys import keys_router
@@ -85,7 +85,7 @@ def create_app(node: EdgeNode) -> FastAPI:
     app.state.sessions, app.state.pages = sessions, edge_pages(settings, sessions)
     turns = {"question": node.admissions.questions, "global": node.admissions.overviews}
     app.state.scrape = Scrape(node.meter, EdgeReadings(node, turns).read, clock)
-    install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD)
+    install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD, page=console_problem)
     made_here = (docs_router(GuardedRoute), keys_router(GuardedRoute, ring, clock))
     for routes in (*made_here, *REST, console_router(ConsoleRoute), key_pages(ConsoleRoute, KEYS, ring, clock), *PAGES):
         app.include_router(routes)

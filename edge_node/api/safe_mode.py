@@ -1,4 +1,4 @@
-"""What an edge serves whose store is damaged beyond mending: its status, and a clear no to the rest. It does not end (R10)."""
+"""What an edge serves whose store is damaged beyond mending: its status, a page, and a no to the rest. It does not end (R10)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import logging
 from importlib import metadata
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Response
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import HTMLResponse
 
 from edge_node.api.access import RULES
+from edge_node.api.console.access import ConsoleRoute, edge_pages
 from edge_node.settings import EdgeSettings
 from shared.errors import SafeMode, StoreDamaged
 from shared.http.access import Rule, guarded
+from shared.http.console.pages import pages_of
+from shared.http.console.routes import console_problem, console_router
 from shared.http.keyring import KeyRing
 from shared.http.middleware import AccessLog
 from shared.http.problems import install_problems
-from shared.http.service import TELEMETRY_OFF, doorkeeper
+from shared.http.service import TELEMETRY_OFF, browser_sessions, doorkeeper
 from shared.telemetry.correlation import Correlation
 from shared.telemetry.metrics import Meter
 
@@ -32,10 +36,32 @@ def create_safe_app(settings: EdgeSettings, reason: StoreDamaged) -> FastAPI:
     """
     title, version = f"DGRAG edge {settings.id} in safe mode", metadata.version("dgrag")
     app = FastAPI(title=title, version=version, redirect_slashes=False, openapi_url=None, telemetry=TELEMETRY_OFF)
-    app.state.guard = doorkeeper(settings, KeyRing(settings.state_dir))
-    router = APIRouter(route_class=GuardedRoute)
-    install_problems(app, max_body_bytes=ANY_LENGTH)
+    ring = KeyRing(settings.state_dir)
+    sessions = browser_sessions(settings, ring, kind="edge", name=settings.id, key_id="safe")
+    app.state.guard = doorkeeper(settings, ring, sessions=sessions)
+    app.state.sessions, app.state.pages = sessions, edge_pages(settings, sessions, entries=())
+    install_problems(app, max_body_bytes=ANY_LENGTH, page=console_problem)
     refusal = SafeMode(reason)
+    for router in (console_router(ConsoleRoute), _page(refusal), _routes(settings, refusal)):
+        app.include_router(router)
+    app.add_middleware(AccessLog, meter=Meter(settings.id), log=access)
+    app.add_middleware(Correlation)
+    return app
+
+
+def _page(refusal: SafeMode) -> APIRouter:
+    router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
+
+    @router.get("/")
+    async def safe_page(request: Request) -> HTMLResponse:
+        """What is wrong, and what to do, for who opens the console."""
+        return pages_of(request).page(request, "own/safe_mode.html", status=503, refusal=refusal)
+
+    return router
+
+
+def _routes(settings: EdgeSettings, refusal: SafeMode) -> APIRouter:
+    router = APIRouter(route_class=GuardedRoute)
 
     @router.get("/health")
     async def health() -> dict[str, str]:
@@ -58,7 +84,4 @@ def create_safe_app(settings: EdgeSettings, reason: StoreDamaged) -> FastAPI:
         """Refuses."""
         raise refusal
 
-    app.include_router(router)
-    app.add_middleware(AccessLog, meter=Meter(settings.id), log=access)
-    app.add_middleware(Correlation)
-    return app
+    return router

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from fastapi import FastAPI, Request
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -54,6 +54,7 @@ UNREAD_BYTES = 64 * 2**10  # what a server may have taken in before we see the h
 BODY_GAP_S = 30.0  # longest wait for the next piece of a body
 BACK_S = 10  # what a restart takes, about
 MAX_FAULTS = 3
+REPORT = "report it with the log"
 JSON = "application/json"
 OUTSIDE_BODY = (("query",), ("path",), ("header",))  # where a fault may be that no content type mends
 MAX_DETAIL_CHARS = 500
@@ -132,16 +133,6 @@ def _content_types(request: Request) -> list[str]:
     return list(said.get("requestBody", {}).get("content", {})) or [JSON]
 
 
-def install_problems(app: FastAPI, *, max_body_bytes: int) -> None:
-    """Make ``app`` answer every error with a problem document, and refuse bodies over ``max_body_bytes`` (413) unread."""
-    for kind in KNOWN:
-        app.add_exception_handler(kind, _on_known)
-    app.add_exception_handler(Exception, _on_surprise)
-    app.add_middleware(BodyCap, max_body_bytes=max_body_bytes)
-    app.add_middleware(StoppingResponse)
-    app.state.stopping = False
-
-
 @dataclass(frozen=True, slots=True)
 class Told:
     """What a caller is told of an error."""
@@ -151,6 +142,39 @@ class Told:
     detail: str
     next_step: str
     headers: Mapping[str, str]
+
+
+PageOf = Callable[[Request, Told], Response | None]  # an error for a person to read; None: no person asks
+
+
+def no_page(_: Request, __: Told) -> None:
+    """Of a service without a console."""
+
+
+def install_problems(app: FastAPI, *, max_body_bytes: int, page: PageOf = no_page) -> None:
+    """Make ``app`` answer every error with a problem document or a ``page``, and refuse bodies over ``max_body_bytes`` (413) unread."""
+
+    async def on_known(request: Request, error: Exception) -> Response:
+        return answer_of(request, told_of(error, request), page)
+
+    async def on_surprise(request: Request, _: Exception) -> Response:
+        # Starlette calls this outside of all middleware, so the id of the request is not among the response's headers yet.
+        headers = {correlation.REQUEST_ID: correlation.request_id_of(request.scope)}
+        return answer_of(request, Told(500, "internal", "an error inside the service; its log tells more", REPORT, headers), page)
+
+    for kind in KNOWN:
+        app.add_exception_handler(kind, on_known)
+    app.add_exception_handler(Exception, on_surprise)
+    app.add_middleware(BodyCap, max_body_bytes=max_body_bytes, page=page)
+    app.add_middleware(StoppingResponse, page=page)
+    app.state.stopping = False
+
+
+def answer_of(request: Request, told: Told, page: PageOf) -> Response:
+    """An error as a page, where a person reads it; else as a problem document."""
+    shown = page(request, told)
+    request_id = correlation.request_id_of(request.scope)
+    return shown or problem(told.status, told.code, told.detail, told.next_step, headers=told.headers, request_id=request_id)
 
 
 KNOWN = (errors.DgragError, RequestValidationError, HTTPException)  # errors that somebody has thought of
@@ -167,25 +191,15 @@ def told_of(error: Exception, request: Request) -> Told:
     return Told(error.status_code, code, str(error.detail), "see /docs for the routes", closing(request))
 
 
-async def _on_known(request: Request, error: Exception) -> JSONResponse:
-    told = told_of(error, request)
-    return problem(told.status, told.code, told.detail, told.next_step, headers=told.headers)
-
-
-async def _on_surprise(request: Request, _: Exception) -> JSONResponse:
-    request_id = correlation.request_id_of(request.scope)  # Starlette calls this outside of all middleware
-    detail, headers = "an error inside the service; its log tells more", {correlation.REQUEST_ID: request_id}
-    return problem(500, "internal", detail, "report it with the log", headers=headers, request_id=request_id)
-
-
 class StoppingResponse:
     """Answers what is cut short by a stop of the service: the server cancels it, and would say nothing but 500 by itself.
 
     ``app.state.stopping`` tells a stop from every other cancellation, which goes on as it came.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, page: PageOf = no_page) -> None:
         self._app = app
+        self._page = page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -202,8 +216,9 @@ class StoppingResponse:
             if scope["type"] != "http" or not scope["app"].state.stopping:
                 raise
             if not began:
-                step, headers = "ask again when it is back", {"Retry-After": str(BACK_S), "Connection": "close"}
-                await problem(503, "stopping", "the service is being stopped", step, headers=headers)(scope, receive, send)
+                headers = {"Retry-After": str(BACK_S), "Connection": "close"}
+                told = Told(503, "stopping", "the service is being stopped", "ask again when it is back", headers)
+                await answer_of(Request(scope), told, self._page)(scope, receive, send)
 
 
 class BodyTooLarge(HTTPException):
@@ -216,9 +231,10 @@ class BodyTooLarge(HTTPException):
 class BodyCap:
     """Stops reading a request's body at ``max_body_bytes``, whether its length was declared or not, and when nothing more comes."""
 
-    def __init__(self, app: ASGIApp, *, max_body_bytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, max_body_bytes: int, page: PageOf = no_page) -> None:
         self._app = app
         self._limit = max_body_bytes
+        self._page = page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -226,8 +242,8 @@ class BodyCap:
             await self._app(scope, receive, send)
         elif _declared(scope) > self._limit:
             too_large = errors.TooLarge("the request body", limit=self._limit)
-            close = {"Connection": "close"}
-            await problem(413, too_large.code, too_large.message, too_large.next_step, headers=close)(scope, receive, send)
+            told = Told(413, too_large.code, too_large.message, too_large.next_step, {"Connection": "close"})
+            await answer_of(Request(scope), told, self._page)(scope, receive, send)
         else:
             await self._app(scope, self._counted(receive), send)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from edge_node.settings import EdgeSettings
 from shared.http.access import Rule, Rules
 from shared.http.console.keys import key_rules
@@ -73,7 +75,7 @@ RULES: Rules = {
 ConsoleRoute = console_route(RULES)
 
 
-def edge_pages(settings: EdgeSettings, sessions: Sessions) -> Pages:
-    """The console of one edge."""
+def edge_pages(settings: EdgeSettings, sessions: Sessions, *, entries: Sequence[Entry] = ENTRIES) -> Pages:
+    """The console of one edge. ``entries``: of its navigation."""
     folder = typed_folder(settings)
-    return Pages("edge_node.api.console", name=settings.id, kind="site", folder=folder, entries=ENTRIES, sessions=sessions)
+    return Pages("edge_node.api.console", name=settings.id, kind="site", folder=folder, entries=entries, sessions=sessions)

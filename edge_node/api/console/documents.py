@@ -26,7 +26,7 @@ from shared.wire import MAX_NAME_CHARS
 
 router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
 ON_A_PAGE = 50
-MOST_UPLOADS = 200  # whose end a page is told of at once
+MOST_UPLOADS = 200  # whose end a page is told of at once, those sent first: more would be too long an address
 AT_ONCE = 1_000  # parked documents that are looked up together
 Name = Annotated[str, Field(max_length=MAX_NAME_CHARS)]
 Amount = Annotated[int, Field(ge=0, lt=2**53)]
@@ -147,23 +147,33 @@ async def receipt(receipt_id: str, request: Request, node: Node) -> HTMLResponse
 
 @router.delete("/console/documents/{document_id}")
 async def delete(document_id: str, request: Request, node: Node) -> HTMLResponse:
-    """Delete a document; its receipt."""
-    name = (await asyncio.to_thread(node.documents.get, document_id))["name"]
+    """Delete a document; its receipt. One that was deleted before has the receipt of then."""
+    name = await asyncio.to_thread(_name, node, document_id)
     deleted = await delete_document(document_id, node)
     return pages_of(request).page(request, "own/deleted.html", headers=CHANGED, receipt=deleted, name=name)
+
+
+def _name(node: EdgeNode, document_id: str) -> str:
+    """A document's name; "": it is not there."""
+    try:
+        return str(node.documents.get(document_id)["name"])
+    except NotFound:
+        return ""
 
 
 async def _listed(node: EdgeNode, wanted: Wanted) -> dict[str, Any]:
     views, following, counts = await asyncio.to_thread(_views, node, wanted)
     rows = [Row(one, await _under_way(node, one["job_id"]) if one["status"] == "running" else None) for one in views]
-    uploads = [await _under_way(node, job_id) for job_id in wanted.job[:MOST_UPLOADS]]
+    uploads = {job_id: await _under_way(node, job_id) for job_id in wanted.job[-MOST_UPLOADS:]}
+    ended = {job_id: found for job_id, found in uploads.items() if found is None or found["ended_at"] is not None}
     return {
         "rows": rows,
         "wanted": wanted,
         "next": following,
         "counts": counts,
-        "at_work": bool(counts["queued"] or counts["running"]),
-        "ended": [found for found in uploads if found and found["ended_at"] is not None],
+        "at_work": bool(counts["queued"] or counts["running"] or ended),  # once some have ended, the page asks for those behind them
+        "ended": ended,
+        "most_uploads": MOST_UPLOADS,
     }
 
 

@@ -98,7 +98,8 @@ async def report_page(request: Request, node: Node, community_id: str) -> HTMLRe
 
 def _shown(node: EdgeNode, entity: str, hops: int, skip: int) -> dict[str, Any]:
     """What the page of an entity needs; ``centre`` is None where none is chosen, or the chosen one is not there any more."""
-    around = node.strategy.neighbourhood(entity, hops=hops if entity else 0, limit=DRAWN if entity else AT_FIRST)
+    drawn = DRAWN if entity else AT_FIRST
+    around = node.strategy.neighbourhood(entity, hops=hops if entity else 0, limit=drawn)
     centre = around["entities"][0] if entity and around["entities"] else None
     names = {one["key"]: one["name"] for one in around["entities"]}
     relations = sorted(around["relations"], key=lambda one: -one["weight"])
@@ -114,6 +115,7 @@ def _shown(node: EdgeNode, entity: str, hops: int, skip: int) -> dict[str, Any]:
         "relations": own,
         "passages": [found[chunk_id] for chunk_id in page if chunk_id in found],
         "next": skip + PASSAGES if skip + PASSAGES < len(chunk_ids) else None,
+        "drawn": drawn,
         "drawing": {
             "nodes": [{"id": one["key"], "name": one["name"], "type": one["type"], "degree": one["degree"]} for one in around["entities"]],
             "edges": [_line(one) for one in relations[:LINES]],

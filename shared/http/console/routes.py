@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Form, Request, Response
@@ -13,11 +14,19 @@ from shared.errors import NotFound, Unauthenticated
 from shared.http.access import Rule, Rules, guarded
 from shared.http.console.pages import STATIC, TYPES, asset, pages_of, sentence
 from shared.http.console.sessions import Sessions
-from shared.http.problems import KNOWN, told_of
+from shared.http.problems import KNOWN, Told, told_of
+from shared.telemetry import correlation
 
+CONSOLE_PATH = "/console"
 LOGIN = "/console/session"
 MOST_KEY_CHARS = 256
 BLANK_IS_NONE = BeforeValidator(lambda value: None if value == "" else value)  # of a form's field that was left empty
+IN_MESSAGES = {"HX-Retarget": "#messages", "HX-Reswap": "innerHTML", "HX-Reselect": ".notice"}
+STEPS = {  # for a person, where a program is sent to the description of the routes; by the error's code
+    "no_such_route": "check the address, or begin at the first page",
+    "method_not_allowed": "begin at the first page, and do it from there",
+    "slow_body": "send it again",
+}
 FOREVER = "public, max-age=31536000, immutable"
 CONSOLE: Rules = {  # a part of each service's rules
     ("GET", f"{STATIC}/{{name}}"): Rule(frozenset({"anyone"}), 1024),
@@ -56,17 +65,43 @@ def console_route(rules: Rules) -> type[APIRoute]:
 
 
 def refused(request: Request, error: Exception) -> Response:
-    """An error as a page; as a piece of one, it goes to the place for messages. Who has no key is asked for it."""
-    told, is_piece = told_of(error, request), "hx-request" in request.headers
-    headers = {**told.headers} | ({"HX-Retarget": "#messages", "HX-Reswap": "innerHTML", "HX-Reselect": ".notice"} if is_piece else {})
-    if isinstance(error, Unauthenticated) and request.url.path != LOGIN:
-        if sessions_of(request).is_withheld(request):  # by the browser, on a link from elsewhere: our own page asks again, with the cookie
-            return pages_of(request).page(request, "shared/again.html")
-        headers |= {"HX-Refresh": "true"} if is_piece else {}
-        why = sessions_of(request).why_over(request) if error.code == "no_credentials" else f"{sentence(error.message)}: {error.next_step}."
-        return pages_of(request).page(request, "shared/login.html", status=told.status, headers=headers, why=why)
-    template = "shared/problem.html" if is_piece else "shared/error.html"
-    return pages_of(request).page(request, template, status=told.status, headers=headers, told=told)
+    """An error as a page. Who has no key is asked for it."""
+    told = told_of(error, request)
+    if not isinstance(error, Unauthenticated) or request.url.path == LOGIN:
+        return shown(request, told)
+    if sessions_of(request).is_withheld(request):  # by the browser, on a link from elsewhere: our own page asks again, with the cookie
+        return pages_of(request).page(request, "shared/again.html")
+    headers = {**told.headers} | (IN_MESSAGES | {"HX-Refresh": "true"} if is_piece(request) else {})
+    why = sessions_of(request).why_over(request) if error.code == "no_credentials" else f"{sentence(error.message)}: {error.next_step}."
+    return pages_of(request).page(request, "shared/login.html", status=told.status, headers=headers, why=why)
+
+
+def is_piece(request: Request) -> bool:
+    """Whether a page of ours asks, for a part of itself."""
+    return "hx-request" in request.headers
+
+
+def shown(request: Request, told: Told) -> Response:
+    """What is told of an error as a page; as a piece of one, it goes to the place for messages."""
+    told = replace(told, next_step=STEPS.get(told.code, told.next_step))
+    template, headers = ("shared/problem.html", IN_MESSAGES) if is_piece(request) else ("shared/error.html", {})
+    values = {"told": told, "request_id": correlation.request_id_of(request.scope)}
+    return pages_of(request).page(request, template, status=told.status, headers={**told.headers, **headers}, **values)
+
+
+def console_problem(request: Request, told: Told) -> Response | None:
+    """An error outside of the routes of pages, where a browser wants a page or a piece of one; None: a program asks.
+
+    As ``shared.http.problems.install_problems`` wants it.
+    """
+    path = request.url.path
+    if path not in ("/", CONSOLE_PATH) and not path.startswith(f"{CONSOLE_PATH}/"):
+        return None
+    if not is_piece(request) and "text/html" not in request.headers.get("accept", ""):
+        return None
+    response = shown(request, told)
+    sessions_of(request).keep(request, response)
+    return response
 
 
 def console_router(route_class: type[APIRoute]) -> APIRouter:

@@ -13,6 +13,7 @@ from shared.errors import StoreDamaged, StoreError
 from shared.http.keyring import KeyRing
 from shared.http.open_mode import CALLER
 from shared.models.fake import HashEmbedder, WordTokenizer
+from tests.support.console import PAGE
 from tests.support.releases import store_of_release
 from tests.support.running_edge import scripted
 
@@ -63,6 +64,17 @@ async def test_every_write_and_every_question_is_refused(http, method, path):
     assert refused.json()["next_step"] == "restore a backup"
 
 
+async def test_who_opens_the_console_reads_what_is_wrong_and_what_to_do(http):
+    page = await http.get("/", headers=PAGE)
+    assert (page.status_code, page.headers["content-type"]) == (503, "text/html; charset=utf-8")
+    for words in ("Safe mode", "structure is damaged", "Restore a backup", "dgrag edge restore"):
+        assert words in page.text
+    assert "Console" not in page.text  # there is nothing to go to
+    assert (await http.get("/console/static/console.css")).status_code == 200
+    other = await http.get("/console/documents", headers=PAGE)
+    assert (other.status_code, "Back to the first page" in other.text) == (503, True)
+
+
 INNER = ("/v1/status", "/v1/documents", "/docs", "/openapi.json")
 
 
@@ -74,6 +86,7 @@ async def test_another_host_learns_nothing_of_it(http):
 async def test_an_exposed_one_tells_its_status_to_keys_only(tmp_path):
     async with safe(tmp_path, behind_tls_proxy=True) as http:
         assert [(await http.get(path)).status_code for path in INNER] == [401] * 4
+        assert "API key" in (await http.get("/", headers=PAGE)).text
         ring = KeyRing(tmp_path)
         http.headers["authorization"] = f"Bearer {ring.add('ops', 'read', now=0.0)}"
         ring.close()

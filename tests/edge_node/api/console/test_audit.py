@@ -7,7 +7,7 @@ import json
 import pytest
 
 from edge_node.egress.ledger import EgressRecord
-from tests.support.visiting import visited_edge
+from tests.support.console import visited_edge
 
 
 @pytest.fixture

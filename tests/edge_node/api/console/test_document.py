@@ -6,7 +6,7 @@ import re
 import pytest
 
 from edge_node.api.console.excerpts import LONGEST, PAGE
-from tests.support.visiting import visited_edge
+from tests.support.console import visited_edge
 
 WARDS = " ".join(f"Ward {number} reported the failure of pump P-{number}." for number in range(500))
 MARKED = re.compile(r"<mark[^>]*>(.*?)</mark>", re.DOTALL)
