@@ -14,7 +14,7 @@ from shared.client.errors import (
     Unavailable,
     Unreachable,
 )
-from shared.client.hearing import News, Void
+from shared.client.hearing import Completed, News, Void
 from shared.client.replies import (
     CloudLine,
     Deletion,
@@ -25,6 +25,7 @@ from shared.client.replies import (
     FoundSummary,
     Health,
     Job,
+    Labelled,
     Neighbourhood,
     Node,
     Receipt,
@@ -44,6 +45,7 @@ __all__ = [
     "Citation",
     "Client",
     "CloudLine",
+    "Completed",
     "Conflict",
     "DeadlinePassed",
     "Deletion",
@@ -59,6 +61,7 @@ __all__ = [
     "Health",
     "InputError",
     "Job",
+    "Labelled",
     "Neighbourhood",
     "News",
     "Node",

@@ -24,6 +24,7 @@ from shared.client.replies import (
     DocumentText,
     Health,
     Job,
+    Labelled,
     Neighbourhood,
     Receipt,
     RetrieveReply,
@@ -99,11 +100,13 @@ def ask(
     memory: bool | None = None,
     n: int | None = None,
     level: Level | None = None,
+    earlier: Sequence[tuple[str, str]] = (),
 ) -> Call[Answer]:
     """Answer a question from this site's documents or, where they do not suffice, from other sites'. It is never repeated by itself.
 
     ``mode``: local, nothing leaves; cloud, other sites are asked anyhow; global, see ``overview``. ``purpose`` is told to the sites that
-    are asked, ``memory=False`` wants a fresh answer, ``n`` is how many answers are compared.
+    are asked, ``memory=False`` wants a fresh answer, ``n`` is how many answers are compared. ``earlier`` are the questions of the
+    conversation so far, each with its answer; a question that goes on with it is completed from it by the model.
 
     >>> answer = client.ask("Which ward reported the failure?")
     >>> answer.answer, answer.route
@@ -112,7 +115,8 @@ def ask(
     ('report.md', 'Juniper Ward reported the failure of four infusion pumps.')
     """
     asked = {"question": question, "mode": mode, "allow_escalation": may_leave, "purpose": purpose, "memory": memory, "n": n}
-    return Call("POST", "/v1/query", Answer, body={**asked, "level": level}, deadline_s=ANSWER_S)
+    said = [{"question": before, "answer": answer} for before, answer in earlier] or None
+    return Call("POST", "/v1/query", Answer, body={**asked, "level": level, "earlier": said}, deadline_s=ANSWER_S)
 
 
 def overview(question: str, *, level: Level | None = None, may_leave: MayLeave | None = None, purpose: str | None = None) -> Call[Answer]:
@@ -199,6 +203,16 @@ def document_text(document_id: str, *, start: int = 0, end: int | None = None) -
     'Juniper Ward reported the failure of four infusion pumps.'
     """
     return Call("GET", f"/v1/documents/{part(document_id)}/text", DocumentText, {"start": start, "end": end}, repeatable=True)
+
+
+def label(document_id: str, labels: Sequence[str]) -> Call[Labelled]:
+    """Give a document other labels, in the place of those that it has. They count from the next question on.
+
+    >>> [found] = client.documents()
+    >>> client.label(found.document_id, ["public"]).labels
+    ('public',)
+    """
+    return Call("PUT", f"/v1/documents/{part(document_id)}/labels", Labelled, body={"labels": list(labels)}, repeatable=True)
 
 
 def delete_document(document_id: str) -> Call[Deletion]:

@@ -99,7 +99,7 @@ class BadReply(DgragError):
     code = "bad_reply"
 
 
-NO_KEY = "set DGRAG_API_KEY to a key of this service, or give it as `dgrag --key dgk_… …`"  # a person types no header
+NO_KEY = "set DGRAG_API_KEY to a key of this service, or give it: `dgrag --key dgk_… …`, Client(url, api_key=…)"  # a person types no header
 BY_STATUS: dict[int, type[ServiceError]] = {
     HTTPStatus.BAD_REQUEST: BadRequest,
     HTTPStatus.UNAUTHORIZED: Unauthenticated,

@@ -20,7 +20,14 @@ class Void:
     """The text so far is not the answer after all."""
 
 
-News = TraceStep | str | Void | Answer  # a step that has ended, a piece of the text, the text begins anew, and at last the whole
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The question that is answered: a follow-up, completed from the conversation."""
+
+    question: str
+
+
+News = TraceStep | Completed | str | Void | Answer  # a step that has ended, what is answered, a piece of text, and at last the whole
 Event = tuple[str, Any]
 STEP, ANSWER = TypeAdapter(TraceStep), TypeAdapter(Answer)
 
@@ -66,6 +73,8 @@ def news_of(event: Event) -> News | None:
             return STEP.validate_python(data)
         case ("text", str(data)):
             return data
+        case ("asked", str(question)):
+            return Completed(question)
         case ("void", _):
             return Void()
         case ("answer", data):

@@ -43,6 +43,16 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class Labelled:
+    """A document with its labels; ``share`` and ``unnamed_labels`` as in ``Receipt``."""
+
+    document_id: str
+    labels: tuple[str, ...]
+    share: str = ""
+    unnamed_labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """How far a document is. ``status``: queued, running, indexed or parked; the last one with its reason."""
 

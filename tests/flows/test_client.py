@@ -16,7 +16,7 @@ from tests.support.two_sites import GONE, LOT, WHICH_LOT, WHO, bank_and_plant, f
 
 pytestmark = pytest.mark.process
 EXAMPLES = [test for module in (calls, clients, errors, hearing, tries) for test in doctest.DocTestFinder().find(module) if test.examples]
-CHANGING = ("calls.add_document", "calls.job", "calls.delete_document", "calls.feedback")  # these have an edge of their own
+CHANGING = ("calls.add_document", "calls.job", "calls.delete_document", "calls.label", "calls.feedback")  # these have an edge of their own
 
 
 def ran(example, url):
