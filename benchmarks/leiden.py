@@ -12,6 +12,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
@@ -57,8 +58,18 @@ def read(data: Path, name: str) -> list[Text]:
     return [Text(own, titles[own], text_of(parsed(line), "context")) for own, line in corpus.rows(titles)]
 
 
-async def measured(documents: Sequence[Text], tokenizer: Tokenizer, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
-    """All figures of one set, by graph and by library."""
+@dataclass(frozen=True, slots=True)
+class Graphs:
+    """What an edge finds in texts: entities with the weights between them, and between its parts (``quotient``)."""
+
+    names: list[str]
+    edges: Edges
+    parts: list[str]
+    near: Edges
+
+
+async def graphs(documents: Sequence[Text], tokenizer: Tokenizer) -> Graphs:
+    """Index documents without a language model."""
     models = Models()
     with tempfile.TemporaryDirectory(prefix="dgrag-leiden-") as state:
         settings = EdgeSettings(state_dir=Path(state))
@@ -67,14 +78,18 @@ async def measured(documents: Sequence[Text], tokenizer: Tokenizer, seeds: Seque
             await indexed(node, documents)
             path = indexed_of(node).write_path
             graph, told, home = path.view.graph, path.view.told, path.updater.placer.parts.home
-    edges = {pair: relation.weight for pair, relation in graph.relations.items()}
-    near_parts = quotient(home, graph.relations, told, tie=settings.community_tie)
-    names, above, most = sorted(graph.entities), sorted(set(home.values())), settings.subgraph_entities
+    near = quotient(home, graph.relations, told, tie=settings.community_tie)
+    weights = {pair: relation.weight for pair, relation in graph.relations.items()}
+    return Graphs(sorted(graph.entities), weights, sorted(set(home.values())), near)
+
+
+def measured(found: Graphs, most: int, seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
+    """All figures of one set, by graph and by library. most: entities of a part."""
+    names, edges, parts, near = found.names, found.edges, found.parts, found.near
     return {
-        "documents": len(documents),
         "communities": _compared(names, edges, lambda method, seed: _whole(names, edges, method, seed), seeds),
         "parts": _compared(names, edges, lambda method, seed: _parts(names, edges, most, method, seed), seeds),
-        "coarsest": _compared(above, near_parts, lambda method, seed: _coarsest(above, near_parts, method, seed), seeds),
+        "coarsest": _compared(parts, near, lambda method, seed: _coarsest(parts, near, method, seed), seeds),
     }
 
 
@@ -124,7 +139,9 @@ def _sizes(home: Home) -> list[int]:
 
 
 def _alike(pairs: Sequence[tuple[Home, Home]], names: Sequence[str]) -> dict[str, float]:
-    """Mean normalised mutual information, and adjusted Rand index, of pairs of groupings."""
+    """Mean normalised mutual information, and adjusted Rand index, of pairs of groupings. Below two names there is one grouping."""
+    if len(names) < 2:
+        return {"nmi": 1.0, "adjusted_rand": 1.0}
     labels = [[_numbered([home[name] for name in names]) for home in pair] for pair in pairs]
     return {how: round(fmean(igraph.compare_communities(*pair, method=how) for pair in labels), 3) for how in ("nmi", "adjusted_rand")}
 
@@ -143,7 +160,9 @@ def main(
     tokenizer, found = build_tokenizer(ModelSettings()), dict[str, Any]()
     versions = {name: version(name) for name in LIBRARIES}
     for name in sets or SETS:
-        found[Path(name).stem] = asyncio.run(measured(read(data, name), tokenizer))
+        documents = read(data, name)
+        compared = measured(asyncio.run(graphs(documents, tokenizer)), EdgeSettings().subgraph_entities)
+        found[Path(name).stem] = {"documents": len(documents), **compared}
         result = {**code(), "machine": machine(), "versions": versions, "seeds": len(SEEDS), "sets": found}
         out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
         typer.echo(json.dumps({name: found[Path(name).stem]}))

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("igraph")
 pytest.importorskip("leidenalg")
 
-from benchmarks.leiden import METHODS, measured, read
+from benchmarks.leiden import METHODS, graphs, measured, read
 from benchmarks.levels import Text
 from shared.models.fake import WordTokenizer
 
@@ -14,14 +14,14 @@ MILL = "Osric Vale leads Harrow Mill. Harrow Mill buys wool from Lena Marsh. Len
 
 
 async def test_each_library_is_measured_on_each_graph():
-    found = await measured([Text("ward", "", WARD), Text("mill", "", MILL)], WordTokenizer(), range(2))
+    written = await graphs([Text("ward", "", WARD), Text("mill", "", MILL)], WordTokenizer())
+    found = measured(written, 40, range(2))
     for graph in ("communities", "parts", "coarsest"):
         rows = found[graph]["methods"]
         assert list(rows) == list(METHODS)
-        assert rows["igraph"]["as_igraph"] in ({"nmi": 1.0, "adjusted_rand": 1.0}, {"nmi": 1.0, "adjusted_rand": 0.0})
+        assert rows["igraph"]["as_igraph"] == {"nmi": 1.0, "adjusted_rand": 1.0}
         assert all(row["modularity"][1] <= row["modularity"][0] <= row["modularity"][2] for row in rows.values())
-    assert found["documents"] == 2
-    assert found["communities"]["edges"] > 0
+    assert found["communities"]["edges"] == len(written.edges) > 0
 
 
 def test_a_book_is_read_from_a_file_and_a_set_from_a_folder(tmp_path):
