@@ -19,8 +19,8 @@ import typer
 
 from benchmarks.cluster import drop_settings_of_the_shell
 from benchmarks.machine import code, machine
-from benchmarks.metrics.bootstrap import wilson
 from benchmarks.questions import CONFIGS, DEADLINE_S
+from deploy.evaluation.intervals import wilson
 from edge_node.answering.follow_up import Exchange, standing
 from shared.models.build import build_generator, model_http
 from shared.models.settings import ModelSettings

@@ -41,7 +41,7 @@ PASSAGES_A_DOCUMENT = 3  # about 3,000 tokens
 SINGLE = 7  # documents that are added one by one
 BATCHES = (10, 100)
 PARTITION_EDGES = 100_000
-VERSIONS = ("numpy", "igraph", "nano-vectordb", "spacy", "onnxruntime")
+VERSIONS = ("numpy", "graspologic-native", "nano-vectordb", "spacy", "onnxruntime")
 
 
 def told_cloud(node: EdgeNode, epoch: str, known: int) -> dict[str, int]:

@@ -40,6 +40,7 @@ SINGLE = (
             "hijack",
             "hostile_files",
             "hypergraph",
+            "leiden",
             "levels",
             "life",
         )

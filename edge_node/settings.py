@@ -199,7 +199,7 @@ class GraphSettings(GenerationSettings):
     descriptions: Literal["joined", "model"] = "joined"  # ①: what is longer than the limit is cut there, or shortened by the model
     description_chars: Annotated[int, Field(ge=100)] = 600
     subgraph_entities: Annotated[int, Field(ge=2)] = 40  # §IV-B: entities per subgraph
-    leiden: Literal["igraph", "leidenalg"] = "igraph"
+    leiden: Literal["graspologic", "igraph", "leidenalg"] = "graspologic"  # the last two are the extra leiden-gpl
     summaries: Literal["extractive", "model"] = "extractive"
     summary_staleness: Share = 0.2  # share of a subgraph's facts that must differ before the model writes its summary again
 

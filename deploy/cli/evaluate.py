@@ -17,7 +17,7 @@ import typer
 from deploy.cli import render
 from deploy.cli.ask import Mode, as_answer, query
 from deploy.cli.board import err, out, waiting
-from deploy.cli.rest import DEFAULT_STATE, Edge, Json, RemoteError, State, client, edge_url
+from deploy.cli.rest import DEFAULT_STATE, Edge, Json, State, client, edge_url
 from deploy.cli.sending import status_of
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
@@ -26,6 +26,7 @@ from deploy.evaluation.page import SHARES, page, table_rows
 from deploy.evaluation.questions import OwnQuestion, parsed
 from deploy.evaluation.results import begin, record, recorded
 from deploy.evaluation.verdicts import Reply, Verdict, judged
+from shared.client.errors import ServiceError
 from shared.plural import counted
 
 COLUMNS = ("site", ">n", *(f">{share}" for share in SHARES), ">s p50")  # 80 columns; the rest of a site's is in --json and on the page
@@ -126,7 +127,7 @@ def _asked(http: httpx.Client, url: str, mode: Mode, samples: int | None, questi
     began, answer, failure = time.monotonic(), None, ""
     try:
         answer = as_answer(query(http, url, question, mode, samples=samples, memory=memory))
-    except RemoteError as error:
+    except ServiceError as error:
         if error.status in NO_ENTRY:
             raise
         failure = error.message

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 from edge_node.graph.knowledge_graph import Adjacency, Graph, Pair
-from edge_node.graph.partition import Home, Method, communities, graph_of, partition
+from edge_node.graph.leiden import Method, graph_of, within
+from edge_node.graph.partition import Home, communities, partition
 from edge_node.graph.repair import TOLERATED_LOSS, modularity
 
 LEVELS = 4
@@ -70,7 +71,7 @@ def fresh_uppers(parts: Collection[str], weights: Mapping[Pair, float], *, seed:
 
     weights: the ``quotient`` of the parts. A label is the ``community_id`` of part ids. Raises KeyError for a weight of no part.
 
-    >>> found = fresh_uppers(["p", "q", "r"], {("p", "q"): 1.0}, seed=7, method="igraph")
+    >>> found = fresh_uppers(["p", "q", "r"], {("p", "q"): 1.0}, seed=7, method="graspologic")
     >>> found.root["p"] == found.root["q"] == community_id(["p", "q"]), found.root["r"] == community_id(["r"])
     (True, True)
     """
@@ -81,7 +82,7 @@ def fresh_uppers(parts: Collection[str], weights: Mapping[Pair, float], *, seed:
     for rows in map(sorted, communities(graph, len(names), seed, method)):
         group = [names[row] for row in rows]
         root |= dict.fromkeys(group, community_id(group))
-        for piece in communities(graph.induced_subgraph(rows), len(rows), seed, method):
+        for piece in communities(within(graph, rows), len(rows), seed, method):
             inner = [group[row] for row in piece]
             middle |= dict.fromkeys(inner, community_id(inner))
     return Uppers(root, middle)

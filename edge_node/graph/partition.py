@@ -6,28 +6,22 @@ grouped by chunk and document.
 
 from __future__ import annotations
 
-import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from heapq import heapify, heappop, heappush
 from itertools import combinations, count
 from math import fsum
-from threading import Lock
-from typing import Literal
 
-import igraph
 import numpy as np
+from scipy.sparse import csr_array, triu
+from scipy.sparse.csgraph import breadth_first_order
 
 from edge_node.graph.knowledge_graph import Pair
+from edge_node.graph.leiden import Detect, Method, Rows, detector, graph_of, within
 from shared.records import Relation, Subgraph
 
-Method = Literal["igraph", "leidenalg"]
 Home = tuple[str, str]  # (chunk id, document id)
-Rows = list[int]
-
-ITERATIONS = 2
-_igraph_chance = Lock()  # igraph has one random number generator a process
 
 MOST_PARTS = 32  # of one chunk that are tied to each other; pairs grow with the square
 
@@ -75,7 +69,7 @@ def partition(
     *,
     max_entities: int = 40,
     seed: int = 7,
-    method: Method = "igraph",
+    method: Method = "graspologic",
 ) -> list[Subgraph]:
     """Return subgraphs that hold each entity exactly once, none with more than ``max_entities`` (DGRAG §III-B ②, §IV-E1).
 
@@ -95,64 +89,29 @@ def partition(
     return name_subgraphs(sorted(tuple(names[row] for row in part) for part in joined), {})
 
 
-def communities(graph: igraph.Graph, limit: int, seed: int, method: Method) -> list[Rows]:
+def communities(graph: csr_array, limit: int, seed: int, method: Method) -> list[Rows]:
     """Leiden's communities, again inside what has more than ``limit`` nodes."""
-    detect = DETECT[method]
+    detect = detector(method)
     return [part for whole in detect(graph, seed) for part in _capped(graph, whole, limit, seed, detect)]
 
 
-def graph_of(names: Sequence[str], edges: Mapping[tuple[str, str], float]) -> igraph.Graph:
-    """Row i is ``names[i]``; weights of both directions of a pair are added, loops left out."""
-    row = {name: place for place, name in enumerate(names)}
-    ends = np.array([(row[source], row[target]) for source, target in edges], dtype=np.int64).reshape(-1, 2)
-    ends.sort(axis=1)
-    weights = np.fromiter(edges.values(), dtype=np.float64, count=len(edges))
-    proper = ends[:, 0] != ends[:, 1]
-    codes, place = np.unique(ends[proper, 0] * max(1, len(names)) + ends[proper, 1], return_inverse=True)
-    graph = igraph.Graph(n=len(names), edges=np.stack(np.divmod(codes, max(1, len(names))), axis=1))
-    graph.es["weight"] = np.bincount(place, weights=weights[proper], minlength=len(codes)).tolist()
-    return graph
-
-
-def _by_igraph(graph: igraph.Graph, seed: int) -> list[Rows]:
-    if graph.ecount() == 0:
-        return [[row] for row in range(graph.vcount())]
-    with _igraph_chance:
-        igraph.set_random_number_generator(random.Random(seed))
-        found = graph.community_leiden(objective_function="modularity", weights="weight", n_iterations=ITERATIONS)
-    return [list(part) for part in found]
-
-
-def _by_leidenalg(graph: igraph.Graph, seed: int) -> list[Rows]:
-    import leidenalg  # an extra: ten times slower at equal modularity, but with more objectives
-
-    if graph.ecount() == 0:
-        return [[row] for row in range(graph.vcount())]
-    found = leidenalg.find_partition(graph, leidenalg.ModularityVertexPartition, weights="weight", n_iterations=ITERATIONS, seed=seed)
-    return [list(part) for part in found]
-
-
-Detect = Callable[[igraph.Graph, int], list[Rows]]
-DETECT: dict[Method, Detect] = {"igraph": _by_igraph, "leidenalg": _by_leidenalg}
-
-
-def _capped(graph: igraph.Graph, part: Rows, limit: int, seed: int, detect: Detect) -> Iterator[Rows]:
+def _capped(graph: csr_array, part: Rows, limit: int, seed: int, detect: Detect) -> Iterator[Rows]:
     """Split what is above the limit by Leiden again; what Leiden leaves whole (a star, a clique) is cut in breadth-first order."""
     if len(part) <= limit:
         yield part
         return
     rows = sorted(part)
-    inner = graph.induced_subgraph(rows)
+    inner = within(graph, rows)
     pieces = detect(inner, seed)
     if len(pieces) == 1:
-        order = inner.bfs(int(np.argmax(inner.degree())))[0]
+        order = breadth_first_order(inner, np.argmax(np.diff(inner.indptr)), return_predecessors=False).tolist()
         pieces = [order[start : start + limit] for start in range(0, len(order), limit)]
     for piece in pieces:
         for smaller in _capped(inner, piece, limit, seed, detect):
             yield [rows[row] for row in smaller]
 
 
-def merged(parts: Sequence[Rows], graph: igraph.Graph, limit: int) -> tuple[list[Rows], list[Rows]]:
+def merged(parts: Sequence[Rows], graph: csr_array, limit: int) -> tuple[list[Rows], list[Rows]]:
     """Join parts, smallest first, to the neighbour with the most shared weight that has room. Returns (parts, parts without neighbour)."""
     members = {number: list(part) for number, part in enumerate(sorted(map(sorted, parts)))}
     near = _shared_weights(members, graph)
@@ -180,13 +139,14 @@ def merged(parts: Sequence[Rows], graph: igraph.Graph, limit: int) -> tuple[list
     return [sorted(rows) for rows in members.values() if rows[0] not in lonely], [sorted(rows) for rows in alone]
 
 
-def _shared_weights(members: Mapping[int, Rows], graph: igraph.Graph) -> list[dict[int, float]]:
-    part_of = [0] * graph.vcount()
+def _shared_weights(members: Mapping[int, Rows], graph: csr_array) -> list[dict[int, float]]:
+    part_of = [0] * graph.shape[0]
     for number, rows in members.items():
         for row in rows:
             part_of[row] = number
     near: list[dict[int, float]] = [{} for _ in members]
-    for (source, target), weight in zip(graph.get_edgelist(), graph.es["weight"], strict=True):
+    upper = triu(graph, format="coo")
+    for source, target, weight in zip(*(part.tolist() for part in (*upper.coords, upper.data)), strict=True):
         a, b = part_of[source], part_of[target]
         if a != b:
             near[a][b] = near[b][a] = near[a].get(b, 0.0) + weight

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from edge_node.graph.knowledge_graph import Adjacency, Graph
+from edge_node.graph.leiden import Method, detector, graph_of, within
 from edge_node.graph.merging import Merged
-from edge_node.graph.partition import Home, Method, communities, graph_of, merged, name_subgraphs, packed, partition
+from edge_node.graph.partition import Home, communities, merged, name_subgraphs, packed, partition
 from edge_node.graph.store import GraphStore
 from edge_node.graph.view import View
 from shared.records import Subgraph
@@ -48,7 +49,7 @@ def repair(
     homes: Mapping[str, Home],
     max_entities: int,
     seed: int = 7,
-    method: Method = "igraph",
+    method: Method = "graspologic",
 ) -> PartitionChange:
     """Place ``new`` entities and take ``gone`` ones out, with as few other changes as that takes.
 
@@ -64,7 +65,7 @@ def repair(
     row = {key: place for place, key in enumerate(names)}
     graph = graph_of(names, _edges_among(row, adjacency))
     fresh = sorted(row[key] for key in set(new))
-    inner = communities(graph.induced_subgraph(fresh), max_entities, seed, method) if fresh else []
+    inner = communities(within(graph, fresh), max_entities, seed, method) if fresh else []
     atoms = [[fresh[place] for place in piece] for piece in inner]
     atoms += [[row[key] for key in keys] for keys in before.values() if keys]
     joined, alone = merged(atoms, graph, max_entities)
@@ -140,13 +141,14 @@ class Placed:
 
 
 class Placer:
-    """Holds the partition; a cache of the store."""
+    """Holds the partition; a cache of the store. Raises SettingsError where the library of ``method`` is not installed."""
 
     def __init__(self, store: GraphStore, *, max_entities: int, seed: int, method: Method) -> None:
         self._store = store
         self._max_entities = max_entities
         self._seed = seed
         self._method: Method = method
+        detector(method)  # what is not installed is told at start, not with the first document
         self._drift = 0
         self.parts = Partition({}, {})
 

@@ -63,18 +63,18 @@ async def test_a_document_is_added_asked_for_and_its_sentence_shown_and_a_rule_s
 
         await ask(ward.page, FOREIGN)
         await expect(ward.page.locator(".route")).to_contain_text("plant")
-        await expect(ward.page.locator(".route")).to_contain_text("answered, 1 passage")
+        await expect(ward.page.locator(".route")).to_contain_text("It sent 1 passage.")
         left = await kinds_in_ledger(plant.page)
 
         await plant.page.goto("/console/sharing")
-        await plant.page.get_by_text("As text").click()
+        await plant.page.locator("summary", has_text="As text").click()
         policy = plant.page.get_by_label("The text of the policy file")
         await policy.fill(await policy.input_value() + FORBIDDEN)
         await plant.page.get_by_role("button", name="Save the text").click()
         await expect(plant.page.locator("#sharing")).to_contain_text("never")
 
         await ask(ward.page, FOREIGN)
-        await expect(ward.page.locator(".route")).to_contain_text("refused")
+        await expect(ward.page.locator(".route")).to_contain_text("Its sharing policy forbids it")
         after = await kinds_in_ledger(plant.page)
         assert ("evidence" in left, "refusal" in left) == (True, False)
         assert "refusal" in after  # beside what left before

@@ -59,7 +59,7 @@ nonsense
 edge nonsense
 policy
 """
-NEEDED_BY_EDGES = ("filelock", "igraph", "networkx", "phonenumbers", "rapidfuzz", "scipy", "spacy", "sse_starlette", "stdnum")
+NEEDED_BY_EDGES = ("filelock", "graspologic_native", "networkx", "phonenumbers", "rapidfuzz", "scipy", "spacy", "sse_starlette", "stdnum")
 WITHOUT = f"""
 import sys
 class Absent:

@@ -13,7 +13,7 @@ CLIQUES = dict.fromkeys([*combinations("ABCD", 2), *combinations("WXYZ", 2)], 1.
 
 
 def fresh(parts, weights, seed=7):
-    return fresh_uppers(parts, weights, seed=seed, method="igraph")
+    return fresh_uppers(parts, weights, seed=seed, method="graspologic")
 
 
 def named(parts, root, middle):
@@ -145,10 +145,10 @@ def test_former_labels_go_where_a_middle_community_has_grown_to_more_than_twice_
 
 def test_leaves_are_the_parts_of_a_part():
     part = part_graph("abcxyz", *combinations("abc", 2), *combinations("xyz", 2), ("c", "x"))
-    assert finer(part, max_entities=3, seed=7, method="igraph", homes={}) == [("a", "b", "c"), ("x", "y", "z")]
-    assert finer(part, max_entities=6, seed=7, method="igraph", homes={}) == [tuple("abcxyz")]
+    assert finer(part, max_entities=3, seed=7, method="graspologic", homes={}) == [("a", "b", "c"), ("x", "y", "z")]
+    assert finer(part, max_entities=6, seed=7, method="graspologic", homes={}) == [tuple("abcxyz")]
     with pytest.raises(ValueError, match="expected 1 or more"):
-        finer(part, max_entities=0, seed=7, method="igraph", homes={})
+        finer(part, max_entities=0, seed=7, method="graspologic", homes={})
 
 
 part_ids = st.sampled_from("ABCDEFGHIJ")
@@ -172,7 +172,7 @@ def graphs(draw):
     leaves = {}
     for own, keys in parts.items():
         inside = part_graph(keys, *(pair for pair in edges if set(keys).issuperset(pair)))
-        leaves[own] = finer(inside, max_entities=3, seed=7, method="igraph", homes={})
+        leaves[own] = finer(inside, max_entities=3, seed=7, method="graspologic", homes={})
     home = {key: own for own, keys in parts.items() for key in keys}
     between = {tuple(sorted((home[a], home[b]))): 1.0 for a, b in edges if home[a] != home[b]}
     return names, parts, leaves, fresh(parts, between)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.graph.partition import DETECT, graph_of, name_subgraphs, partition
+from edge_node.graph.partition import name_subgraphs, partition
 
 
 def members(parts):
@@ -127,38 +127,6 @@ def test_threads_do_not_disturb_each_other():
     with ThreadPoolExecutor(4) as pool:
         results = list(pool.map(lambda _: partition(names, edges, {}), range(8)))
     assert all(result == results[0] for result in results)
-
-
-@pytest.mark.parametrize(
-    "graph", [nx.karate_club_graph(), nx.planted_partition_graph(8, 30, 0.3, 0.01, seed=3)], ids=["karate", "planted-partition"]
-)
-def test_igraph_and_leidenalg_reach_equal_modularity(graph):
-    """± 2 %."""
-    pytest.importorskip("leidenalg")
-    rows = graph_of(sorted(map(str, graph)), edges_of(graph))
-
-    def quality(method):
-        return max(rows.modularity(labels_of(DETECT[method](rows, seed), rows.vcount()), weights="weight") for seed in range(3))
-
-    assert quality("igraph") == pytest.approx(quality("leidenalg"), rel=0.02)
-
-
-def labels_of(parts, n):
-    labels = [0] * n
-    for number, part in enumerate(parts):
-        for row in part:
-            labels[row] = number
-    return labels
-
-
-@pytest.mark.parametrize("method", ["igraph", "leidenalg"])
-def test_both_methods_keep_the_limit_and_find_the_planted_groups(method):
-    pytest.importorskip("leidenalg")
-    graph = nx.planted_partition_graph(4, 10, 0.95, 0.0, seed=1)
-    parts = partition(
-        [f"{node:02}" for node in graph], {(f"{a:02}", f"{b:02}"): 1.0 for a, b in graph.edges()}, {}, max_entities=10, method=method
-    )
-    assert members(parts) == [tuple(f"{10 * group + n:02}" for n in range(10)) for group in range(4)]
 
 
 def test_the_largest_overlap_keeps_its_id():
