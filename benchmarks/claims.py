@@ -50,7 +50,7 @@ def read_from(node: EdgeNode) -> list[dict[str, Any]]:
 async def measured(documents: list[tuple[str, str]], models: ModelSettings, state: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The claims of some documents, and what they took."""
     async with model_http(models) as http:
-        settings = EdgeSettings(state_dir=state, id="claims", claims="model", reports="plain", memory="off")
+        settings = EdgeSettings(state_dir=state, id="claims", claims="model", reports="extractive", memory="off")
         node = build_node(settings, Adapters(build_generator(models, http), build_embedder(models), build_tokenizer(models), None))
         async with running(node):
             began = time.perf_counter()
