@@ -44,6 +44,7 @@ METHODS: tuple[Method, ...] = get_args(Method)
 LIBRARIES = ("graspologic-native", "igraph", "leidenalg")
 AGAINST: Method = "igraph"
 SEEDS = range(10)
+HOW = ("nmi", "adjusted_rand")
 Edges = Mapping[tuple[str, str], float]
 Home = dict[str, str]  # the community of each node
 Cut = Callable[[Method, int], Home]
@@ -139,11 +140,9 @@ def _sizes(home: Home) -> list[int]:
 
 
 def _alike(pairs: Sequence[tuple[Home, Home]], names: Sequence[str]) -> dict[str, float]:
-    """Mean normalised mutual information, and adjusted Rand index, of pairs of groupings. Below two names there is one grouping."""
-    if len(names) < 2:
-        return {"nmi": 1.0, "adjusted_rand": 1.0}
+    """Mean normalised mutual information, and adjusted Rand index, of pairs of groupings; 1 of equal ones, where igraph may say nan."""
     labels = [[_numbered([home[name] for name in names]) for home in pair] for pair in pairs]
-    return {how: round(fmean(igraph.compare_communities(*pair, method=how) for pair in labels), 3) for how in ("nmi", "adjusted_rand")}
+    return {how: round(fmean(1.0 if a == b else igraph.compare_communities(a, b, method=how) for a, b in labels), 3) for how in HOW}
 
 
 def _numbered(groups: Sequence[str]) -> list[int]:
