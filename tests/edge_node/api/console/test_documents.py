@@ -1,12 +1,17 @@
 """Documents at the console: who sees and does what, what of them is listed, and what is said of files that cannot be used."""
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from edge_node.api.app import create_app
 from edge_node.api.console.documents import MOST_UPLOADS
 from edge_node.documents.worker import Worker
+from tests.support.browser import visitor
 from tests.support.console import visited_edge
+from tests.support.running_edge import running_edge
+from tests.support.sockets import on_a_socket
 
 PUMPS = "Juniper Ward reported the failure of four infusion pumps."
 HOSTILE = "<img src=x onerror=alert(1)>.md"
@@ -131,3 +136,15 @@ async def test_the_token_of_another_session_changes_nothing(by):
         await by[role].read("/")
     assert (await by["write"].send("POST", "/console/documents/retry", token=by["admin"].token)).status_code == 403
     assert (await by["write"].send("POST", "/console/documents/retry")).status_code == 200
+
+
+@pytest.mark.process
+async def test_a_page_with_very_many_uploads_asks_for_those_that_it_sent_first(tmp_path):
+    add = """(count) => { for (let row = 0; row < count; row++) document.getElementById("uploads").insertAdjacentHTML("afterbegin",
+        `<li><span><input type="hidden" name="job" value="job${row}"></span></li>`); htmx.trigger(document.body, "uploaded"); }"""
+    async with running_edge(tmp_path) as edge, on_a_socket(create_app(edge.node), lifespan="off") as url, visitor(url) as visit:
+        await visit.page.goto("/console/documents")
+        async with visit.page.expect_request("**/console/documents/list?*") as asked:
+            await visit.page.evaluate(add, 4_000)
+        jobs = parse_qs(urlsplit((await asked.value).url).query)["job"]
+    assert sorted(jobs) == sorted(f"job{row}" for row in range(MOST_UPLOADS))
