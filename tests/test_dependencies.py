@@ -16,7 +16,19 @@ TOOLS = {"dev", "bench", "bertscore"}  # extras that no service imports
 GPL = re.compile(r"\bA?GPL|Affero", re.IGNORECASE)
 WORDS = re.compile(r"\s+(?:OR|AND)\s+|[()]")  # of an expression, between licences
 ALLOWED = {
-    *("mit", "mit license", "mit-0", "mit-cmu", "isc license", "isc license (iscl)", "zlib", "cc0-1.0", "cnri-python"),
+    *(
+        "mit",
+        "mit license",
+        "mit-0",
+        "mit-cmu",
+        "isc",
+        "academic free license (afl)",
+        "isc license",
+        "isc license (iscl)",
+        "zlib",
+        "cc0-1.0",
+        "cnri-python",
+    ),
     *("bsd", "bsd license", "0bsd", "bsd-2-clause", "bsd-3-clause", "bsd 2-clause license", "3-clause bsd license"),
     *("apache-2.0", "apache 2.0", "apache software license", "apache license, version 2.0"),
     *("psf-2.0", "psfl", "python software foundation license"),

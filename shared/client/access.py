@@ -12,7 +12,7 @@ from shared.tls import is_loopback
 
 HEADER = "X-DGRAG"  # a caller of ours shows it, with any value: a page of another site cannot, without asking a service first
 CALLER = {HEADER: "1"}  # what our own clients send
-API_KEY = "DGRAG_API_KEY"
+KEY_VARIABLE = "DGRAG_API_KEY"
 
 
 class Bearer(httpx.Auth):
@@ -31,5 +31,5 @@ class Bearer(httpx.Auth):
 
 def entrance(key: str | None) -> httpx.Auth | None:
     """What shows the key, or the one of the environment where none is given; None where there is none, or it is ""."""
-    chosen = os.environ.get(API_KEY, "") if key is None else key
+    chosen = os.environ.get(KEY_VARIABLE, "") if key is None else key
     return Bearer(chosen) if chosen else None

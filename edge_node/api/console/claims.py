@@ -64,6 +64,7 @@ def opened(node: EdgeNode, answer: Answer) -> list[str | Opening]:
 def places(citation: Citation, cite: Cite, chunk: Chunk | None) -> list[tuple[int, int]]:
     """Where a claim is borne out, the best place first: what the answer quotes is that of the first one that cites the passage.
 
+    >>> from shared.records import EdgeId
     >>> chunk = Chunk(ChunkId("d:0"), "d", 0, "P-204 failed. P-7 leaked.", 100, 125, 8)
     >>> citation = Citation(1, EdgeId("ward"), "d", "d", ChunkId("d:0"), (100, 113), "P-204 failed.", 0.9)
     >>> places(citation, Cite(1, "P-7 leaked [1].", False), chunk), places(citation, Cite(1, "P-204 failed [1].", True), chunk)

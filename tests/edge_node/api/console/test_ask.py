@@ -14,10 +14,10 @@ from shared.errors import ModelTimeout
 from shared.http.open_mode import CALLER
 from shared.models.fake import ScriptedGenerator
 from shared.records import Answer, ChunkId, Citation, DocumentId, EdgeId, EdgeReport, TraceStep
+from tests.support.console import PAGE_TOKEN, visited_edge
 from tests.support.federation import PLANT, REFUSAL, WARD, federation
 from tests.support.live_edge import live_edge
 from tests.support.running_edge import scripted
-from tests.support.visiting import PAGE_TOKEN, visited_edge
 
 TWO = "Pump P-204 failed on 14 March. The roof leaked. Marlow replaced pump P-204 in May. Juniper Ward has nine beds."
 FAILED, REPLACED = "Pump P-204 failed on 14 March.", "Marlow replaced pump P-204 in May."
@@ -34,7 +34,7 @@ def told(response):
 
 
 async def asked(by, question, **fields):
-    return told(await by["read"].change("POST", "/console/ask", data={"question": question, **fields}))
+    return told(await by["read"].send("POST", "/console/ask", data={"question": question, **fields}))
 
 
 def openings(markup):
@@ -135,7 +135,7 @@ async def test_a_question_without_an_answer_shows_what_was_found(tmp_path, gener
         await by["write"].add("pump <b>.md", TWO + " <script>alert(1)</script>")
         name, markup = (await asked(by, "What became of pump P-204?"))[-1]
         assert (name, 'hx-post="/console/found"' in markup) == (event, True)
-        found = (await by["read"].change("POST", "/console/found", data={"question": "What became of pump P-204?"})).text
+        found = (await by["read"].send("POST", "/console/found", data={"question": "What became of pump P-204?"})).text
         assert ("pump &lt;b&gt;.md" in found, "Pump P-204 failed" in found, "<script>" in found) == (True, True, False)
         (address,) = re.findall(r'hx-get="([^"]*)"', found)
         assert "P-204" in MARKED.findall((await by["read"].get(html.unescape(address))).text)[0]

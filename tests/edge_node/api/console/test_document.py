@@ -77,12 +77,12 @@ async def test_labels_are_changed_on_the_documents_page_and_lead_to_all_document
     for role in ("read", "write"):
         page = (await by[role].get(f"/console/documents/{document}")).text
         assert ("Change the labels" in page, 'href="/console/documents?label=public"' in page) == (role == "write", True)
-    refused = await by["read"].change("PUT", f"/console/documents/{document}/labels", data={"labels": "x"})
+    refused = await by["read"].send("PUT", f"/console/documents/{document}/labels", data={"labels": "x"})
     assert refused.status_code == 403
-    assert (await by["write"].forged("PUT", f"/console/documents/{document}/labels", data={"labels": "x"})).status_code == 403
-    told = (await by["write"].change("PUT", f"/console/documents/{document}/labels", data={"labels": " ward <7>, ward <7>"})).text
+    assert (await by["write"].send("PUT", f"/console/documents/{document}/labels", data={"labels": "x"}, token="")).status_code == 403
+    told = (await by["write"].send("PUT", f"/console/documents/{document}/labels", data={"labels": " ward <7>, ward <7>"})).text
     assert ("does not name ward &lt;7&gt;" in told, "<7>" in told) == (True, False)
     listed = {label: (await by["read"].get("/console/documents", params={"label": label})).text for label in ("public", "ward <7>", "ward")}
     names = {label: [name for name in ("a.md", "b.md") if f">{name}</a>" in page] for label, page in listed.items()}
     assert names == {"public": ["b.md"], "ward <7>": ["a.md", "b.md"], "ward": []}
-    assert (await by["write"].change("PUT", f"/console/documents/{document}/labels", data={"labels": "x" * 65})).status_code == 422
+    assert (await by["write"].send("PUT", f"/console/documents/{document}/labels", data={"labels": "x" * 65})).status_code == 422

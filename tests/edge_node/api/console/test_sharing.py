@@ -96,7 +96,7 @@ LABELLED = 'version = 1\nunlabelled = "full"  # ours\n\n[labels]\npublic = "full
 
 async def choose(by, verb="PUT", path="/console/sharing/choices", **fields):
     chosen = {"unlabelled": "full", "questions": "yes", "base": await base_of(by)} | fields
-    return await by["admin"].change(verb, path, data=chosen)
+    return await by["admin"].send(verb, path, data=chosen)
 
 
 async def test_choices_are_written_into_the_text_whose_other_lines_stay(by):
@@ -122,7 +122,7 @@ async def test_choices_over_a_text_that_they_cannot_change_or_that_has_changed_a
         assert (await choose(by, **fields)).status_code == 422
     assert by["admin"].edge.node.policies.present().text == text
     for role in ("read", "write"):
-        assert (await by[role].change("PUT", "/console/sharing/choices", data={"base": "0" * 64})).status_code == 403
+        assert (await by[role].send("PUT", "/console/sharing/choices", data={"base": "0" * 64})).status_code == 403
 
 
 async def test_a_check_and_a_trial_say_what_would_be_held_back_and_each_rule_once(by):
@@ -130,14 +130,12 @@ async def test_a_check_and_a_trial_say_what_would_be_held_back_and_each_rule_onc
         await by["write"].add(f"ward-{number}.md", f"Juniper Ward has pump {number}.", labels="patients")
     await by["write"].add("open.md", "Juniper Ward has a pump too.")
     await save(by, 'version = 1\n[labels]\npatients = "summary"\n')
-    tried = await by["admin"].change(
-        "POST", "/console/sharing/try", data={"question": "Which pump has Juniper Ward?", "requester": "plant"}
-    )
+    tried = await by["admin"].send("POST", "/console/sharing/try", data={"question": "Which pump has Juniper Ward?", "requester": "plant"})
     assert tried.text.count("the label patients") == 1
     assert "3 passages near to the question would stay here" in tried.text
     held = tried.text.partition("would hold back")[2].partition("<details>")[0]
     assert (all(f"ward-{number}.md" in held for number in range(3)), "open.md" in held) == (True, False)
-    checked = (await by["admin"].change("POST", "/console/sharing/check", data={"text": CLOSED})).text
+    checked = (await by["admin"].send("POST", "/console/sharing/check", data={"text": CLOSED})).text
     for told in ("4 of 4 documents would share nothing", "label &#34;patients&#34;, which the policy does not name"):
         assert told in checked
 
