@@ -31,6 +31,7 @@ ALLOWED = {
     ),
     *("bsd", "bsd license", "0bsd", "bsd-2-clause", "bsd-3-clause", "bsd 2-clause license", "3-clause bsd license"),
     *("apache-2.0", "apache 2.0", "apache software license", "apache license, version 2.0"),
+    "academic free license (afl)",
     *("psf-2.0", "psfl", "python software foundation license"),
     *("mpl-2.0", "mozilla public license 2.0 (mpl 2.0)"),  # asks for changes of its own files alone
 }

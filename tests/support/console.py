@@ -24,9 +24,9 @@ class Person:
         self.edge = edge  # whose pages they are, where it is an edge
         self.token = ""
 
-    async def get(self, path):
+    async def get(self, path, **query):
         """The response to a page that a browser goes to."""
-        response = await self.http.get(path, headers=PAGE)
+        response = await self.http.get(path, params=query or None, headers=PAGE)
         if found := PAGE_TOKEN.search(response.text):
             self.token = found[1]
         return response

@@ -82,7 +82,7 @@ async def test_labels_are_changed_on_the_documents_page_and_lead_to_all_document
     assert (await by["write"].send("PUT", f"/console/documents/{document}/labels", data={"labels": "x"}, token="")).status_code == 403
     told = (await by["write"].send("PUT", f"/console/documents/{document}/labels", data={"labels": " ward <7>, ward <7>"})).text
     assert ("does not name ward &lt;7&gt;" in told, "<7>" in told) == (True, False)
-    listed = {label: (await by["read"].get("/console/documents", params={"label": label})).text for label in ("public", "ward <7>", "ward")}
+    listed = {label: (await by["read"].get("/console/documents", label=label)).text for label in ("public", "ward <7>", "ward")}
     names = {label: [name for name in ("a.md", "b.md") if f">{name}</a>" in page] for label, page in listed.items()}
     assert names == {"public": ["b.md"], "ward <7>": ["a.md", "b.md"], "ward": []}
     assert (await by["write"].send("PUT", f"/console/documents/{document}/labels", data={"labels": "x" * 65})).status_code == 422
