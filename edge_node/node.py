@@ -12,7 +12,7 @@ from typing import Any
 from edge_node.answering.answerer import Answerer, Ask
 from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
-from edge_node.answering.follow_up import standing, stands_alone
+from edge_node.answering.follow_up import completed, stands_alone
 from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
 from edge_node.cloud.link import CloudConnection
 from edge_node.database.backup import Backups
@@ -213,13 +213,16 @@ class EdgeNode:
         return answer
 
     async def _alone(self, ask: Ask | GlobalAsk, trace: Trace, deadline: Deadline, on_asked: OnText) -> Ask | GlobalAsk:
-        """The same, with a question that can be understood without what was said earlier."""
+        """The same, with a question that can be understood without what was said earlier.
+
+        One with a word of an answer, which may be of a document that does not leave, leaves only after a yes.
+        """
         if not ask.earlier or stands_alone(ask.question):
             return ask
         async with self.admissions.of(ask).turn():
-            question = await standing(self.models.generator, ask.question, ask.earlier, trace, deadline_s=deadline.left_s())
-        on_asked(question)
-        return replace(ask, question=question)
+            told = await completed(self.models.generator, ask.question, ask.earlier, trace, deadline_s=deadline.left_s())
+        on_asked(told.question)
+        return replace(ask, question=told.question, escalation=ask.escalation if told.is_typed else ask.escalation or "ask")
 
     async def _answer(self, ask: Ask | GlobalAsk, trace: Trace, deadline: Deadline, on_text: OnText) -> Answer:
         if ask.labels is None:

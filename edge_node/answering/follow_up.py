@@ -28,12 +28,9 @@ EXCHANGES = 3  # of the conversation that the model reads: the last ones
 ANSWER_CHARS = 400  # of each answer that it reads
 MAX_TOKENS = 64
 LEAST_WORDS = 3  # content words of a question that stands alone: "Why Larch Ward?" does not
-# Words that point to what was said before, and openings that go on with it
-POINTS_BACK = re.compile(
-    r"\b(?:it|its|they|them|their|theirs|he|him|his|she|her|hers|that|this|these|those|there|then|same|former|latter|ones?|others?"
-    r"|previous|above|mentioned|first|second|third|last)\b",
-    re.IGNORECASE,
-)
+# Words that point to what was said before, words that may, and openings that go on with it
+POINTS_BACK = re.compile(r"\b(?:it|its|they|them|theirs?|him|his|s?he|hers?|this|these|those|same|former|latter)\b", re.IGNORECASE)
+MAY_POINT_BACK = re.compile(r"\b(?:that|there|then|ones?|others?|previous|above|mentioned|first|second|third|last)\b", re.IGNORECASE)
 GOES_ON = re.compile(
     r"\W*(?:and|but|or|so|also|(?:what|how) about|what else|who else|where else|why not|tell me more|more)\b", re.IGNORECASE
 )
@@ -47,23 +44,33 @@ class Exchange:
     answer: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A question of its own. ``is_typed``: no word of it comes from an answer alone, so it may leave as any question."""
+
+    question: str
+    is_typed: bool = True
+
+
 def stands_alone(question: str) -> bool:
     """Whether a question names what it is about, and points to nothing that was said before.
 
     >>> [stands_alone(asked) for asked in ("Which pumps failed on Juniper Ward?", "And which ward reported it?", "Why Larch Ward?")]
     [True, False, False]
     """
-    return not _leans(question) and bool(names_in(question)) and len(content_words(question)) >= LEAST_WORDS
+    leans = _leans(question) or MAY_POINT_BACK.search(question)
+    return not leans and bool(names_in(question)) and len(content_words(question)) >= LEAST_WORDS
 
 
-async def standing(generator: Generator, question: str, earlier: Sequence[Exchange], trace: Trace, *, deadline_s: float) -> str:
+async def completed(generator: Generator, question: str, earlier: Sequence[Exchange], trace: Trace, *, deadline_s: float) -> Completed:
     """What is asked, so that it can be understood without what was said before; as it stands where nothing was said, or nothing is missing.
 
     Where the model fails, or writes a name that nobody has said, the last question stands before this one: a search finds what both
-    are about. ``deadline_s``: of the one call.
+    are about. Such a text was not asked so by anybody; and a word of an answer may be of a document that does not leave.
+    ``deadline_s``: of the one call.
     """
     if not earlier or stands_alone(question):
-        return question
+        return Completed(question)
     prompt = Prompt(FOLLOW_UP.render(conversation=_told(earlier[-EXCHANGES:]), question=one_line(question)), MAX_TOKENS, stop=("\n",))
     try:
         with trace.step("follow-up") as step:
@@ -71,7 +78,11 @@ async def standing(generator: Generator, question: str, earlier: Sequence[Exchan
     except ModelError as error:
         log.warning("a follow-up was not rewritten: %s", redacted(error))
         written = ""
-    return written if _may_count(written, question, earlier) else f"{earlier[-1].question} {question}"[-MAX_QUESTION_CHARS:]
+    if not _may_count(written, question, earlier):
+        return Completed(f"{earlier[-1].question} {question}"[-MAX_QUESTION_CHARS:], is_typed=False)
+    typed = content_words(" ".join((question, *(one.question for one in earlier))))
+    answered = content_words(" ".join(one.answer for one in earlier))
+    return Completed(written, is_typed=not (content_words(written) & answered) - typed)
 
 
 def _leans(question: str) -> bool:
@@ -92,5 +103,5 @@ def _may_count(written: str, question: str, earlier: Sequence[Exchange]) -> bool
     said = content_words(" ".join((question, *(f"{one.question} {one.answer}" for one in earlier))))
     asks = written.endswith("?") or not question.rstrip().endswith("?")
     is_new = not any(is_word_for_word(written, one.question) for one in earlier)
-    is_whole = bool(words - wanted) or not _leans(question)
+    is_whole = bool(words - wanted) or (bool(names_in(question)) and not _leans(question))
     return bool(words) and asks and is_new and is_whole and names_in(question) <= words and names_in(written) <= said

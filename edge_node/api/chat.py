@@ -114,9 +114,12 @@ def _text(message: ChatMessage) -> str:
     return "".join(part.text for part in message.content) if isinstance(message.content, list) else message.content or ""
 
 
-def below(coverage: str, citations: Sequence[Citation]) -> str:
-    """What stands below the text of an answer: which sites it tells of, if it is a global one, and its sources."""
-    return "".join(f"\n\n{part}" for part in (coverage, listed(citations)) if part)
+def below(answer: Answer, citations: Sequence[Citation]) -> str:
+    """What stands below the text of an answer: which sites it tells of, if it is a global one; what waits for a yes; and its sources."""
+    waits = (
+        f"Not asked elsewhere yet. To ask other sites too, send it in full: {one_line(inert(answer.would_ask))}" if answer.would_ask else ""
+    )
+    return "".join(f"\n\n{part}" for part in (answer.coverage, waits, listed(citations)) if part)
 
 
 def marked(text: str, citations: Sequence[Citation], *, start: int = 0) -> list[dict[str, Any]]:
@@ -145,7 +148,7 @@ def completion(model: str, answer: Answer, *, created: int, sources: Sequence[Ci
     tokens_in, tokens_out = spent(answer)
     message = {
         "role": "assistant",
-        "content": answer.answer + below(answer.coverage, sources),
+        "content": answer.answer + below(answer, sources),
         "annotations": marked(answer.answer, answer.citations),
     }
     return {
@@ -235,7 +238,7 @@ async def _events(body: ChatBody, reader: Reader, ask: Ask | GlobalAsk) -> Async
                     begun = len(said_so_far)
                     yield _json(chunk(head, {"content": TAKEN_BACK}))
                 case Answer():
-                    if more := below(told.coverage, told.citations if body.sources else ()):
+                    if more := below(told, told.citations if body.sources else ()):
                         yield _json(chunk(head, {"content": more}))
                     found = marked(said_so_far, told.citations, start=begun)
                     yield _json(chunk(head, {"annotations": found} if found else {}, finish_reason="stop") | {"dgrag": told})

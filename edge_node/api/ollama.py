@@ -162,7 +162,7 @@ def _ended(answer: Answer, *, seconds: float) -> Piece:
 async def _replied(model: str, ask: Ask | GlobalAsk, reader: Reader, request: Request, form: Form) -> Piece:
     since = time.monotonic()
     answer = await while_connected(request, reader.ask(ask, Trace()))
-    text = answer.answer + below(answer.coverage, answer.citations)
+    text = answer.answer + below(answer, answer.citations)
     return _piece(model, form(text, "")) | _ended(answer, seconds=time.monotonic() - since)
 
 
@@ -185,7 +185,7 @@ async def _lines(model: str, ask: Ask | GlobalAsk, reader: Reader, form: Form) -
                 case Void():
                     yield _line(_piece(model, form(TAKEN_BACK, "")))
                 case Answer():
-                    if more := below(told.coverage, told.citations):
+                    if more := below(told, told.citations):
                         yield _line(_piece(model, form(more, "")))
                     yield _line(_piece(model, form("", "")) | _ended(told, seconds=time.monotonic() - since))
                 case BaseException():

@@ -146,3 +146,34 @@ async def test_the_cloud_hears_of_a_refusal_where_a_reply_no_longer_holds():
         request, Served(REPLY, "", lambda: False), Deadline(9.0)
     )
     assert sent == [("r1", DENIED)]
+
+
+async def followed_up(folder, **more):
+    """The bodies of questions, and the answer, where the model completes a follow-up by a name that an answer has told."""
+    sent = []
+
+    def cloud(request):
+        sent.extend([request.content] if request.url.path == "/v1/questions" else [])
+        return httpx.Response(503)
+
+    def think(prompt):
+        return "What does Ann Lee have?" if prompt.messages[-1].content.endswith("Alone:") else ["I do not know."] * prompt.n
+
+    http = httpx.AsyncClient(transport=httpx.MockTransport(cloud), base_url="http://127.0.0.1:9")
+    async with running_edge(folder, cloud=http, generator=ScriptedGenerator(think)) as edge:
+        await edge.add("a.md", "Juniper Ward reported four pumps.")
+        said = [{"question": more.pop("first", "Who is in bed 4?"), "answer": "Ann Lee is in bed 4."}]
+        answer = await edge.ask("And what does she have?", earlier=said, **more)
+    return b"".join(sent), answer
+
+
+async def test_a_name_of_an_answer_leaves_with_a_follow_up_only_after_a_yes(tmp_path):
+    sent, answer = await followed_up(tmp_path / "a")
+    assert (sent, answer["asked"], answer["would_ask"]) == (b"", "What does Ann Lee have?", "What does Ann Lee have?")
+    sent, _ = await followed_up(tmp_path / "b", allow_escalation="yes")
+    assert b"What does Ann Lee have?" in sent
+
+
+async def test_null_control_a_follow_up_whose_names_the_asker_has_typed_leaves(tmp_path):
+    sent, _ = await followed_up(tmp_path, first="Is Ann Lee in bed 4?")
+    assert b"What does Ann Lee have?" in sent
