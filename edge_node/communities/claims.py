@@ -32,6 +32,11 @@ _FIELDS = 7
 _BULLET = re.compile(r"^(?:[-*•]|\(?\d{1,2}[.)])\s*")
 _NONE = "NONE"
 _EDGES = ' \t`*"“”'
+DENIES = re.compile(r"n['’]t\b|\b(?:no|not|never|none|nor|den(?:y|ies|ied)|false|untrue|refuted?|wrongly|without)\b", re.IGNORECASE)
+LEAVES_OPEN = re.compile(
+    r"\b(?:alleged(?:ly)?|suspect\w*|accus\w+|said to|reported(?:ly)?|claim\w*|may|might|could|possibl[ey]|perhaps|rumou?r\w*|charged)\b",
+    re.IGNORECASE,
+)
 _SAID_OF = {"TRUE": "", "FALSE": "found to be false", "SUSPECTED": "suspected"}
 
 
@@ -95,8 +100,10 @@ def claims_prompt(chunk: Chunk, names: Iterable[str], fence: Fence) -> Prompt:
 def parsed_claims(reply: str, chunk: Chunk, names: Mapping[str, str]) -> ParsedClaims:
     """Read a reply; never raises: what cannot be used is counted.
 
-    names: key by name. A claim is kept if its subject is one of them, and the chunk supports its sentence (``is_supported``). Its object is
-    another of them, or none. A type and a date of which the chunk does not hold every word are left out.
+    names: key by name. A claim is kept if its subject is one of them, and one sentence of the chunk says it: that one has all words of the
+    claim's, in their order, and the claim's has one of the subject's name. Its object is another of them, or none. A type of which the
+    chunk does not hold every word is left out, and a date that the sentence does not hold. FALSE counts where the sentence denies
+    something, SUSPECTED where it leaves something open: a small model writes them of plain statements.
     """
     reader = _Reader(chunk, names)
     claims, unread = dict[tuple[str, frozenset[str]], Claim](), 0
@@ -143,25 +150,48 @@ class _Reader:
             whole_sentences(inert(text), most=1),
         )
         known = next((one for one in get_args(Status) if one == status.upper()), None)
-        if key is None or known is None or not self._supports(sentence):
+        span = self._span(sentence)
+        source = self._chunk.text[slice(*span)]
+        if key is None or known is None or not self._says(source, sentence, subject):
             return None
-        said = (self._said(kind).lower(), self._said(since), self._said(until))
-        return Claim(
-            self._chunk.chunk_id, key, "" if object_key == key else object_key, said[0], known, sentence, self._span(sentence), *said[1:]
-        )
+        held = _words(source)
+        said = (_said(kind, self._words).lower(), _said(since, held), _said(until, held))
+        other = "" if object_key == key else object_key
+        return Claim(self._chunk.chunk_id, key, other, said[0], _status(known, source), sentence, span, *said[1:])
 
-    def _supports(self, text: str) -> bool:
-        return len(text) <= MAX_TEXT_CHARS and usable(text) and not is_refusal(text) and is_supported(text, [self._chunk.text])
-
-    def _said(self, text: str) -> str:
-        """The text, if the chunk holds each of its words; else ""."""
-        is_said = len(text) <= MAX_NAME_CHARS and text.upper() != _NONE and _words(text) <= self._words
-        return one_line(inert(text)) if is_said else ""
+    def _says(self, source: str, text: str, subject: str) -> bool:
+        """Whether a sentence of the chunk says a claim about its subject."""
+        is_one = len(text) <= MAX_TEXT_CHARS and usable(text) and not is_refusal(text)
+        name = _words(subject)  # the model may have put it in the place of "she"
+        is_said = is_supported(text, [source], aside=content_words(subject)) and _in_order(text, source, aside=name)
+        return is_one and is_said and bool(name & _words(text))
 
     def _span(self, sentence: str) -> tuple[int, int]:
         text, words = self._chunk.text, content_words(sentence)
         start, end = max(sentences(text), key=lambda span: len(words & content_words(text[slice(*span)])))
         return start, start + len(text[start:end].rstrip())
+
+
+def _said(text: str, held: frozenset[str]) -> str:
+    """The text, if each of its words is held; else ""."""
+    is_said = len(text) <= MAX_NAME_CHARS and text.upper() != _NONE and _words(text) <= held
+    return one_line(inert(text)) if is_said else ""
+
+
+def _status(told: Status, source: str) -> Status:
+    """What the model told of a claim, if the sentence has a word for it."""
+    words = {"TRUE": None, "FALSE": DENIES, "SUSPECTED": LEAVES_OPEN}[told]
+    return told if words and words.search(source) else "TRUE"
+
+
+def _in_order(text: str, source: str, *, aside: frozenset[str] = frozenset()) -> bool:
+    """Whether the words of a text, less those ``aside``, stand in another one in their order: the words alone do not tell who beat whom.
+
+    >>> [_in_order(text, "After rain, Leeds beat York.") for text in ("Leeds beat York.", "York beat Leeds.")]
+    [True, False]
+    """
+    words = iter(WORD.findall(source.casefold()))
+    return all(word in words for word in WORD.findall(text.casefold()) if word not in aside)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -11,8 +11,8 @@ from tests.support.settling import Bench
 
 ON = {"claims": "model", "subgraph_entities": 4, "community_entities": 2, "report_findings": 10, "report_tokens": 2000}
 TEXTS = {
-    "ward.md": "Ward lost every Pump in a flood of 1903.",
-    "gate.md": "Gate was sold to the River board, Wall and Lock with it, as people say.",
+    "ward.md": "Ward reportedly lost every Pump in a flood of 1903.",
+    "gate.md": "Gate was reportedly sold to the River board, Wall and Lock with it, as people say.",
 }
 
 
@@ -57,8 +57,8 @@ async def told(bench, *withheld):
 
 
 WARD, GATE = (
-    "Ward lost every Pump in a flood of (suspected).",
-    "Gate was sold to the River board, Wall and Lock with it, as people (suspected).",
+    "Ward reportedly lost every Pump in a flood of (suspected).",
+    "Gate was reportedly sold to the River board, Wall and Lock with it, as people (suspected).",
 )
 
 
@@ -123,12 +123,12 @@ async def test_from_whom_a_document_is_withheld_its_claims_are_too(tmp_path):
             "both.md",
             ("Ward", "Gate"),
             related=[("Ward", "Gate")],
-            text="Ward was closed by frightened officials, and Gate with it, in the spring.",
+            text="Ward was reportedly closed by frightened officials, and Gate with it, in the spring.",
         )
         await bench.settle()
         assert "suspected" not in await told(bench, "both.md")  # asked before anything is read
         await read_through(bench)
-        closed = "Ward was closed by frightened officials, and Gate with it, in the (suspected)."
+        closed = "Ward was reportedly closed by frightened officials, and Gate with it, in the (suspected)."
         assert closed in await told(bench)
         said = await told(bench, "both.md")
         assert closed not in said
@@ -139,13 +139,13 @@ async def test_to_a_guest_a_claim_does_not_say_that_two_names_are_one_where_only
     async with Bench.opened(tmp_path, **ON) as bench:
         bench.reply = lambda prompt: claiming(prompt) if "court" in prompt.messages[-1].content else "NONE"
         long, short = "Northern Pump Works", "NPW"
-        await bench.add("both.md", (short, long), text="NPW and Northern Pump Works lost another case at court in autumn.")
-        await bench.add("one.md", (long,), text="Northern Pump Works lost another ward and three gates in 1903.")
+        await bench.add("both.md", (short, long), text="NPW and Northern Pump Works reportedly lost another case at court in autumn.")
+        await bench.add("one.md", (long,), text="Northern Pump Works reportedly lost another ward and three gates in 1903.")
         await bench.add("says.md", (long, short), definitions=[(long, short)], text="They are both by name.")
         await bench.settle()
         await read_through(bench)
         assert [*bench.graph_now().entities] == [long.lower()]
-        claim = "NPW and Northern Pump Works lost another case at court in (suspected)."
+        claim = "NPW and Northern Pump Works reportedly lost another case at court in (suspected)."
         assert (await findings(bench))[claim].elements == (long.lower(),)
         assert (await findings(bench, "says.md"))[claim].elements == (short.lower(),)
 

@@ -48,6 +48,9 @@ def test_what_a_sentence_does_not_say_of_status_and_time_is_told_behind_it():
         "Ann Hale | mill | opening | TRUE | 1881 | NONE | Ann Hale opened the mill in 1882.",
         "Ann Hale | mill | opening | TRUE | NONE | NONE | Ann Hale was arrested by soldiers near a distant harbour.",
         "Ann Hale | mill | opening | TRUE | NONE | NONE | I cannot help with that.",
+        "Ann Hale | mill | opening | TRUE | NONE | NONE | The mill opened Ann Hale.",
+        "Ann Hale | mill | opening | TRUE | 1881 | NONE | She opened the mill in 1881.",
+        "Ann Hale | mill | opening | TRUE | NONE | NONE | Ann Hale opened the mill and was paid no rent.",
         "Ann Hale | mill | opening | PERHAPS | 1881 | NONE | Ann Hale opened the mill in 1881.",
         "Ann Hale | mill | opening | TRUE | 1881 | Ann Hale opened the mill in 1881.",
         "Ann Hale opened the mill in 1881.",
@@ -59,11 +62,20 @@ def test_a_claim_that_the_passage_does_not_make_is_counted_and_not_kept(line):
 
 def test_of_type_date_and_object_stays_what_the_passage_names():
     claim = only("Ann Hale | Rowan Ward | opening | TRUE | May 1881 | 1903 | Ann Hale opened the mill in 1881.")
-    assert (claim.object, claim.type, claim.since, claim.until) == ("", "", "", "1903")
+    assert (claim.object, claim.type, claim.since, claim.until) == ("", "", "", "")  # the sentence tells of no 1903
     none = Chunk("d:0", "d", 0, "None of them saw Ann Hale.", 0, 9, 9)
     said = parsed_claims("Ann Hale | NONE | x | TRUE | NONE | None | None of them saw Ann Hale.", none, NAMES).claims[0]
     assert (said.since, said.until) == ("", "")
     assert only("mill | mill | Never Closed | TRUE | NONE | NONE | The mill was never closed.").type == "never closed"
+
+
+def test_false_and_suspected_count_only_where_the_sentence_has_a_word_for_it():
+    lines = [
+        OPENED.replace("TRUE", "FALSE"),
+        OPENED.replace("TRUE", "SUSPECTED"),
+        "mill | NONE | x | FALSE | NONE | NONE | The mill was never closed.",
+    ]
+    assert [only(line).status for line in lines] == ["TRUE", "TRUE", "FALSE"]
 
 
 def test_none_is_an_answer_and_a_claim_said_twice_is_one():
