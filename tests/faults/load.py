@@ -18,6 +18,7 @@ from shared.http.open_mode import CALLER
 ROOT = Path(__file__).parents[2]
 MODEL_S = 0.1  # what the stub takes for one answer
 PROBE_S = 0.05  # between two looks at /health
+KEPT_S = 2.0  # a connection that waits: the server closes it after 5 s, and a question that is on its way then is lost
 DOCUMENT_S = 0.25  # between two documents
 WAITING = re.compile(r"being answered: (\d+), that wait: (\d+)")
 
@@ -96,7 +97,7 @@ async def edge_process(folder, model_url, **settings):
     command = (sys.executable, "-m", "tests.faults.edge_process", str(folder), str(port), model_url)
     chosen = {f"DGRAG_EDGE_{name.upper()}": str(value) for name, value in settings.items()}
     process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env={**os.environ, **chosen})
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=100)
+    limits = httpx.Limits(max_connections=300, max_keepalive_connections=100, keepalive_expiry=KEPT_S)
     try:
         async with httpx.AsyncClient(
             headers=CALLER, base_url=f"http://127.0.0.1:{port}", limits=limits, timeout=60, trust_env=False

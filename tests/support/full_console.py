@@ -158,8 +158,8 @@ async def fill_site(edge):
 def admin_key(folder):
     """A token; keys of all states lie beside it."""
     ring, now = KeyRing(folder), time.time()
-    for name, lasts_s in (("old", 1.0), ("late", 9e6)):
-        ring.add(name, "read", now=now - 9, lasts_s=lasts_s)
+    for name, days in (("old", 1e-5), ("late", 100.0)):
+        ring.add(name, "read", now=now - 9, days=days)
     ring.add("ended", "read", now=now)
     ring.revoke("ended", now=now)
     token = ring.add("anna", "admin", now=now)

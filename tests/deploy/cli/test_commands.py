@@ -374,7 +374,7 @@ def test_the_cloud_is_asked_for_edges_and_matches(dgrag: Dgrag):
     dgrag("up", "--detach")
     heading, row = lines(dgrag("cloud", "edges")[1])
     assert heading.split() == " ".join(cloud.COLUMNS.values()).split()
-    assert row.split() == ["ward", "yes", "never", "2", "0", "0", "7", "100", "%"]
+    assert row.split() == ["ward", "yes", "never", "never", "2", "0", "0", "7", "100", "%"]
     assert lines(dgrag("cloud", "match", "Why?")[1]) == ["edge  summary_id  score", "ward  s1          0.500"]
     assert json.loads(dgrag("cloud", "match", "Why?", "--json")[1]) == {"matches": [{"edge": "ward", "summary_id": "s1", "score": 0.5}]}
     assert dgrag("cloud", "expel", "x") == (1, "", "dgrag: there is no edge 'x' here (list the edges)\n")
