@@ -112,6 +112,11 @@ def test_a_document_is_sent_again_for_the_same_bytes_are_a_duplicate(waits):
     assert all(b"%PDF" in request.content and b"public,x" in request.content for request in edge.requests)
 
 
+def test_a_label_with_a_comma_does_not_become_two_in_a_form():
+    with pytest.raises(InputError, match="the label 'ward 7, night' has a comma"):
+        client(Edge()).add_document("a.md", b"A pump.", labels=["public", "ward 7, night"])
+
+
 def test_after_the_last_try_the_error_of_the_edge_comes_out(waits):
     edge = Edge(*[busy("1")] * 9)
     with pytest.raises(TooMany, match="asks too fast"):
