@@ -18,7 +18,7 @@ _PARTS = re.compile(r";\s+|,\s+(?:and|but|while|whereas)\s+|(?<=^yes),\s+|(?<=^n
 _THOUSANDS = re.compile(r"(?<=\d)[,\u00a0\u202f](?=\d{3}(?!\d))")
 _POINT = re.compile(r"(?<=\d)\.(?=\d)")
 _MINUS = re.compile(r"(?:(?<![\w.)-])[-\u2212\u2013]|\bminus\s+)([$€£]?)(?=\d)", re.IGNORECASE)
-_INITIAL = re.compile(r"\b[A-Za-z][.)]\s+(?=\w)")  # "G. Stanley Hall", "c. 1850", "a) pumps": it may be left out
+_INITIAL = re.compile(r"\b[A-Za-z][.)]\s+(?=\w)")  # "G. Stanley Hall", "c. 1850", "a) pumps"; but "in Ward B. Ann"
 # a letter that tells one from another, as in "Ward B": no article, no pronoun, no unit behind a figure, no part of "p.m.", "R&D" or "it's"
 _LETTER = re.compile(
     r"(?<![\w.'’°&/])(?<!\d )((?<=\w )[AI]|[B-HJ-Z]|[b-df-hj-np-tvx]|[AI](?!\s+\w)|[a-z](?![\s-]+\w))(?![\w&/]|['’](?!s\b)|\.\w)"
@@ -67,12 +67,14 @@ def is_told(claim: str, answer: str, question: str) -> bool:
 
     Words that the question has already count only where the claim has no others. A figure in words is not one in digits, and of an answer
     that denies the claim it is not told apart that it does. A claim of nothing but articles and signs is told by what is written alike.
+    An answer without any letter of its own may leave out an initial.
 
     >>> asked, expected = "Which pack replaces the CX-40?", "The CX-42 battery pack replaces the CX-40 battery pack."
     >>> [is_told(expected, said, asked) for said in ("The CX-42 battery pack [1].", "The CX-43 battery pack [1].", "The CX-40 does.")]
     [True, False, False]
     """
-    claim, answer, question = map(_as_words, (_INITIAL.sub("", claim), MARKER.sub("", answer), question))
+    claim = claim if _LETTER.search(answer) else _INITIAL.sub("", claim)
+    claim, answer, question = map(_as_words, (claim, MARKER.sub("", answer), question))
     if not normalised(claim):
         return bool(claim) and claim.strip() in (word.rstrip(".,;:!?") or word for word in answer.split())
     if accuracy(answer, [claim]):

@@ -131,6 +131,8 @@ def test_of_two_runs_what_got_worse_stands_first_and_what_only_one_asked_is_left
         ("T-cells", "B-cells", False),
         ("Yes, B.", "Yes, C.", False),
         ("G. Stanley Hall", "Stanley Hall", True),
+        ("It was in Ward B. Ann Lee mended it.", "It was in Ward C. Ann Lee mended it.", False),
+        ("It was in Ward B. Ann Lee mended it.", "Ann Lee mended it in ward B.", True),
         ("At 5 p.m.", "At 5 pm.", True),
         ("It is 5 m long.", "5 metres.", True),
         ("1.5 litres", "15 litres", False),
