@@ -75,7 +75,7 @@ def evaluate(
     else:
         _show(verdicts, changed, len(former), folder)
     correct = sum(one.correct for one in verdicts)
-    if correct < fail_under * len(verdicts):
+    if correct / len(verdicts) < fail_under:  # not `fail_under * len`: 0.55 * 100 is more than 55
         raise ClusterError(f"{correct} of {counted(len(verdicts), 'question')} correct, which is below --fail-under {fail_under}")
 
 

@@ -21,8 +21,9 @@ from edge_node.api.access import ReaderDep
 from edge_node.api.forms import problem_of, said, telling
 from edge_node.api.sources import annotated, listed, uri_of, without_sources
 from edge_node.api.steps import told_step
-from edge_node.api.streaming import Completed, Void, hearing
+from edge_node.api.streaming import hearing
 from edge_node.reading import Reader
+from shared.client.hearing import Completed, Void
 from shared.errors import BlankQuestion, InputError
 from shared.http.middleware import while_connected
 from shared.records import Answer, Citation, TraceStep

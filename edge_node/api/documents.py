@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 import orjson
 from fastapi import APIRouter, Query, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from sse_starlette import EventSourceResponse
 from starlette.datastructures import UploadFile
 
@@ -28,7 +28,17 @@ from shared.wire import MAX_NAME_CHARS
 
 T = TypeVar("T")
 MAX_ESTIMATED = 1000  # documents in one request
-Labels = Annotated[tuple[Annotated[str, Field(min_length=1, max_length=64)], ...], Field(max_length=32)]
+
+
+def _label(text: str) -> str:
+    if "," in text or text != text.strip():
+        raise ValueError("a label has no comma, which stands between two, and no blanks around it")
+    return text
+
+
+PATTERN = r"^[^\s,]([^,]*[^\s,])?$"  # what ``_label`` takes, for the schema
+Label = Annotated[str, Field(min_length=1, max_length=64, json_schema_extra={"pattern": PATTERN}), AfterValidator(_label)]
+Labels = Annotated[tuple[Label, ...], Field(max_length=32)]
 LABELS: TypeAdapter[tuple[str, ...]] = TypeAdapter(Labels)
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
@@ -197,8 +207,7 @@ async def from_form(request: Request) -> Offered:
         file = form.get("file")
         if not isinstance(file, UploadFile) or not file.filename:
             raise InputError("the form has no part 'file' with a file name", next_step="send the document as the part 'file'")
-        marks = str(form["labels"]).split(",") if "labels" in form else None
-        labels = marks if marks is None else _valid(lambda: LABELS.validate_python(tuple(filter(None, map(str.strip, marks)))))
+        labels = labels_in(str(form["labels"])) if "labels" in form else None
         name, raw = _valid(lambda: FileName(name=file.filename)).name, await file.read()
     return Offered(document_id(name, raw), name, raw, name, labels=labels)
 

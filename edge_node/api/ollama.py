@@ -22,8 +22,9 @@ from edge_node.api.access import ReaderDep
 from edge_node.api.chat import MODES, TAKEN_BACK, ChatMessage, asked_of, below, completed, spent
 from edge_node.api.forms import problem_of, said, telling
 from edge_node.api.steps import told_step
-from edge_node.api.streaming import Completed, Void, hearing
+from edge_node.api.streaming import hearing
 from edge_node.reading import Reader
+from shared.client.hearing import Completed, Void
 from shared.errors import NotFound
 from shared.http.middleware import while_connected
 from shared.records import Answer, TraceStep

@@ -15,9 +15,10 @@ from edge_node.answering.answerer import Ask, SearchResult
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import GuardedRoute, ReaderDep, later
-from edge_node.api.streaming import Completed, Void, hearing
+from edge_node.api.streaming import hearing
 from edge_node.reading import Reader
 from edge_node.settings import MAX_SAMPLES
+from shared.client.hearing import Completed, Void
 from shared.client.replies import FoundSummary, RetrieveReply
 from shared.errors import DgragError
 from shared.http.middleware import while_connected

@@ -11,20 +11,9 @@ from edge_node.answering.answerer import Ask
 from edge_node.answering.overview import GlobalAsk
 from edge_node.node import EdgeNode
 from edge_node.reading import Reader
+from shared.client.hearing import Completed, Void
 from shared.records import Answer, TraceStep
 from shared.telemetry.trace import Trace
-
-
-@dataclass(frozen=True, slots=True)
-class Completed:
-    """The question that is answered: a follow-up, completed from the conversation."""
-
-    question: str
-
-
-@dataclass(frozen=True, slots=True)
-class Void:
-    """The text so far is not the answer after all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,7 @@ def add_document(name: str, content: str | bytes, *, title: str = "", labels: Se
     """Add a text, or the bytes of a file whose name tells its kind. It is stored when this returns, and indexed soon after: ``wait``.
 
     The same name again is a new version; the same bytes again are a duplicate. ``labels`` None: as they are, and none of a new document.
-    Raises InputError for a file with a title, which is read from the file.
+    Raises InputError for a file with a title, which is read from the file, and for a label with a comma, which stands between two.
 
     >>> receipt = client.add_document("minutes.md", "The pumps were mended in May.", labels=["public"])
     >>> client.wait(receipt)[0].status
@@ -162,6 +162,8 @@ def add_document(name: str, content: str | bytes, *, title: str = "", labels: Se
         return Call("POST", "/v1/documents", Receipt, body=sent, deadline_s=UPLOAD_S, repeatable=True)
     if title:
         raise InputError(f"{name} is a file, whose title is read from it", next_step="send its text, or leave the title out")
+    if wrong := next((one for one in labels or () if "," in one), ""):
+        raise InputError(f"the label {wrong!r} has a comma, which stands between two", next_step="name it otherwise, or give two labels")
     form = None if labels is None else {"labels": ",".join(labels)}
     return Call("POST", "/v1/documents", Receipt, file=(name, content), form=form, deadline_s=UPLOAD_S, repeatable=True)
 

@@ -179,9 +179,9 @@ class Client(_Common[httpx.Client]):
         >>> "".join(piece for piece in news if isinstance(piece, str)) == answer.answer
         True
         """
-        asked, wait = calls.given(call.body or {}), calls.timeout(self._deadline(call.deadline_s).left_s())
+        asked, deadline = calls.given(call.body or {}), self._deadline(call.deadline_s)
         try:
-            for event in events(self._http, call.path, asked, wait):
+            for event in events(self._http, call.path, asked, calls.timeout(deadline.left_s()), deadline):
                 if (news := news_of(event)) is not None:
                     yield self._noted(news)
         except httpx.RequestError as error:
@@ -296,9 +296,9 @@ class AsyncClient(_Common[httpx.AsyncClient]):
 
     async def hear(self, call: Call[Answer]) -> AsyncIterator[News]:
         """An answer while it is made: steps as they end, pieces of its text, and last the Answer. Raises as ``send``."""
-        asked, wait = calls.given(call.body or {}), calls.timeout(self._deadline(call.deadline_s).left_s())
+        asked, deadline = calls.given(call.body or {}), self._deadline(call.deadline_s)
         try:
-            async for event in aevents(self._http, call.path, asked, wait):
+            async for event in aevents(self._http, call.path, asked, calls.timeout(deadline.left_s()), deadline):
                 if (news := news_of(event)) is not None:
                     yield self._noted(news)
         except httpx.RequestError as error:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 from httpx_sse import ServerSentEvent, aconnect_sse, connect_sse
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from shared.client.errors import BadReply, body, refusal
+from shared.errors import DeadlinePassed
+from shared.limits import Deadline
 from shared.records import Answer, TraceStep
 
 
@@ -32,16 +35,21 @@ Event = tuple[str, Any]
 STEP, ANSWER = TypeAdapter(TraceStep), TypeAdapter(Answer)
 
 
-def events(http: httpx.Client, url: str, asked: Mapping[str, Any], wait: httpx.Timeout) -> Iterator[Event]:
+def events(
+    http: httpx.Client, url: str, asked: Mapping[str, Any], wait: httpx.Timeout, deadline: Deadline | None = None
+) -> Iterator[Event]:
     """Kind and data of each event, up to the answer.
 
-    Raises ServiceError where the edge says no, before the stream or in it, BadReply where the stream ends without an answer, and
-    httpx.TransportError.
+    Raises ServiceError where the edge says no, before the stream or in it, BadReply where the stream ends without an answer,
+    httpx.TransportError, and DeadlinePassed: each piece that comes is looked at, a comment that keeps the connection open too. A silence
+    may be as long as ``wait`` has it.
     """
     with connect_sse(http, "POST", url, json={**asked, "stream": True}, timeout=wait) as source:
         if not source.response.is_success:
             source.response.read()
             body(source.response)
+        if deadline:
+            source.response.stream = _Until(source.response, deadline)
         for event in source.iter_sse():
             yield _told(event, source.response)
             if event.event == "answer":
@@ -49,12 +57,15 @@ def events(http: httpx.Client, url: str, asked: Mapping[str, Any], wait: httpx.T
     raise _half(url)
 
 
-async def aevents(http: httpx.AsyncClient, url: str, asked: Mapping[str, Any], wait: httpx.Timeout) -> AsyncIterator[Event]:
-    """As ``events``."""
+async def aevents(
+    http: httpx.AsyncClient, url: str, asked: Mapping[str, Any], wait: httpx.Timeout, deadline: Deadline
+) -> AsyncIterator[Event]:
+    """As ``events``, but a silence too ends at the deadline."""
     async with aconnect_sse(http, "POST", url, json={**asked, "stream": True}, timeout=wait) as source:
         if not source.response.is_success:
             await source.response.aread()
             body(source.response)
+        source.response.stream = _AsyncUntil(source.response, deadline)
         async for event in source.aiter_sse():
             yield _told(event, source.response)
             if event.event == "answer":
@@ -62,23 +73,74 @@ async def aevents(http: httpx.AsyncClient, url: str, asked: Mapping[str, Any], w
     raise _half(url)
 
 
+class _Until(httpx.SyncByteStream):
+    """The pieces of a response that come before a deadline. Raises DeadlinePassed."""
+
+    def __init__(self, response: httpx.Response, deadline: Deadline) -> None:
+        if not isinstance(response.stream, httpx.SyncByteStream):
+            raise TypeError("an awaited response")
+        self._pieces, self._deadline = response.stream, deadline
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            _check(self._deadline)
+            yield piece
+
+    def close(self) -> None:
+        self._pieces.close()
+
+
+class _AsyncUntil(httpx.AsyncByteStream):
+    """As ``_Until``."""
+
+    def __init__(self, response: httpx.Response, deadline: Deadline) -> None:
+        if not isinstance(response.stream, httpx.AsyncByteStream):
+            raise TypeError("a response that is not awaited")
+        self._pieces, self._deadline = response.stream, deadline
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        pieces = aiter(self._pieces)
+        while True:
+            _check(self._deadline)
+            try:
+                async with asyncio.timeout(self._deadline.left_s()):
+                    piece = await anext(pieces, None)
+            except TimeoutError as error:
+                raise DeadlinePassed(deadline_s=self._deadline.seconds) from error
+            if piece is None:
+                return
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._pieces.aclose()
+
+
+def _check(deadline: Deadline) -> None:
+    if not deadline.left_s():
+        raise DeadlinePassed(deadline_s=deadline.seconds)
+
+
 def news_of(event: Event) -> News | None:
-    """What an event tells; None for a kind that we do not know.
+    """What an event tells; None for a kind that we do not know. Raises BadReply where it is of another form.
 
     >>> news_of(("text", "Juniper")), news_of(("hint", {})), news_of(("void", None))
     ('Juniper', None, Void())
     """
-    match event:
-        case ("step", data):
-            return STEP.validate_python(data)
-        case ("text", str(data)):
-            return data
-        case ("asked", str(question)):
-            return Completed(question)
-        case ("void", _):
-            return Void()
-        case ("answer", data):
-            return ANSWER.validate_python(data)
+    try:
+        match event:
+            case ("step", data):
+                return STEP.validate_python(data)
+            case ("text", str(data)):
+                return data
+            case ("asked", str(question)):
+                return Completed(question)
+            case ("void", _):
+                return Void()
+            case ("answer", data):
+                return ANSWER.validate_python(data)
+    except ValidationError as error:
+        said = f"the event {event[0]!r} is not as agreed: {error.error_count()} faults"
+        raise BadReply(said, next_step="is it an edge of this release?") from error
     return None
 
 

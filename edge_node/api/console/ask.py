@@ -24,8 +24,9 @@ from edge_node.api.console.excerpts import word_start
 from edge_node.api.console.way import Way
 from edge_node.api.memories import CallerDep, FeedbackReply, feedback
 from edge_node.api.steps import doing_step
-from edge_node.api.streaming import Begun, Completed, Void, hearing
+from edge_node.api.streaming import Begun, hearing
 from edge_node.node import EdgeNode
+from shared.client.hearing import Completed, Void
 from shared.http.console.pages import Pages, pages_of
 from shared.http.console.routes import BLANK_IS_NONE
 from shared.http.middleware import while_connected

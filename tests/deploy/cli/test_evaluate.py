@@ -48,6 +48,15 @@ async def test_planted_wrong_answers_move_the_score_and_end_the_command_with_1(e
     assert body["questions"][0]["hit"] is True
 
 
+async def test_a_share_that_is_just_reached_is_not_below(evaluated, tmp_path):
+    rows = (f"Which ward reported failure {n}?,{'Juniper' if n < 7 else 'Rowan'} Ward" for n in range(25))
+    async with live_edge(tmp_path / "state", generator=scripted(SAID)) as (edge, url):
+        await edge.add("report.md", REPORT)
+        code, said, _ = await evaluated(url, "\n".join(["question,answer", *rows]), "--fail-under", 0.28, "--json")
+    assert (json.loads(said)["total"]["correct"]["mean"], code) == (0.28, 0)
+    assert 0.28 * 25 > 7, "a product would be"
+
+
 async def test_a_folder_is_gone_on_with_and_asks_nothing_again_whatever_answers_are_expected(evaluated, tmp_path):
     model, out = scripted(SAID), tmp_path / "out"
     async with live_edge(tmp_path / "state", generator=model) as (edge, url):

@@ -39,6 +39,19 @@ async def test_labels_that_cannot_be_are_refused_and_an_unknown_document_is_not_
         assert (await labelled(edge, "nothing", [])).status_code == 404
 
 
+@pytest.mark.parametrize("label", ["ward 7, night", " ward", "ward\t", ",", " "])
+async def test_a_label_with_a_comma_or_outer_blanks_is_refused_with_words_and_one_that_a_store_has_is_read(tmp_path, label):
+    async with running_edge(tmp_path) as edge:
+        document = edge.node.documents.accept("a.md", b"A pump.", reader="text.txt", labels=(label,)).document_id
+        for refused in (
+            await labelled(edge, document, [label]),
+            await edge.http.post("/v1/documents", json={"name": "b.md", "text": "A pump.", "labels": [label]}),
+        ):
+            assert (refused.status_code, "a label has no comma" in refused.json()["detail"]) == (422, True)
+        assert (await edge.http.get(f"/v1/documents/{document}")).json()["labels"] == [label]
+        assert (await labelled(edge, document, ["ward 7", "night"])).status_code == 200
+
+
 async def test_a_document_that_is_damaged_keeps_its_labels(tmp_path):
     async with running_edge(tmp_path) as edge:
         document = (await edge.add("a.md", "A pump."))["document_id"]

@@ -6,6 +6,8 @@ import asyncio
 import json
 import subprocess
 import sys
+from functools import partial
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -29,6 +31,7 @@ from shared.client import (
     Unavailable,
     Unreachable,
 )
+from shared.limits import Deadline
 
 EDGE = "http://127.0.0.1:9"
 BUSY = {"title": "Too Many Requests", "detail": "this key asks too fast", "code": "overloaded", "next_step": "wait", "request": "c0ffee"}
@@ -112,6 +115,11 @@ def test_a_document_is_sent_again_for_the_same_bytes_are_a_duplicate(waits):
     assert all(b"%PDF" in request.content and b"public,x" in request.content for request in edge.requests)
 
 
+def test_a_label_with_a_comma_does_not_become_two_in_a_form():
+    with pytest.raises(InputError, match="the label 'ward 7, night' has a comma"):
+        client(Edge()).add_document("a.md", b"A pump.", labels=["public", "ward 7, night"])
+
+
 def test_after_the_last_try_the_error_of_the_edge_comes_out(waits):
     edge = Edge(*[busy("1")] * 9)
     with pytest.raises(TooMany, match="asks too fast"):
@@ -183,6 +191,68 @@ async def test_an_error_within_a_stream_and_a_stream_that_is_cut_are_errors():
         [news async for news in awaited(Edge(events(("text", "Pumps"), ("hint", 1)))).ask_stream("Why?")]
     with pytest.raises(TooMany):
         list(client(Edge(busy())).overview_stream("Why?"))
+
+
+class Talk(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A stream that says the same for ever; with it the time goes by."""
+
+    def __init__(self, said, clock):
+        self.said, self.clock, self.closed = said, clock, False
+
+    def __iter__(self):
+        while True:
+            self.clock.now += 3
+            yield self.said
+
+    async def __aiter__(self):
+        for piece in self:
+            yield piece
+
+    def close(self):
+        self.closed = True
+
+    async def aclose(self):
+        self.closed = True
+
+
+class Silence(Talk):
+    async def __aiter__(self):
+        await asyncio.Event().wait()
+        yield self.said
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock of the client's deadlines."""
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("shared.client.clients.Deadline", partial(Deadline, now=lambda: clock.now))
+    return clock
+
+
+@pytest.mark.parametrize("said", [b'event: text\ndata: "pump"\n\n', b": ping\n\n", b"event: hint\ndata: 1\n\n"])
+async def test_an_edge_that_talks_for_ever_is_left_at_the_deadline(clock, said):
+    talks = [Talk(said, clock), Talk(said, clock)]
+    waiting, awaiting = (httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=talk) for talk in talks)
+    with pytest.raises(DeadlinePassed, match=r"20\.0 s"):
+        list(client(Edge(waiting)).within(20).ask_stream("Why?"))
+    assert clock.now == 21
+    with pytest.raises(DeadlinePassed):
+        [news async for news in awaited(Edge(awaiting)).within(20).ask_stream("Why?")]
+    assert [talk.closed for talk in talks] == [True, True]
+
+
+async def test_an_edge_that_is_silent_within_a_stream_is_left_at_the_deadline_where_it_is_awaited():
+    silence = httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Silence(b"", None))
+    with pytest.raises(DeadlinePassed):
+        [news async for news in awaited(Edge(silence)).within(0.01).ask_stream("Why?")]
+
+
+@pytest.mark.parametrize("told", [("step", {"name": 1}), ("answer", {"answer": "Pumps"}), ("answer", None)])
+async def test_an_event_of_another_form_is_a_bad_reply(told):
+    with pytest.raises(BadReply, match=f"the event '{told[0]}' is not as agreed"):
+        list(client(Edge(events(told))).ask_stream("Why?"))
+    with pytest.raises(BadReply):
+        [news async for news in awaited(Edge(events(told))).ask_stream("Why?")]
 
 
 def shown(edge, **options):
