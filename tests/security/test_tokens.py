@@ -103,6 +103,10 @@ def forged(issuer):
     yield "an address of keys", issuer.token("new", key=own, header={"jku": "http://127.0.0.1:1/keys"})
     yield "RS512", issuer.token(header={"alg": "RS512"})
     yield "another kind of token", issuer.token(header={"typ": "logout+jwt"})
+    for name, odd in [("alg", (["RS256"], {"a": 1}, 7, None)), ("kid", (["rsa"], 7)), ("typ", (["JWT"], None))]:
+        for value in odd:
+            head = {"alg": "RS256", "kid": "rsa", "typ": "JWT", name: value}
+            yield f"{name}={value!r}", ".".join([part(head), *sound.split(".")[1:]])
     yield "tampered", changed(sound, sub="bo")
     yield "swapped labels", changed(sound, dgrag_labels=["*"])
     yield "raised role", changed(sound, roles=["dgrag-admin"])
