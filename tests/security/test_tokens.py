@@ -107,6 +107,9 @@ def forged(issuer):
         for value in odd:
             head = {"alg": "RS256", "kid": "rsa", "typ": "JWT", name: value}
             yield f"{name}={value!r}", ".".join([part(head), *sound.split(".")[1:]])
+    for deep in ("[" * 2_900, "[" * 1_400 + "]" * 1_400):
+        head = base64.urlsafe_b64encode(deep.encode()).rstrip(b"=").decode()
+        yield "lists within lists", ".".join([head, *sound.split(".")[1:]])
     yield "tampered", changed(sound, sub="bo")
     yield "swapped labels", changed(sound, dgrag_labels=["*"])
     yield "raised role", changed(sound, roles=["dgrag-admin"])
