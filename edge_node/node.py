@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from edge_node.answering.answerer import Answerer, Ask
 from edge_node.answering.fast_path import FastPath
@@ -41,6 +41,7 @@ from shared.telemetry.logs import redacted
 from shared.telemetry.metrics import Meter
 from shared.telemetry.trace import Trace
 
+T = TypeVar("T")
 log = logging.getLogger("dgrag.edge")
 POLICY_EVERY_S = 1.0  # between two looks at the policy file where nobody asks
 
@@ -190,7 +191,7 @@ class EdgeNode:
         """The answer, when its turn has come; one from memory needs none. It can be judged by its id then.
 
         A question that goes on with what was said ``earlier`` is made one of its own first, and ``on_asked`` gets it. Of one to a question
-        about everything ``on_text`` gets the sentences as they are written.
+        about everything ``on_text`` gets the sentences as they are written, where the asker may read all.
 
         Raises Overloaded, ModelTimeout (the wait counts), Conflict where a document came meanwhile that the asker may not read, and as
         ``Answerer.answer`` and ``GlobalAnswerer.answer``. The meter counts either.
@@ -227,13 +228,20 @@ class EdgeNode:
     async def _answer(self, ask: Ask | GlobalAsk, trace: Trace, deadline: Deadline, on_text: OnText) -> Answer:
         if ask.labels is None:
             return await self._made(ask, trace, deadline, on_text)
-        before = await asyncio.to_thread(self.sharing.beyond, ask.labels)
-        answer = await self._made(ask, trace, deadline, on_text)
-        now = await asyncio.to_thread(self.sharing.beyond, ask.labels)
-        is_too_late = await asyncio.to_thread(self.documents.served, now - before)
+        return await self.read_by(ask.labels, lambda _: self._made(ask, trace, deadline, ignore_text))  # told once it may be
+
+    async def read_by(self, labels: frozenset[str] | None, work: Callable[[frozenset[str]], Awaitable[T]]) -> T:
+        """What ``work`` makes without the documents that a reader with these labels may not read; None: it may read all.
+
+        Raises Conflict where such documents have come, or got their labels, meanwhile, and as ``work``.
+        """
+        before = await asyncio.to_thread(self.sharing.beyond, labels)
+        made = await work(before)
+        new = (await asyncio.to_thread(self.sharing.beyond, labels)) - before
+        is_too_late = await asyncio.to_thread(self.documents.served, new)
         if is_too_late:
             raise Conflict("documents that you may not read have come, or got their labels, meanwhile", next_step="ask again")
-        return answer
+        return made
 
     async def _made(self, ask: Ask | GlobalAsk, trace: Trace, deadline: Deadline, on_text: OnText) -> Answer:
         turns = self.admissions.of(ask)

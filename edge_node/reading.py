@@ -6,9 +6,10 @@ Every route that tells of documents to callers with labels goes through here, an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from edge_node.answering.answerer import Ask, SearchResult
 from edge_node.answering.overview import GlobalAsk
@@ -23,12 +24,14 @@ from shared.records import Answer, Chunk, is_withheld
 from shared.reduce import OnText, ignore_text
 from shared.telemetry.trace import Trace
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class Reader:
     """One caller's view. ``labels``: those of documents that it may read, besides documents without any; None: it reads all.
 
-    The labels of documents are looked at anew for each call, those of a version that waits too.
+    The labels of documents are looked at anew for each call, those of a version that waits too, and again once all is read.
     """
 
     node: EdgeNode
@@ -42,6 +45,9 @@ class Reader:
     async def _withheld(self) -> frozenset[str]:
         return await asyncio.to_thread(self.node.sharing.beyond, self.labels)
 
+    async def _read(self, work: Callable[[frozenset[str]], Awaitable[T]]) -> T:
+        return await self.node.read_by(self.labels, work)
+
     # ------------------------------------------------------------ questions
 
     def check_turn(self, ask: Ask | GlobalAsk) -> None:
@@ -53,44 +59,54 @@ class Reader:
         return await self.node.ask(replace(ask, labels=self.labels), trace, on_text, on_asked)
 
     async def retrieve(self, question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
-        """Passages of the site itself."""
-        withheld = await self._withheld()
-        return await self.node.answerer.retrieve(question, Trace(), budget_tokens=budget_tokens, top_k=top_k, withheld=withheld)
+        """Passages of the site itself. Raises Conflict as ``EdgeNode.read_by``."""
+        search = partial(self.node.answerer.retrieve, question, Trace(), budget_tokens=budget_tokens, top_k=top_k)
+        return await self._read(lambda withheld: search(withheld=withheld))
 
     async def find(self, ask: Ask, *, budget_tokens: int | None = None, top_k: int | None = None) -> SearchResult:
-        """Passages of all sites. Raises as ``Answerer.find``."""
-        return await self.node.answerer.find(replace(ask, labels=self.labels), Trace(), budget_tokens=budget_tokens, top_k=top_k)
+        """Passages of all sites. Raises Conflict as ``EdgeNode.read_by``, and as ``Answerer.find``."""
+        asked, sizes = replace(ask, labels=self.labels), {"budget_tokens": budget_tokens, "top_k": top_k}
+        return await self._read(lambda _: self.node.answerer.find(asked, Trace(), **sizes))
 
     # ------------------------------------------------------------ documents
 
     async def documents(self, *, limit: int, after: str, status: str, name: str) -> tuple[list[dict[str, Any]], dict[str, int]]:
         """A page of documents by name, and how many there are by status."""
-        withheld, store = await self._withheld(), self.node.documents
-        page = await asyncio.to_thread(store.list, limit=limit, after=after, status=status, name=name, withheld=withheld)
-        return page, await asyncio.to_thread(store.counts, withheld)
+        store, withheld, now = self.node.documents, None, await self._withheld()
+        while withheld != now:
+            withheld = now
+            page = await asyncio.to_thread(store.list, limit=limit, after=after, status=status, name=name, withheld=withheld)
+            counts = await asyncio.to_thread(store.counts, withheld)
+            now = await self._withheld()
+        return page, counts
 
     async def document(self, identity: str) -> dict[str, Any]:
         """One document's view. Raises NotFound, also for one that the caller may not read: it is not to learn which there are."""
-        withheld = await self._withheld()
         view = await asyncio.to_thread(self.node.document, identity)
-        if view["document_id"] in withheld:
+        if view["document_id"] in await self._withheld():
             raise NotFound("document", identity)
         return view
 
     async def text(self, identity: str, *, start: int, end: int) -> DocumentText:
         """A part of a document's text. Raises NotFound, and Conflict where there is no text."""
         await self.document(identity)
-        return await asyncio.to_thread(self.node.document_text, identity, start=start, end=end)
+        text = await asyncio.to_thread(self.node.document_text, identity, start=start, end=end)
+        await self.document(identity)  # it may have got labels meanwhile
+        return text
 
     async def chunks(self, chunk_ids: Sequence[str]) -> dict[str, tuple[Chunk, str, str]]:
         """Chunks by id with name and title of their document; without those that are gone, or that the caller may not read."""
+        found = await asyncio.to_thread(self.node.documents.chunks, list(chunk_ids))
         withheld = await self._withheld()
-        return await asyncio.to_thread(self.node.documents.chunks, [one for one in chunk_ids if not is_withheld(one, withheld)])
+        return {chunk_id: chunk for chunk_id, chunk in found.items() if not is_withheld(chunk_id, withheld)}
 
     # ------------------------------------------------------------ what was made of them
 
     async def _graph(self) -> tuple[Graph, Adjacency]:
-        if not (withheld := await self._withheld()):
+        return await self._read(self._graph_without)
+
+    async def _graph_without(self, withheld: frozenset[str]) -> tuple[Graph, Adjacency]:
+        if not withheld:
             view = self.node.strategy.write_path.view
             return view.graph, view.adjacency
         return await self.node.strategy.reports.graph(withheld)
@@ -113,12 +129,13 @@ class Reader:
 
     async def communities(self, level: int, *, limit: int, after: str) -> list[Headline]:
         """As ``CommunityReports.communities``."""
-        return await self.node.strategy.reports.communities(level, limit=limit, after=after, withheld=await self._withheld())
+        reports = self.node.strategy.reports
+        return await self._read(lambda withheld: reports.communities(level, limit=limit, after=after, withheld=withheld))
 
     async def report(self, community_id: str) -> Report:
         """As ``CommunityReports.report``."""
-        return await self.node.strategy.reports.report(community_id, await self._withheld())
+        return await self._read(lambda withheld: self.node.strategy.reports.report(community_id, withheld))
 
     async def memories(self, after: str, limit: int) -> tuple[Remembered, ...]:
         """The first memories by id behind ``after``; only those all of whose documents the caller may read."""
-        return await self.node.strategy.memories.page(after, limit, await self._withheld())
+        return await self._read(lambda withheld: self.node.strategy.memories.page(after, limit, withheld))

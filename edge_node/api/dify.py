@@ -20,7 +20,8 @@ from shared.text.inert import inert
 from shared.wire import Question
 
 ALL_SITES = "all-sites"  # the knowledge of this site and of those that share with it; an edge's id is that of the site alone
-CODES = {"no_credentials": 1001, "bad_key": 1002, "forbidden": 1002, "not_found": 2001}  # Dify's own; for others the status stands
+# Dify's own; for others the status stands
+CODES = {"no_credentials": 1001, "bad_key": 1002, "bad_token": 1002, "forbidden": 1002, "not_found": 2001}
 
 
 class RetrievalSetting(BaseModel):

@@ -245,7 +245,8 @@ async def put_labels(document_id: str, body: LabelsBody, node: Node) -> Labelled
     """Give a document other labels, in the place of those that it has. They count from the next question on.
 
     What the policy does not let leave under them is withdrawn: summaries and memories that tell of it are made anew, and the cloud drops
-    the former ones as soon as it can be reached. A version that waits keeps its own labels. By either id. 409 ``conflict``: it is damaged.
+    the former ones as soon as it can be reached. A version of its name that waits gets them too, whatever it was sent with. By either id.
+    409 ``conflict``: it is damaged.
     """
     return await relabelled(node, document_id, body.labels)
 

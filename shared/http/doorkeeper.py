@@ -60,6 +60,9 @@ class TokenReader(Protocol):
     async def caller_of(self, token: str) -> Caller:
         """Who holds this token. Raises Unauthenticated, and IssuerAway."""
 
+    def close(self) -> None:
+        """Ask the issuer for nothing any more."""
+
 
 class BrowserSessions(Protocol):
     """Knows the browsers that have signed in."""
@@ -112,7 +115,9 @@ class Doorkeeper:
         return True
 
     def close(self) -> None:
-        """Close the store of the keys."""
+        """Close the store of the keys, and ask no issuer any more."""
+        if self._tokens is not None:
+            self._tokens.close()
         self._keys.close()
 
     async def admit(self, request: Request, rule: Rule) -> Caller:

@@ -23,7 +23,7 @@ from shared.tls import check_plain_http, client_context, is_loopback
 
 log = logging.getLogger("dgrag.oidc")
 DISCOVERY = "/.well-known/openid-configuration"
-FRESH_S = 3_600.0  # keys are asked for again after so long: one that the issuer has taken back is used no longer
+FRESH_S = 3_600.0  # keys are asked for again once somebody comes after so long, behind the back of who has one: the issuer may hang
 BETWEEN_S = 30.0  # at least, between two times that the issuer is asked, whatever tokens come
 WAIT_S = 5.0  # for one answer of the issuer
 MAX_BYTES = 512 * 2**10  # of one
@@ -49,17 +49,26 @@ class IssuerKeys:
         self._issuer = issuer
         self._clock = clock
         self._keep_s = keep_s
+        self._fresh_s = min(FRESH_S, keep_s / 2)
         self._trust = trust
         self._kept: _Kept | None = None
         self._asked = float("-inf")  # monotonic seconds
         self._trouble = "it was not asked yet"
         self._asking = asyncio.Lock()
+        self._behind: asyncio.Task[_Kept | None] | None = None
+
+    def close(self) -> None:
+        """Ask for nothing any more."""
+        if self._behind is not None:
+            self._behind.cancel()
 
     async def key(self, key_id: str) -> Key:
         """A key of the issuer's. Raises Unauthenticated where it has none of that id, and IssuerAway."""
         kept = self._kept
-        if kept is None or key_id not in kept.keys or self._age(kept) > FRESH_S:
+        if kept is None or key_id not in kept.keys or self._age(kept) > self._keep_s:
             kept = await self._renewed(key_id)
+        elif self._age(kept) > self._fresh_s and self._wait_s() <= 0 and (self._behind is None or self._behind.done()):
+            self._behind = asyncio.create_task(self._renewed(key_id), name="issuer's keys")
         if kept is None or self._age(kept) > self._keep_s:
             raise IssuerAway(self._trouble, retry_after_s=max(1.0, self._wait_s()))
         if key_id not in kept.keys:
@@ -71,7 +80,7 @@ class IssuerKeys:
         """The keys as they are after the issuer was asked, if it is time to; as they were where it cannot be."""
         async with self._asking:
             kept = self._kept
-            is_there = kept is not None and key_id in kept.keys and self._age(kept) <= FRESH_S  # another one has asked meanwhile
+            is_there = kept is not None and key_id in kept.keys and self._age(kept) <= self._fresh_s  # another one has asked meanwhile
             if is_there or self._wait_s() > 0:
                 return kept
             self._asked = self._clock.monotonic()
@@ -151,6 +160,10 @@ class Tokens:
         check_plain_http(front.oidc_issuer, allowed=False, setting=SETTING)
         keys = IssuerKeys(front.oidc_issuer, clock, keep_s=front.oidc_keys_s, trust=client_context(front.oidc_ca))
         return cls(TokenRules.of(front), keys, clock)
+
+    def close(self) -> None:
+        """Ask the issuer for nothing any more."""
+        self._keys.close()
 
     async def caller_of(self, token: str) -> Caller:
         """Who holds this token. Raises Unauthenticated, and IssuerAway: nobody comes in whose token cannot be checked."""

@@ -80,11 +80,11 @@ def presented(token: str, rules: TokenRules) -> Presented:
         raise _bad("the token is too long")
     try:
         signed = jws.extract_compact(token.encode("ascii", "replace"), registry=_Signatures(strict_check_header=False))
-    except (JoseError, ValueError) as error:
+    except (JoseError, ValueError, RecursionError) as error:  # the last of a header of a thousand lists within each other
         raise _bad("that is no API key, and no signed token", "send an API key, dgk_…, or an access token of the issuer") from error
     header = signed.headers()
     algorithm, key_id, kind = header.get("alg"), header.get("kid"), header.get("typ", "")
-    if algorithm not in rules.algorithms:
+    if not isinstance(algorithm, str) or algorithm not in rules.algorithms:
         raise _bad(f"the token's signature is not one of {', '.join(sorted(rules.algorithms))}", "have the issuer sign with one of these")
     if not isinstance(key_id, str) or not key_id:
         raise _bad("the token does not say which key it is signed with (kid)")

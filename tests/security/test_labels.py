@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 
 import pytest
 
@@ -13,7 +14,7 @@ from edge_node.api import access
 from edge_node.api.console import access as pages
 from edge_node.reading import Reader
 from shared.http.open_mode import CALLER
-from shared.models.fake import ScriptedGenerator
+from shared.models.fake import HashEmbedder, ScriptedGenerator
 from shared.telemetry.trace import Trace
 from tests.support.both_services import EDGE_BODIES, VALUES, routes_of
 from tests.support.federation import PLANT, REFUSAL, federation
@@ -256,6 +257,92 @@ async def test_a_question_that_goes_through_the_cloud_brings_nothing_home_that_i
         assert not is_told(await told_to(frozenset()))
         monkeypatch.setattr(ward.node.sharing, "asking_for", lambda labels: contextlib.nullcontext())
         assert is_told(await told_to(frozenset()))  # null control: the cloud asks this site too, as if all its readers asked
+
+
+class Meanwhile(HashEmbedder):
+    """What ``happens`` comes once, between a question's vector and the search with it."""
+
+    happens = None
+
+    async def embed(self, texts):
+        vectors = await super().embed(texts)
+        if QUESTION in texts and self.happens:
+            happens, self.happens = self.happens, None
+            await happens()
+        return vectors
+
+
+async def test_a_search_in_which_a_document_comes_or_gets_a_label_is_refused_to_who_lacks_it_and_to_nobody_else(tmp_path):
+    embedder, left = Meanwhile(), f"{SECRET} was dismissed by the Cedar Clinic."
+    async with site(tmp_path, with_hidden=False, embedder=embedder) as found:
+
+        async def searched(path, body, happens, *, reader):
+            embedder.happens = happens
+            got = await found.call("POST", path, labels=reader, body=body)
+            assert embedder.happens is None, path
+            return got.status, is_told(got.body.decode())
+
+        searches = [
+            ("/v1/retrieve", {"question": QUESTION, "top_k": 100}),
+            ("/retrieval", {"knowledge_id": "all-sites", "query": QUESTION, "retrieval_setting": {"top_k": 100}}),
+        ]
+        for n, (path, body) in enumerate(searches):
+            for labels, reader, status in ((["hr"], [], 409), (["hr"], ["hr"], 200), ([], ["it"], 200)):
+                name = f"{n}-{labels}-{reader}.md"
+                added = partial(found.edge.add, name, left, labels=labels)
+                assert await searched(path, body, added, reader=reader) == (status, status == 200), (path, labels, reader)
+                (document,) = found.edge.node.documents.list(limit=1, name=name)
+                address = f"/v1/documents/{document['document_id']}"
+                relabelled = partial(found.edge.http.put, f"{address}/labels", json={"labels": ["hr"]})
+                await found.edge.http.put(f"{address}/labels", json={"labels": []})
+                assert (await searched(path, body, relabelled, reader=reader))[0] == (200 if "hr" in reader else 409)
+                assert (await found.edge.http.delete(address)).status_code == 200
+
+
+async def test_what_is_made_while_a_document_gets_a_label_is_kept_from_who_lacks_it(found, monkeypatch):
+    reports, labels = found.edge.node.strategy.reports, f"/v1/documents/{found.ids['open']}/labels"
+    for name, path in (("graph", "/v1/graph.graphml"), ("communities", "/v1/communities?level=0")):
+        with monkeypatch.context() as patch:
+            made = getattr(reports, name)
+
+            async def relabelled(*of, made=made, **more):
+                result = await made(*of, **more)
+                await found.edge.http.put(labels, json={"labels": ["it"]})
+                return result
+
+            patch.setattr(reports, name, relabelled)
+            assert (await found.call("GET", path, labels=[])).status == 409
+        await found.edge.http.put(labels, json={"labels": []})
+        assert (await found.call("GET", path, labels=[])).status == 200  # null control
+
+
+async def test_nothing_of_an_answer_is_heard_before_it_is_certain_that_its_asker_may_read_it(found, monkeypatch):
+    overview, happens = found.edge.node.overview, []
+    answer, labels = overview.answer, f"/v1/documents/{found.ids['open']}/labels"
+
+    async def late(*of):
+        made = await answer(*of)
+        for labels_now in happens:
+            await found.edge.http.put(labels, json={"labels": labels_now})
+        return made
+
+    monkeypatch.setattr(overview, "answer", late)
+    body = {"question": "What are the main events?", "mode": "global", "stream": True}
+
+    async def streamed():
+        return (await found.seen("POST", "/v1/query", labels=[], body=body))[1]
+
+    assert "Ann Lee" in await streamed()  # null control: in pieces, once it is certain
+    happens.append(["hr"])
+    refused = await streamed()
+    assert ("Lee" in refused, "meanwhile" in refused) == (False, True)
+    happens.clear()
+    heard = []
+    whole = await Reader(found.edge.node, None).ask(GlobalAsk(body["question"]), Trace(), heard.append)
+    assert (bool(heard), whole.answered) == (True, True)  # who may read all hears the sentences as they are written
+    heard.clear()
+    assert (await Reader(found.edge.node, frozenset({"hr"})).ask(GlobalAsk(body["question"]), Trace(), heard.append)).answered
+    assert heard == []
 
 
 async def views(found, labels):

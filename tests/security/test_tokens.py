@@ -1,5 +1,6 @@
 """Tokens of an OpenID Connect issuer: what is sound comes in, with its role and labels; what is not, does not, nor anything unchecked."""
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -18,6 +19,7 @@ from tests.support.issuer import AUDIENCE, made_key, running_issuer
 from tests.support.raw_asgi import send
 from tests.support.running_cloud import running_cloud
 from tests.support.running_edge import running_edge
+from tests.support.waiting import until
 
 
 class Hands:
@@ -103,6 +105,13 @@ def forged(issuer):
     yield "an address of keys", issuer.token("new", key=own, header={"jku": "http://127.0.0.1:1/keys"})
     yield "RS512", issuer.token(header={"alg": "RS512"})
     yield "another kind of token", issuer.token(header={"typ": "logout+jwt"})
+    for name, odd in [("alg", (["RS256"], {"a": 1}, 7, None)), ("kid", (["rsa"], 7)), ("typ", (["JWT"], None))]:
+        for value in odd:
+            head = {"alg": "RS256", "kid": "rsa", "typ": "JWT", name: value}
+            yield f"{name}={value!r}", ".".join([part(head), *sound.split(".")[1:]])
+    for deep in ("[" * 2_900, "[" * 1_400 + "]" * 1_400):
+        head = base64.urlsafe_b64encode(deep.encode()).rstrip(b"=").decode()
+        yield "lists within lists", ".".join([head, *sound.split(".")[1:]])
     yield "tampered", changed(sound, sub="bo")
     yield "swapped labels", changed(sound, dgrag_labels=["*"])
     yield "raised role", changed(sound, roles=["dgrag-admin"])
@@ -176,8 +185,41 @@ async def test_a_new_key_is_fetched_when_a_token_has_it_and_not_more_often_than_
     finally:
         del issuer.keys["next"]
     hands.passed += FRESH_S + 1
+    await tokens.caller_of(issuer.token(exp=int(hands.now()) + 60))
+    await until(lambda: issuer.asked.count("/keys") == 3 and "next" not in tokens._keys._kept.keys)
     with pytest.raises(Unauthenticated, match="does not have"):  # it has taken the key back
         await tokens.caller_of(issuer.token("next", key=made_key("ES256", "next")))
+
+
+@pytest.mark.parametrize(("settings", "stale_s"), [({}, FRESH_S + 1), ({"oidc_keys_s": 600}, 301)])
+async def test_nobody_with_a_known_key_waits_for_an_issuer_that_hangs(issuer, hands, monkeypatch, settings, stale_s):
+    tokens = tokens_of(issuer, hands, **settings)
+    await tokens.caller_of(issuer.token())
+    asked, may_answer, ended = [], asyncio.Event(), asyncio.Event()
+
+    async def hangs():
+        asked.append(hands.passed)
+        try:
+            await may_answer.wait()
+        finally:
+            ended.set()
+        return {"ec": issuer.keys["ec"]}
+
+    monkeypatch.setattr(tokens._keys, "_fetched", hangs)
+    hands.passed += stale_s
+    for _ in range(3):
+        assert await tokens.caller_of(issuer.token(exp=int(hands.now()) + 60))
+        await asyncio.sleep(0)
+    assert len(asked) == 1
+    may_answer.set()
+    await until(lambda: list(tokens._keys._kept.keys) == ["ec"])
+    may_answer.clear()
+    ended.clear()
+    hands.passed += stale_s
+    assert await tokens.caller_of(issuer.token("ec", exp=int(hands.now()) + 60))
+    await until(lambda: len(asked) == 2)
+    tokens.close()
+    await ended.wait()  # nothing goes on behind a service that stops
 
 
 async def test_without_the_issuer_known_keys_serve_for_the_stated_time_and_then_nobody_comes_in(issuer, tokens, hands):

@@ -4,6 +4,7 @@ import pytest
 
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 from tests.support.federation import PLANT, REFUSAL, federation
+from tests.support.issuer import AUDIENCE, running_issuer
 from tests.support.live_edge import left, made_key
 from tests.support.running_edge import running_edge
 
@@ -79,6 +80,20 @@ async def test_credentials_are_those_of_rest_with_its_codes(tmp_path):
         ):
             response = await post(edge, headers)
             assert (response.status_code, response.json().get("error_code")) == (status, code)
+
+
+async def test_a_token_that_opens_nothing_has_the_code_of_a_key_that_does_not(tmp_path):
+    with running_issuer() as issuer:
+        async with running_edge(tmp_path, oidc_issuer=issuer.url, oidc_audience=AUDIENCE) as edge:
+            said = [
+                (issuer.token(), 200, None),
+                (issuer.token(exp=1), 401, 1002),
+                ("a.b.c", 401, 1002),
+                (issuer.token(roles=[]), 403, 1002),
+            ]
+            for token, status, code in said:
+                response = await post(edge, {"Authorization": f"Bearer {token}"})
+                assert (response.status_code, response.json().get("error_code")) == (status, code)
 
 
 async def test_all_sites_are_asked_as_the_policy_says_and_the_ledgers_hold_it(tmp_path):

@@ -1,7 +1,10 @@
 """Other labels for a document that is here: who may give them, and what leaves under them."""
 
+import asyncio
+
 import pytest
 
+from shared.models.fake import HashEmbedder
 from tests.support.federation import PLANT, REFUSAL, WARD, federation
 from tests.support.running_edge import running_edge
 from tests.support.waiting import until
@@ -58,6 +61,39 @@ async def test_a_document_that_is_damaged_keeps_its_labels(tmp_path):
         with edge.node.documents.database.write() as tx:
             tx.execute("UPDATE documents SET title = 'other'")
         assert (await labelled(edge, document, ["public"])).status_code == 409
+
+
+class Waiting(HashEmbedder):
+    """The text of a new version waits until it may go on."""
+
+    def __init__(self):
+        super().__init__()
+        self.may_go = asyncio.Event()
+
+    async def embed(self, texts):
+        if any("new version" in text for text in texts):
+            await self.may_go.wait()
+        return await super().embed(texts)
+
+
+@pytest.mark.parametrize("sent_with", [{}, {"labels": ["public"]}])
+@pytest.mark.parametrize("of_waiting", [False, True])
+async def test_labels_are_those_of_the_name_and_no_version_that_waits_undoes_them(tmp_path, sent_with, of_waiting):
+    embedder = Waiting()
+    async with running_edge(tmp_path, embedder=embedder) as edge:
+        old = (await edge.add("a.md", "The old version."))["document_id"]
+        new = (await edge.http.post("/v1/documents", json={"name": "a.md", "text": "The new version.", **sent_with})).json()["document_id"]
+        assert (await labelled(edge, new if of_waiting else old, ["patients"])).status_code == 200
+        versions = edge.node.documents.list(limit=9)
+        assert [(one["document_id"], one["labels"], one["served"]) for one in versions] == [
+            (old, ["patients"], True),
+            (new, ["patients"], False),
+        ]
+        embedder.may_go.set()
+        await edge.settled()
+        (left,) = edge.node.documents.list(limit=9)
+        assert (left["document_id"], left["labels"], left["served"], left["status"]) == (new, ["patients"], True, "indexed")
+        assert edge.node.sharing.beyond(frozenset()) == {new}
 
 
 async def test_what_was_shared_under_the_former_labels_is_withdrawn_from_the_cloud_and_is_not_served_again(tmp_path):
