@@ -14,7 +14,7 @@ from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged
 from shared.http.service import FOR_BROWSERS
 from tests.support.browser import SIZES, visitor
-from tests.support.full_console import NONE, POLICY, full_consoles
+from tests.support.full_console import NONE, POLICY, PUMP, full_consoles
 from tests.support.running_edge import running_edge, scripted
 from tests.support.sockets import on_a_socket
 from tests.support.waiting import until
@@ -38,6 +38,7 @@ OURS = (  # lines with numbers and words of ours alone, in cases that these cons
     "graph.html: {% if found|length >",
     "graph.html: {% if next %}",
     "health.html: <dt>Summaries",
+    "login.html: {% if why",
     "health.html: {% if breaker_s",
     "health.html: {% if memory.fast",
     "health.html: {% if progress",
@@ -88,19 +89,21 @@ async def test_two_hundred_payloads_in_every_place_of_a_sites_pages_run_nowhere(
         paths = [entry.path for entry in EDGE_PAGES] + each
         paths += [f"/console/health/{part}" for part in ("settings", "backups", "keys")]
         paths += ["/console/graph/subgraphs", "/console/graph/communities", f"/console/graph/reports/{report}"]
-        paths += ["/console/graph?entity=juniper+ward&q=ward", "/console/nothing"]
+        paths += ["/console/graph?entity=juniper+ward&q=ward", "/console/graph?q=uses", "/console/nothing"]
 
         def pieces(row):
             base = node.policies.present().hash
             indexed = documents["indexed"]["document_id"]
             return [
                 ["GET", f"/console/documents/list?job={documents['parked']['job_id']}&status=parked&part=a&after=a", {}],
+                ["GET", "/console/documents/list?label=night", {}],
+                ["PUT", f"/console/documents/{indexed}/labels", {"labels": f"night, {row}"}],
                 ["GET", f"/console/passages/{indexed}?start=0&end=9", {}],
                 ["GET", "/console/health/model", {}],
                 ["GET", "/console/audit/verify", {}],
                 ["GET", "/console/sharing/history/1", {}],
                 ["POST", "/console/sharing/check", {"text": NONE}],
-                ["POST", "/console/sharing/try", {"question": "Which seal?", "requester": "plant", "purpose": "treatment"}],
+                ["POST", "/console/sharing/try", {"question": PUMP, "requester": "plant", "purpose": "treatment"}],
                 ["PUT", "/console/sharing", {"text": f"{POLICY}# {row}", "base": base}],
                 ["POST", "/console/health/backups", {}, "#backups"],
                 ["POST", "/console/health/keys", {"name": f"key{row}", "role": "read", "days": ""}, "#keys"],

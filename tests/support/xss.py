@@ -21,9 +21,10 @@ ADDRESSES = ("javascript:", "data:")
 TEXTS = 5
 OURS = frozenset({  # words that the services choose themselves, and by which a page tells cases apart; hashes and ids of ours
     "status", "route", "decision", "share", "breaker", "state", "states", "view_box", "curve", "escalation", "cloud", "fast", "here",
-    "address", "level", "role", "mode", "hash", "token", "query_id", "job_id", "receipt_id", "outcome", "key_id", "wanted", "next", "ticks", "width",
+    "level", "role", "mode", "hash", "token", "query_id", "job_id", "receipt_id", "outcome", "key_id", "wanted", "next", "ticks", "width",
+    "address",
 })  # fmt: skip
-BY_NAME = frozenset(["names", "disclosed", "places"])  # whose keys are foreign too
+BY_NAME = frozenset(["names", "disclosed", "places", "rules"])  # whose keys are foreign too
 
 
 def payloads():
