@@ -61,8 +61,8 @@ class ChoicesForm(BackForm):
 
     unlabelled: Share
     questions: EscalationMode
-    label: Annotated[list[Label], Field(max_length=MOST_LABELS)] = []
-    share: Annotated[list[Share | Literal[""]], Field(max_length=MOST_LABELS)] = []
+    label: Annotated[list[Label], Field(max_length=MOST_LABELS + 1)] = []  # the last is one of their own
+    share: Annotated[list[Share | Literal[""]], Field(max_length=MOST_LABELS + 1)] = []
     identifiers: list[Identifier] = []
 
     @model_validator(mode="after")
