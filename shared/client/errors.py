@@ -54,6 +54,9 @@ class ServiceError(DgragError):
         self.request = request
         self.retry_after_s = retry_after_s
 
+    def __str__(self) -> str:
+        return f"{self.message} – {self.next_step}" if self.next_step else self.message
+
 
 class BadRequest(ServiceError):
     """What was sent cannot be used."""

@@ -49,9 +49,9 @@ async def invite(form: Annotated[InviteForm, Form()], request: Request, cloud: C
 async def withdraw(edge: EdgePath, request: Request, cloud: CloudDep) -> HTMLResponse:
     """Let a site in by none of its invitations."""
     await operators.withdraw(edge, cloud)
-    return await _page(request, cloud, invited=None)
+    return await _page(request, cloud, invited=None, withdrawn=edge)
 
 
-async def _page(request: Request, cloud: Cloud, **values: Any) -> HTMLResponse:
+async def _page(request: Request, cloud: Cloud, *, withdrawn: str = "", **values: Any) -> HTMLResponse:
     listed = await operators.list_invites(cloud)
-    return pages_of(request).page(request, "own/invite.html", waiting=listed.invites, **values)
+    return pages_of(request).page(request, "own/invite.html", waiting=listed.invites, withdrawn=withdrawn, **values)

@@ -182,10 +182,9 @@ document.addEventListener("submit", (event) => {
   ask(event.target, event.submitter);
 });
 document.addEventListener("keydown", (event) => {
-  const form = event.target.closest?.("form[data-ask]");
-  if (form && event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target.tagName === "TEXTAREA") {
+  if (event.target.dataset?.send !== undefined && event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
-    form.requestSubmit();
+    event.target.form.requestSubmit();
   }
 });
 document.addEventListener("click", (event) => {
