@@ -21,7 +21,7 @@ from benchmarks.cluster import drop_settings_of_the_shell
 from benchmarks.machine import code, machine
 from benchmarks.questions import CONFIGS, DEADLINE_S
 from deploy.evaluation.intervals import wilson
-from edge_node.answering.follow_up import Exchange, completed
+from edge_node.answering.follow_up import Exchange, standalone
 from shared.models.build import build_generator, model_http
 from shared.models.settings import ModelSettings
 from shared.ports import Generator
@@ -61,7 +61,7 @@ class Conversation:
 async def asked(generator: Generator, conversation: Conversation) -> dict[str, Any]:
     """What became of one follow-up, and of the first question before it."""
     trace, began = Trace(), time.perf_counter()
-    written = (await completed(generator, conversation.question, conversation.earlier, trace, deadline_s=DEADLINE_S)).question
+    written = (await standalone(generator, conversation.question, conversation.earlier, trace, deadline_s=DEADLINE_S)).question
     seconds, first = time.perf_counter() - began, conversation.earlier[0].question
     joined = written == f"{conversation.earlier[-1].question} {conversation.question}"
     return {
@@ -72,7 +72,7 @@ async def asked(generator: Generator, conversation: Conversation) -> dict[str, A
         "right": not joined and conversation.is_right(written),
         "calls": len(trace.steps()),
         "seconds": round(seconds, 2),
-        "first_stays": first == (await completed(generator, first, (), Trace(), deadline_s=DEADLINE_S)).question,
+        "first_stays": first == (await standalone(generator, first, (), Trace(), deadline_s=DEADLINE_S)).question,
     }
 
 

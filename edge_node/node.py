@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from edge_node.answering.answerer import Answerer, Ask
 from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
-from edge_node.answering.follow_up import completed, stands_alone
+from edge_node.answering.follow_up import standalone, stands_alone
 from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
 from edge_node.cloud.link import CloudConnection
 from edge_node.database.backup import Backups
@@ -221,7 +221,7 @@ class EdgeNode:
         if not ask.earlier or stands_alone(ask.question):
             return ask
         async with self.admissions.of(ask).turn():
-            told = await completed(self.models.generator, ask.question, ask.earlier, trace, deadline_s=deadline.left_s())
+            told = await standalone(self.models.generator, ask.question, ask.earlier, trace, deadline_s=deadline.left_s())
         on_asked(told.question)
         return replace(ask, question=told.question, escalation=ask.escalation if told.is_typed else ask.escalation or "ask")
 

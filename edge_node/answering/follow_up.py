@@ -45,7 +45,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Completed:
+class StandaloneQuestion:
     """A question of its own. ``is_typed``: no word of it comes from an answer alone, so it may leave as any question."""
 
     question: str
@@ -62,7 +62,9 @@ def stands_alone(question: str) -> bool:
     return not leans and bool(names_in(question)) and len(content_words(question)) >= LEAST_WORDS
 
 
-async def completed(generator: Generator, question: str, earlier: Sequence[Exchange], trace: Trace, *, deadline_s: float) -> Completed:
+async def standalone(
+    generator: Generator, question: str, earlier: Sequence[Exchange], trace: Trace, *, deadline_s: float
+) -> StandaloneQuestion:
     """What is asked, so that it can be understood without what was said before; as it stands where nothing was said, or nothing is missing.
 
     Where the model fails, or writes a name that nobody has said, the last question stands before this one: a search finds what both
@@ -70,7 +72,7 @@ async def completed(generator: Generator, question: str, earlier: Sequence[Excha
     ``deadline_s``: of the one call.
     """
     if not earlier or stands_alone(question):
-        return Completed(question)
+        return StandaloneQuestion(question)
     prompt = Prompt(FOLLOW_UP.render(conversation=_told(earlier[-EXCHANGES:]), question=one_line(question)), MAX_TOKENS, stop=("\n",))
     try:
         with trace.step("follow-up") as step:
@@ -79,10 +81,10 @@ async def completed(generator: Generator, question: str, earlier: Sequence[Excha
         log.warning("a follow-up was not rewritten: %s", redacted(error))
         written = ""
     if not _may_count(written, question, earlier):
-        return Completed(f"{earlier[-1].question} {question}"[-MAX_QUESTION_CHARS:], is_typed=False)
+        return StandaloneQuestion(f"{earlier[-1].question} {question}"[-MAX_QUESTION_CHARS:], is_typed=False)
     typed = content_words(" ".join((question, *(one.question for one in earlier))))
     answered = content_words(" ".join(one.answer for one in earlier))
-    return Completed(written, is_typed=not (content_words(written) & answered) - typed)
+    return StandaloneQuestion(written, is_typed=not (content_words(written) & answered) - typed)
 
 
 def _leans(question: str) -> bool:

@@ -19,7 +19,7 @@ from edge_node.answering.answerer import Ask
 from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
-from edge_node.api.console.claims import opened
+from edge_node.api.console.citing import opened
 from edge_node.api.console.excerpts import word_start
 from edge_node.api.console.way import Way
 from edge_node.api.memories import CallerDep, FeedbackReply, feedback
