@@ -179,6 +179,7 @@ BORDER = [
     "edge_node/answering/copied_facts.py",
     "edge_node/answering/fast_path.py",
     "edge_node/answering/feedback.py",
+    "edge_node/answering/filtered.py",
     "edge_node/answering/follow_up.py",
     "edge_node/answering/mapping.py",
     "edge_node/answering/other_words.py",

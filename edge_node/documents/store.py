@@ -292,6 +292,11 @@ class DocumentStore:
         query = "SELECT 1 FROM chunks WHERE document_id IN (SELECT value FROM json_each(?)) LIMIT 1"
         return self.database.row(query, (json.dumps(list(identities)),)) is not None
 
+    def serves_others(self, withheld: Collection[str]) -> bool:
+        """Whether questions may find a document that is none of these."""
+        query = f"SELECT 1 FROM chunks WHERE document_id {AMONG_OTHERS} LIMIT 1"
+        return self.database.row(query, (json.dumps(list(withheld)),)) is not None
+
     def not_labelled(self, label_sets: Collection[tuple[str, ...]]) -> frozenset[DocumentId]:
         """The documents one of whose versions, the served one or the one that waits, has a list of labels that is none of these."""
         query = (
