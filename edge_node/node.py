@@ -183,7 +183,13 @@ class EdgeNode:
         self._check(offered)
         await self.background.run(require_space, self.settings.state_dir, floor=self.settings.min_free_bytes)
         accepted = await self.background.run(
-            self.documents.accept, offered.name, offered.raw, reader=offered.reader, title=offered.title, labels=offered.labels
+            self.documents.accept,
+            offered.name,
+            offered.raw,
+            reader=offered.reader,
+            title=offered.title,
+            labels=offered.labels,
+            created_at=offered.created_at,
         )
         self.worker.stop(accepted.ended_jobs)
         self.worker.wake()

@@ -80,6 +80,8 @@ RULES: Rules = {
     ("GET", "/v1/audit/verify"): ADMIN,
     ("GET", "/v1/backups"): ADMIN,
     ("POST", "/v1/backups"): ADMIN,
+    ("GET", "/v1/export"): ADMIN,
+    ("POST", "/v1/import"): Rule(frozenset({"admin"}), DOCUMENT),
     **KEYS,
     **DOCS,
 }
