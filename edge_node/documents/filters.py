@@ -13,10 +13,10 @@ from shared.records import DocumentId
 
 NOTHING_MATCHES = "No document that you may read here matches these filters, or none of them is indexed yet."
 
-ROWS = """
-    SELECT document_id, name, CAST(labels AS BLOB) AS labels,
-        rowid IN (SELECT rowid FROM documents WHERE created_at >= ? AND created_at < ?) AS is_then
-    FROM documents"""
+# each of these reads an index alone: the documents' bytes stand between their columns
+LABELS = "SELECT rowid AS at, document_id, CAST(labels AS BLOB) AS labels FROM documents"
+NAMES = "SELECT rowid AS at, name FROM documents"
+DATES = "SELECT rowid AS at FROM documents WHERE created_at >= ? AND created_at < ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,16 @@ def is_under(name: str, path: str) -> bool:
 
 def outside(database: Database, filters: Filters, languages: Mapping[DocumentId, str]) -> frozenset[DocumentId]:
     """The documents that do not match; ``languages``: that of each document, where it is known. What is damaged does not match."""
-    found = list[DocumentId]()
-    for row in database.rows(ROWS, (filters.since, filters.until)):
-        is_meant = (
-            row["is_then"]
-            and (not filters.labels or not filters.labels.isdisjoint(read_labels(row["labels"]) or ()))
-            and (not filters.languages or languages.get(row["document_id"]) in filters.languages)
-            and (not filters.paths or any(is_under(row["name"], path) for path in filters.paths))
-        )
-        if not is_meant:
-            found.append(row["document_id"])
-    return frozenset(found)
+    rows = database.rows(LABELS)
+    there = {row["at"]: DocumentId(row["document_id"]) for row in rows}
+    meant = set(there)
+    if filters.labels:
+        worn = {stored: read_labels(stored) or () for stored in {row["labels"] for row in rows}}
+        meant &= {row["at"] for row in rows if not filters.labels.isdisjoint(worn[row["labels"]])}
+    if filters.languages:
+        meant &= {at for at, document in there.items() if languages.get(document) in filters.languages}
+    if filters.paths:
+        meant &= {row["at"] for row in database.rows(NAMES) if any(is_under(row["name"], path) for path in filters.paths)}
+    if filters.since > -math.inf or filters.until < math.inf:
+        meant &= {row["at"] for row in database.rows(DATES, (filters.since, filters.until))}
+    return frozenset(document for at, document in there.items() if at not in meant)
