@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import httpx
+import httpx2
 import orjson
 import typer
 
@@ -62,7 +62,7 @@ def export(
         raise typer.Exit(LEFT_OUT)
 
 
-def _fetch(http: httpx.Client, url: str, part: Path) -> None:
+def _fetch(http: httpx2.Client, url: str, part: Path) -> None:
     with http.stream("GET", url, timeout=UPLOAD_TIMEOUT) as response:
         if not response.is_success:
             response.read()
@@ -120,13 +120,13 @@ def _show(results: list[tuple[str, str, str]], counts: Counter[str], settings: l
             out().print(f"  {line}", markup=False, soft_wrap=True)
 
 
-def _put_policy(http: httpx.Client, url: str, archive: Archive) -> None:
+def _put_policy(http: httpx2.Client, url: str, archive: Archive) -> None:
     if not (text := archive.text(POLICY)):
         raise InputError("the archive has no sharing policy", next_step="import it without --policy")
     body(http.put(f"{url}/v1/policy", json={"text": text, "base": ""}))
 
 
-def _sent(http: httpx.Client, url: str, archive: Archive, tell: Callable[[str], None], *, replace: bool) -> Iterator[tuple[str, str, str]]:
+def _sent(http: httpx2.Client, url: str, archive: Archive, tell: Callable[[str], None], *, replace: bool) -> Iterator[tuple[str, str, str]]:
     """Name, outcome and reason of each document. Raises ServiceError where the edge takes none."""
     documents = archive.manifest.documents
     for number, one in enumerate(documents, start=1):
@@ -139,7 +139,7 @@ def _sent(http: httpx.Client, url: str, archive: Archive, tell: Callable[[str], 
             yield one.name, "refused", problem.message
 
 
-def _post(http: httpx.Client, url: str, document: ArchivedDocument, raw: bytes, *, replace: bool) -> httpx.Response:
+def _post(http: httpx2.Client, url: str, document: ArchivedDocument, raw: bytes, *, replace: bool) -> httpx2.Response:
     about = document.model_dump(exclude={"file", "sha256", "bytes"}) | {"replace": replace}
     form = {"about": orjson.dumps(about).decode()}
     return http.post(f"{url}/v1/import", files={"file": ("document", raw)}, data=form, timeout=UPLOAD_TIMEOUT)

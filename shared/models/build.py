@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import httpx
+import httpx2
 
 from shared.limits import RetryBudget
 from shared.models.catalogue import model_named
@@ -16,14 +16,14 @@ from shared.tls import client_context, is_loopback
 DEFAULT_EMBEDDER = "minilm-onnx"
 
 
-def model_http(settings: ModelSettings) -> httpx.AsyncClient:
+def model_http(settings: ModelSettings) -> httpx2.AsyncClient:
     """The client for the model server; a server on this machine is never asked through the environment's proxy."""
-    return httpx.AsyncClient(
-        base_url=settings.url, trust_env=not is_loopback(httpx.URL(settings.url).host), verify=client_context(settings.ca)
+    return httpx2.AsyncClient(
+        base_url=settings.url, trust_env=not is_loopback(httpx2.URL(settings.url).host), verify=client_context(settings.ca)
     )
 
 
-def build_generator(settings: ModelSettings, http: httpx.AsyncClient, retries: RetryBudget | None = None) -> OpenAIGenerator:
+def build_generator(settings: ModelSettings, http: httpx2.AsyncClient, retries: RetryBudget | None = None) -> OpenAIGenerator:
     """The chat model behind ``http``, whose base address is ``settings.url``; ``retries``: as others of this process use it too."""
     return OpenAIGenerator(http, model=settings.name, api_key=settings.key() or None, retries=retries)
 

@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.cli import archive
@@ -161,7 +161,7 @@ async def test_an_export_that_is_cut_off_leaves_the_former_file(tmp_path: Path, 
     file.write_text("the former one")
     fetch = archive._fetch
 
-    def cut(http: httpx.Client, url: str, part: Path) -> None:
+    def cut(http: httpx2.Client, url: str, part: Path) -> None:
         fetch(http, url, part)
         part.write_bytes(part.read_bytes()[:-10])
 

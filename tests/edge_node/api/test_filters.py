@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.answering.answerer import Ask
@@ -216,9 +216,9 @@ async def test_a_question_with_filters_that_this_site_cannot_answer_stays_and_sa
 
     def away(request):
         heard.append(request.url.path)
-        return httpx.Response(503)
+        return httpx2.Response(503)
 
-    cloud = httpx.AsyncClient(transport=httpx.MockTransport(away), base_url="http://cloud.test")
+    cloud = httpx2.AsyncClient(transport=httpx2.MockTransport(away), base_url="http://cloud.test")
     model = scripted("I do not know.", sufficient=0.1)
     async with running_edge(tmp_path, strategy="dgrag", generator=model, cloud=cloud) as edge:
         await edge.add("mill.md", MILL)
