@@ -87,7 +87,7 @@ for group, purpose in {
     "net": "The links of a cluster that was started with --runtime netns: shape, cut, heal, count.",
     "policy": "The sharing policy of an edge: what may leave its site.",
 }.items():
-    app.add_typer(late(f"deploy.cli.{group}", about=purpose), name=group)
+    app.add_typer(late(f"{__package__}.{group}", about=purpose), name=group)
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
