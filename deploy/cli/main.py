@@ -14,7 +14,7 @@ import typer
 from pydantic import ValidationError
 from typer.core import TyperGroup
 
-from deploy.cli import add, ask, cloud, documents, evaluate, knowledge, mcp, model, scenario, services, status, up
+from deploy.cli import add, archive, ask, cloud, documents, evaluate, knowledge, mcp, model, scenario, services, status, up
 from deploy.cli.board import err
 from deploy.cli.demo import demo
 from deploy.cli.rest import ACCESS, Access
@@ -76,6 +76,8 @@ for verbs in (
 ):
     for verb in verbs:
         app.command()(verb)
+app.command("export")(archive.export)
+app.command("import")(archive.import_archive)
 app.command("eval")(evaluate.evaluate)
 app.add_typer(model.app, name="model")
 app.add_typer(cloud.app, name="cloud")
