@@ -176,6 +176,7 @@ BORDER = [
     "deploy/lab/play.py",
     "deploy/lab/relay.py",
     "deploy/tools/to_safetensors.py",
+    "deploy/tools/wheel.py",
     "edge_node/answering/answerer.py",
     "edge_node/answering/copied_facts.py",
     "edge_node/answering/fast_path.py",
