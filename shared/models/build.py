@@ -11,16 +11,18 @@ import numpy as np
 
 from shared.limits import RetryBudget
 from shared.models.catalogue import model_named
-from shared.models.embedders import SAME_SPACE
+from shared.models.embedders import SAME_SPACE, LocalEmbedder
 from shared.models.embedding_server import EmbeddingServer, probe_of
 from shared.models.fetch import located
 from shared.models.openai_compatible import OpenAIGenerator
+from shared.models.sentence_encoder import SentenceEncoder
 from shared.models.settings import ModelSettings
 from shared.models.wordpiece import WordPieceTokenizer
 from shared.ports import Embedder, Tokenizer
 from shared.tls import client_context, is_loopback
 
 DEFAULT_EMBEDDER, ONNX_NAME = "minilm-onnx", "all-MiniLM-L6-v2-int8"  # as settings and as fingerprints name it
+MULTILINGUAL = "use-multilingual"
 PROBED = "probe"  # key of what ``made_by`` tells
 PLACE = {"embedder", "embedder_url", "embedder_question_prefix", "embedder_passage_prefix"}
 
@@ -56,6 +58,9 @@ def build_embedder(settings: ModelSettings) -> Embedder:
         model = model_named("minilm")
         folder, threads = located(model, settings.dir), settings.embedder_threads
         return OnnxEmbedder.load(folder, threads=threads, runtime=settings.embedder_runtime, probe=model.probe)
+    if settings.embedder == MULTILINGUAL:
+        folder = located(model_named(MULTILINGUAL), settings.dir)
+        return LocalEmbedder(MULTILINGUAL, lambda: SentenceEncoder(folder))
     from shared.models.embedders import SentenceTransformersEmbedder
 
     return SentenceTransformersEmbedder.load(settings.embedder, threads=settings.embedder_threads)

@@ -28,7 +28,7 @@ class ModelSettings(BaseSettings):
     dir: Path = Field(default_factory=lambda: platformdirs.user_cache_path("dgrag") / "models", description="folder of the fetched models")
     embedder: str = Field(
         "minilm-onnx",
-        description="minilm-onnx, a sentence-transformers model by name or path, or the model's name at embedder_url",
+        description="minilm-onnx, use-multilingual, a sentence-transformers model by name or path, or the model's name at embedder_url",
         min_length=1,
     )
     embedder_url: str = Field(
