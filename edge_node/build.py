@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import httpx
 
@@ -47,11 +48,14 @@ from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index, open_strategy
 from shared.joining import Joiner
 from shared.limits import Breaker, RetryBudget
+from shared.models.catalogue import cosines_of
 from shared.models.embedders import CheckedEmbedder
 from shared.ports import Clock, Embedder, Generator, Reachable, SystemClock, Tokenizer
 from shared.records import EdgeId
 from shared.reduce import Reducer
 from shared.telemetry.correlation import Recorder
+
+OFF: dict[str, Any] = {"min_nearness": -1.0, "memory_fast": "off"}  # what is so where an embedder's own thresholds are unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +122,19 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     return node
 
 
+def suited(settings: EdgeSettings, fingerprint: str) -> EdgeSettings:
+    """The settings with the thresholds of that embedder, where none is given; without known ones, the steps that need them are off."""
+    known = cosines_of(fingerprint)
+    wanted = dict(OFF) if known is None else {"min_nearness": known.nearness, "evidence_threshold": known.evidence}
+    if known is not None and not known.memories:
+        wanted["memory_fast"] = OFF["memory_fast"]
+    return settings.model_copy(update={name: value for name, value in wanted.items() if name not in settings.model_fields_set})
+
+
 def _searching(edge: _Edge, graph: GraphStore, embedder: Embedder, judging: Embedder) -> tuple[Tools, Searching]:
     """An index and all that asks it. ``judging``: compares texts that are no passages of the index, as answers."""
-    settings, parts, sharing, documents = edge.settings, edge.parts, edge.sharing, edge.documents
+    parts, sharing, documents = edge.parts, edge.sharing, edge.documents
+    settings = suited(edge.settings, embedder.fingerprint) if parts.made_by else edge.settings
     name = EdgeId(settings.id)
     replies = ReplyCache(parts.generator, graph.database, parts.clock)
     tools = Tools(name, documents, graph, embedder, replies, sharing, parts.tokenizer, settings.index, parts.retries)
@@ -138,7 +152,8 @@ def _searching(edge: _Edge, graph: GraphStore, embedder: Embedder, judging: Embe
     keep = edge.queue, edge.receipts, strategy, edge.cutter, settings, edge.background
     worker = Worker(*keep, retries=parts.retries, on_settled=tell_cloud)
     feedback = FeedbackDesk(name, strategy.memories, embedder, documents, settings.memory_learn)
-    models = Models(parts.generator, judging, parts.model_server)
+    off = tuple(name for name, value in OFF.items() if getattr(settings, name) == value != getattr(edge.settings, name))
+    models = Models(parts.generator, judging, parts.model_server, off)
     return tools, Searching(strategy, worker, answerer, fast_path, feedback, overview, models)
 
 

@@ -82,6 +82,7 @@ class Models:
     generator: Generator
     embedder: Embedder
     server: Reachable | None  # the generator's
+    untuned: tuple[str, ...] = ()  # settings that are off, as nobody knows what suits this embedder
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,7 +480,11 @@ class EdgeNode:
             "busy_s": round(self.worker.busy_s, 1),
             "progress": {"step": now.step, "done": now.done, "total": now.total},
             "failed": self.failed,
-            "embedding": {"model": self.models.embedder.fingerprint, "change": asdict(change.view) if change else None},
+            "embedding": {
+                "model": self.models.embedder.fingerprint,
+                "off": list(self.models.untuned),
+                "change": asdict(change.view) if change else None,
+            },
             "policy": self.sharing.view(),
             "cloud": {
                 "url": self.settings.cloud_url,

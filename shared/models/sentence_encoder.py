@@ -86,10 +86,11 @@ class SentenceEncoder:
     def _encoded(self, ids: list[int]) -> FloatArray:
         w, pieces = self._weights, np.array(ids, dtype=np.int64)
         part = pieces % PARTS
-        embedded = self._table[pieces] * w["scale"][part, None] + w["lo"][part, None]
+        embedded: FloatArray = self._table[pieces].astype(np.float32) * w["scale"][part, None] + w["lo"][part, None]
         projected = _normed(embedded @ w["all_proj"] + w["all_proj_b"], w["all_ln_g"], w["all_ln_b"], w["eps"])
         found = [self._neighbours(rows, *order) for rows, order in zip(np.split(projected, len(ORDERS), axis=1), ORDERS, strict=True)]
-        normed = _normed(np.concatenate([embedded, *found], axis=1, dtype=np.float32), w["ln_g"], w["ln_b"], w["eps"])
+        features: FloatArray = np.concatenate([embedded, *found], axis=1, dtype=np.float32)
+        normed = _normed(features, w["ln_g"], w["ln_b"], w["eps"])
         length = np.float32(len(ids))
         mean = (normed.sum(axis=0, keepdims=True) @ w["cnn_W"] + length * w["cnn_b"]) / np.sqrt(length)
         first = np.maximum(mean @ w["p1"] + np.maximum(mean @ w["d0"], 0) @ w["d1"], 0)

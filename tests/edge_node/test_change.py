@@ -96,7 +96,7 @@ async def test_a_store_that_another_model_took_over_is_what_that_model_makes_fro
     before = left_in(tmp_path / "changed")
     async with running_edge(tmp_path / "changed", embedder=Held(), former=the_former, **KNOBS) as edge:
         await at_rest(edge)
-        assert (await edge.http.get("/v1/status")).json()["embedding"] == {"model": Held().fingerprint, "change": None}
+        assert (await edge.http.get("/v1/status")).json()["embedding"] == {"model": Held().fingerprint, "off": [], "change": None}
     assert left_in(tmp_path / "changed") == left_in(tmp_path / "fresh")
     assert all(before[name] != left_in(tmp_path / "fresh")[name] for name in ("vectors", "memories", "parts", "nodes", "planes"))
     assert not (tmp_path / "changed" / FOLDER).exists()
