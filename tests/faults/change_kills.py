@@ -26,7 +26,7 @@ TEXTS = {f"note {number}": f"Ward {number} uses the Halden pump. Corvid Medical 
 KNOBS = {"strategy": "dgrag", "retrieval": ALL_CHANNELS, "memory": "plain", "reports": "off", "min_free_bytes": 0}
 
 
-def made(folder):
+def made(folder, say):
     """A store of the former model, at rest."""
 
     async def life():
@@ -34,6 +34,7 @@ def made(folder):
             for name, text in TEXTS.items():
                 await edge.add(f"{name}.md", text)
             await edge.node.strategy.whole(lambda *_: None)
+            say("made")
 
     asyncio.run(life())
 
@@ -66,10 +67,10 @@ def left_in(folder):
 def campaign(top, points, *, seed=7, without=False):
     """Returns how many lives were killed, and what was wrong after any."""
     former = top / "former"
-    made(former)
+    assert run(partial(made, former))[1] == 0
     normal_folder = top / "normal"
     shutil.copytree(former, normal_folder)
-    changed(normal_folder, lambda _: None)
+    assert run(partial(changed, normal_folder))[1] == 0
     expected, rng, killed, wrong = left_in(normal_folder), random.Random(seed), 0, []
     if without:
         change.EmbedderChange.take_over = careless
