@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-import httpx
+import httpx2
 import orjson
 import typer
 from pydantic import TypeAdapter
@@ -148,7 +148,7 @@ def main() -> None:
         app(prog_name="python -m benchmarks")
     except DgragError as error:
         _fail(error.message, error.next_step, code=1)
-    except httpx.HTTPError as error:
+    except httpx2.HTTPError as error:
         _fail(f"a service does not answer: {type(error).__name__}: {error}", "read its log; the same command goes on where it was", code=1)
     except (ValueError, OSError) as error:  # a result that is none, a file that cannot be written
         _fail(str(error), "check the file", code=1)

@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import typer
 
 from benchmarks.again_asked import COVERS, Came, figures
@@ -116,7 +116,7 @@ def came_of(origin: str, row: AnswerRow, cover: float) -> Came:
 class Rounds:
     """Both rounds on one edge, whose state and journal go on where they were."""
 
-    def __init__(self, told: Told, work: Path, http: httpx.AsyncClient) -> None:
+    def __init__(self, told: Told, work: Path, http: httpx2.AsyncClient) -> None:
         self._told = told
         self._work = work
         self._http = http
@@ -172,7 +172,7 @@ async def remembered(fleet: Fleet, urls: Mapping[str, str]) -> None:
 
 async def made(told: Told, generator: str, work: Path, covers: Sequence[float] = COVERS) -> dict[str, Any]:
     """Both rounds, and their figures."""
-    async with httpx.AsyncClient(headers=CALLER, timeout=httpx.Timeout(120.0, connect=10.0), trust_env=False) as http:
+    async with httpx2.AsyncClient(headers=CALLER, timeout=httpx2.Timeout(120.0, connect=10.0), trust_env=False) as http:
         rounds = Rounds(told, work, http)
         with rounds.journal:
             learned = await rounds.learn(generator)

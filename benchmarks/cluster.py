@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
-import httpx
+import httpx2
 import orjson
 
 from benchmarks.errors import BenchmarkError
@@ -54,7 +54,7 @@ class Fleet:
         self,
         work: Path,
         generator: str,
-        http: httpx.AsyncClient,
+        http: httpx2.AsyncClient,
         environment: Mapping[str, str],
         link: LinkConfig | None = None,
         carried: Carried = lambda *_: None,
@@ -238,7 +238,7 @@ class Fleet:
     async def _answers(self, url: str) -> bool:
         try:
             return (await self._http.get(url, timeout=2.0, headers=self._shown(url))).status_code == OK
-        except httpx.TransportError:
+        except httpx2.TransportError:
             return False
 
 
@@ -246,7 +246,7 @@ async def served(fleet: Fleet, generator: str) -> dict[str, str]:
     """What the server at a URL calls its model, as ``served``; nothing of a model of the catalogue, or where the server does not say."""
     try:
         return {"served": await fleet.model_name()} if is_url(generator) else {}
-    except httpx.HTTPError:
+    except httpx2.HTTPError:
         return {}
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import orjson
 import typer
 
@@ -86,9 +86,9 @@ async def built(corpus: Corpus, split: Split, work: Path, memory: str, generator
     data, plain = work / "data" / "construction", {STRATEGY: "naive"}
     shutil.rmtree(data, ignore_errors=True)
     write_data(split, corpus, data)
-    timeout = httpx.Timeout(120.0, connect=10.0)
+    timeout = httpx2.Timeout(120.0, connect=10.0)
     async with (
-        httpx.AsyncClient(headers=CALLER, timeout=timeout, trust_env=False) as http,
+        httpx2.AsyncClient(headers=CALLER, timeout=timeout, trust_env=False) as http,
         Fleet(work, generator, http, SAME_FOR_ALL | NO_MEMORY) as fleet,
     ):
         shutil.rmtree(fleet.state("construction"), ignore_errors=True)

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import orjson
 import typer
 
@@ -26,13 +26,13 @@ from benchmarks.peers.run import model_server
 from benchmarks.under_load import edge_process, service_process
 
 
-def _post(http: httpx.Client, path: str, body: dict[str, Any]) -> Any:
+def _post(http: httpx2.Client, path: str, body: dict[str, Any]) -> Any:
     answer = http.post(path, json=body)
     answer.raise_for_status()
     return answer.json()
 
 
-def wait_settled(edges: list[httpx.Client]) -> list[dict[str, Any]]:
+def wait_settled(edges: list[httpx2.Client]) -> list[dict[str, Any]]:
     """Until all is indexed and the cloud knows all summaries; what each edge says of itself then."""
     ends = time.perf_counter() + SETTLED_S
     while True:
@@ -69,7 +69,7 @@ def measured(top: Path, splits: list[tuple[list[str], list[str]]]) -> dict[str, 
     return {**counted, "wall_s": wall_s, **asked}
 
 
-def _asked(cloud: httpx.Client, path: str, questions: list[str]) -> dict[str, float]:
+def _asked(cloud: httpx2.Client, path: str, questions: list[str]) -> dict[str, float]:
     """How long answers take, how many edges are asked for one, and how long each step takes in the mean."""
     seconds, edges, steps = list[float](), 0, Counter[str]()
     for question in questions:

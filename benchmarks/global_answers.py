@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import orjson
 import typer
 
@@ -107,10 +107,10 @@ def _documents(data: Path, client: str) -> dict[str, dict[str, str]]:
 
 
 @contextmanager
-def _federation(top: Path, documents: Mapping[str, Mapping[str, str]], url: str) -> Iterator[httpx.Client]:
+def _federation(top: Path, documents: Mapping[str, Mapping[str, str]], url: str) -> Iterator[httpx2.Client]:
     """The first edge, with all documents indexed; what was indexed in this folder before stays."""
     with ExitStack() as stack:
-        told, edges = {"DGRAG_MODEL_URL": url}, list[httpx.Client]()
+        told, edges = {"DGRAG_MODEL_URL": url}, list[httpx2.Client]()
         if len(documents) > 1:
             (top / "cloud").mkdir(parents=True, exist_ok=True)
             cloud, _ = stack.enter_context(service_process("cloud_server", "DGRAG_CLOUD", top / "cloud", **told))
@@ -124,7 +124,7 @@ def _federation(top: Path, documents: Mapping[str, Mapping[str, str]], url: str)
         yield edges[0]
 
 
-def asked_once(http: httpx.Client, question: str, texts: Mapping[str, str], *, alone: bool) -> dict[str, Any]:
+def asked_once(http: httpx2.Client, question: str, texts: Mapping[str, str], *, alone: bool) -> dict[str, Any]:
     """One answer and its measures. ``texts`` by the name of their document; ``alone``: the question stays at the edge."""
     began = time.perf_counter()
     body = {"question": question, "mode": "global", "allow_escalation": "no" if alone else "yes"}

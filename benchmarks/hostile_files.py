@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import typer
 
 from benchmarks.cluster import drop_settings_of_the_shell
@@ -85,12 +85,12 @@ def polled(address: str) -> Iterator[Poll]:
     poll, stop = Poll(), threading.Event()
 
     def ask() -> None:
-        with httpx.Client(base_url=address, headers=CALLER, timeout=UPLOAD_S, trust_env=False) as http:
+        with httpx2.Client(base_url=address, headers=CALLER, timeout=UPLOAD_S, trust_env=False) as http:
             while not stop.wait(EVERY_S):
                 began = time.perf_counter()
                 try:
                     poll.failed += not http.get("/health").is_success
-                except httpx.TransportError:
+                except httpx2.TransportError:
                     poll.failed += 1
                 poll.seconds.append(time.perf_counter() - began)
 
@@ -103,7 +103,7 @@ def polled(address: str) -> Iterator[Poll]:
         thread.join()
 
 
-def attacked(http: httpx.Client, files: int) -> dict[str, Any]:
+def attacked(http: httpx2.Client, files: int) -> dict[str, Any]:
     """Estimate and index so many files, each with a content of its own, and tell what became of them."""
     made, answers, sent = kinds(), Counter[str](), list[str]()
     for number in range(files):

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import orjson
 import typer
 
@@ -90,7 +90,7 @@ def measured(folder: Path, texts: list[str], questions: list[str]) -> dict[str, 
     return {"start_cpu_s": round(cpu_before, 1), **counted, **spent, "cpu_s_per_100k_tokens": share, **one_more, **memory, **retrieve}
 
 
-def _one_more(http: httpx.Client, pid: int, text: str) -> dict[str, float]:
+def _one_more(http: httpx2.Client, pid: int, text: str) -> dict[str, float]:
     """CPU of documents of ONE_MORE_CHARS each, added one by one; the first of them wakes what has slept."""
     spent = list[float]()
     for number in range(ONE_MORE):
@@ -101,7 +101,7 @@ def _one_more(http: httpx.Client, pid: int, text: str) -> dict[str, float]:
     return {"one_more_first_cpu_s": spent[0], "one_more_p50_cpu_s": percentile_ms(spent[1:], 50) / 1000}
 
 
-def _wait(http: httpx.Client, pid: int) -> float:
+def _wait(http: httpx2.Client, pid: int) -> float:
     """Until all is indexed; the most memory that was held, looked at once a second."""
     ends, most_mb = time.perf_counter() + SETTLED_S, 0.0
     while not http.get("/v1/status").json()["settled"]:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import orjson
 
 from benchmarks.cluster import Fleet, served
@@ -42,7 +42,7 @@ from benchmarks.systems import CENTRAL, PLAIN_MATCHING, SAME_FOR_ALL, Layout, St
 from deploy.lab.namespaces import unable
 from shared.http.open_mode import CALLER
 
-HTTP_TIMEOUT = httpx.Timeout(120.0, connect=10.0)
+HTTP_TIMEOUT = httpx2.Timeout(120.0, connect=10.0)
 STAGES = ("index", "storage", "memories", "routing", "answers", "retrieval", "judging", "link", "skipped")
 BARE = "naive"  # a copy of a state from which all that is derived is gone
 
@@ -101,7 +101,7 @@ class Runner:
         """All that needs the services."""
         config = self.config
         async with (
-            httpx.AsyncClient(headers=CALLER, timeout=HTTP_TIMEOUT, trust_env=False) as http,
+            httpx2.AsyncClient(headers=CALLER, timeout=HTTP_TIMEOUT, trust_env=False) as http,
             Fleet(
                 self._work,
                 config.models.generator,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import httpx
+import httpx2
 
 from benchmarks.fdrag_systems import MEMORY, VARIANTS, Shares, copy_of, shared_copy
 from benchmarks.metrics.overviews import overview_of
@@ -222,7 +222,7 @@ class Asker:
     system: System
     split: str
     urls: Mapping[str, str]  # by edge
-    http: httpx.AsyncClient
+    http: httpx2.AsyncClient
 
     async def answer(self, asking: Asking) -> AnswerRow:
         """Ask one question at one edge; what goes wrong is a row with its error."""
@@ -231,7 +231,7 @@ class Asker:
         started = time.perf_counter()
         try:
             said, error = read(await self.http.post(f"{url}/v1/query", json=body, timeout=ANSWER_TIMEOUT_S))
-        except httpx.HTTPError as problem:
+        except httpx2.HTTPError as problem:
             said, error = {}, f"{type(problem).__name__}: {problem}"
         error = error or alone(said)
         return self._row(asking, said, round(time.perf_counter() - started, 3), error)
@@ -281,7 +281,7 @@ def alone(said: Mapping[str, Any]) -> str:
     return f"the site answered alone: {said.get('reason', '')}" if said.get("degraded") else ""
 
 
-def read(response: httpx.Response) -> tuple[Mapping[str, Any], str]:
+def read(response: httpx2.Response) -> tuple[Mapping[str, Any], str]:
     """The JSON object of an answer and no error; or nothing, and the error in one line."""
     try:
         said = response.json()

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from benchmarks.meters import percentile_ms
 from shared.http.open_mode import CALLER
@@ -35,13 +35,13 @@ def sample_documents() -> list[tuple[str, str]]:
     return [(f"{path.parent.name}-{path.name}", path.read_text(encoding="utf-8")) for path in files]
 
 
-def edge_process(folder: Path, **more: str) -> AbstractContextManager[tuple[httpx.Client, subprocess.Popen[bytes]]]:
+def edge_process(folder: Path, **more: str) -> AbstractContextManager[tuple[httpx2.Client, subprocess.Popen[bytes]]]:
     """A ready edge with its client; ``more``: variables of its environment. Raises AssertionError when it does not become ready."""
     return service_process("edge_node", "DGRAG_EDGE", folder, **{"OPENBLAS_NUM_THREADS": "1", **more})
 
 
 @contextmanager
-def service_process(module: str, prefix: str, folder: Path, **more: str) -> Iterator[tuple[httpx.Client, subprocess.Popen[bytes]]]:
+def service_process(module: str, prefix: str, folder: Path, **more: str) -> Iterator[tuple[httpx2.Client, subprocess.Popen[bytes]]]:
     """The same of any of our services; ``prefix``: of its variables."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -51,7 +51,7 @@ def service_process(module: str, prefix: str, folder: Path, **more: str) -> Iter
         command = [sys.executable, "-P", "-m", module]
         process = subprocess.Popen(command, env={**os.environ, **knobs}, stdout=log, stderr=log)  # noqa: S603 - our own command
     try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=CALLER, timeout=30, trust_env=False) as http:
+        with httpx2.Client(base_url=f"http://127.0.0.1:{port}", headers=CALLER, timeout=30, trust_env=False) as http:
             _wait(lambda: _ready(http))
             yield http, process
     finally:
@@ -59,10 +59,10 @@ def service_process(module: str, prefix: str, folder: Path, **more: str) -> Iter
         process.wait(30)
 
 
-def _ready(http: httpx.Client) -> bool:
+def _ready(http: httpx2.Client) -> bool:
     try:
         return http.get("/ready").status_code == 200
-    except httpx.TransportError:
+    except httpx2.TransportError:
         return False
 
 
@@ -73,7 +73,7 @@ def _wait(condition: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-def ask(http: httpx.Client, going_on: Callable[[int], bool]) -> dict[str, Any]:
+def ask(http: httpx2.Client, going_on: Callable[[int], bool]) -> dict[str, Any]:
     """Ask /health and /v1/retrieve in turn as long as ``going_on`` (given the round) says; wall in ms."""
     health: list[float] = []
     retrieve: list[float] = []
@@ -87,19 +87,19 @@ def ask(http: httpx.Client, going_on: Callable[[int], bool]) -> dict[str, Any]:
     return {"rounds": number, **rows}
 
 
-def _seconds(call: Callable[[], httpx.Response]) -> float:
+def _seconds(call: Callable[[], httpx2.Response]) -> float:
     began = time.perf_counter()
     call().raise_for_status()
     return time.perf_counter() - began
 
 
-def offer(http: httpx.Client, documents: Sequence[tuple[str, str]]) -> None:
+def offer(http: httpx2.Client, documents: Sequence[tuple[str, str]]) -> None:
     """Send documents."""
     for name, text in documents:
         http.post("/v1/documents", json={"name": name, "text": text}).raise_for_status()
 
 
-def settled(http: httpx.Client) -> bool:
+def settled(http: httpx2.Client) -> bool:
     """Everything is indexed."""
     return bool(http.get("/v1/status").json()["settled"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
+import httpx2
 
 from edge_node.answering.answerer import Answerer
 from edge_node.answering.copied_facts import CopiedFacts
@@ -65,7 +65,7 @@ class Adapters:
     generator: Generator
     embedder: Embedder
     tokenizer: Tokenizer
-    cloud: httpx.AsyncClient | None  # None: this edge has no cloud
+    cloud: httpx2.AsyncClient | None  # None: this edge has no cloud
     reads: Reads = ReadsHere()  # noqa: RUF009 - it has no state
     clock: Clock = SystemClock()  # noqa: RUF009 - it has no state
     retries: RetryBudget = field(default_factory=RetryBudget)  # the same as the generator's
@@ -176,7 +176,7 @@ def _renewal(edge: _Edge, database: Database, models: Embedders) -> Renewal | No
 
 
 def _client(
-    settings: EdgeSettings, http: httpx.AsyncClient | None, membership: Membership, ledger: Ledger, breaker: Breaker
+    settings: EdgeSettings, http: httpx2.AsyncClient | None, membership: Membership, ledger: Ledger, breaker: Breaker
 ) -> CloudClient | None:
     if http is None:
         return None

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-import httpx
+import httpx2
 from http_message_signatures import (
     ContentDigest,
     HTTPMessageSigner,
@@ -58,8 +58,8 @@ class Claims:
     audience: str
 
 
-class Signature(httpx.Auth):
-    """Signs every request of a client: ``httpx.AsyncClient(auth=Signature(identity, audience))``.
+class Signature(httpx2.Auth):
+    """Signs every request of a client: ``httpx2.AsyncClient(auth=Signature(identity, audience))``.
 
     ``audience`` is the key id of the cloud that the requests are for, or ANY_CLOUD.
     """
@@ -71,7 +71,7 @@ class Signature(httpx.Auth):
         self._audience = audience
         self._clock = clock
 
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
         """Add the digest, the audience and the signature; a request without a deadline gets one of 30 s."""
         request.headers[AUDIENCE_HEADER] = self._audience
         request.headers.setdefault(DEADLINE_HEADER, str(DEFAULT_DEADLINE_MS))

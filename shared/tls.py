@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from shared.errors import SettingsError
 
@@ -65,7 +65,7 @@ def trouble(error: BaseException, url: str) -> str:
         if isinstance(cause, ssl.SSLError):
             return f"TLS failed ({cause}): is it https:// that is spoken there?"
         cause = cause.__cause__ or cause.__context__
-    cut = isinstance(error, httpx.RemoteProtocolError | httpx.ReadError)  # how a service that waits for TLS takes anything else
+    cut = isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError)  # how a service that waits for TLS takes anything else
     return "it ended the connection: where it speaks HTTPS, use https://" if cut and not url.startswith("https:") else ""
 
 

@@ -26,7 +26,7 @@ MAX_FUNCTION_LINES = 40  # signature and body, without the docstring
 # What only a border file may import: the network, files, processes, threads, time and chance.
 # fmt: off
 IO_MODULES = frozenset([
-    "asyncio", "concurrent.futures", "ctypes", "fastapi", "glob", "http", "httpx", "importlib.resources", "logging",
+    "asyncio", "concurrent.futures", "ctypes", "fastapi", "glob", "http", "httpx2", "importlib.resources", "logging",
     "multiprocessing", "os", "pathlib", "random", "secrets", "shutil", "signal", "socket", "sqlite3", "sse_starlette", "starlette",
     "subprocess", "tempfile", "threading", "time", "urllib.request", "uvicorn", "uvloop",
 ])
@@ -581,7 +581,8 @@ def test_only_border_files_do_io_and_every_border_file_does():
 
 
 @pytest.mark.parametrize(
-    "line", ["import os", "import os.path", "from pathlib import Path", "from importlib import resources", "import httpx as h", "open('x')"]
+    "line",
+    ["import os", "import os.path", "from pathlib import Path", "from importlib import resources", "import httpx2 as h", "open('x')"],
 )
 def test_an_io_import_makes_a_file_a_border_file(bad, line):
     assert border_modules(bad(line)) == ["shared/bad.py"]
@@ -722,14 +723,14 @@ def test_every_direct_dependency_has_a_pin_and_a_reason():
 
 
 def test_a_dependency_without_a_pin_or_a_reason_is_found(bad):
-    bad("httpx==1\nPy_Pdf==2\n", "constraints.txt")
-    bad("| package | why |\n| --- | --- |\n| **edge:** numpy, py-pdf | httpx is not meant |\n", "docs/dependencies.md")
+    bad("httpx2==1\nPy_Pdf==2\n", "constraints.txt")
+    bad("| package | why |\n| --- | --- |\n| **edge:** numpy, py-pdf | httpx2 is not meant |\n", "docs/dependencies.md")
     project = """
         [project]
-        dependencies = ["httpx", "numpy>=2; python_version > '3'"]
+        dependencies = ["httpx2", "numpy>=2; python_version > '3'"]
         [project.optional-dependencies]
         edge = ["py.pdf[x]"]
     """
     root = bad(project, "pyproject.toml")
     assert unpinned(root) == ["numpy"]
-    assert unexplained(root) == ["httpx"]
+    assert unexplained(root) == ["httpx2"]

@@ -129,6 +129,6 @@ def test_each_dependency_of_a_service_has_bounds_that_admit_its_pin():
     assert {extra: unbounded(needed, pins) for extra, needed in requirements().items() if unbounded(needed, pins)} == {}
 
 
-@pytest.mark.parametrize("line", ["httpx", "httpx>=0.28", "httpx<1", "httpx>=0.29,<1", "httpx>=0.27,<0.28", "httpx==0.27"])
+@pytest.mark.parametrize("line", ["httpx2", "httpx2>=0.28", "httpx2<1", "httpx2>=0.29,<1", "httpx2>=0.27,<0.28", "httpx2==0.27"])
 def test_a_missing_or_a_wrong_bound_is_found(line):
-    assert unbounded([Requirement(line)], {"httpx": Version("0.28.1")}) == [str(Requirement(line))]
+    assert unbounded([Requirement(line)], {"httpx2": Version("0.28.1")}) == [str(Requirement(line))]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-import httpx
+import httpx2
 
 from benchmarks.cluster import Cluster, Fleet
 from benchmarks.config import RunConfig, SplitConfig
@@ -43,7 +43,7 @@ class Work:
     split: Split
     journal: Journal
     fleet: Fleet
-    http: httpx.AsyncClient
+    http: httpx2.AsyncClient
     progress: Progress
     data: Path  # folder with <edge>.jsonl
     states: Mapping[Layout, str]  # name of the indexed state

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import httpx
+import httpx2
 
 from benchmarks.records import Cited, Overview
 from benchmarks.systems import read
 
 
-async def opened(overview: Overview, urls: Mapping[str, str], http: httpx.AsyncClient) -> Overview:
+async def opened(overview: Overview, urls: Mapping[str, str], http: httpx2.AsyncClient) -> Overview:
     """The overview with the fault of each reference that does not open. ``urls``: of the edges, by id.
 
     Its document must be there, and its report too; and the report's findings must rest on each passage that the reference names, by
@@ -24,7 +24,7 @@ async def opened(overview: Overview, urls: Mapping[str, str], http: httpx.AsyncC
         if url not in said:
             try:
                 said[url] = read(await http.get(url))
-            except httpx.HTTPError as error:
+            except httpx2.HTTPError as error:
                 said[url] = {}, f"{type(error).__name__}: {error}"
         return said[url]
 

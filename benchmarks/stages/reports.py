@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
+import httpx2
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.stages.idle import Waited
@@ -48,7 +48,7 @@ def writes_reports(environment: Mapping[str, str]) -> bool:
     return environment.get(REPORTS) == "model"
 
 
-async def reports_of(http: httpx.AsyncClient, url: str, tokenizer: Tokenizer) -> Levels:
+async def reports_of(http: httpx2.AsyncClient, url: str, tokenizer: Tokenizer) -> Levels:
     """The reports of an edge on each of ``LEVELS``; one of a community that is not divided stands on several. Raises BenchmarkError."""
     known, found = dict[str, Told](), dict[int, list[Told]]()
     for level in LEVELS:
@@ -60,7 +60,7 @@ async def reports_of(http: httpx.AsyncClient, url: str, tokenizer: Tokenizer) ->
     return found
 
 
-async def _communities(http: httpx.AsyncClient, url: str, level: int) -> list[str]:
+async def _communities(http: httpx2.AsyncClient, url: str, level: int) -> list[str]:
     ids, after = list[str](), ""
     while True:
         said = await _got(http, f"{url}/v1/communities?level={level}&limit={PAGE}&after={after}")
@@ -69,7 +69,7 @@ async def _communities(http: httpx.AsyncClient, url: str, level: int) -> list[st
             return ids
 
 
-async def _got(http: httpx.AsyncClient, url: str) -> Mapping[str, Any]:
+async def _got(http: httpx2.AsyncClient, url: str) -> Mapping[str, Any]:
     said, error = read(await http.get(url))
     if error:
         raise BenchmarkError(f"an edge does not tell its reports: {error}", next_step="read its log; the same command goes on")

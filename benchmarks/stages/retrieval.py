@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import httpx
+import httpx2
 
 from benchmarks.cluster import Cluster
 from benchmarks.metrics.text import covered
@@ -89,6 +89,6 @@ async def _found(work: Work, retriever: Retriever, cluster: Cluster, asking: Ask
         body |= {"mode": retriever.mode}
     try:
         said, error = read(await work.http.post(url, json=body))
-    except httpx.HTTPError as problem:
+    except httpx2.HTTPError as problem:
         return {}, f"{type(problem).__name__}: {problem}"
     return said, error or alone(said)

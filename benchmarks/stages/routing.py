@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, replace
 
-import httpx
+import httpx2
 
 from benchmarks.cluster import Cluster
 from benchmarks.errors import BenchmarkError
@@ -40,7 +40,7 @@ async def _matched(work: Work, cluster: Cluster, question: Question, owners: tup
     started = time.perf_counter()
     try:
         said, error = read(await work.http.post(f"{cluster.cloud}/v1/match", json=body))
-    except httpx.HTTPError as problem:
+    except httpx2.HTTPError as problem:
         said, error = {}, f"{type(problem).__name__}: {problem}"
     if error:
         raise BenchmarkError(f"the cloud did not match {question.question_id}: {error}", next_step="the same command goes on where it was")

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import orjson
 import typer
 
@@ -45,7 +45,7 @@ BATCH_ROWS = 1000
 SUMS = ("documents", "chunks", "tokens", "model_calls", "tokens_in", "tokens_out", "seconds", "duplicates")
 
 
-def estimate(http: httpx.Client, url: str, files: Sequence[SourceFile]) -> dict[str, Any]:
+def estimate(http: httpx2.Client, url: str, files: Sequence[SourceFile]) -> dict[str, Any]:
     """The sum of an edge's estimates for all documents of these files."""
     total: dict[str, Any] = {**dict.fromkeys(SUMS, 0), "unreadable": [], "basis": "measured here"}
     for part in _estimates(http, url, files, total["unreadable"]):
@@ -56,7 +56,7 @@ def estimate(http: httpx.Client, url: str, files: Sequence[SourceFile]) -> dict[
     return total
 
 
-def _estimates(http: httpx.Client, url: str, files: Sequence[SourceFile], bad: list[dict[str, str]]) -> Iterator[Mapping[str, Any]]:
+def _estimates(http: httpx2.Client, url: str, files: Sequence[SourceFile], bad: list[dict[str, str]]) -> Iterator[Mapping[str, Any]]:
     """An edge's estimates, part by part; rows of collections that give no document are put into ``bad``."""
     for file in files:
         if is_collection(file.name):

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import orjson
 import typer
 from pydantic import TypeAdapter
@@ -23,12 +23,12 @@ from shared.records import Answer
 from shared.reduce import ignore_text
 from shared.text.plain import plain
 
-ANSWER_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # an edge has its own, shorter deadline
+ANSWER_TIMEOUT = httpx2.Timeout(600.0, connect=5.0)  # an edge has its own, shorter deadline
 
 TAIL_CHARS = 60  # of what is written so far
 
 
-def heard(http: httpx.Client, url: str, asked: Mapping[str, Any], tell: Callable[[str], None], *, timeout: httpx.Timeout) -> Any:
+def heard(http: httpx2.Client, url: str, asked: Mapping[str, Any], tell: Callable[[str], None], *, timeout: httpx2.Timeout) -> Any:
     """The Answer that an edge's stream ends with; ``tell`` hears, in words, what goes on until then. Raises as ``events``."""
     text, answer = "", None
     for event in events(http, f"{url}/v1/query", asked, timeout):
@@ -148,7 +148,7 @@ def would_send(reply: Any) -> bool:
 
 
 def query(
-    http: httpx.Client,
+    http: httpx2.Client,
     url: str,
     question: str,
     mode: Mode,

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import orjson
 import typer
 
@@ -97,7 +97,7 @@ def invite(
     """Let one edge in, once; prints the command that uses the invitation."""
     cloud = cloud_url(StateDir(state), url)
     invited = _post(f"{cloud}/v1/invites", {"edge": edge, "ttl_s": ttl * 60, "replace": replace})
-    if is_loopback(httpx.URL(cloud).host):
+    if is_loopback(httpx2.URL(cloud).host):
         err().print("this works on this machine only: for an edge elsewhere, give --url as that machine calls the cloud", markup=False)
     typer.echo(f"dgrag edge join --cloud {cloud} --token {invited['token']} --id {edge} --state .dgrag/edges/{edge}")
 

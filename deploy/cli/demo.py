@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from textwrap import shorten
 from typing import Annotated, Any, Literal
 
-import httpx
+import httpx2
 import orjson
 import typer
 from pydantic import TypeAdapter
@@ -177,7 +177,7 @@ def as_body(asked: Sequence[AskedSample], first_answer_s: float, total_s: float)
     return {"ok": ok, "first_answer_s": round(first_answer_s, 1), "total_s": round(total_s, 1), "questions": rows}
 
 
-def _ask_all(runtime: Runtime, http: httpx.Client, model: str) -> Iterator[AskedSample]:
+def _ask_all(runtime: Runtime, http: httpx2.Client, model: str) -> Iterator[AskedSample]:
     bring_up(runtime, Plan(SITES, model=model), {site: files_in([SAMPLES / site]) for site in SITES}, http)
     urls = {member.name: member.url for member in runtime.state.of("edge")}
     for sample in samples():

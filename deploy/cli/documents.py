@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import orjson
 import typer
 
@@ -20,7 +20,7 @@ from shared.client.errors import ServiceError, body
 from shared.plural import counted
 
 DOCUMENT_ID = re.compile("[0-9a-f]{24}")
-SETTLE_TIMEOUT = httpx.Timeout(600.0, connect=5.0)  # a deletion answers when the graph has followed
+SETTLE_TIMEOUT = httpx2.Timeout(600.0, connect=5.0)  # a deletion answers when the graph has followed
 Document = Annotated[str, typer.Argument(metavar="NAME_OR_ID", help="Name or id of a document.")]
 
 
@@ -88,7 +88,7 @@ def retry(
         out().print(render.table(("document", "job"), [(job["name"], job["job_id"]) for job in jobs]))
 
 
-def versions(http: httpx.Client, url: str, document: str) -> list[dict[str, Any]]:
+def versions(http: httpx2.Client, url: str, document: str) -> list[dict[str, Any]]:
     """The versions of a document by its name, the newest last; or the one document of that id; or none."""
     if found := body(http.get(f"{url}/v1/documents", params={"name": document}))["documents"]:
         return list(found)
@@ -98,14 +98,14 @@ def versions(http: httpx.Client, url: str, document: str) -> list[dict[str, Any]
         return []
 
 
-def known_receipts(http: httpx.Client, url: str, document: str) -> list[dict[str, Any]]:
+def known_receipts(http: httpx2.Client, url: str, document: str) -> list[dict[str, Any]]:
     """The receipt, as it is now, of a deleted document, if this is its id."""
     if not DOCUMENT_ID.fullmatch(document):
         return []
     return list(body(http.get(f"{url}/v1/receipts", params={"document_id": document}))["receipts"][:1])
 
 
-def _deleted(http: httpx.Client, url: str, document_id: str) -> dict[str, Any]:
+def _deleted(http: httpx2.Client, url: str, document_id: str) -> dict[str, Any]:
     return dict(body(http.delete(f"{url}/v1/documents/{document_id}", timeout=SETTLE_TIMEOUT)))
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import orjson
 import typer
 
@@ -122,7 +122,7 @@ def _ask_all(questions: Sequence[str], *, ask: Callable[[str], Reply], parallel:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _asked(http: httpx.Client, url: str, mode: Mode, samples: int | None, question: str, *, memory: bool) -> Reply:
+def _asked(http: httpx2.Client, url: str, mode: Mode, samples: int | None, question: str, *, memory: bool) -> Reply:
     """Ask once. A refusal and a silence are this question's result; a key that opens nothing, and an edge that is away, raise."""
     began, answer, failure = time.monotonic(), None, ""
     try:
@@ -131,7 +131,7 @@ def _asked(http: httpx.Client, url: str, mode: Mode, samples: int | None, questi
         if error.status in NO_ENTRY:
             raise
         failure = error.message
-    except httpx.ReadTimeout:
+    except httpx2.ReadTimeout:
         failure = "no answer in time"
     return Reply(question, time.monotonic() - began, answer, failure)
 

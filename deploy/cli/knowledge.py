@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Annotated, Any
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import orjson
 import typer
 from rich.console import Group, RenderableType
@@ -21,7 +21,7 @@ from deploy.cluster.state import StateDir
 from shared.client.errors import ServiceError, body
 from shared.text.plain import plain
 
-REPORT_TIMEOUT = httpx.Timeout(120.0, connect=5.0)  # the first one of a large community needs all that are within it
+REPORT_TIMEOUT = httpx2.Timeout(120.0, connect=5.0)  # the first one of a large community needs all that are within it
 COMMUNITY_COLUMNS = ("id", ">entities", ">passages", ">rating", ">parts", "about")
 
 MEMORY_COLUMNS = ("id", "kind", "question", "answer", ">right", ">wrong", "from")
@@ -126,7 +126,7 @@ def report(
         out().print(shown(found))
 
 
-def fetched(http: httpx.Client, url: str, community: str) -> Any:
+def fetched(http: httpx2.Client, url: str, community: str) -> Any:
     """A report by its id at this edge, or by the one that other sites know. Raises ServiceError, with what to do where it is not here."""
     try:
         return body(http.get(f"{url}/v1/reports/{quote(community, safe='')}", timeout=REPORT_TIMEOUT))

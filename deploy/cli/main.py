@@ -9,7 +9,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import typer
 from pydantic import ValidationError
 from typer.core import TyperGroup
@@ -101,10 +101,10 @@ def run(arguments: Sequence[str] | None = None) -> None:
         fail(crash.message, crash.next_step)
     except DgragError as error:
         fail(error.message, error.next_step, code=error.exit_status)
-    except httpx.RequestError as error:
+    except httpx2.RequestError as error:
         broken = unreachable(error)
         fail(broken.message, broken.next_step)
-    except httpx.InvalidURL as error:
+    except httpx2.InvalidURL as error:
         fail(f"an address cannot be used: {error}", "give ids without control characters, and http(s)://HOST:PORT")
     except ValidationError as error:
         fail("; ".join(f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors()), "check the settings in the environment, DGRAG_…")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Annotated
 
-import httpx
+import httpx2
 import typer
 
 from deploy.cli.ask import ANSWER_TIMEOUT
@@ -33,8 +33,8 @@ def mcp(
     except ImportError as error:
         raise NotInstalled("`dgrag mcp`", extra="mcp") from error
     logs.begin()  # to standard error: the protocol has standard output
-    logging.getLogger("httpx").setLevel(logging.ERROR)
-    http = httpx.AsyncClient(
+    logging.getLogger("httpx2").setLevel(logging.ERROR)
+    http = httpx2.AsyncClient(
         base_url=edge_url(StateDir(state), url or edge),
         headers=CALLER,
         timeout=ANSWER_TIMEOUT,

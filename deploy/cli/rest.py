@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
-import httpx
+import httpx2
 import typer
 
 from deploy.cluster.errors import ClusterError
@@ -20,7 +20,7 @@ from shared.client.access import CALLER, Bearer
 from shared.client.errors import body
 from shared.tls import client_context, is_loopback
 
-TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+TIMEOUT = httpx2.Timeout(30.0, connect=5.0)
 PAGE = 500
 
 
@@ -39,10 +39,10 @@ class Access:
 ACCESS: ContextVar[Access] = ContextVar("access", default=Access())  # noqa: B039 - it is frozen; set before any verb runs
 
 
-class AsGiven(httpx.Auth):
+class AsGiven(httpx2.Auth):
     """Shows the key that the command has when it calls: of a cluster that is being started there is none at first."""
 
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
         """Add the key, if any. Raises SettingsError where it would travel in clear."""
         access = ACCESS.get()
         if access.key and not (access.only_here and not is_loopback(request.url.host)):
@@ -57,12 +57,12 @@ def enter(root: StateDir) -> None:
         ACCESS.set(Access(root.key_file.read_text(encoding="ascii").strip(), given.ca or root.authority, only_here=True))
 
 
-def client() -> httpx.Client:
+def client() -> httpx2.Client:
     """A client of dgrag services, with the access that the command has; it takes no proxy, and follows no redirect."""
-    return httpx.Client(headers=CALLER, timeout=TIMEOUT, trust_env=False, verify=client_context(ACCESS.get().ca), auth=AsGiven())
+    return httpx2.Client(headers=CALLER, timeout=TIMEOUT, trust_env=False, verify=client_context(ACCESS.get().ca), auth=AsGiven())
 
 
-def paged(http: httpx.Client, url: str, **asked: str | int) -> Iterator[dict[str, Any]]:
+def paged(http: httpx2.Client, url: str, **asked: str | int) -> Iterator[dict[str, Any]]:
     """All that a route lists under the last word of its path, page by page. Raises as ``body``."""
     after: str | None = ""
     while after is not None:

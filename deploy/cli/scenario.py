@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import orjson
 import typer
 
@@ -85,7 +85,7 @@ async def _played(asked: Scenario, runtime: Runtime, base: Path, *, quiet: bool)
         (err() if quiet else out()).print(told.line(), markup=False, soft_wrap=True)
 
     stage = Stage(runtime.directory.root, members["cloud"].url, edges, inflict)
-    async with httpx.AsyncClient(headers=CALLER, trust_env=False, timeout=30.0) as http:
+    async with httpx2.AsyncClient(headers=CALLER, trust_env=False, timeout=30.0) as http:
         return await Player(asked, stage, http, base, tell).play()
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import httpx
+import httpx2
 from pydantic import TypeAdapter
 
 from deploy.cluster.errors import ClusterError
@@ -18,7 +18,7 @@ from edge_node.documents.readers import SUFFIXES
 from shared.client.errors import ServiceError, body
 from shared.limits import retry_after_s
 
-UPLOAD_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
+UPLOAD_TIMEOUT = httpx2.Timeout(120.0, connect=5.0)
 POLL_S = 0.5
 MAX_SILENCES = 10  # timeouts in a row, of 30 s each, until an edge counts as hanging
 NOT_FOUND = 404
@@ -152,11 +152,11 @@ class EdgeStatus:
 
 
 def send(
-    http: httpx.Client, url: str, files: Sequence[SourceFile], labels: Sequence[str] | None, advance: Callable[[int], None]
+    http: httpx2.Client, url: str, files: Sequence[SourceFile], labels: Sequence[str] | None, advance: Callable[[int], None]
 ) -> Iterator[SentDocument | Refused]:
     """Post every document, in order; ``advance`` hears of bytes. A refused one does not stop the rest. Labels None: as they are.
 
-    Raises httpx.TransportError when the edge is gone, ServiceError when it refuses everything (401, 403).
+    Raises httpx2.TransportError when the edge is gone, ServiceError when it refuses everything (401, 403).
     """
     for file in files:
         if is_collection(file.name):
@@ -167,7 +167,7 @@ def send(
 
 
 def _send_rows(
-    http: httpx.Client, url: str, file: SourceFile, labels: Sequence[str] | None, advance: Callable[[int], None]
+    http: httpx2.Client, url: str, file: SourceFile, labels: Sequence[str] | None, advance: Callable[[int], None]
 ) -> Iterator[SentDocument | Refused]:
     for row in rows(file, advance):
         if isinstance(row, BadRow):
@@ -178,22 +178,22 @@ def _send_rows(
         yield _receipt(row.name, patiently(partial(http.post, f"{url}/v1/documents", json=document, timeout=UPLOAD_TIMEOUT)))
 
 
-def _send_file(http: httpx.Client, url: str, file: SourceFile, labels: Sequence[str] | None) -> SentDocument | Refused:
+def _send_file(http: httpx2.Client, url: str, file: SourceFile, labels: Sequence[str] | None) -> SentDocument | Refused:
     data = None if labels is None else {"labels": ",".join(labels)}
 
-    def post() -> httpx.Response:
+    def post() -> httpx2.Response:
         with file.path.open("rb") as content:
             return http.post(f"{url}/v1/documents", files={"file": (file.name, content)}, data=data, timeout=UPLOAD_TIMEOUT)
 
     try:
         return _receipt(file.name, patiently(post))
-    except (httpx.WriteError, httpx.RemoteProtocolError):
+    except (httpx2.WriteError, httpx2.RemoteProtocolError):
         if not http.get(f"{url}/health").is_success:
             raise
         return Refused(file.name, "refused", "the edge closed the connection: the file is over its limit")
 
 
-def patiently(post: Callable[[], httpx.Response], sleep: Callable[[float], None] = time.sleep) -> httpx.Response:
+def patiently(post: Callable[[], httpx2.Response], sleep: Callable[[float], None] = time.sleep) -> httpx2.Response:
     """Post again as long as the edge names a time to wait, as it does to a key that sends too fast; its last answer counts."""
     for _ in range(MAX_WAITS):
         response = post()
@@ -204,7 +204,7 @@ def patiently(post: Callable[[], httpx.Response], sleep: Callable[[float], None]
     return post()
 
 
-def _receipt(name: str, response: httpx.Response) -> SentDocument | Refused:
+def _receipt(name: str, response: httpx2.Response) -> SentDocument | Refused:
     try:
         receipt = body(response)
     except ServiceError as problem:
@@ -221,13 +221,13 @@ def _receipt(name: str, response: httpx.Response) -> SentDocument | Refused:
     )
 
 
-def status_of(http: httpx.Client, url: str) -> EdgeStatus:
+def status_of(http: httpx2.Client, url: str) -> EdgeStatus:
     """How far an edge is."""
     return TypeAdapter(EdgeStatus).validate_python(body(http.get(f"{url}/v1/status")))
 
 
 def wait_settled(
-    http: httpx.Client, urls: Iterable[str], show: Callable[[EdgeStatus], None], check: Callable[[], None]
+    http: httpx2.Client, urls: Iterable[str], show: Callable[[EdgeStatus], None], check: Callable[[], None]
 ) -> dict[str, EdgeStatus]:
     """Return each edge's status once all are settled; ``check`` may end the wait by raising.
 
@@ -240,9 +240,9 @@ def wait_settled(
         for url in list(waiting):
             try:
                 status = status_of(http, url)
-            except httpx.TransportError as error:
+            except httpx2.TransportError as error:
                 silences[url] += 1
-                if isinstance(error, httpx.TimeoutException) and silences[url] < MAX_SILENCES:
+                if isinstance(error, httpx2.TimeoutException) and silences[url] < MAX_SILENCES:
                     continue
                 check()  # a crash says more
                 raise ClusterError(f"the edge at {url} stopped answering", next_step="see `dgrag status`, and the edge's log") from error
@@ -257,12 +257,12 @@ def wait_settled(
     return settled
 
 
-def outcomes(http: httpx.Client, url: str, sent: Iterable[SentDocument]) -> list[SentDocument]:
+def outcomes(http: httpx2.Client, url: str, sent: Iterable[SentDocument]) -> list[SentDocument]:
     """What became of each document."""
     return [_outcome(http, url, document) for document in sent]
 
 
-def _outcome(http: httpx.Client, url: str, sent: SentDocument) -> SentDocument:
+def _outcome(http: httpx2.Client, url: str, sent: SentDocument) -> SentDocument:
     try:
         view = body(http.get(f"{url}/v1/documents/{sent.document_id}"))
     except ServiceError as problem:

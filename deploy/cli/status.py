@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import httpx
+import httpx2
 import orjson
 import typer
 
@@ -55,7 +55,7 @@ def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
             out().print(f"{name}: {why}", markup=False)
 
 
-def is_ready(http: httpx.Client, runtime: Runtime, member: Member) -> bool:
+def is_ready(http: httpx2.Client, runtime: Runtime, member: Member) -> bool:
     """True when the member's own process runs and answers."""
     said = runtime.is_ready(member)
     if said is not None:
@@ -67,7 +67,7 @@ def is_ready(http: httpx.Client, runtime: Runtime, member: Member) -> bool:
     return not ours_ended and answers(http, f"{member.url}/ready")
 
 
-def trouble(http: httpx.Client, member: Member) -> str:
+def trouble(http: httpx2.Client, member: Member) -> str:
     """Why a member that is not ready is not; empty where it does not say."""
     if member.given_up:
         step = AGAIN.get(member.role, "`dgrag down` and `dgrag up` start it again").format(member.name)
@@ -78,19 +78,19 @@ def trouble(http: httpx.Client, member: Member) -> str:
         return "it is paused" + (f"; {RESUMED[member.role].format(member.name)}" if member.role in RESUMED else "")
     try:
         told = http.get(f"{member.url}/ready", timeout=2.0).json()
-    except (httpx.TransportError, ValueError):
+    except (httpx2.TransportError, ValueError):
         return ""
     return " – ".join(filter(None, (str(told.get("reason", "")), str(told.get("next_step", ""))))) if isinstance(told, dict) else ""
 
 
-def refusal(http: httpx.Client, member: Member) -> str:
+def refusal(http: httpx2.Client, member: Member) -> str:
     """Why a service that is ready lets this command in no further: it takes a key, and got none or a wrong one. Empty where it does."""
     try:
         if member.role in READ_BY_KEY:
             body(http.get(f"{member.url}{READ_BY_KEY[member.role]}", timeout=2.0))
     except ServiceError as error:
         return f"{error.message} – {error.next_step}" if error.status == UNAUTHENTICATED else ""
-    except (httpx.TransportError, DgragError):
+    except (httpx2.TransportError, DgragError):
         return ""
     return ""
 
@@ -102,13 +102,13 @@ def history(member: Member) -> str:
     return f"{how_ended(member.last_exit)}; started again {member.restarts} × since `dgrag up`"
 
 
-def edge_status(http: httpx.Client, member: Member) -> EdgeStatus | None:
+def edge_status(http: httpx2.Client, member: Member) -> EdgeStatus | None:
     """An edge's own words; None for another role, and for an edge that does not give any."""
     if member.role != "edge":
         return None
     try:
         return status_of(http, member.url)
-    except (httpx.TransportError, DgragError):
+    except (httpx2.TransportError, DgragError):
         return None
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
 
-import httpx
+import httpx2
 import orjson
 import typer
 
@@ -112,7 +112,7 @@ def _stopped(member: Member) -> dict[str, Any]:
 
 
 def bring_up(
-    runtime: Runtime, plan: Plan, files_by_edge: Mapping[str, Sequence[SourceFile]], http: httpx.Client
+    runtime: Runtime, plan: Plan, files_by_edge: Mapping[str, Sequence[SourceFile]], http: httpx2.Client
 ) -> tuple[dict[str, EdgeStatus], list[SentDocument | Refused]]:
     """Start everything, send each edge its documents as soon as it answers, and wait until all edges are settled.
 
@@ -145,7 +145,7 @@ def bring_up(
     return statuses, [result for result in ended if isinstance(result, Refused) or result.status == "parked"]
 
 
-def settle(http: httpx.Client, url: str, results: Sequence[SentDocument | Refused]) -> list[SentDocument | Refused]:
+def settle(http: httpx2.Client, url: str, results: Sequence[SentDocument | Refused]) -> list[SentDocument | Refused]:
     """The results with what became of each document that was taken."""
     sent = [result for result in results if isinstance(result, SentDocument)]
     return [*outcomes(http, url, sent), *(result for result in results if isinstance(result, Refused))]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import yaml
 
 from deploy.cluster.errors import ChildCrashError, ClusterError
@@ -228,7 +228,7 @@ class ByDocker:
         """True while there are containers: what has ended starts again with the machine."""
         return self._project.file.exists() and bool(self._project.containers())
 
-    def start(self, plan: Plan, http: httpx.Client, on_fetch: FetchProgress) -> list[Service]:
+    def start(self, plan: Plan, http: httpx2.Client, on_fetch: FetchProgress) -> list[Service]:
         """Build images, start containers, and get the key and the authority that calls of them take; only edges are waited for."""
         del http, on_fetch  # the containers fetch for themselves
         take = Ports().take

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-import httpx
+import httpx2
 
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.names import Ports
@@ -90,7 +90,7 @@ def is_url(model: str) -> bool:
     return model.startswith(("http://", "https://"))
 
 
-def charge_of(plan: Plan, root: Path, http: httpx.Client, *, on_fetch: FetchProgress) -> SupervisorPlan:
+def charge_of(plan: Plan, root: Path, http: httpx2.Client, *, on_fetch: FetchProgress) -> SupervisorPlan:
     """Fetch what is missing, and say what to run: model server, cloud and edges, whose states lie below ``root``.
 
     Raises FetchError, SettingsError, and ClusterError when the model's URL does not answer.
@@ -115,7 +115,7 @@ def charge_of(plan: Plan, root: Path, http: httpx.Client, *, on_fetch: FetchProg
     return SupervisorPlan(plan.places.arranged(services), others)
 
 
-def remote_model(url: str, http: httpx.Client, settings: ModelSettings) -> ModelEndpoint:
+def remote_model(url: str, http: httpx2.Client, settings: ModelSettings) -> ModelEndpoint:
     """The model behind a URL: the one that the settings name, else the first that it serves. Raises ClusterError."""
     url = url.rstrip("/")
     key = settings.key()
@@ -123,7 +123,7 @@ def remote_model(url: str, http: httpx.Client, settings: ModelSettings) -> Model
         headers = {"authorization": f"Bearer {key}"} if key else {}
         response = http.get(f"{url}/models", headers=headers, timeout=10.0, auth=None).raise_for_status()  # not with a service's key
         served = [str(row["id"]) for row in response.json()["data"]]
-    except (httpx.HTTPError, ValueError, KeyError, TypeError) as error:
+    except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
         raise ClusterError(f"no OpenAI-compatible server answers at {url}", next_step=f"try `curl {url}/models`") from error
     if settings.name in served:
         return ModelEndpoint(url, settings.name)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-import httpx
+import httpx2
 
 from deploy.cluster.docker import ByDocker
 from deploy.cluster.errors import ClusterError
@@ -96,7 +96,7 @@ class Interrupted(BaseException):
         self.number = number
 
 
-def wait_ready(runtime: Runtime, services: Sequence[Service], http: httpx.Client, on_ready: Callable[[Service], None]) -> None:
+def wait_ready(runtime: Runtime, services: Sequence[Service], http: httpx2.Client, on_ready: Callable[[Service], None]) -> None:
     """Return when each service is written down and answers, or says that it is in safe mode; ``on_ready`` may take its time.
 
     Raises ChildCrashError, and ClusterError when none has become ready for five minutes.
@@ -117,21 +117,21 @@ def wait_ready(runtime: Runtime, services: Sequence[Service], http: httpx.Client
         time.sleep(POLL_S if waiting else 0)
 
 
-def answers(http: httpx.Client, url: str, model_key: str = "") -> bool:
+def answers(http: httpx2.Client, url: str, model_key: str = "") -> bool:
     """True when the URL gives a 2xx. ``model_key``: shown in place of the client's own key, of a model server that has one."""
     try:
         if model_key:
             return http.get(url, timeout=2.0, headers={"Authorization": f"Bearer {model_key}"}, auth=None).is_success
         return http.get(url, timeout=2.0).is_success
-    except httpx.TransportError:
+    except httpx2.TransportError:
         return False
 
 
-def safe_mode(http: httpx.Client, url: str) -> str:
+def safe_mode(http: httpx2.Client, url: str) -> str:
     """Why the service at a URL is in safe mode, and what to do; empty if it is not. It stays so until its store is restored."""
     try:
         told = http.get(f"{url}/ready", timeout=2.0).json()
-    except (httpx.TransportError, ValueError):
+    except (httpx2.TransportError, ValueError):
         return ""
     return f"{told['reason']} – {told['next_step']}" if isinstance(told, dict) and told.get("code") == SafeMode.code else ""
 

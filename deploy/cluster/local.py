@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
-import httpx
+import httpx2
 
 from deploy.cluster.control import Command, told
 from deploy.cluster.errors import ChildCrashError, ClusterError, how_ended
@@ -46,7 +46,7 @@ class ByProcess:
         """True while a service runs, the keeper, or the command in the foreground."""
         return self.state.is_up()
 
-    def start(self, plan: Plan, http: httpx.Client, on_fetch: FetchProgress) -> list[Service]:
+    def start(self, plan: Plan, http: httpx2.Client, on_fetch: FetchProgress) -> list[Service]:
         """Fetch what is missing, and let a keeper start the services of a plan."""
         charge = charge_of(plan, self.directory.root, http, on_fetch=on_fetch)
         self.keep(charge.services, charge.others)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Literal, Protocol
 
-import httpx
+import httpx2
 
 from deploy.cluster.launch import Plan
 from deploy.cluster.services import Service
@@ -30,7 +30,7 @@ class Runtime(Protocol):
     def is_up(self) -> bool:
         """True while something runs, or will start again by itself."""
 
-    def start(self, plan: Plan, http: httpx.Client, on_fetch: FetchProgress) -> list[Service]:
+    def start(self, plan: Plan, http: httpx2.Client, on_fetch: FetchProgress) -> list[Service]:
         """Start everything, and return what has to become ready. Raises ClusterError, FetchError and SettingsError."""
 
     def check(self) -> None:

@@ -99,7 +99,7 @@ def _again(first: str, *further: str) -> None:
 
 
 def _invite(words: Sequence[str], *, replace: bool) -> None:
-    import httpx
+    import httpx2
 
     from deploy.cli.rest import TIMEOUT
     from deploy.container.first_start import AUTHORITY, named, token, write_invitations
@@ -107,7 +107,7 @@ def _invite(words: Sequence[str], *, replace: bool) -> None:
     from shared.tls import client_context
 
     trusted, key = client_context(TRUST / AUTHORITY), Bearer(token(KEYS, "enrol"))
-    with httpx.Client(base_url=CLOUD, verify=trusted, auth=key, timeout=TIMEOUT, trust_env=False) as http:
+    with httpx2.Client(base_url=CLOUD, verify=trusted, auth=key, timeout=TIMEOUT, trust_env=False) as http:
         invited = write_invitations(http, named(words), INVITATIONS, replace=replace)
     log.info("%d edges are invited for an hour; the others have joined", len(invited))
 

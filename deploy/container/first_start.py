@@ -12,7 +12,7 @@ from http import HTTPStatus
 from ipaddress import ip_address
 from pathlib import Path
 
-import httpx
+import httpx2
 import orjson
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -199,7 +199,7 @@ def named(words: Sequence[str]) -> list[str]:
     return edge_ids(len(words), names=words)
 
 
-def write_invitations(http: httpx.Client, edges: Sequence[str], folder: Path, *, replace: bool = False) -> list[str]:
+def write_invitations(http: httpx2.Client, edges: Sequence[str], folder: Path, *, replace: bool = False) -> list[str]:
     """Ask the cloud to invite each of ``edges`` for an hour, and keep the token in ``folder``; returns those that were invited.
 
     An edge that has joined needs none, and its file goes; ``replace``: it has lost its key, and may join with another one.
@@ -209,7 +209,7 @@ def write_invitations(http: httpx.Client, edges: Sequence[str], folder: Path, *,
     for edge in edges:
         try:
             reply = body(http.post("/v1/invites", json={"edge": edge, "ttl_s": HOUR_S, "replace": replace}))
-        except httpx.RequestError as error:
+        except httpx2.RequestError as error:
             why = trouble(error, str(error.request.url)) or "is it up, and reachable from here?"
             raise ClusterError(f"the cloud at {http.base_url} does not answer", next_step=why) from error
         except ServiceError as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-import httpx
+import httpx2
 
 from deploy.cluster.control import Command, Rows
 from deploy.cluster.control import told as told_links
@@ -49,7 +49,9 @@ class Played:
 class Player:
     """Plays one scenario on a stage. ``base``: the folder of its file."""
 
-    def __init__(self, scenario: Scenario, stage: Stage, http: httpx.AsyncClient, base: Path, tell: Callable[[EventOutcome], None]) -> None:
+    def __init__(
+        self, scenario: Scenario, stage: Stage, http: httpx2.AsyncClient, base: Path, tell: Callable[[EventOutcome], None]
+    ) -> None:
         self._scenario, self._stage, self._http, self._base, self._tell = scenario, stage, http, base, tell
         self._began = 0.0
         self.played = Played()
@@ -82,7 +84,7 @@ class Player:
                 self._add_told(
                     said if isinstance(said, EventOutcome) else EventOutcome(event, began - self._began, time.monotonic() - began, said)
                 )
-        except (httpx.HTTPError, ClusterError, TimeoutError) as error:
+        except (httpx2.HTTPError, ClusterError, TimeoutError) as error:
             began = time.monotonic()
             self._add_told(EventOutcome(event, began - self._began, 0.0, "failed", str(error) or type(error).__name__))
 
@@ -146,7 +148,7 @@ class Player:
         try:
             status = await self._get(f"{self._stage.edges[edge]}/v1/status")
             seen = await self._versions(edge)
-        except httpx.HTTPError:  # one that was killed is away for a while
+        except httpx2.HTTPError:  # one that was killed is away for a while
             return False
         if not (status.get("settled") and seen.edge == seen.cloud):
             return False

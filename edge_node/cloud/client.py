@@ -1,4 +1,4 @@
-"""The cloud's routes as methods. The seam is the httpx client: production, ASGI in tests, a fault transport in fault tests."""
+"""The cloud's routes as methods. The seam is the httpx2 client: production, ASGI in tests, a fault transport in fault tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import httpx
+import httpx2
 import orjson
 from pydantic import BaseModel, ValidationError
 
@@ -133,13 +133,13 @@ SIGHT: Read[Countersigned] = partial(parse, Countersigned)
 POLLED: Read[PollReply] = partial(parse, PollReply)
 
 
-def cloud_http(url: str, *, ca: Path | None = None, plain_http: bool = False) -> httpx.AsyncClient:
+def cloud_http(url: str, *, ca: Path | None = None, plain_http: bool = False) -> httpx2.AsyncClient:
     """The client for the cloud at ``url``; one on this machine is never asked through the environment's proxy.
 
     ``ca``: the authorities to trust (PEM), instead of the system's. Raises SettingsError for http:// to another machine that is not meant.
     """
     check_plain_http(url, allowed=plain_http, setting="DGRAG_EDGE_CLOUD_PLAIN_HTTP")
-    return httpx.AsyncClient(base_url=url, trust_env=not is_loopback(httpx.URL(url).host), verify=client_context(ca))
+    return httpx2.AsyncClient(base_url=url, trust_env=not is_loopback(httpx2.URL(url).host), verify=client_context(ca))
 
 
 class Records(Protocol):
@@ -158,7 +158,7 @@ class CloudClient:
 
     def __init__(
         self,
-        http: httpx.AsyncClient,
+        http: httpx2.AsyncClient,
         edge: EdgeId,
         ledger: Records,
         breaker: Breaker,
@@ -250,7 +250,7 @@ class CloudClient:
 
     async def heads(self, after: Head | None = None, *, deadline_s: float = 10.0) -> list[Countersigned]:
         """The next page of all heads that the cloud has seen, by epoch and number; empty: there are no more."""
-        query = httpx.QueryParams({"epoch": after.epoch, "after": after.seq} if after else {})
+        query = httpx2.QueryParams({"epoch": after.epoch, "after": after.seq} if after else {})
         return (await self._send(partial(parse, Heads), "GET", f"/v1/edges/{self.edge}/ledger/heads?{query}", None, deadline_s)).heads
 
     async def ask(
@@ -338,7 +338,7 @@ class CloudClient:
     async def _send(self, read: Read[T], method: str, path: str, departure: EgressRecord | None, deadline_s: float) -> T:
         self._retries.attempt()
         content = departure.body if departure else b""
-        async with self._watched(deadline_s):  # httpx counts between bytes only: a dripping peer would hold us for ever
+        async with self._watched(deadline_s):  # httpx2 counts between bytes only: a dripping peer would hold us for ever
             if departure is not None:
                 await self._record(departure)
             headers = _headers(departure, deadline_s, "application/json")
@@ -359,7 +359,7 @@ class CloudClient:
         try:
             async with asyncio.timeout(deadline_s):
                 yield
-        except (TimeoutError, httpx.HTTPError, httpx.StreamError, SettingsError, CloudUnavailable) as error:
+        except (TimeoutError, httpx2.HTTPError, httpx2.StreamError, SettingsError, CloudUnavailable) as error:
             told = error if isinstance(error, CloudUnavailable) else _away(error, self.recipient)
             self._breaker.failed()
             self._why = told.message
@@ -377,7 +377,7 @@ def _headers(departure: EgressRecord | None, deadline_s: float, accept: str) -> 
     return {DEADLINE_HEADER: str(int(deadline_s * 1000)), "accept": accept, "accept-encoding": "identity", **kind, **correlation.headers()}
 
 
-def _away(error: TimeoutError | httpx.HTTPError | httpx.StreamError | SettingsError, url: str) -> CloudUnavailable:
+def _away(error: TimeoutError | httpx2.HTTPError | httpx2.StreamError | SettingsError, url: str) -> CloudUnavailable:
     if isinstance(error, SettingsError):  # the edge's own key
         return CloudUnavailable(error.message)
     if isinstance(error, TimeoutError):
@@ -387,7 +387,7 @@ def _away(error: TimeoutError | httpx.HTTPError | httpx.StreamError | SettingsEr
     return CloudUnavailable(f"the cloud cannot be reached ({type(error).__name__})")
 
 
-async def _pieces(response: httpx.Response) -> AsyncIterator[bytes]:
+async def _pieces(response: httpx2.Response) -> AsyncIterator[bytes]:
     """The body as it comes, up to the cap. Raises CloudUnavailable beyond it."""
     if response.headers.get("content-encoding", "identity") != "identity":  # a small body could unfold to any size
         raise CloudUnavailable("the cloud sent a compressed body, which was not asked for")

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from http import HTTPStatus
 from pathlib import Path
 
-import httpx
+import httpx2
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from edge_node.cloud.client import CloudClient
@@ -33,7 +33,7 @@ class Joined(BaseModel):
     joined_at: float  # seconds since the epoch
 
 
-class Membership(httpx.Auth):
+class Membership(httpx2.Auth):
     """The folder ``state_dir/identity``, and the signature of every request of a client that has it as its ``auth``.
 
     The files are looked at for each request, so that a key that `dgrag edge rotate` has put there is used from the next one on.
@@ -110,7 +110,7 @@ class Membership(httpx.Auth):
         coming.replace(self._key)
         return True
 
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
         """Sign for the cloud that the edge has joined, or for any where it asks to join."""
         pinned = self.cloud_key()
         audience = key_id(pinned) if pinned and request.url.path != JOIN_PATH else ANY_CLOUD

@@ -1,4 +1,4 @@
-"""A client of an edge for programs; installed, it is ``dgrag.client``. Light: it brings httpx and pydantic, and nothing of a service."""
+"""A client of an edge for programs; installed, it is ``dgrag.client``. Light: it brings httpx2 and pydantic, and nothing of a service."""
 
 from shared.client.clients import AsyncClient, Client
 from shared.client.errors import (

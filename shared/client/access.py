@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator
 
-import httpx
+import httpx2
 
 from shared.errors import SettingsError
 from shared.tls import is_loopback
@@ -15,13 +15,13 @@ CALLER = {HEADER: "1"}  # what our own clients send
 KEY_VARIABLE = "DGRAG_API_KEY"
 
 
-class Bearer(httpx.Auth):
+class Bearer(httpx2.Auth):
     """Shows the API key, to other machines over TLS only."""
 
     def __init__(self, key: str) -> None:
         self._key = key
 
-    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+    def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
         """Add the key. Raises SettingsError where it would travel in clear."""
         if request.url.scheme != "https" and not is_loopback(request.url.host):
             raise SettingsError(f"the API key would travel to {request.url.host} in clear", next_step="use the service's https:// URL")
@@ -29,7 +29,7 @@ class Bearer(httpx.Auth):
         yield request
 
 
-def entrance(key: str | None) -> httpx.Auth | None:
+def entrance(key: str | None) -> httpx2.Auth | None:
     """What shows the key, or the one of the environment where none is given; None where there is none, or it is ""."""
     chosen = os.environ.get(KEY_VARIABLE, "") if key is None else key
     return Bearer(chosen) if chosen else None

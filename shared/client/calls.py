@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any, Generic, Literal, TypeVar
 from urllib.parse import quote
 
-import httpx
+import httpx2
 from pydantic import TypeAdapter, ValidationError
 
 from shared.client.errors import BadReply, body
@@ -59,12 +59,12 @@ class Call(Generic[T]):
     also: int = 0  # a status that comes with a reply too
 
     def request(self, left_s: float) -> dict[str, Any]:
-        """What httpx sends, with the seconds that are left; what is None is left out."""
+        """What httpx2 sends, with the seconds that are left; what is None is left out."""
         files = None if self.file is None else {"file": self.file}
         sent = {"method": self.method, "url": self.path, "params": given(self.query), "files": files, "data": self.form}
         return sent | {"json": None if self.body is None else given(self.body), "timeout": timeout(left_s)}
 
-    def read(self, response: httpx.Response) -> T:
+    def read(self, response: httpx2.Response) -> T:
         """The reply. Raises ServiceError, and BadReply where it is not of the agreed form."""
         if response.status_code == self.also:
             response.status_code = HTTPStatus.OK
@@ -81,9 +81,9 @@ def given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def timeout(left_s: float) -> httpx.Timeout:
+def timeout(left_s: float) -> httpx2.Timeout:
     """How long each wait on a connection may be."""
-    return httpx.Timeout(left_s, connect=min(CONNECT_S, left_s))
+    return httpx2.Timeout(left_s, connect=min(CONNECT_S, left_s))
 
 
 def part(identity: str) -> str:

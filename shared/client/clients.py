@@ -11,7 +11,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
-import httpx
+import httpx2
 
 from shared.client import calls
 from shared.client.access import CALLER, entrance
@@ -28,7 +28,7 @@ from shared.tls import check_plain_http, client_context
 P = ParamSpec("P")
 T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Any])
-Http = TypeVar("Http", httpx.Client, httpx.AsyncClient)
+Http = TypeVar("Http", httpx2.Client, httpx2.AsyncClient)
 RETRIES = 3
 POLL_S = 0.5  # between two looks at a job
 WAIT_S = 600.0
@@ -115,13 +115,13 @@ def _aheard(make: Callable[P, Call[Answer]]) -> Callable[Concatenate[AsyncClient
     return _named(make, method, "AsyncIterator[News]")
 
 
-class Client(_Common[httpx.Client]):
+class Client(_Common[httpx2.Client]):
     """A client of the edge at ``url``, for one program; its methods may be called from several threads.
 
     ``api_key``: where it is None, DGRAG_API_KEY of the environment; it goes to other machines over https:// alone. ``ca``: PEM file of
     a private authority; None: the system's are trusted. ``retries``: how often a call is repeated that may be; the time that the
     service asks for is kept. ``deadline_s``: for each call; None: 30 s, 2 min for a document, 10 min for an answer. ``http``: a client
-    of httpx of your own instead, with an address and an access of its own. Raises SettingsError.
+    of httpx2 of your own instead, with an address and an access of its own. Raises SettingsError.
 
     >>> with Client(EDGE) as edge:
     ...     edge.ask("Which ward reported the failure?").answer
@@ -136,10 +136,10 @@ class Client(_Common[httpx.Client]):
         ca: Path | None = None,
         retries: int = RETRIES,
         deadline_s: float | None = None,
-        http: httpx.Client | None = None,
+        http: httpx2.Client | None = None,
     ) -> None:
         check_plain_http(url, allowed=True, setting="")
-        own = http or httpx.Client(base_url=url, headers=CALLER, auth=entrance(api_key), trust_env=False, verify=client_context(ca))
+        own = http or httpx2.Client(base_url=url, headers=CALLER, auth=entrance(api_key), trust_env=False, verify=client_context(ca))
         super().__init__(own, retries, deadline_s)
 
     ask = _waiting(calls.ask)
@@ -168,7 +168,7 @@ class Client(_Common[httpx.Client]):
                 return self._noted(call.read(self._http.request(**call.request(tries.left_s()))))
             except ServiceError as error:
                 wait_s = tries.wait_s(error)
-            except httpx.RequestError as error:
+            except httpx2.RequestError as error:
                 wait_s = tries.wait_s(unreachable(error))
             time.sleep(wait_s)
 
@@ -184,7 +184,7 @@ class Client(_Common[httpx.Client]):
             for event in events(self._http, call.path, asked, calls.timeout(deadline.left_s()), deadline):
                 if (news := news_of(event)) is not None:
                     yield self._noted(news)
-        except httpx.RequestError as error:
+        except httpx2.RequestError as error:
             raise unreachable(error) from error
 
     def document_pages(self, *, status: str = "", name: str = "", page_size: int = PAGE) -> Iterator[DocumentPage]:
@@ -239,7 +239,7 @@ class Client(_Common[httpx.Client]):
         self.close()
 
 
-class AsyncClient(_Common[httpx.AsyncClient]):
+class AsyncClient(_Common[httpx2.AsyncClient]):
     """As ``Client``, to be awaited; what iterates there is for ``async for`` here.
 
     >>> async def main():
@@ -258,10 +258,10 @@ class AsyncClient(_Common[httpx.AsyncClient]):
         ca: Path | None = None,
         retries: int = RETRIES,
         deadline_s: float | None = None,
-        http: httpx.AsyncClient | None = None,
+        http: httpx2.AsyncClient | None = None,
     ) -> None:
         check_plain_http(url, allowed=True, setting="")
-        own = http or httpx.AsyncClient(base_url=url, headers=CALLER, auth=entrance(api_key), trust_env=False, verify=client_context(ca))
+        own = http or httpx2.AsyncClient(base_url=url, headers=CALLER, auth=entrance(api_key), trust_env=False, verify=client_context(ca))
         super().__init__(own, retries, deadline_s)
 
     ask = _awaited(calls.ask)
@@ -290,7 +290,7 @@ class AsyncClient(_Common[httpx.AsyncClient]):
                 return self._noted(call.read(await self._http.request(**call.request(tries.left_s()))))
             except ServiceError as error:
                 wait_s = tries.wait_s(error)
-            except httpx.RequestError as error:
+            except httpx2.RequestError as error:
                 wait_s = tries.wait_s(unreachable(error))
             await asyncio.sleep(wait_s)
 
@@ -301,7 +301,7 @@ class AsyncClient(_Common[httpx.AsyncClient]):
             async for event in aevents(self._http, call.path, asked, calls.timeout(deadline.left_s()), deadline):
                 if (news := news_of(event)) is not None:
                     yield self._noted(news)
-        except httpx.RequestError as error:
+        except httpx2.RequestError as error:
             raise unreachable(error) from error
 
     async def document_pages(self, *, status: str = "", name: str = "", page_size: int = PAGE) -> AsyncIterator[DocumentPage]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
-import httpx
+import httpx2
 
 from shared.errors import DgragError
 from shared.limits import retry_after_s
@@ -120,11 +120,11 @@ BY_STATUS: dict[int, type[ServiceError]] = {
 }
 
 
-def body(response: httpx.Response) -> Any:
+def body(response: httpx2.Response) -> Any:
     """The JSON of a 2xx answer. Raises ServiceError otherwise, BadReply when it is not JSON.
 
-    >>> call = httpx.Request("GET", "http://edge/v1/status")
-    >>> body(httpx.Response(429, json={"detail": "wait"}, headers={"Retry-After": "2"}, request=call))
+    >>> call = httpx2.Request("GET", "http://edge/v1/status")
+    >>> body(httpx2.Response(429, json={"detail": "wait"}, headers={"Retry-After": "2"}, request=call))
     Traceback (most recent call last):
     shared.client.errors.TooMany: wait
     """
@@ -137,7 +137,7 @@ def body(response: httpx.Response) -> Any:
     raise refusal(value if isinstance(value, dict) else {}, response)
 
 
-def refusal(problem: dict[str, Any], response: httpx.Response) -> ServiceError:
+def refusal(problem: dict[str, Any], response: httpx2.Response) -> ServiceError:
     """The error that a problem document tells of, by the status."""
     said = problem.get("detail") or problem.get("title") or f"HTTP {response.status_code} from {response.url}"
     words = {name: str(problem.get(name, "")) for name in ("code", "next_step", "title", "request")}
@@ -147,15 +147,15 @@ def refusal(problem: dict[str, Any], response: httpx.Response) -> ServiceError:
     return BY_STATUS.get(response.status_code, ServiceError)(str(said), status=response.status_code, retry_after_s=wait_s, **words)
 
 
-def unreachable(error: httpx.RequestError) -> Unreachable:
+def unreachable(error: httpx2.RequestError) -> Unreachable:
     """What befell a call, and what to do."""
     url = str(error.request.url)
     if why := trouble(error, url):
         return Unreachable(f"the service at {url} cannot be called", next_step=why)
     match error:
-        case httpx.ConnectError():
+        case httpx2.ConnectError():
             return Unreachable(f"nothing answers at {url}", next_step="see `dgrag status`, or start a cluster with `dgrag up`")
-        case httpx.TimeoutException():
+        case httpx2.TimeoutException():
             return Unreachable(f"no answer in time from {url}", next_step="try again, or read the service's log")
         case _:
             return Unreachable(f"the connection to {url} broke: {error}", next_step="read the service's log")

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
-from httpx_sse import ServerSentEvent, aconnect_sse, connect_sse
+import httpx2
+from httpx2 import ServerSentEvent
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
@@ -32,25 +32,26 @@ class Completed:
 
 News = TraceStep | Completed | str | Void | Answer  # a step that has ended, what is answered, a piece of text, and at last the whole
 Event = tuple[str, Any]
+MAX_EVENT_BYTES = 16 * 2**20  # an answer with the sentences of all its passages has some ten thousand
 STEP, ANSWER = TypeAdapter(TraceStep), TypeAdapter(Answer)
 
 
 def events(
-    http: httpx.Client, url: str, asked: Mapping[str, Any], wait: httpx.Timeout, deadline: Deadline | None = None
+    http: httpx2.Client, url: str, asked: Mapping[str, Any], wait: httpx2.Timeout, deadline: Deadline | None = None
 ) -> Iterator[Event]:
     """Kind and data of each event, up to the answer.
 
     Raises ServiceError where the edge says no, before the stream or in it, BadReply where the stream ends without an answer,
-    httpx.TransportError, and DeadlinePassed: each piece that comes is looked at, a comment that keeps the connection open too. A silence
+    httpx2.TransportError, and DeadlinePassed: each piece that comes is looked at, a comment that keeps the connection open too. A silence
     may be as long as ``wait`` has it.
     """
-    with connect_sse(http, "POST", url, json={**asked, "stream": True}, timeout=wait) as source:
+    with http.sse(url, method="POST", json={**asked, "stream": True}, timeout=wait, max_event_size=MAX_EVENT_BYTES) as source:
         if not source.response.is_success:
             source.response.read()
             body(source.response)
         if deadline:
             source.response.stream = _Until(source.response, deadline)
-        for event in source.iter_sse():
+        for event in source:
             yield _told(event, source.response)
             if event.event == "answer":
                 return
@@ -58,26 +59,26 @@ def events(
 
 
 async def aevents(
-    http: httpx.AsyncClient, url: str, asked: Mapping[str, Any], wait: httpx.Timeout, deadline: Deadline
+    http: httpx2.AsyncClient, url: str, asked: Mapping[str, Any], wait: httpx2.Timeout, deadline: Deadline
 ) -> AsyncIterator[Event]:
     """As ``events``, but a silence too ends at the deadline."""
-    async with aconnect_sse(http, "POST", url, json={**asked, "stream": True}, timeout=wait) as source:
+    async with http.sse(url, method="POST", json={**asked, "stream": True}, timeout=wait, max_event_size=MAX_EVENT_BYTES) as source:
         if not source.response.is_success:
             await source.response.aread()
             body(source.response)
         source.response.stream = _AsyncUntil(source.response, deadline)
-        async for event in source.aiter_sse():
+        async for event in source:
             yield _told(event, source.response)
             if event.event == "answer":
                 return
     raise _half(url)
 
 
-class _Until(httpx.SyncByteStream):
+class _Until(httpx2.SyncByteStream):
     """The pieces of a response that come before a deadline. Raises DeadlinePassed."""
 
-    def __init__(self, response: httpx.Response, deadline: Deadline) -> None:
-        if not isinstance(response.stream, httpx.SyncByteStream):
+    def __init__(self, response: httpx2.Response, deadline: Deadline) -> None:
+        if not isinstance(response.stream, httpx2.SyncByteStream):
             raise TypeError("an awaited response")
         self._pieces, self._deadline = response.stream, deadline
 
@@ -90,11 +91,11 @@ class _Until(httpx.SyncByteStream):
         self._pieces.close()
 
 
-class _AsyncUntil(httpx.AsyncByteStream):
+class _AsyncUntil(httpx2.AsyncByteStream):
     """As ``_Until``."""
 
-    def __init__(self, response: httpx.Response, deadline: Deadline) -> None:
-        if not isinstance(response.stream, httpx.AsyncByteStream):
+    def __init__(self, response: httpx2.Response, deadline: Deadline) -> None:
+        if not isinstance(response.stream, httpx2.AsyncByteStream):
             raise TypeError("a response that is not awaited")
         self._pieces, self._deadline = response.stream, deadline
 
@@ -144,7 +145,7 @@ def news_of(event: Event) -> News | None:
     return None
 
 
-def _told(event: ServerSentEvent, response: httpx.Response) -> Event:
+def _told(event: ServerSentEvent, response: httpx2.Response) -> Event:
     try:
         data = from_json(event.data)
     except ValueError as error:

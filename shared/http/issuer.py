@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-import httpx
+import httpx2
 import orjson
 from joserfc.errors import JoseError
 from joserfc.jwk import import_key
@@ -87,7 +87,7 @@ class IssuerKeys:
             try:
                 self._kept = _Kept(await self._fetched(), self._clock.monotonic())
                 self._trouble = ""
-            except (httpx.HTTPError, _Unusable, SettingsError, TimeoutError) as error:
+            except (httpx2.HTTPError, _Unusable, SettingsError, TimeoutError) as error:
                 self._trouble = str(error) if isinstance(error, _Unusable) else type(error).__name__
                 log.warning("the issuer of tokens cannot be asked for its keys: %s", self._trouble)
             return self._kept
@@ -99,9 +99,9 @@ class IssuerKeys:
         return self._asked + BETWEEN_S - self._clock.monotonic()
 
     async def _fetched(self) -> dict[str, Key]:
-        """All keys that can be used. Raises _Unusable, SettingsError for an address that may not be called, and as httpx."""
-        trust_env = not is_loopback(httpx.URL(self._issuer).host)
-        async with asyncio.timeout(2 * WAIT_S), httpx.AsyncClient(verify=self._trust, trust_env=trust_env, timeout=WAIT_S) as http:
+        """All keys that can be used. Raises _Unusable, SettingsError for an address that may not be called, and as httpx2."""
+        trust_env = not is_loopback(httpx2.URL(self._issuer).host)
+        async with asyncio.timeout(2 * WAIT_S), httpx2.AsyncClient(verify=self._trust, trust_env=trust_env, timeout=WAIT_S) as http:
             found = await _object(http, self._issuer.rstrip("/") + DISCOVERY)
             if found.get("issuer") != self._issuer:
                 raise _Unusable("its discovery document names another issuer")
@@ -127,10 +127,10 @@ def _key(jwk: dict[str, Any]) -> Key | None:
         return None
 
 
-async def _object(http: httpx.AsyncClient, url: str) -> dict[str, Any]:
-    """What stands at an address; redirects are not followed. Raises _Unusable, and as httpx."""
+async def _object(http: httpx2.AsyncClient, url: str) -> dict[str, Any]:
+    """What stands at an address; redirects are not followed. Raises _Unusable, and as httpx2."""
     async with http.stream("GET", url, headers={"accept": "application/json"}) as reply:
-        if reply.status_code != httpx.codes.OK:
+        if reply.status_code != httpx2.codes.OK:
             raise _Unusable(f"HTTP {reply.status_code}")
         read = b""
         async for piece in reply.aiter_bytes():

@@ -6,7 +6,7 @@ import json
 from base64 import b64decode, b64encode
 from typing import TypedDict
 
-import httpx
+import httpx2
 import numpy as np
 
 from shared.limits import RetryBudget
@@ -33,14 +33,14 @@ class _Named(TypedDict):
     passage: str
 
 
-def model_http(settings: ModelSettings) -> httpx.AsyncClient:
+def model_http(settings: ModelSettings) -> httpx2.AsyncClient:
     """The client for the model server; a server on this machine is never asked through the environment's proxy."""
-    return httpx.AsyncClient(
-        base_url=settings.url, trust_env=not is_loopback(httpx.URL(settings.url).host), verify=client_context(settings.ca)
+    return httpx2.AsyncClient(
+        base_url=settings.url, trust_env=not is_loopback(httpx2.URL(settings.url).host), verify=client_context(settings.ca)
     )
 
 
-def build_generator(settings: ModelSettings, http: httpx.AsyncClient, retries: RetryBudget | None = None) -> OpenAIGenerator:
+def build_generator(settings: ModelSettings, http: httpx2.AsyncClient, retries: RetryBudget | None = None) -> OpenAIGenerator:
     """The chat model behind ``http``, whose base address is ``settings.url``; ``retries``: as others of this process use it too."""
     return OpenAIGenerator(http, model=settings.name, api_key=settings.key() or None, retries=retries)
 
@@ -68,11 +68,11 @@ def build_embedder(settings: ModelSettings) -> Embedder:
 
 def _embedding_server(settings: ModelSettings) -> EmbeddingServer:
     url, key = settings.embedder_url, settings.embedder_key()
-    trust_env, verify = not is_loopback(httpx.URL(url).host), client_context(settings.ca)
+    trust_env, verify = not is_loopback(httpx2.URL(url).host), client_context(settings.ca)
     named: _Named = {"model": settings.embedder, "api_key": key, "passage": settings.embedder_passage_prefix}
-    with httpx.Client(base_url=url, trust_env=trust_env, verify=verify) as http:
+    with httpx2.Client(base_url=url, trust_env=trust_env, verify=verify) as http:
         probe = probe_of(http, **named)
-    http_async = httpx.AsyncClient(base_url=url, trust_env=trust_env, verify=verify)
+    http_async = httpx2.AsyncClient(base_url=url, trust_env=trust_env, verify=verify)
     question, batch = settings.embedder_question_prefix, settings.embedder_batch
     return EmbeddingServer(http_async, probe=probe, question=question, batch=batch, **named)
 

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import Any
 from zlib import crc32
 
-import httpx
+import httpx2
 import numpy as np
 import orjson
 
@@ -37,7 +37,7 @@ class EmbeddingServer:
 
     def __init__(
         self,
-        http: httpx.AsyncClient,
+        http: httpx2.AsyncClient,
         *,
         model: str,
         probe: FloatArray,
@@ -88,7 +88,7 @@ class EmbeddingServer:
             try:
                 headers = self._headers | correlation.headers()
                 response = await self._http.post("embeddings", json=body_of(self._model, texts), headers=headers, timeout=DEADLINE_S)
-            except httpx.HTTPError as error:
+            except httpx2.HTTPError as error:
                 raise _unreachable(error, self._http.base_url) from error
             if response.status_code == HTTPStatus.OK:
                 return vectors_of(response.content, rows=len(texts), dimensions=self.dimensions)
@@ -99,7 +99,7 @@ class EmbeddingServer:
         raise failure(self._model, response.status_code, response.content, wait_s=asked_s or 0.0)
 
 
-def probe_of(http: httpx.Client, *, model: str, api_key: str = "", passage: str = "", patience_s: float = 10.0) -> FloatArray:
+def probe_of(http: httpx2.Client, *, model: str, api_key: str = "", passage: str = "", patience_s: float = 10.0) -> FloatArray:
     """The unit vector (d,) of ``embedders.PROBE``; a server that is starting is asked again. Raises as ``EmbeddingServer.embed``."""
     until = time.monotonic() + patience_s
     while True:
@@ -108,7 +108,7 @@ def probe_of(http: httpx.Client, *, model: str, api_key: str = "", passage: str 
             if response.status_code == HTTPStatus.OK:
                 return vectors_of(response.content, rows=1).reshape(-1)
             error = failure(model, response.status_code, response.content)
-        except httpx.HTTPError as caught:
+        except httpx2.HTTPError as caught:
             error = _unreachable(caught, http.base_url)
         if not isinstance(error, ModelUnavailable) or time.monotonic() + RETRY_WAIT_S > until:
             raise error
@@ -171,8 +171,8 @@ def _passing(status: int) -> bool:
     return status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-def _unreachable(error: httpx.HTTPError, url: httpx.URL) -> DgragError:
-    if isinstance(error, httpx.TimeoutException):
+def _unreachable(error: httpx2.HTTPError, url: httpx2.URL) -> DgragError:
+    if isinstance(error, httpx2.TimeoutException):
         return ModelTimeout(deadline_s=DEADLINE_S)
     return ModelUnavailable(
         f"no embedding server at {url} ({str(error) or type(error).__name__})",

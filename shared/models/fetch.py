@@ -14,22 +14,22 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Protocol
 
-import httpx
+import httpx2
 
 from shared.errors import FetchError
 from shared.models import wheels
 from shared.models.catalogue import CatalogueModel, ModelFile
 
-HUB_TIMEOUT = httpx.Timeout(30.0, connect=3.0)  # a site without a way out should learn it in seconds
+HUB_TIMEOUT = httpx2.Timeout(30.0, connect=3.0)  # a site without a way out should learn it in seconds
 HUB_ATTEMPTS = 3
 
 
-def hub_client() -> httpx.Client:
+def hub_client() -> httpx2.Client:
     """A client that checks certificates (certifi's authorities, or those of SSL_CERT_FILE) over TLS 1.2 or newer."""
-    return httpx.Client()
+    return httpx2.Client()
 
 
-def download(http: httpx.Client, url: str, part: Path, *, size: int, report: Callable[[int], None]) -> bool:
+def download(http: httpx2.Client, url: str, part: Path, *, size: int, report: Callable[[int], None]) -> bool:
     """Bring ``part`` to ``size`` bytes; ``report`` gets the bytes so far. False when the hub cannot give the file now.
 
     What has arrived stays in ``part`` for the next try. Raises OSError when the disk refuses.
@@ -41,13 +41,13 @@ def download(http: httpx.Client, url: str, part: Path, *, size: int, report: Cal
         try:
             if not _continue(http, url, part, have=have if have < size else 0, size=size, report=report):
                 return False
-        except httpx.TransportError:
+        except httpx2.TransportError:
             if not part.exists() or part.stat().st_size <= have:
                 return False  # nothing moved: no way out, or a dead line
     return part.exists() and part.stat().st_size == size
 
 
-def _continue(http: httpx.Client, url: str, part: Path, *, have: int, size: int, report: Callable[[int], None]) -> bool:
+def _continue(http: httpx2.Client, url: str, part: Path, *, have: int, size: int, report: Callable[[int], None]) -> bool:
     """One request for the bytes from ``have`` on. False when the hub does not give them."""
     headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"}
     with http.stream("GET", url, headers=headers, follow_redirects=True, timeout=HUB_TIMEOUT) as response:
@@ -98,7 +98,7 @@ def fetch(
     progress: FetchProgress = silent,
     *,
     sources: Sources = Sources(),
-    http: httpx.Client | None = None,
+    http: httpx2.Client | None = None,
 ) -> Path:
     """Return the folder that holds all files of ``model``, fetching those that are not there yet.
 
@@ -164,7 +164,7 @@ class _Fetch:
     def part(self) -> Path:
         return self.folder / (self.file.name + ".part")
 
-    def run(self, http: httpx.Client) -> None:
+    def run(self, http: httpx2.Client) -> None:
         """Take the file from the first source that has it."""
         if source := self._given():
             self._report("copy", 0)
@@ -181,7 +181,7 @@ class _Fetch:
         source = given / self.file.name if given.is_dir() else given
         return source if source.is_file() and source.suffix == Path(self.file.name).suffix else None
 
-    def _from_hub(self, http: httpx.Client) -> bool:
+    def _from_hub(self, http: httpx2.Client) -> bool:
         if self.file.hub is None or self.sources.hub_url is None:
             return False
         url = f"{self.sources.hub_url.rstrip('/')}/{self.file.hub}"

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any
 
-import httpx
+import httpx2
 
 from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.limits import RetryBudget, retry_after_s
@@ -18,7 +18,7 @@ from shared.telemetry import correlation
 
 ATTEMPTS = 3
 NO_WAY_IN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
-TIMEOUT = httpx.Timeout(None, connect=5.0)  # the deadline of the call bounds all the rest
+TIMEOUT = httpx2.Timeout(None, connect=5.0)  # the deadline of the call bounds all the rest
 MAX_ERROR_BYTES = 64 * 1024
 
 
@@ -31,7 +31,7 @@ class OpenAIGenerator:
 
     def __init__(
         self,
-        http: httpx.AsyncClient,
+        http: httpx2.AsyncClient,
         *,
         model: str,
         api_key: str | None = None,
@@ -83,14 +83,14 @@ class OpenAIGenerator:
         """Ask the server for its list of models, which costs no turn of a model. Raises ModelTimeout, ModelUnavailable."""
         try:
             response = await self._http.get("models", headers=self._headers, timeout=deadline_s)
-        except httpx.TimeoutException as error:
+        except httpx2.TimeoutException as error:
             raise ModelTimeout(deadline_s=deadline_s) from error
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             raise self._unreachable(error) from error
         if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) or _passing(response.status_code):
             raise ModelUnavailable(f"the model server answers with {response.status_code}", next_step="check its key, and look at its log")
 
-    async def _send(self, body: dict[str, Any], *, ends: float) -> httpx.Response:
+    async def _send(self, body: dict[str, Any], *, ends: float) -> httpx2.Response:
         """Post until the server takes the request; the caller closes the response. Raises as ``generate``."""
         attempt = 0
         while True:
@@ -107,16 +107,16 @@ class OpenAIGenerator:
                 raise failure
             await asyncio.sleep(wait_s)
 
-    async def _post(self, body: dict[str, Any]) -> httpx.Response:
+    async def _post(self, body: dict[str, Any]) -> httpx2.Response:
         headers = self._headers | correlation.headers()
         request = self._http.build_request("POST", "chat/completions", json=body, headers=headers, timeout=TIMEOUT)
         self._retries.attempt()
         try:
             return await self._http.send(request, stream=True)
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             raise self._unreachable(error) from error
 
-    async def _blocks(self, response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    async def _blocks(self, response: httpx2.Response) -> AsyncGenerator[bytes, None]:
         """The body, as long as it stays below the cap."""
         size = 0
         try:
@@ -125,10 +125,10 @@ class OpenAIGenerator:
                 if size > self._max_reply_bytes:
                     raise ModelReplyError(f"the model server's answer is over {self._max_reply_bytes} bytes")
                 yield block
-        except (httpx.TransportError, httpx.DecodingError) as error:
+        except (httpx2.TransportError, httpx2.DecodingError) as error:
             raise self._unreachable(error) from error
 
-    async def _events(self, response: httpx.Response) -> AsyncGenerator[str, None]:
+    async def _events(self, response: httpx2.Response) -> AsyncGenerator[str, None]:
         """The data of each server-sent event."""
         held = b""
         async with aclosing(self._blocks(response)) as blocks:
@@ -138,7 +138,7 @@ class OpenAIGenerator:
                     if line.startswith(b"data:"):
                         yield line.removeprefix(b"data:").strip().decode("utf-8", errors="replace")
 
-    async def _failure(self, response: httpx.Response, *, retry_after_s: float) -> ModelUnavailable | ModelReplyError:
+    async def _failure(self, response: httpx2.Response, *, retry_after_s: float) -> ModelUnavailable | ModelReplyError:
         """What a status other than 200 means."""
         raw = b""
         async with aclosing(self._blocks(response)) as blocks:
@@ -159,7 +159,7 @@ class OpenAIGenerator:
             )
         return ModelReplyError(f"the model server refused the request ({status}: {said})")
 
-    def _unreachable(self, error: httpx.HTTPError) -> ModelUnavailable:
+    def _unreachable(self, error: httpx2.HTTPError) -> ModelUnavailable:
         reason = str(error) or type(error).__name__
         return ModelUnavailable(
             f"no model server at {self._http.base_url} ({reason})", next_step="start it, or correct the model's address"

@@ -2,7 +2,7 @@ import asyncio
 import json
 import sys
 
-import httpx
+import httpx2
 import pytest
 
 from benchmarks import cluster
@@ -14,7 +14,7 @@ from tests.support.waiting import until as eventually
 
 @pytest.fixture
 async def http():
-    async with httpx.AsyncClient() as client:
+    async with httpx2.AsyncClient() as client:
         yield client
 
 
@@ -118,7 +118,7 @@ async def test_what_a_killed_run_left_is_stopped_first(tmp_path, http, dgrag):
 
 
 def test_a_copy_is_whole_or_not_there(tmp_path):
-    fleet = Fleet(tmp_path, "smoke", httpx.AsyncClient(), {})
+    fleet = Fleet(tmp_path, "smoke", httpx2.AsyncClient(), {})
     (fleet.state("a") / "edges").mkdir(parents=True)
     (fleet.state("a") / "edges" / "edge.db").write_text("x")
     (fleet.state("a") / "cluster.json").write_text("{}")
@@ -131,9 +131,9 @@ async def test_an_edge_in_safe_mode_is_told_at_once_with_its_reason(tmp_path):
     reason = {"edge": "a", "failed": "edge.db is damaged – restore a backup", "settled": False, "documents": {}}
 
     def answer(request):
-        return httpx.Response(200, json={"edges": []} if request.url.path == "/v1/edges" else reason)
+        return httpx2.Response(200, json={"edges": []} if request.url.path == "/v1/edges" else reason)
 
-    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as http:
         with pytest.raises(BenchmarkError, match=r"edge a is in safe mode: edge\.db is damaged") as error:
             await Fleet(tmp_path, "none", http, {})._in_step(cluster.Cluster("http://cloud", {"a": "http://a"}))
     assert "index it anew" in error.value.next_step

@@ -1,4 +1,4 @@
-import httpx
+import httpx2
 import pytest
 
 from benchmarks.config import load_config
@@ -75,8 +75,8 @@ def test_memories_that_a_model_writes_stand_in_a_copy_of_their_own():
 async def test_what_the_nearest_memory_said_is_in_the_row():
     report = {"memory_id": "m", "kind": "template", "question": "Who?", "answer": "Ann", "score": 0.95, "why_not": ""}
     said = {"answer": "Ann", "answered": True, "route": "memory", "memory": report, "trace": []}
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=said))
-    async with httpx.AsyncClient(headers=CALLER, transport=transport) as http:
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=said))
+    async with httpx2.AsyncClient(headers=CALLER, transport=transport) as http:
         asker = Asker(system_named("fdrag"), "s", {"a": "http://a"}, http)
         row = await asker.answer(Asking(Question("q", "Who?", "a", ("Ann",)), "a", "within"))
     assert (row.route, row.memory) == ("memory", report)

@@ -2,7 +2,7 @@ import math
 from dataclasses import replace
 from typing import get_args
 
-import httpx
+import httpx2
 import pytest
 
 from benchmarks.config import Criterion, JudgeConfig
@@ -80,7 +80,7 @@ async def test_equal_answers_are_a_tie_without_a_call():
 
 def server(answer):
     return OpenAIGenerator(
-        httpx.AsyncClient(transport=httpx.MockTransport(answer), base_url="http://model/v1/"), model="judge", retry_wait_s=0
+        httpx2.AsyncClient(transport=httpx2.MockTransport(answer), base_url="http://model/v1/"), model="judge", retry_wait_s=0
     )
 
 
@@ -91,7 +91,7 @@ async def test_a_server_is_asked_for_probabilities_and_they_are_read():
         asked.append(request.read())
         top = [{"token": "A", "logprob": math.log(0.1)}, {"token": "B", "logprob": math.log(0.3)}]
         listed = {"content": [{"token": "B", "logprob": -1.0, "top_logprobs": top}]}
-        return httpx.Response(200, json={"choices": [{"message": {"content": "B"}, "finish_reason": "length", "logprobs": listed}]})
+        return httpx2.Response(200, json={"choices": [{"message": {"content": "B"}, "finish_reason": "length", "logprobs": listed}]})
 
     judged = await judge(server(answer), PAIR, "diversity", ours_first=True, deadline_s=5.0)
     assert (judged.p_first, judged.tied) == (pytest.approx(0.25), False)
@@ -100,14 +100,14 @@ async def test_a_server_is_asked_for_probabilities_and_they_are_read():
 
 async def test_a_server_that_lists_none_is_read_by_its_words():
     def answer(request):
-        return httpx.Response(200, json={"choices": [{"message": {"content": "Answer A"}, "finish_reason": "stop"}]})
+        return httpx2.Response(200, json={"choices": [{"message": {"content": "Answer A"}, "finish_reason": "stop"}]})
 
     assert (await judge(server(answer), PAIR, "diversity", ours_first=False, deadline_s=5.0)).p_first == 1.0
 
 
 async def test_a_server_that_is_away_is_an_error_that_says_so():
     def answer(request):
-        raise httpx.ConnectError("refused", request=request)
+        raise httpx2.ConnectError("refused", request=request)
 
     with pytest.raises(ModelUnavailable):
         await judge(server(answer), PAIR, "overall", ours_first=True, deadline_s=5.0)

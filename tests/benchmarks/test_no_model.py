@@ -1,7 +1,7 @@
 import asyncio
 from contextlib import asynccontextmanager
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.lab.no_model import NO_MODEL, serve_no_model, serve_unknowing
@@ -15,7 +15,7 @@ from shared.ports import Message, Prompt
 async def standing():
     server = await serve_no_model(0)
     port = server.sockets[0].getsockname()[1]
-    async with server, httpx.AsyncClient(headers=CALLER, base_url=f"http://127.0.0.1:{port}/v1", trust_env=False) as http:
+    async with server, httpx2.AsyncClient(headers=CALLER, base_url=f"http://127.0.0.1:{port}/v1", trust_env=False) as http:
         yield http
 
 

@@ -1,4 +1,4 @@
-import httpx
+import httpx2
 
 from benchmarks.records import Cited, Overview
 from benchmarks.stages.opening import opened
@@ -19,11 +19,11 @@ async def faults(*cited):
     def answer(request):
         seen.append(request.url.path)
         if request.url.host == "gone":
-            raise httpx.ConnectError("refused", request=request)
+            raise httpx2.ConnectError("refused", request=request)
         known = PLACES.get(request.url.path)
-        return httpx.Response(200, json=known) if known is not None else httpx.Response(404, json={"code": "not_found", "detail": "none"})
+        return httpx2.Response(200, json=known) if known is not None else httpx2.Response(404, json={"code": "not_found", "detail": "none"})
 
-    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as http:
         found = await opened(Overview("", (), 1, 1, cited), {"bank": "http://bank", "ward": "http://gone"}, http)
     return [one.fault for one in found.cited], seen
 

@@ -1,4 +1,4 @@
-import httpx
+import httpx2
 import pytest
 
 from benchmarks.records import Asking, Question, Step
@@ -31,13 +31,13 @@ async def asked(system, response, edge="orchard"):
         return response
 
     urls = {"harbour": "http://harbour", "orchard": "http://orchard", CENTRAL: "http://central"}
-    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as http:
         row = await Asker(system_named(system), "domain", urls, http).answer(Asking(QUESTION, edge, "out"))
     return row, seen
 
 
 async def test_an_answer_becomes_a_row_with_its_steps_and_the_edges_that_were_asked():
-    row, seen = await asked("dgrag", httpx.Response(200, json=SAID))
+    row, seen = await asked("dgrag", httpx2.Response(200, json=SAID))
     assert (row.split, row.scenario, row.system, row.edge, row.question_id) == ("domain", "out", "dgrag", "orchard", "q1")
     assert (row.answer, row.answered, row.route, row.error) == ("In January [1].", True, "cloud", "")
     assert row.escalated
@@ -48,13 +48,13 @@ async def test_an_answer_becomes_a_row_with_its_steps_and_the_edges_that_were_as
 
 
 async def test_centralised_is_asked_at_its_one_edge_and_stays_comparable_by_the_asking_edge():
-    row, seen = await asked("centralized", httpx.Response(200, json=SAID))
+    row, seen = await asked("centralized", httpx2.Response(200, json=SAID))
     assert seen[0].url.host == "central"
     assert row.edge == "orchard"
 
 
 async def test_the_gate_of_a_system_without_one_does_not_count():
-    row, _ = await asked("local", httpx.Response(200, json=SAID))
+    row, _ = await asked("local", httpx2.Response(200, json=SAID))
     assert not row.escalated
     assert row.gate is None
 
@@ -62,10 +62,10 @@ async def test_the_gate_of_a_system_without_one_does_not_count():
 @pytest.mark.parametrize(
     ("response", "told"),
     [
-        (httpx.Response(503, json={"code": "busy", "detail": "too many questions"}), "503 busy: too many questions"),
-        (httpx.Response(502, text="<html>"), "JSONDecodeError"),
-        (httpx.ReadTimeout("slow"), "ReadTimeout: slow"),
-        (httpx.Response(200, json=["no", "answer"]), "200: not an answer"),
+        (httpx2.Response(503, json={"code": "busy", "detail": "too many questions"}), "503 busy: too many questions"),
+        (httpx2.Response(502, text="<html>"), "JSONDecodeError"),
+        (httpx2.ReadTimeout("slow"), "ReadTimeout: slow"),
+        (httpx2.Response(200, json=["no", "answer"]), "200: not an answer"),
     ],
 )
 async def test_what_goes_wrong_is_a_row_with_its_error(response, told):
@@ -76,7 +76,7 @@ async def test_what_goes_wrong_is_a_row_with_its_error(response, told):
 
 
 async def test_an_answer_of_the_site_alone_is_an_error_because_the_cloud_was_away():
-    row, _ = await asked("dgrag", httpx.Response(200, json=SAID | {"route": "degraded", "degraded": True, "reason": "it is away"}))
+    row, _ = await asked("dgrag", httpx2.Response(200, json=SAID | {"route": "degraded", "degraded": True, "reason": "it is away"}))
     assert row.error == "the site answered alone: it is away"
 
 
@@ -151,13 +151,13 @@ def test_the_services_accept_what_a_system_sets(name, monkeypatch):
 
 async def test_a_question_about_everything_names_its_level_and_stays_at_the_site():
     said = SAID | {"citations": [], "coverage": "this site alone", "edges": []}
-    row, seen = await asked("graphrag-c2", httpx.Response(200, json=said))
+    row, seen = await asked("graphrag-c2", httpx2.Response(200, json=said))
     assert seen[0].read() == b'{"question":"When is the dock closed?","mode":"global","level":2,"allow_escalation":"no"}'
     assert row.overview.coverage == "this site alone"
 
 
 async def test_a_federated_one_asks_for_no_level_and_may_leave():
-    _, seen = await asked("graphrag-federated", httpx.Response(503, json={}))
+    _, seen = await asked("graphrag-federated", httpx2.Response(503, json={}))
     assert seen[0].read() == b'{"question":"When is the dock closed?","mode":"global"}'
 
 

@@ -3,7 +3,7 @@ from contextlib import asynccontextmanager
 from itertools import count
 from types import SimpleNamespace
 
-import httpx
+import httpx2
 import pytest
 
 from cloud_server.answering.coordinator import Models
@@ -68,11 +68,11 @@ async def running(folder, *, generator=None, embedder=None, clock=None, **change
     numbers = count(1)
     cloud = build_cloud(settings_for(folder, **changes), models, clock=clock, new_id=lambda: f"id-{next(numbers)}")
     app = create_app(cloud)
-    transport = httpx.ASGITransport(app=app)
+    transport = httpx2.ASGITransport(app=app)
     auth = support.AsEdges(cloud.credentials.identity.key_id)
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(headers=CALLER, transport=transport, base_url=support.URL, auth=auth) as http,
+        httpx2.AsyncClient(headers=CALLER, transport=transport, base_url=support.URL, auth=auth) as http,
     ):
         yield SimpleNamespace(cloud=cloud, http=http, app=app)
 

@@ -2,7 +2,7 @@ import asyncio
 import socket
 import sys
 
-import httpx
+import httpx2
 import pytest
 
 from cloud_server import __main__ as entry
@@ -34,7 +34,7 @@ async def test_stopping_releases_held_polls_at_once(tmp_path, monkeypatch, kit):
     monkeypatch.setattr(entry, "build_generator", lambda _, __: ScriptedGenerator(lambda ___: "x"))
     port = free_port()
     server = entry.server(kit.settings_for(tmp_path, port=port), entry.ModelSettings())
-    async with httpx.AsyncClient(headers=CALLER, base_url=f"http://127.0.0.1:{port}", timeout=20) as http:
+    async with httpx2.AsyncClient(headers=CALLER, base_url=f"http://127.0.0.1:{port}", timeout=20) as http:
         serving = asyncio.create_task(server._serve())
         await eventually(lambda: server.started)
         http.auth = AsEdges(server._cloud.credentials.identity.key_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from deploy.cluster.lifecycle import Interrupted, supervised, wait_ready
 from deploy.cluster.local import ByProcess
@@ -24,7 +24,7 @@ def fake(port: int, *flags: str, name: str = "") -> Service:
 def main(state: str, ports: list[int], *, detached: bool) -> None:
     services = tuple(fake(port) for port in ports)
     runtime = ByProcess(StateDir(Path(state)), detached=detached)
-    with supervised(runtime, detached=detached), httpx.Client(trust_env=False) as http:
+    with supervised(runtime, detached=detached), httpx2.Client(trust_env=False) as http:
         runtime.keep(services)
         wait_ready(runtime, services, http, lambda service: None)
         if not detached:

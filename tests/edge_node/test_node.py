@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.api.app import create_app
@@ -28,7 +28,7 @@ async def served(node):
     app = create_app(node)
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http,
+        httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1") as http,
     ):
         yield http
 

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from functools import partial
 
-import httpx
+import httpx2
 import uvicorn
 
 from cloud_server.answering.coordinator import Models
@@ -71,7 +71,7 @@ def edge(folder, port, say, *, first=0, held_after=None):
 
     async def life():
         async with (
-            httpx.AsyncClient(headers=CALLER, base_url=f"http://127.0.0.1:{port}", trust_env=False) as line,
+            httpx2.AsyncClient(headers=CALLER, base_url=f"http://127.0.0.1:{port}", trust_env=False) as line,
             running_edge(
                 folder, id=folder.name, strategy="dgrag", generator=scripted("I do not know."), cloud=line, min_free_bytes=0
             ) as running,

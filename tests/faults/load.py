@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from shared.http.open_mode import CALLER
 
@@ -97,9 +97,9 @@ async def edge_process(folder, model_url, **settings):
     command = (sys.executable, "-m", "tests.faults.edge_process", str(folder), str(port), model_url)
     chosen = {f"DGRAG_EDGE_{name.upper()}": str(value) for name, value in settings.items()}
     process = await asyncio.create_subprocess_exec(*command, cwd=ROOT, env={**os.environ, **chosen})
-    limits = httpx.Limits(max_connections=300, max_keepalive_connections=100, keepalive_expiry=KEPT_S)
+    limits = httpx2.Limits(max_connections=300, max_keepalive_connections=100, keepalive_expiry=KEPT_S)
     try:
-        async with httpx.AsyncClient(
+        async with httpx2.AsyncClient(
             headers=CALLER, base_url=f"http://127.0.0.1:{port}", limits=limits, timeout=60, trust_env=False
         ) as http:
             async with asyncio.timeout(60):
@@ -112,7 +112,7 @@ async def edge_process(folder, model_url, **settings):
 
 
 async def ready(http):
-    with contextlib.suppress(httpx.TransportError):
+    with contextlib.suppress(httpx2.TransportError):
         return (await http.get("/ready")).status_code == 200
     return False
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
-import httpx
+import httpx2
 
 from shared.http.open_mode import CALLER
 
@@ -84,7 +84,7 @@ class ModelServer:
 
     def client(self):
         """An HTTP client for it."""
-        return httpx.AsyncClient(headers=CALLER, base_url=self.url, trust_env=False)
+        return httpx2.AsyncClient(headers=CALLER, base_url=self.url, trust_env=False)
 
     async def serve(self, reader, writer):
         """One connection, one request."""

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
-import httpx
+import httpx2
 import numpy as np
 
 from edge_node.documents.worker import THREADS
@@ -176,8 +176,8 @@ async def soak(folder, requests, report, *, leak):
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(POOL))
     async with (
         cloud_on_a_socket(folder / "cloud") as (cloud, url),
-        httpx.AsyncClient(headers=CALLER, base_url=url, trust_env=False, timeout=60) as operator,
-        httpx.AsyncClient(headers=CALLER, base_url=url, trust_env=False) as line,
+        httpx2.AsyncClient(headers=CALLER, base_url=url, trust_env=False, timeout=60) as operator,
+        httpx2.AsyncClient(headers=CALLER, base_url=url, trust_env=False) as line,
         running_edge(
             folder / "ward", strategy="dgrag", generator=generator, cloud=line, requests_per_minute=1_000_000, questions_waiting=AT_ONCE
         ) as edge,

@@ -5,7 +5,7 @@ import contextlib
 import json
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 
 from shared.http.open_mode import CALLER
 from shared.identity import key_id, make_identity
@@ -29,7 +29,7 @@ class StubEdge:
 
     async def join(self, summary):
         """Make itself known, with one summary."""
-        async with httpx.AsyncClient(headers=CALLER, base_url=self.url, timeout=30) as http:
+        async with httpx2.AsyncClient(headers=CALLER, base_url=self.url, timeout=30) as http:
             body = {"edge": self.name, "public_key": self._identity.public_key}
             joined = await http.post("/v1/edges", json=body, auth=Signature(self._identity, ANY_CLOUD))
             assert joined.status_code == 201, joined.text
@@ -44,7 +44,7 @@ class StubEdge:
 
     async def serve(self):
         """Poll, and reply to each request in a task of its own."""
-        async with httpx.AsyncClient(headers=CALLER, base_url=self.url, timeout=30) as self.http:
+        async with httpx2.AsyncClient(headers=CALLER, base_url=self.url, timeout=30) as self.http:
             try:
                 while True:
                     polled = await self.http.post(f"/v1/edges/{self.name}/poll?wait_s={POLL_S}", auth=self.signature)
@@ -64,13 +64,13 @@ class StubEdge:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"content-type": "application/json"}
         path = f"/v1/edges/{self.name}/replies/{request_id}"
-        with contextlib.suppress(httpx.TransportError):  # a cloud that has heard enough closes the connection
+        with contextlib.suppress(httpx2.TransportError):  # a cloud that has heard enough closes the connection
             return await self.http.post(path, content=content, headers=headers, auth=self.signature)
 
     async def raw(self, request_id, body, *, pieces, pause_s, headers=()):
         """A reply of signed headers and then ``pieces`` of a body, one each ``pause_s`` seconds."""
         url = f"{self.url}/v1/edges/{self.name}/replies/{request_id}"
-        request = httpx.Request("POST", url, content=body, headers={"content-type": "application/json"})
+        request = httpx2.Request("POST", url, content=body, headers={"content-type": "application/json"})
         next(self.signature.auth_flow(request))
         if headers:
             del request.headers["content-length"]

@@ -8,7 +8,7 @@ import contextlib
 import random
 from functools import partial
 
-import httpx
+import httpx2
 
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.link import CloudConnection
@@ -43,7 +43,7 @@ class Everything:
         return "all"
 
 
-class Wire(httpx.AsyncBaseTransport):
+class Wire(httpx2.AsyncBaseTransport):
     """Delivers to the cloud that runs now; ``plan`` says what befalls the nth message."""
 
     def __init__(self, world, rng):
@@ -61,10 +61,10 @@ class Wire(httpx.AsyncBaseTransport):
         self.cut = CUT if fault == "cut" else self.cut
         if self.cut or fault == "drop request":
             self.cut = max(0, self.cut - 1)
-            raise httpx.ConnectError("lost", request=request)
+            raise httpx2.ConnectError("lost", request=request)
         if fault == "delay":
             self.delayed.append((self.count + self.rng.choice(LATE), await copy_of(request)))
-            raise httpx.ReadTimeout("late", request=request)
+            raise httpx2.ReadTimeout("late", request=request)
         if fault.startswith("re"):
             self.world.wanted.append(fault)
         copy = await copy_of(request)
@@ -72,7 +72,7 @@ class Wire(httpx.AsyncBaseTransport):
         if fault == "duplicate":
             await self.world.deliver(copy)
         if fault == "drop response":
-            raise httpx.ReadError("lost", request=request)
+            raise httpx2.ReadError("lost", request=request)
         return response
 
     async def late(self, now):
@@ -84,7 +84,7 @@ class Wire(httpx.AsyncBaseTransport):
 
 
 async def copy_of(request):
-    return httpx.Request(request.method, request.url, headers=request.headers, content=await request.aread())
+    return httpx2.Request(request.method, request.url, headers=request.headers, content=await request.aread())
 
 
 class World:
@@ -98,7 +98,7 @@ class World:
     async def start_cloud(self):
         await self.cloud_stack.aclose()
         self.cloud, app = await self.cloud_stack.enter_async_context(federation_cloud(self.folder / "cloud"))
-        self._transport = httpx.ASGITransport(app)
+        self._transport = httpx2.ASGITransport(app)
 
     async def deliver(self, request):
         return await self._transport.handle_async_request(request)
@@ -108,7 +108,7 @@ class World:
         self.database = Database(self.home / "edge.db")
         self.graph, state = GraphStore(self.database), LinkState()
         ledger, membership = Ledger(self.database, SystemClock()), Membership(self.home)
-        http = httpx.AsyncClient(headers=CALLER, transport=wire, base_url="http://127.0.0.1", auth=membership)
+        http = httpx2.AsyncClient(headers=CALLER, transport=wire, base_url="http://127.0.0.1", auth=membership)
         client = CloudClient(http, name, ledger, Breaker(3, 30.0, SystemClock()), patience_s=0.9, retries=RetryBudget(reserve=100))
         client.poll = held
         sync = SummaryReplicator(client, self.graph, Everything(), state)

@@ -5,7 +5,7 @@ import contextlib
 import json
 import threading
 
-import httpx
+import httpx2
 import pytest
 
 from shared.http.open_mode import CALLER
@@ -111,7 +111,7 @@ async def test_every_question_is_answered_with_the_reason_and_at_once_when_the_b
     async with (
         beating() as beats,
         lying_cloud(name) as url,
-        httpx.AsyncClient(headers=CALLER, base_url=url, trust_env=False) as http,
+        httpx2.AsyncClient(headers=CALLER, base_url=url, trust_env=False) as http,
         running_edge(tmp_path, id="ward", generator=scripted(REFUSAL), cloud=http, cloud_patience_s=PATIENCE_S, breaker_failures=3) as edge,
     ):
         await edge.add("report.md", WARD)
@@ -130,7 +130,7 @@ async def test_every_question_is_answered_with_the_reason_and_at_once_when_the_b
 async def test_without_a_breaker_each_question_calls_the_hung_cloud(tmp_path):
     """The null control."""
     name = "accepts and says nothing"
-    async with beating() as beats, lying_cloud(name) as url, httpx.AsyncClient(headers=CALLER, base_url=url, trust_env=False) as http:
+    async with beating() as beats, lying_cloud(name) as url, httpx2.AsyncClient(headers=CALLER, base_url=url, trust_env=False) as http:
         knobs = {"cloud_patience_s": PATIENCE_S, "breaker_failures": 1000}
         async with running_edge(tmp_path, id="ward", generator=scripted(REFUSAL), cloud=http, **knobs) as edge:
             await edge.add("report.md", WARD)
@@ -160,7 +160,7 @@ async def test_a_cloud_whose_embedder_takes_longer_than_the_patience_is_waited_f
     slow = Slow()
     async with (
         cloud_on_a_socket(tmp_path / "cloud", embedder=LocalEmbedder("slow", lambda: slow)) as (_, url),
-        httpx.AsyncClient(headers=CALLER, base_url=url, trust_env=False) as http,
+        httpx2.AsyncClient(headers=CALLER, base_url=url, trust_env=False) as http,
         running_edge(tmp_path / "ward", id="ward", generator=scripted(REFUSAL), cloud=http) as edge,
     ):
         await edge.add("report.md", WARD)
@@ -171,7 +171,7 @@ async def test_a_cloud_whose_embedder_takes_longer_than_the_patience_is_waited_f
 
 
 async def test_an_edge_that_starts_while_the_cloud_is_down_works_and_what_it_has_to_tell_stays_bounded(tmp_path):
-    async with httpx.AsyncClient(headers=CALLER, base_url="http://127.0.0.1:1", trust_env=False) as http:
+    async with httpx2.AsyncClient(headers=CALLER, base_url="http://127.0.0.1:1", trust_env=False) as http:
         for life in range(2):
             async with running_edge(tmp_path, id="ward", strategy="dgrag", generator=scripted(REFUSAL), cloud=http) as edge:
                 for i in range(5):

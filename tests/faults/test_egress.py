@@ -5,7 +5,7 @@ import hashlib
 import sqlite3
 from contextlib import closing
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.egress.ledger import Ledger
@@ -15,11 +15,11 @@ from tests.support.running_edge import running_edge, scripted
 from tests.support.waiting import until
 
 
-class Capture(httpx.AsyncBaseTransport):
+class Capture(httpx2.AsyncBaseTransport):
     """Looks, when a body comes, whether the store's file already has its record; through a connection of its own."""
 
     def __init__(self, app, store):
-        self._inner = httpx.ASGITransport(app)
+        self._inner = httpx2.ASGITransport(app)
         self._store = store
         self.bodies = []
         self.unrecorded = []
@@ -43,7 +43,7 @@ async def two_edges(folder):
         edges = {}
         for name, text in (("ward", WARD), ("plant", PLANT)):
             capture = Capture(app, folder / name / "edge.db")
-            http = httpx.AsyncClient(headers=CALLER, transport=capture, base_url="http://127.0.0.1")
+            http = httpx2.AsyncClient(headers=CALLER, transport=capture, base_url="http://127.0.0.1")
             edge = await stack.enter_async_context(
                 running_edge(folder / name, id=name, strategy="dgrag", generator=scripted(REFUSAL), cloud=http)
             )

@@ -9,7 +9,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from shared.http.doorkeeper import Doorkeeper
@@ -61,7 +61,7 @@ async def ask_many(url, count):
     """(status, answer) of ``count`` questions, ASKERS at a time."""
     turn = asyncio.Semaphore(ASKERS)
 
-    async with httpx.AsyncClient(
+    async with httpx2.AsyncClient(
         base_url=url, timeout=2 * DEADLINE_S, headers={**CALLER, DEADLINE_HEADER: str(int(DEADLINE_S * 1000))}
     ) as http:
 

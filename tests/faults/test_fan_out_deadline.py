@@ -3,7 +3,7 @@
 import asyncio
 from random import Random
 
-import httpx
+import httpx2
 import pytest
 
 from cloud_server.answering.coordinator import Models
@@ -72,7 +72,7 @@ def run(folder, asking, *, generator=None, **changes):
         models = Models(HashEmbedder(256), generator or answering, WordTokenizer())
         cloud = build_cloud(settings, models, clock=LoopClock(loop))
         app = create_app(cloud)
-        http = httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url=URL)
+        http = httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(app), base_url=URL)
 
         async def ask(deadline_s):
             started = loop.time()

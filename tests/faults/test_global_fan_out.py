@@ -2,7 +2,7 @@
 
 import asyncio
 
-import httpx
+import httpx2
 import pytest
 
 from shared.http.open_mode import CALLER
@@ -42,7 +42,7 @@ async def test_what_the_honest_sites_say_is_told_and_every_other_one_is_named(tm
     async with (
         cloud_on_a_socket(tmp_path, global_deadline_s=DEADLINE_S, global_reduce_tokens=400) as (cloud, url),
         edges_of(url, BEHAVIOURS),
-        httpx.AsyncClient(headers=CALLER, base_url=url, timeout=60) as http,
+        httpx2.AsyncClient(headers=CALLER, base_url=url, timeout=60) as http,
     ):
         await until(lambda: all(cloud.mailbox.online(name) for name in BEHAVIOURS if name != "absent"))
         responses = await asyncio.gather(*(http.post("/v1/questions", json=ASK) for _ in range(4)))
@@ -64,7 +64,7 @@ async def test_sentences_come_over_a_socket_before_the_answer_does(tmp_path):
     async with (
         cloud_on_a_socket(tmp_path) as (cloud, url),
         edges_of(url, {"honest-a": honest}),
-        httpx.AsyncClient(headers=CALLER, base_url=url, timeout=60) as http,
+        httpx2.AsyncClient(headers=CALLER, base_url=url, timeout=60) as http,
     ):
         await until(lambda: cloud.mailbox.online("honest-a"))
         async with http.stream("POST", "/v1/questions", json=ASK, headers={"accept": NDJSON}) as response:

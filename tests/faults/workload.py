@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from edge_node.database.backup import back_up
 from edge_node.documents import progress
@@ -81,7 +81,7 @@ async def edge_of(folder, **settings):
     """The workload's edge, with a cloud that takes every summary."""
     cloud = Cloud()
     async with (
-        httpx.AsyncClient(transport=httpx.MockTransport(cloud.answer), base_url="http://cloud") as line,
+        httpx2.AsyncClient(transport=httpx2.MockTransport(cloud.answer), base_url="http://cloud") as line,
         running_edge(folder, strategy="dgrag", cloud=line, **{**REACHED, **settings}) as edge,
     ):
         yield edge
@@ -138,7 +138,7 @@ async def backup(edge, step):
     try:
         await asyncio.to_thread(back_up, folder, folder / BACKUP)
     except DgragError as error:
-        return httpx.Response(status_of(error), json={"code": error.code})
+        return httpx2.Response(status_of(error), json={"code": error.code})
 
 
 ACTIONS = {"accept": accept, "remove": remove, "settled": settled, "backup": backup}
@@ -154,8 +154,8 @@ class Cloud:
         if request.url.path.endswith("/poll"):
             await asyncio.sleep(3600)
         if request.url.path.endswith("/ledger"):  # it keeps no heads
-            return httpx.Response(404, json={})
+            return httpx2.Response(404, json={})
         if request.url.path.endswith("/summaries"):
             delta = json.loads(request.content)
             self.known |= {"epoch": delta["epoch"], "version": delta["version"]}
-        return httpx.Response(200, json=self.known)
+        return httpx2.Response(200, json=self.known)

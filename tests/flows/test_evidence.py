@@ -1,6 +1,6 @@
 """Passages of all sites for a reader's own model: POST /v1/retrieve with mode "cloud", over the real routes of both services."""
 
-import httpx
+import httpx2
 import pytest
 
 from tests.support.federation import PLANT, WARD, federation
@@ -48,7 +48,7 @@ async def test_without_a_line_the_passages_of_this_site_come_with_the_reason(sit
 async def test_a_question_that_may_not_leave_is_refused_and_nothing_leaves(sites):
     edges, _, _ = sites
     response = await find(edges["ward"], allow_escalation="no")
-    assert response.status_code == httpx.codes.BAD_REQUEST
+    assert response.status_code == httpx2.codes.BAD_REQUEST
     assert response.json()["code"] == "bad_input"
     assert "question" not in {entry.kind for entry in edges["ward"].node.ledger.entries()}
 
@@ -61,4 +61,4 @@ async def test_the_question_is_in_the_ledger_before_it_leaves(sites):
 
 async def test_an_unknown_mode_is_refused(sites):
     edges, _, _ = sites
-    assert (await find(edges["ward"], mode="everywhere")).status_code == httpx.codes.UNPROCESSABLE_ENTITY
+    assert (await find(edges["ward"], mode="everywhere")).status_code == httpx2.codes.UNPROCESSABLE_ENTITY

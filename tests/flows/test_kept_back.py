@@ -3,7 +3,7 @@
 import io
 from dataclasses import asdict
 
-import httpx
+import httpx2
 from rich.console import Console
 
 from deploy.cli import render
@@ -26,8 +26,8 @@ LINE = 'under [labels]: "economics" = "full"'
 
 async def status_line(edge):
     body = (await edge.http.get("/v1/status")).json()
-    reply = httpx.Response(200, json=body, request=httpx.Request("GET", "http://edge/v1/status"))
-    with httpx.Client(transport=httpx.MockTransport(lambda _: reply)) as http:  # as `dgrag status`, `up` and `add` read it
+    reply = httpx2.Response(200, json=body, request=httpx2.Request("GET", "http://edge/v1/status"))
+    with httpx2.Client(transport=httpx2.MockTransport(lambda _: reply)) as http:  # as `dgrag status`, `up` and `add` read it
         return render.kept_back(status_of(http, "http://edge"))
 
 

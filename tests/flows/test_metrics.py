@@ -1,6 +1,6 @@
 """One question that another site answers, and one that this site does: each metric of both services has moved by then."""
 
-import httpx
+import httpx2
 import pytest
 
 from shared.http.open_mode import CALLER
@@ -22,7 +22,7 @@ STILL_AT_REST = {
 
 
 async def page_of(transport):
-    async with httpx.AsyncClient(headers=CALLER, transport=transport, base_url="http://127.0.0.1") as http:
+    async with httpx2.AsyncClient(headers=CALLER, transport=transport, base_url="http://127.0.0.1") as http:
         response = await http.get("/metrics")
     assert (response.status_code, response.headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     return response.text

@@ -5,7 +5,7 @@ The small model is right often, not always: these tests hold what must be true o
 
 import json
 
-import httpx
+import httpx2
 import pytest
 
 from shared.http.open_mode import CALLER
@@ -41,7 +41,7 @@ def ask(cluster, question, edge):
 
 def test_documents_are_indexed_or_parked_with_a_reason(cluster):
     url = next(edge["url"] for edge in cluster["edges"] if edge["edge"] == "ward")
-    documents = {d["name"]: d for d in httpx.get(f"{url}/v1/documents").json()["documents"]}
+    documents = {d["name"]: d for d in httpx2.get(f"{url}/v1/documents").json()["documents"]}
     assert {name: d["status"] for name, d in documents.items()} == {
         "binary.txt": "parked",
         "empty.pdf": "parked",
@@ -77,13 +77,13 @@ def test_a_question_is_answered_from_the_other_site_that_knows(cluster):
 
 def test_the_evidence_of_a_site_ranks_the_passage_that_answers_first(cluster):
     url = next(edge["url"] for edge in cluster["edges"] if edge["edge"] == "plant")
-    found = httpx.post(f"{url}/v1/retrieve", json={"question": "Which lot was recalled?"}, headers=CALLER, timeout=30).json()["evidence"]
+    found = httpx2.post(f"{url}/v1/retrieve", json={"question": "Which lot was recalled?"}, headers=CALLER, timeout=30).json()["evidence"]
     assert found[0]["document"] == "recall.md"
 
 
 def test_the_cloud_routes_a_question_to_the_site_that_knows(cluster):
     body = {"question": "Which lot of the CX-40 battery pack was recalled?", "m": 1}
-    (match,) = httpx.post(f"{cluster['cloud']}/v1/match", json=body, headers=CALLER, timeout=30).json()["matches"]
+    (match,) = httpx2.post(f"{cluster['cloud']}/v1/match", json=body, headers=CALLER, timeout=30).json()["matches"]
     assert match["edge"] == "plant"
 
 
@@ -95,7 +95,7 @@ def test_adding_a_damaged_corpus_indexes_the_good_rows_and_names_the_bad_one(clu
     assert done.returncode == 1
     assert "context" in done.stdout + done.stderr
     url = next(edge["url"] for edge in cluster["edges"] if edge["edge"] == "plant")
-    assert "barrier" in {d["name"] for d in httpx.get(f"{url}/v1/documents").json()["documents"]}
+    assert "barrier" in {d["name"] for d in httpx2.get(f"{url}/v1/documents").json()["documents"]}
 
 
 def test_a_second_up_on_the_same_state_is_refused_in_one_line(cluster):

@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 from contextlib import closing
 
-import httpx
+import httpx2
 import pytest
 
 from benchmarks.instant_edge import add, instant_edge
@@ -35,7 +35,7 @@ async def test_a_restored_edge_syncs_under_a_new_epoch_and_the_cloud_converges(t
     async with federation_cloud(tmp_path / "cloud") as (_, app):
 
         def started():
-            http = httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
+            http = httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1")
             return running_edge(tmp_path / "ward", strategy="dgrag", cloud=http)
 
         async with started() as edge:

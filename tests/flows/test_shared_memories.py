@@ -2,7 +2,7 @@
 
 import contextlib
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.egress.policy_file import NAME
@@ -54,7 +54,7 @@ async def federated(folder, share, *, strategy="naive"):
         service = await stack.enter_async_context(running_cloud(folder / "cloud", answer="The model was asked [1].", **settings))
         edges = {}
         for name, text in {"ward": MILL, "bank": LOANS}.items():
-            http = httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(service.app), base_url="http://127.0.0.1")
+            http = httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(service.app), base_url="http://127.0.0.1")
             knobs = {"strategy": strategy, "cloud_patience_s": 60.0}
             started = running_edge(folder / name, id=name, generator=scripted("Insufficient information."), cloud=http, **knobs)
             edges[name] = await stack.enter_async_context(started)

@@ -51,7 +51,7 @@ def seen():
 
     class Handler(logging.Handler):
         def emit(self, record):
-            if record.name != "httpx":  # the addresses that this test calls; a service's own is set to be still
+            if record.name != "httpx2":  # the addresses that this test calls; a service's own is set to be still
                 kept.lines.append(form.format(record))
 
     handler, root = Handler(), logging.getLogger()

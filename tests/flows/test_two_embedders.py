@@ -2,7 +2,7 @@
 
 import contextlib
 
-import httpx
+import httpx2
 
 from shared.http.open_mode import CALLER
 from shared.models.embedding_server import EmbeddingServer
@@ -30,7 +30,7 @@ async def test_summaries_of_sites_with_different_models_are_matched_and_evidence
         served = await stack.enter_async_context(by_server(tmp_path / "server", SITES["plant"][1]))
         edges = {}
         for name, (text, embedder) in SITES.items():
-            http = httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url="http://127.0.0.1")
+            http = httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1")
             chosen = {"strategy": "dgrag", "cloud_patience_s": 60.0, "evidence_threshold": 0.05}
             model = served if name == "plant" else embedder
             line = running_edge(tmp_path / name, id=name, generator=scripted(REFUSAL), embedder=model, cloud=http, **chosen)

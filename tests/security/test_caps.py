@@ -10,7 +10,7 @@ import socket
 import sys
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from cloud_server.api import access as cloud_access
@@ -172,10 +172,10 @@ async def cloud_process(tmp_path):
         "uvicorn.Server(server_config(create_app(cloud), settings)).run()\n"
     )
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, str(tmp_path), str(port), cwd=Path(__file__).parents[2])
-    async with httpx.AsyncClient(headers=CALLER, base_url=f"http://127.0.0.1:{port}") as http:
+    async with httpx2.AsyncClient(headers=CALLER, base_url=f"http://127.0.0.1:{port}") as http:
         async with asyncio.timeout(60):
             while True:
-                with contextlib.suppress(httpx.TransportError):
+                with contextlib.suppress(httpx2.TransportError):
                     if (await http.get("/ready")).status_code == 200:
                         break
                 await asyncio.sleep(0.05)
@@ -216,7 +216,7 @@ async def test_of_what_is_refused_at_the_door_a_server_reads_little_more_than_it
     Strangers.read.clear()
     async with cloud_on_a_socket(tmp_path, http=Strangers) as (_, url):
         for path in ("/v1/questions", "/v1/edges", "/v1/match"):
-            status, _ = await asyncio.to_thread(flood, httpx.URL(url).port, path, chunked=chunked)
+            status, _ = await asyncio.to_thread(flood, httpx2.URL(url).port, path, chunked=chunked)
             assert status in (401, 413), path
     print(f"refused, {'of unknown' if chunked else 'of declared'} length: {max(Strangers.read.values())} bytes read")  # noqa: T201 - a figure of goals S2, S7
     assert max(Strangers.read.values()) <= READ_OF_REFUSED
@@ -225,7 +225,7 @@ async def test_of_what_is_refused_at_the_door_a_server_reads_little_more_than_it
 @pytest.mark.process
 async def test_control_a_body_that_is_let_in_is_read(tmp_path):
     Strangers.read.clear()
-    async with cloud_on_a_socket(tmp_path, http=Strangers) as (_, url), httpx.AsyncClient(headers=CALLER, base_url=url) as http:
+    async with cloud_on_a_socket(tmp_path, http=Strangers) as (_, url), httpx2.AsyncClient(headers=CALLER, base_url=url) as http:
         assert (await http.post("/v1/match", content=b"x" * 60_000)).status_code == 422
     assert max(Strangers.read.values()) >= 60_000
 

@@ -6,7 +6,7 @@ import logging
 import ssl
 from types import SimpleNamespace
 
-import httpx
+import httpx2
 import pytest
 import trustme
 import uvicorn
@@ -261,7 +261,7 @@ def test_tls_serves_who_speaks_it_and_knows_that_it_is_https(loop, authority, tl
 
         trusting = ssl.create_default_context()
         authority.configure_trust(trusting)
-        async with on_a_socket(ours(app, tls=tls)) as port, httpx.AsyncClient(verify=trusting, trust_env=False) as http:
+        async with on_a_socket(ours(app, tls=tls)) as port, httpx2.AsyncClient(verify=trusting, trust_env=False) as http:
             sizes = [(await http.post(f"https://127.0.0.1:{port}/scheme", content=b"x" * size)).json() for size in (1, 2**20)]
         assert (sizes, schemes) == ([1, 2**20], ["https"] * 2)
 
@@ -318,7 +318,7 @@ SAID = {"x-content-type-options": "nosniff", "referrer-policy": "no-referrer"}
 
 
 async def test_every_response_tells_browsers_what_it_is_for():
-    async with on_a_socket(ours()) as port, httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
+    async with on_a_socket(ours()) as port, httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
         for path in ("/", "/nowhere"):
             got = await http.get(path)
             assert {name: got.headers[name] for name in SAID} == SAID

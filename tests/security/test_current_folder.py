@@ -13,7 +13,7 @@ NAMES = (
     "uvicorn",
     "json",
     "typer",
-    "httpx",
+    "httpx2",
     "sitecustomize",
     "usercustomize",
     "edge_node",

@@ -3,7 +3,7 @@
 import base64
 import random
 
-import httpx
+import httpx2
 import pytest
 
 from cloud_server.api.access import RULES
@@ -44,7 +44,7 @@ def signed(route, signature):
     method, path = route
     fields = {"json": {}} if method in ("POST", "PUT") else {}
     query = "?wait_s=0" if path.endswith("/poll") else ""
-    return next(signature.auth_flow(httpx.Request(method, URL + filled(path) + query, **fields)))
+    return next(signature.auth_flow(httpx2.Request(method, URL + filled(path) + query, **fields)))
 
 
 async def statuses(service, signature, routes=OF_EDGES):

@@ -4,7 +4,7 @@ import itertools
 import random
 import re
 
-import httpx
+import httpx2
 import pytest
 from fastapi import APIRouter, FastAPI
 
@@ -155,7 +155,7 @@ async def test_an_edge_route_takes_the_signature_of_its_edge_only(tmp_path):
         for (method, path), rule in cloud_access.RULES.items():
             if "edge" not in rule.roles:
                 continue
-            request = next(stranger.auth_flow(httpx.Request(method, URL + filled(path))))
+            request = next(stranger.auth_flow(httpx2.Request(method, URL + filled(path))))
             got = await send_request(service.app, request)
             assert got.status in REFUSED, (method, path)
 

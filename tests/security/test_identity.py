@@ -4,7 +4,7 @@ import asyncio
 import base64
 import stat
 
-import httpx
+import httpx2
 import pytest
 from cryptography.hazmat.primitives import serialization
 
@@ -45,7 +45,7 @@ async def recorded(http, method, path, **fields):
 
 def again(request, **changes):
     facts = {"method": request.method, "url": str(request.url), "content": request.content, "headers": request.headers, **changes}
-    return httpx.Request(facts["method"], facts["url"], content=facts["content"], headers=facts["headers"])
+    return httpx2.Request(facts["method"], facts["url"], content=facts["content"], headers=facts["headers"])
 
 
 async def test_a_thousand_replays_are_refused_and_after_a_restart_too(tmp_path):
@@ -151,7 +151,7 @@ async def test_an_expulsion_counts_at_the_next_request_and_a_readmitted_edge_nee
 def client_of(app, folder, edge="ward", transport=None):
     """An edge's side of the line, with its folder."""
     membership = Membership(folder)
-    http = httpx.AsyncClient(headers=CALLER, transport=transport or httpx.ASGITransport(app), base_url=URL, auth=membership)
+    http = httpx2.AsyncClient(headers=CALLER, transport=transport or httpx2.ASGITransport(app), base_url=URL, auth=membership)
     clock = SystemClock()
     return CloudClient(http, edge, GuestLedger(folder, clock), Breaker(3, 1.0, clock), patience_s=5.0), membership
 
@@ -183,7 +183,7 @@ async def test_the_former_key_ends_after_the_grace(tmp_path):
     async with running_cloud(tmp_path / "cloud", clock=clock, rotation_grace_s=10.0) as service:
         client, membership = client_of(service.app, tmp_path / "ward")
         known = await joining.join(client, membership)
-        former = httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(service.app), base_url=URL)
+        former = httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(service.app), base_url=URL)
         former.auth = Signature(membership.identity(), key_id(known.cloud_key))
         await joining.rotate(client, membership)
         assert (await former.get("/v1/edges/ward?wire_version=6")).status_code == 200
@@ -237,7 +237,7 @@ async def closed(tmp_path):
     async with running_cloud(tmp_path, clock=clock) as service:
         service.http.headers["authorization"] = f"Bearer {token}"
         service.clock = clock
-        service.stranger = httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(service.app), base_url=URL)
+        service.stranger = httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(service.app), base_url=URL)
         yield service
 
 
@@ -357,17 +357,17 @@ async def test_an_expelled_edge_that_goes_on_asking_has_to_wait(tmp_path):
     assert (answers[0], answers[-1], set(answers)) == (403, 429, {403, 429})
 
 
-class Forger(httpx.AsyncBaseTransport):
+class Forger(httpx2.AsyncBaseTransport):
     """Sits on the line, and says of the first requests that the cloud does not know the key."""
 
     def __init__(self, app, lies):
-        self._inner = httpx.ASGITransport(app)
+        self._inner = httpx2.ASGITransport(app)
         self._lies = lies
 
     async def handle_async_request(self, request):
         if self._lies:
             self._lies -= 1
-            return httpx.Response(401, json={"code": "unknown_key", "detail": "never heard of you"})
+            return httpx2.Response(401, json={"code": "unknown_key", "detail": "never heard of you"})
         return await self._inner.handle_async_request(request)
 
 
@@ -417,11 +417,11 @@ async def test_an_edge_that_is_expelled_while_its_question_runs_gets_no_answer(t
         assert code(await asked) == (403, "expelled")
 
 
-class Tap(httpx.AsyncBaseTransport):
+class Tap(httpx2.AsyncBaseTransport):
     """Keeps all bytes that an edge sends."""
 
     def __init__(self, app):
-        self._inner = httpx.ASGITransport(app)
+        self._inner = httpx2.ASGITransport(app)
         self.sent = b""
 
     async def handle_async_request(self, request):

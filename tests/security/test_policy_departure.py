@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.cloud.link import CloudConnection
@@ -31,14 +31,14 @@ async def asked_while(folder, later):
 
     def cloud(request):
         sent.extend([request.content] if request.url.path == "/v1/questions" else [])
-        return httpx.Response(503)
+        return httpx2.Response(503)
 
     def think(prompt):
         file.write_text(later)
         return ["I do not know."] * prompt.n
 
     file.write_text(MASKED)
-    http = httpx.AsyncClient(transport=httpx.MockTransport(cloud), base_url="http://127.0.0.1:9")
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(cloud), base_url="http://127.0.0.1:9")
     async with running_edge(folder, cloud=http, generator=ScriptedGenerator(think)) as edge:
         await edge.add("a.md", "Juniper Ward reported four pumps.")
         answer = await edge.ask(f"Which ward treats {SECRET}, Juniper Ward?")
@@ -68,7 +68,7 @@ async def test_nothing_is_sent_again_once_the_policy_has_changed(tmp_path, monke
 
     def cloud(request):
         attempts.append(request)
-        return httpx.Response(503)
+        return httpx2.Response(503)
 
     with line(tmp_path, cloud) as made:
         with pytest.raises(Withheld):
@@ -154,12 +154,12 @@ async def followed_up(folder, **more):
 
     def cloud(request):
         sent.extend([request.content] if request.url.path == "/v1/questions" else [])
-        return httpx.Response(503)
+        return httpx2.Response(503)
 
     def think(prompt):
         return "What does Ann Lee have?" if prompt.messages[-1].content.endswith("Alone:") else ["I do not know."] * prompt.n
 
-    http = httpx.AsyncClient(transport=httpx.MockTransport(cloud), base_url="http://127.0.0.1:9")
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(cloud), base_url="http://127.0.0.1:9")
     async with running_edge(folder, cloud=http, generator=ScriptedGenerator(think)) as edge:
         await edge.add("a.md", "Juniper Ward reported four pumps.")
         said = [{"question": more.pop("first", "Who is in bed 4?"), "answer": "Ann Lee is in bed 4."}]

@@ -5,7 +5,7 @@ import random
 import re
 import socket
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.build import Adapters
@@ -33,9 +33,9 @@ async def sent(graph):
 
     def cloud(request):
         bodies.append(request.content)
-        return httpx.Response(200, text=Enrolled(edge="ward").model_dump_json())
+        return httpx2.Response(200, text=Enrolled(edge="ward").model_dump_json())
 
-    async with httpx.AsyncClient(transport=httpx.MockTransport(cloud), base_url="http://cloud") as http:
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(cloud), base_url="http://cloud") as http:
         client = CloudClient(http, "ward", Ledger(graph.database, SystemClock()), Breaker(3, 30.0, SystemClock()), patience_s=0.9)
         epoch, version = "", 0
         while version != graph.version():
@@ -167,7 +167,7 @@ async def test_what_was_held_back_while_no_policy_could_be_read_goes_once_one_ca
 
 
 async def test_a_question_that_needs_a_yes_is_shown_as_it_would_leave(tmp_path):
-    cloud = httpx.AsyncClient(transport=httpx.MockTransport(lambda _: httpx.Response(503)), base_url="http://127.0.0.1")
+    cloud = httpx2.AsyncClient(transport=httpx2.MockTransport(lambda _: httpx2.Response(503)), base_url="http://127.0.0.1")
     async with running_edge(tmp_path, cloud=cloud) as edge:
         (tmp_path / "policy.toml").write_text('version = 1\nquestions = "ask"\n[redact]\nnames = ["Ann"]\n')
         answer = await edge.ask("Where is Ann?", mode="cloud")

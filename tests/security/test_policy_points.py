@@ -5,7 +5,7 @@ import random
 import re
 from dataclasses import replace
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.answering import counting as counting_module
@@ -233,9 +233,9 @@ async def sent(site, served, requester):
 
     def cloud(request):
         bodies.append(request.content)
-        return httpx.Response(204)
+        return httpx2.Response(204)
 
-    async with httpx.AsyncClient(transport=httpx.MockTransport(cloud), base_url="http://127.0.0.1:9") as http:
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(cloud), base_url="http://127.0.0.1:9") as http:
         client = CloudClient(http, "ward", site.ledger, Breaker(3, 30.0, SystemClock()), patience_s=9.0)
         await client.reply("r1", served.reply, requester=requester, rule=served.rule, holds=served.holds)
     return bodies

@@ -6,7 +6,7 @@ import datetime
 import re
 import ssl
 
-import httpx
+import httpx2
 import pytest
 import trustme
 
@@ -119,7 +119,7 @@ CLIENTS = {"edge": by_edge, "model": by_model, "command": by_command, "hub": by_
 async def test_a_line_that_cannot_be_trusted_is_refused_and_nothing_is_sent(authority, ask, kind):
     made, file = authority
     async with listening(hostile(kind, made)) as (url, heard):
-        with pytest.raises(httpx.ConnectError):
+        with pytest.raises(httpx2.ConnectError):
             await ask(url, file)
     assert not any(heard)
 
@@ -137,7 +137,7 @@ async def test_control_a_good_line_is_used(authority, ask, version):
 async def test_without_its_authority_a_private_certificate_is_refused(authority, ask):
     made, _ = authority
     async with listening(server_side(made.issue_cert("127.0.0.1"))) as (url, _):
-        with pytest.raises(httpx.ConnectError):
+        with pytest.raises(httpx2.ConnectError):
             await ask(url, None)
 
 
@@ -152,8 +152,8 @@ async def test_our_services_refuse_old_clients(authority, tmp_path, version):
     old.set_ciphers("ALL:@SECLEVEL=0")
     old.minimum_version = old.maximum_version = version
     async with listening(server_context(tmp_path / "cert.pem", tmp_path / "key.pem")) as (url, heard):
-        async with httpx.AsyncClient(verify=old) as http:
-            with pytest.raises(httpx.ConnectError):
+        async with httpx2.AsyncClient(verify=old) as http:
+            with pytest.raises(httpx2.ConnectError):
                 await http.get(url)
         assert (await by_edge(url, file)).status_code == 200
     assert len(heard) == 1
@@ -185,7 +185,7 @@ UNTRUSTED = {
 async def test_a_certificate_that_is_not_trusted_is_named_with_what_to_do(authority, ask, kind):
     made, file = authority
     async with listening(hostile(kind, made)) as (url, _):
-        with pytest.raises(httpx.ConnectError) as refused:
+        with pytest.raises(httpx2.ConnectError) as refused:
             await ask(url, file)
     assert re.fullmatch(rf"its certificate is not trusted \(.*{UNTRUSTED[kind]}.*", trouble(refused.value, url))
 
@@ -195,7 +195,7 @@ async def test_the_wrong_scheme_is_named(authority, speaks_https):
     made, file = authority
     async with listening(server_side(made.issue_cert("127.0.0.1")) if speaks_https else None) as (url, _):
         wrong = url.replace("https:", "http:") if speaks_https else url
-        with pytest.raises(httpx.TransportError) as refused:
+        with pytest.raises(httpx2.TransportError) as refused:
             await by_edge(wrong, file)
     assert "https://" in trouble(refused.value, wrong)
 
@@ -213,14 +213,14 @@ async def test_the_edge_and_the_command_say_that_a_certificate_is_not_trusted(au
 
 
 def test_control_a_service_that_is_not_there_is_no_trouble_with_tls():
-    assert trouble(httpx.ConnectError("refused"), "https://127.0.0.1:9") == trouble(httpx.ReadError("cut"), "https://127.0.0.1:9") == ""
+    assert trouble(httpx2.ConnectError("refused"), "https://127.0.0.1:9") == trouble(httpx2.ReadError("cut"), "https://127.0.0.1:9") == ""
 
 
 def test_a_key_does_not_travel_in_clear_to_another_machine():
     with pytest.raises(SettingsError, match="clear"):
-        next(Bearer("dgk_secret").auth_flow(httpx.Request("GET", "http://edge.example.org/")))
+        next(Bearer("dgk_secret").auth_flow(httpx2.Request("GET", "http://edge.example.org/")))
     for url in ("http://127.0.0.1/", "https://edge.example.org/"):
-        assert next(Bearer("dgk_secret").auth_flow(httpx.Request("GET", url))).headers["authorization"] == "Bearer dgk_secret"
+        assert next(Bearer("dgk_secret").auth_flow(httpx2.Request("GET", url))).headers["authorization"] == "Bearer dgk_secret"
 
 
 def test_an_authority_file_that_holds_none_is_named(tmp_path):

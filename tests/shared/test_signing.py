@@ -1,6 +1,6 @@
 import base64
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +21,7 @@ class At:
 
 def signed(url="http://cloud/v1/edges/ward/poll?wait_s=2.5", content=BODY, now=1000.0, identity=IDENTITY, **headers):
     typed = {"content-type": "application/json"} if content else {}
-    request = httpx.Request("POST", url, content=content, headers={"deadline-ms": "5000", **typed, **headers})
+    request = httpx2.Request("POST", url, content=content, headers={"deadline-ms": "5000", **typed, **headers})
     return next(Signature(identity, AUDIENCE, At(now)).auth_flow(request))
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
+import httpx2
 from http_message_signatures import HTTPMessageSignaturesException
 
 from cloud_server.answering.coordinator import Models
@@ -93,23 +93,23 @@ class Service:
     name: str
     app: Any
     bodies: dict
-    auth: httpx.Auth | None = None
-    joining: httpx.Auth | None = None
+    auth: httpx2.Auth | None = None
+    joining: httpx2.Auth | None = None
     routes: list[tuple[str, str]] = field(default_factory=list)
 
     def request(self, method, path, *, content=None, query="", headers=()):
         """A request, signed where this service knows an edge."""
         target = f"{URL}{path}" + (f"?{query}" if query else "")
         kind = {"content-type": "application/json"} if content is not None else {}
-        request = httpx.Request(method, target, content=content, headers={**CALLER, **kind, **dict(headers)})
+        request = httpx2.Request(method, target, content=content, headers={**CALLER, **kind, **dict(headers)})
         auth = self.joining if path == "/v1/edges" else self.auth
         if auth is None or not signs(method, path):
             return request
         try:
             return next(auth.auth_flow(request))
         except HTTPMessageSignaturesException:  # nobody can sign that: it comes with the signature of something else
-            signed = next(auth.auth_flow(httpx.Request(method, f"{URL}/v1/edges/ward", content=content, headers=kind)))
-            return httpx.Request(method, target, content=content, headers=signed.headers)
+            signed = next(auth.auth_flow(httpx2.Request(method, f"{URL}/v1/edges/ward", content=content, headers=kind)))
+            return httpx2.Request(method, target, content=content, headers=signed.headers)
 
     async def call(self, method, path, *, content=None, query="", headers=()):
         return await send_request(self.app, self.request(method, path, content=content, query=query, headers=headers))
@@ -150,7 +150,7 @@ async def cloud_service(folder):
     identity = make_identity()
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url=URL) as http,
+        httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(app), base_url=URL) as http,
     ):
         assert (await join(http, "ward", identity)).status_code == 201
         bodies = CLOUD_BODIES | {JOIN: {**CLOUD_BODIES[JOIN], "public_key": identity.public_key}}

@@ -4,7 +4,7 @@ import contextlib
 import json
 from dataclasses import asdict
 
-import httpx
+import httpx2
 
 from edge_node.cloud.client import CloudClient
 from edge_node.database.schema import Database
@@ -24,7 +24,7 @@ class Line:
         self.database = Database(folder / "edge.db")
         self.ledger = Ledger(self.database, SystemClock())
         self.breaker = Breaker(failures, open_s, clock or SystemClock())
-        http = httpx.AsyncClient(headers=CALLER, transport=transport, base_url=CLOUD)
+        http = httpx2.AsyncClient(headers=CALLER, transport=transport, base_url=CLOUD)
         self.client = CloudClient(http, "ward", self.ledger, self.breaker, patience_s=patience_s, retries=retries)
 
     def kinds(self):
@@ -34,7 +34,7 @@ class Line:
 @contextlib.contextmanager
 def line(folder, handler, **knobs):
     """``handler``: a transport, or what answers a request."""
-    transport = handler if isinstance(handler, httpx.AsyncBaseTransport) else httpx.MockTransport(handler)
+    transport = handler if isinstance(handler, httpx2.AsyncBaseTransport) else httpx2.MockTransport(handler)
     made = Line(folder, transport, **knobs)
     try:
         yield made
@@ -46,4 +46,4 @@ def told(answer, *, beats=1):
     """The response to a question: signs of life, then the answer."""
     lines = [{"alive": True}] * beats + [{"answer": asdict(answer)}]
     content = "".join(json.dumps(line) + "\n" for line in lines).encode()
-    return httpx.Response(200, content=content, headers={"content-type": NDJSON})
+    return httpx2.Response(200, content=content, headers={"content-type": NDJSON})

@@ -4,7 +4,7 @@ import contextlib
 import re
 import time
 
-import httpx
+import httpx2
 
 from shared.http.console.sessions import CSRF_HEADER
 from shared.http.keyring import KeyRing
@@ -64,7 +64,7 @@ async def person(app, folder, role, *, edge=None):
     ring = KeyRing(folder)
     key = ring.add(role, role, now=time.time())
     ring.close()
-    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=URL) as http:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url=URL) as http:
         visitor = Person(http, edge)
         await visitor.read("/", status=401)
         await visitor.change("POST", "/console/session", status=204, key=key)

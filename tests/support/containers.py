@@ -7,7 +7,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-import httpx
+import httpx2
 
 from tests.conftest import ROOT
 from tests.support.waiting import eventually
@@ -59,7 +59,7 @@ class Compose:
         return found == {service: ["healthy"] * count for service, count in counts.items()}
 
     def http(self, timeout=240):
-        return httpx.Client(headers={"Authorization": f"Bearer {self.key}"}, timeout=timeout, trust_env=False)
+        return httpx2.Client(headers={"Authorization": f"Bearer {self.key}"}, timeout=timeout, trust_env=False)
 
     def edges(self):
         """Address and container of each edge that answers, by its id: ports are drawn anew at each start of a container."""
@@ -70,7 +70,7 @@ class Compose:
                 try:
                     url = f"http://{port.stdout.split()[0]}"
                     found[http.get(f"{url}/v1/status").json()["edge"]] = (url, container)
-                except (httpx.HTTPError, IndexError, KeyError, ValueError):
+                except (httpx2.HTTPError, IndexError, KeyError, ValueError):
                     continue
         return found
 
@@ -79,7 +79,7 @@ class Compose:
         try:
             with self.http(timeout=20) as http:
                 return http.get(f"{self.edges()[edge][0]}/v1/status").json()
-        except (httpx.HTTPError, KeyError, ValueError):
+        except (httpx2.HTTPError, KeyError, ValueError):
             return {}
 
     def wait(self, condition):
@@ -115,7 +115,7 @@ def asked(cluster, edge, question, **more):
         with cluster.http() as http:
             reply = http.post(f"{url}/v1/query", json={"question": question, "n": 1, "memory": False, **more})
             return Reply(edge, time.monotonic() - began, question, reply.status_code, reply.json())
-    except (httpx.HTTPError, ValueError):
+    except (httpx2.HTTPError, ValueError):
         return Reply(edge, time.monotonic() - began, question)
 
 
@@ -126,7 +126,7 @@ def added(cluster, edge, name, text):
         with cluster.http(timeout=30) as http:
             reply = http.post(f"{url}/v1/documents", files={"file": (name, text.encode())})
             return Reply(edge, time.monotonic() - began, "", reply.status_code, reply.json())
-    except (httpx.HTTPError, ValueError):
+    except (httpx2.HTTPError, ValueError):
         return Reply(edge, time.monotonic() - began)
 
 

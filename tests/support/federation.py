@@ -2,7 +2,7 @@
 
 import contextlib
 
-import httpx
+import httpx2
 
 from shared.http.open_mode import CALLER
 from tests.support.running_cloud import running_cloud
@@ -14,16 +14,16 @@ WARD = "Juniper Ward reported the failure of four infusion pumps in March. Each 
 PLANT = "Lot L-7713 of the battery pack caused the failure of infusion pumps. The seal of lot L-7713 leaked."
 
 
-class SwitchableTransport(httpx.AsyncBaseTransport):
+class SwitchableTransport(httpx2.AsyncBaseTransport):
     """The line to the cloud: can be cut and healed."""
 
     def __init__(self, app):
-        self._inner = httpx.ASGITransport(app)
+        self._inner = httpx2.ASGITransport(app)
         self.cut = False
 
     async def handle_async_request(self, request):
         if self.cut:
-            raise httpx.ConnectError("the line is cut", request=request)
+            raise httpx2.ConnectError("the line is cut", request=request)
         return await self._inner.handle_async_request(request)
 
 
@@ -44,7 +44,7 @@ async def federation(folder, *, cloud_answer, edge_answers, recorders=None, **se
         edges, lines = {}, {}
         for name, (text, answer) in edge_answers.items():
             lines[name] = SwitchableTransport(app)
-            http = httpx.AsyncClient(headers=CALLER, transport=lines[name], base_url="http://127.0.0.1")
+            http = httpx2.AsyncClient(headers=CALLER, transport=lines[name], base_url="http://127.0.0.1")
             chosen = {"strategy": "dgrag", "cloud_patience_s": 60.0} | settings  # a busy machine is no absent cloud
             started = running_edge(folder / name, id=name, generator=scripted(answer), cloud=http, recorder=told.get(name), **chosen)
             edges[name] = await stack.enter_async_context(started)

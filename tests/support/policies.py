@@ -4,7 +4,7 @@ import contextlib
 import json
 from dataclasses import dataclass
 
-import httpx
+import httpx2
 
 from edge_node.answering.answerer import Answerer, Ask
 from edge_node.answering.narrowing import SentenceSelector
@@ -65,7 +65,7 @@ class Site:
         self.sharing = bench.tools.releases
         self.sent = []  # the bodies that the client has put on the wire
         self.ledger = Ledger(bench.database, SystemClock())
-        http = httpx.AsyncClient(transport=httpx.MockTransport(self._cloud), base_url="http://127.0.0.1:9")
+        http = httpx2.AsyncClient(transport=httpx2.MockTransport(self._cloud), base_url="http://127.0.0.1:9")
         self.client = CloudClient(http, "ward", self.ledger, Breaker(3, 30.0, SystemClock()), patience_s=9.0)
         self.answerer = Answerer(
             strategy,
@@ -83,7 +83,7 @@ class Site:
         if request.url.path == "/v1/questions":
             return told(Answer("q", "Four.", (), "cloud"))
         body = json.loads(request.content)
-        return httpx.Response(200, text=Enrolled(edge="ward", epoch=body["epoch"], version=body["version"]).model_dump_json())
+        return httpx2.Response(200, text=Enrolled(edge="ward", epoch=body["epoch"], version=body["version"]).model_dump_json())
 
     @classmethod
     @contextlib.asynccontextmanager

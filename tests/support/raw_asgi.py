@@ -53,7 +53,7 @@ async def send(app, method, target, *, headers=(), body=b""):
 
 
 async def send_request(app, request, *, headers=()):
-    """An ``httpx.Request``, with further headers."""
+    """An ``httpx2.Request``, with further headers."""
     given = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
     return await send(app, request.method, request.url.raw_path.decode("ascii"), headers=[*given, *headers], body=request.content)
 

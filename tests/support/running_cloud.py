@@ -3,7 +3,7 @@
 import contextlib
 from types import SimpleNamespace
 
-import httpx
+import httpx2
 
 from cloud_server.answering.coordinator import Models
 from cloud_server.api.app import create_app
@@ -37,6 +37,6 @@ async def running_cloud(folder, *, answer="-", clock=None, recorder=None, **sett
     app = create_app(cloud, recorder)
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url=URL) as http,
+        httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(app), base_url=URL) as http,
     ):
         yield SimpleNamespace(cloud=cloud, app=app, http=http)

@@ -3,7 +3,7 @@
 import contextlib
 import math
 
-import httpx
+import httpx2
 
 from edge_node.api.app import create_app
 from edge_node.build import Adapters, build_node
@@ -69,7 +69,7 @@ async def running_edge(
     app = create_app(node)
     async with (
         app.router.lifespan_context(app),
-        httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as http,
+        httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1") as http,
     ):
         await until(lambda: not node.failed)
         yield Edge(node, http)

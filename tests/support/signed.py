@@ -2,7 +2,7 @@
 
 import re
 
-import httpx
+import httpx2
 
 from shared.http.open_mode import CALLER
 from shared.identity import key_id, make_identity
@@ -23,14 +23,14 @@ async def join(http, edge, identity, *, invitation="", clock=CLOCK, **fields):
 async def enrolled(app, edge, *, identity=None, invitation="", transport=None, clock=CLOCK):
     """A client that is an edge: it has joined the cloud behind ``app`` (or ``transport``), and signs all that it sends."""
     identity = identity or make_identity()
-    http = httpx.AsyncClient(headers=CALLER, transport=transport or httpx.ASGITransport(app), base_url=URL)
+    http = httpx2.AsyncClient(headers=CALLER, transport=transport or httpx2.ASGITransport(app), base_url=URL)
     response = await join(http, edge, identity, invitation=invitation, clock=clock)
     assert response.status_code == 201, response.text
     http.auth = Signature(identity, key_id(response.json()["cloud_key"]), clock)
     return http
 
 
-class AsEdges(httpx.Auth):
+class AsEdges(httpx2.Auth):
     """Signs what only an edge may call as the edge of the path, and leaves the rest alone."""
 
     requires_request_body = True

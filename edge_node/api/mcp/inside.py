@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-import httpx
+import httpx2
 from starlette.types import ASGIApp, Message, Scope
 
 ENDED: Message = {"type": "http.response.body", "body": b"", "more_body": False}
 
 
-class InsideTransport(httpx.AsyncBaseTransport):
-    """A transport to an app. httpx has one too, which keeps a stream until it has ended; whoever closes this one's ends the work."""
+class InsideTransport(httpx2.AsyncBaseTransport):
+    """A transport to an app. httpx2 has one too, which keeps a stream until it has ended; whoever closes this one's ends the work."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The response, once its head is there. Raises ReadError where the app ends without one."""
         body, news = await request.aread(), asyncio.Queue[Message]()
         sent: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
@@ -35,11 +35,11 @@ class InsideTransport(httpx.AsyncBaseTransport):
             work.cancel()
             raise
         if head["type"] != "http.response.start":
-            raise httpx.ReadError("the app ended without an answer", request=request)
-        return httpx.Response(head["status"], headers=head["headers"], stream=_Body(news, work), request=request)
+            raise httpx2.ReadError("the app ended without an answer", request=request)
+        return httpx2.Response(head["status"], headers=head["headers"], stream=_Body(news, work), request=request)
 
 
-class _Body(httpx.AsyncByteStream):
+class _Body(httpx2.AsyncByteStream):
     def __init__(self, news: asyncio.Queue[Message], work: asyncio.Future[None]) -> None:
         self._news = news
         self._work = work
@@ -62,7 +62,7 @@ def _end(work: asyncio.Future[None], news: asyncio.Queue[Message]) -> None:
     news.put_nowait(ENDED)
 
 
-def _scope(request: httpx.Request) -> Scope:
+def _scope(request: httpx2.Request) -> Scope:
     url = request.url
     return {
         "type": "http",

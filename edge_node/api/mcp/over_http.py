@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import httpx
+import httpx2
 from fastapi import FastAPI
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.requests import Request
@@ -34,7 +34,7 @@ class McpEndpoint:
         """The edge's routes for who sent this message."""
         sent = ctx.request.headers if isinstance(ctx.request, Request) else {}
         shown = {name: sent[name] for name in HANDED_ON if name in sent}
-        return Rest(httpx.AsyncClient(transport=self._transport, base_url=HERE, headers={**CALLER, **headers(), **shown}))
+        return Rest(httpx2.AsyncClient(transport=self._transport, base_url=HERE, headers={**CALLER, **headers(), **shown}))
 
     def response(self, body: bytes) -> Response:
         """The answer to a message that the guard has read."""

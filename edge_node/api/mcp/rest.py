@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
+import httpx2
 import orjson
-from httpx_sse import ServerSentEvent, aconnect_sse
+from httpx2 import ServerSentEvent
 
 from edge_node.api.mcp.harmless import harmless
 from shared.errors import DgragError
@@ -36,7 +36,7 @@ class RestCaller:
 class Rest:
     """The routes of one edge, for one caller: ``http`` knows the address and shows the credentials."""
 
-    def __init__(self, http: httpx.AsyncClient) -> None:
+    def __init__(self, http: httpx2.AsyncClient) -> None:
         self._http = http
 
     async def get(self, path: str, **query: str | int | None) -> dict[str, Any]:
@@ -51,14 +51,14 @@ class Rest:
     async def answer(self, body: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
         """The answer to a question; ``tell`` hears of each step when it has ended. Raises RouteRefused."""
         try:
-            async with aconnect_sse(self._http, "POST", "/v1/query", json={**_given(body), "stream": True}) as source:
+            async with self._http.sse("/v1/query", method="POST", json={**_given(body), "stream": True}) as source:
                 if not source.response.is_success:
                     await source.response.aread()
                     return value_of(source.response)
-                async for event in source.aiter_sse():
+                async for event in source:
                     if (answer := await _heard(event, tell)) is not None:
                         return answer
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             raise _broken(error) from error
         raise RouteRefused("the edge ended its answer half-way", next_step="ask again, and see the edge's log")
 
@@ -67,17 +67,17 @@ class Rest:
         told = await self.get("/v1/caller")
         return RestCaller(told["edge"], frozenset(told["roles"]))
 
-    async def _told(self, call: Awaitable[httpx.Response]) -> dict[str, Any]:
+    async def _told(self, call: Awaitable[httpx2.Response]) -> dict[str, Any]:
         try:
             return value_of(await call)
-        except httpx.TransportError as error:
+        except httpx2.TransportError as error:
             raise _broken(error) from error
 
 
-def value_of(response: httpx.Response) -> dict[str, Any]:
+def value_of(response: httpx2.Response) -> dict[str, Any]:
     """The object that a route answers, harmless. Raises RouteRefused for a problem, and for what is no object.
 
-    >>> value_of(httpx.Response(200, json={"name": "a <b>bold</b> name"}))
+    >>> value_of(httpx2.Response(200, json={"name": "a <b>bold</b> name"}))
     {'name': 'a bold name'}
     """
     try:
@@ -107,5 +107,5 @@ def _given(body: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in body.items() if value is not None}
 
 
-def _broken(error: httpx.TransportError) -> RouteRefused:
+def _broken(error: httpx2.TransportError) -> RouteRefused:
     return RouteRefused(f"the edge cannot be called ({type(error).__name__})", next_step="is it running? see `dgrag status`")

@@ -6,7 +6,7 @@ import re
 import sqlite3
 from contextlib import closing
 
-import httpx
+import httpx2
 import pytest
 from typer.testing import CliRunner
 
@@ -130,7 +130,7 @@ def joined(state, tmp_path, monkeypatch):
     models = Models(HashEmbedder(), ScriptedGenerator(lambda _: "-"), WordTokenizer())
     built = build_cloud(CloudSettings(state_dir=tmp_path / "cloud"), models)
     cloud = create_app(built)
-    monkeypatch.setattr(membership, "cloud_http", lambda url, **_: httpx.AsyncClient(transport=httpx.ASGITransport(cloud), base_url=url))
+    monkeypatch.setattr(membership, "cloud_http", lambda url, **_: httpx2.AsyncClient(transport=httpx2.ASGITransport(cloud), base_url=url))
     membership.join(URL, "ward", state)
     with closing(Database(state / "edge.db")) as database:
         ledger = Ledger(database, SystemClock())

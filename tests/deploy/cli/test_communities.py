@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.cli import knowledge
@@ -42,26 +42,26 @@ class FakeEdge:
     """Has two communities, one a page; ``asked`` are its requests."""
 
     def __init__(self) -> None:
-        self.asked: list[httpx.Request] = []
+        self.asked: list[httpx2.Request] = []
         self.views = VIEWS
 
-    def __call__(self, request: httpx.Request) -> httpx.Response:
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
         self.asked.append(request)
         if request.url.path == "/v1/communities":
             left = [view for view in self.views if str(view["community_id"]) > request.url.params["after"]]
-            return httpx.Response(200, json={"communities": left[:1], "next": left[0]["community_id"] if left else None})
+            return httpx2.Response(200, json={"communities": left[:1], "next": left[0]["community_id"] if left else None})
         if request.url.path == "/v1/reports/plain":
-            return httpx.Response(409, json={"detail": "this strategy builds no graph", "code": "conflict", "next_step": "take another"})
+            return httpx2.Response(409, json={"detail": "this strategy builds no graph", "code": "conflict", "next_step": "take another"})
         if request.url.path == f"/v1/reports/{KNOWN}":
-            return httpx.Response(200, json=REPORT)
+            return httpx2.Response(200, json=REPORT)
         problem = {"detail": "there is no report 'x' here", "code": "not_found", "next_step": "see `dgrag communities`"}
-        return httpx.Response(404, json=problem)
+        return httpx2.Response(404, json=problem)
 
 
 @pytest.fixture
 def edge(monkeypatch: pytest.MonkeyPatch) -> FakeEdge:
     fake = FakeEdge()
-    monkeypatch.setattr(knowledge, "client", lambda: httpx.Client(transport=httpx.MockTransport(fake)))
+    monkeypatch.setattr(knowledge, "client", lambda: httpx2.Client(transport=httpx2.MockTransport(fake)))
     return fake
 
 

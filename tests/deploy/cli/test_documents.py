@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.cli import add, documents
@@ -27,7 +27,7 @@ class FakeEdge:
     """Holds documents as an edge shows them; ``asked`` are its requests."""
 
     def __init__(self) -> None:
-        self.asked: list[httpx.Request] = []
+        self.asked: list[httpx2.Request] = []
         self.erased = True
         self.documents = [self.view("a.md", "d1"), self.view("b.pdf", "d2", status="parked"), self.view("a.md", "d3", replaces="d1")]
 
@@ -43,27 +43,27 @@ class FakeEdge:
         }
         return {"name": name, "document_id": document_id, "labels": ["patients"], **reasons, **job}
 
-    def __call__(self, request: httpx.Request) -> httpx.Response:
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
         self.asked.append(request)
         path, asked = request.url.path, request.url.params
         if path == "/v1/estimate":
-            return httpx.Response(200, json=COSTS | {"unreadable": UNREADABLE, "basis": "defaults"})
+            return httpx2.Response(200, json=COSTS | {"unreadable": UNREADABLE, "basis": "defaults"})
         if path == "/v1/receipts":
             known = [{"receipt_id": "r0", "document_id": GONE, "chunks": 4, "erased": True, "cloud": "confirmed"}]
-            return httpx.Response(200, json={"receipts": known if asked["document_id"] == GONE else []})
+            return httpx2.Response(200, json={"receipts": known if asked["document_id"] == GONE else []})
         if path == "/v1/documents" and request.method == "POST":
-            return httpx.Response(202, json={"document_id": "d1"})
+            return httpx2.Response(202, json={"document_id": "d1"})
         if path == "/v1/documents":
             named = [view for view in self.documents if asked.get("name") in (None, view["name"])]
             found = [view for view in named if asked.get("status", "") in ("", view["status"])]
-            return httpx.Response(200, json={"documents": found, "next": None})
+            return httpx2.Response(200, json={"documents": found, "next": None})
         if path.endswith("/retry"):
-            return httpx.Response(202, json={"name": "b.pdf", "job_id": "new job"})
+            return httpx2.Response(202, json={"name": "b.pdf", "job_id": "new job"})
         for view in self.documents:
             if path == f"/v1/documents/{view['document_id']}":
                 receipt = {"receipt_id": "r1", "document_id": view["document_id"], "chunks": 4, "erased": self.erased, "cloud": "pending"}
-                return httpx.Response(200, json=view if request.method == "GET" else receipt | {"reason": "the disk is full"})
-        return httpx.Response(404, json={"detail": "there is no document here", "code": "not_found"})
+                return httpx2.Response(200, json=view if request.method == "GET" else receipt | {"reason": "the disk is full"})
+        return httpx2.Response(404, json={"detail": "there is no document here", "code": "not_found"})
 
     def said(self, method: str) -> list[str]:
         return [request.url.path for request in self.asked if request.method == method]
@@ -73,7 +73,7 @@ class FakeEdge:
 def edge(monkeypatch: pytest.MonkeyPatch) -> FakeEdge:
     fake = FakeEdge()
     for module in (documents, add):
-        monkeypatch.setattr(module, "client", lambda: httpx.Client(transport=httpx.MockTransport(fake)))
+        monkeypatch.setattr(module, "client", lambda: httpx2.Client(transport=httpx2.MockTransport(fake)))
     return fake
 
 

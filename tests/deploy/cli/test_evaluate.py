@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.cli.main import run
@@ -102,18 +102,18 @@ async def test_each_question_is_asked_with_the_key_in_whatever_thread_and_one_th
 
 
 async def test_a_question_that_the_edge_refuses_is_told_and_asked_again(evaluated, tmp_path, monkeypatch):
-    post, out = httpx.Client.post, tmp_path / "out"
+    post, out = httpx2.Client.post, tmp_path / "out"
 
     def busy(self, url, *, json, **options):
         if "How many" in json["question"]:
-            return httpx.Response(503, json={"detail": "the edge is busy"}, request=httpx.Request("POST", url))
+            return httpx2.Response(503, json={"detail": "the edge is busy"}, request=httpx2.Request("POST", url))
         return post(self, url, json=json, **options)
 
     model = scripted(SAID)
     async with live_edge(tmp_path / "state", generator=model) as (edge, url):
         await edge.add("report.md", REPORT)
         with monkeypatch.context() as patched:
-            patched.setattr(httpx.Client, "post", busy)
+            patched.setattr(httpx2.Client, "post", busy)
             code, _, told = await evaluated(url, FILE, "--out", out)
         assert (code, "line 3 failed: the edge is busy" in told) == (0, True)
         assert "busy" in (out / "report.html").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.cli.ask import heard
@@ -15,7 +15,7 @@ ANSWER = {"answer": "Pumps fail [1].", "novelty": 1}
 
 def streamed(*events, tell=lambda news: None):
     content = "".join(f"event: {kind}\ndata: {json.dumps(data)}\n\n" for kind, data in events)
-    return asked_of(httpx.Response(200, headers={"content-type": "text/event-stream"}, content=content), tell)
+    return asked_of(httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=content), tell)
 
 
 def asked_of(response, tell=lambda news: None):
@@ -25,8 +25,8 @@ def asked_of(response, tell=lambda news: None):
         sent.append(json.loads(request.content))
         return response
 
-    with httpx.Client(transport=httpx.MockTransport(serve)) as http:
-        found = heard(http, "http://edge", {"question": "Why?"}, tell, timeout=httpx.Timeout(9))
+    with httpx2.Client(transport=httpx2.MockTransport(serve)) as http:
+        found = heard(http, "http://edge", {"question": "Why?"}, tell, timeout=httpx2.Timeout(9))
     assert sent == [{"question": "Why?", "stream": True}]
     return found
 
@@ -57,7 +57,7 @@ def test_an_error_in_the_stream_is_the_edges_own():
 def test_an_error_before_the_stream_keeps_its_status_and_next_step():
     problem = {"detail": "the edge is busy", "code": "busy", "next_step": "ask later"}
     with pytest.raises(ServiceError) as caught:
-        asked_of(httpx.Response(429, json=problem))
+        asked_of(httpx2.Response(429, json=problem))
     assert (caught.value.status, caught.value.next_step) == (429, "ask later")
 
 

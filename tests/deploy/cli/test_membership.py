@@ -4,7 +4,7 @@ import asyncio
 import re
 from pathlib import Path
 
-import httpx
+import httpx2
 import orjson
 import pytest
 from typer.testing import CliRunner
@@ -30,17 +30,17 @@ def cloud(tmp_path, monkeypatch):
     models = Models(HashEmbedder(), ScriptedGenerator(lambda _: "-"), WordTokenizer())
     built = build_cloud(CloudSettings(state_dir=tmp_path / "cloud"), models)
     served = create_app(built)
-    monkeypatch.setattr(membership, "cloud_http", lambda url, **_: httpx.AsyncClient(transport=httpx.ASGITransport(served), base_url=url))
+    monkeypatch.setattr(membership, "cloud_http", lambda url, **_: httpx2.AsyncClient(transport=httpx2.ASGITransport(served), base_url=url))
 
     def handler(request):
         async def sent():
-            async with httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(served), base_url=URL) as http:
+            async with httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(served), base_url=URL) as http:
                 return await http.request(request.method, request.url.path, content=request.content, headers=request.headers)
 
         answer = asyncio.run(sent())
-        return httpx.Response(answer.status_code, content=answer.content, headers={"content-type": "application/json"})
+        return httpx2.Response(answer.status_code, content=answer.content, headers={"content-type": "application/json"})
 
-    monkeypatch.setattr(cloud_verbs, "client", lambda: httpx.Client(transport=httpx.MockTransport(handler)))
+    monkeypatch.setattr(cloud_verbs, "client", lambda: httpx2.Client(transport=httpx2.MockTransport(handler)))
     yield built
     built.close()
     served.state.guard.close()

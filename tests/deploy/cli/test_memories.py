@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.cli import ask, knowledge
@@ -29,29 +29,29 @@ class FakeEdge:
     """Has three memories, two a page, and knows one answer; ``asked`` are its requests."""
 
     def __init__(self) -> None:
-        self.asked: list[httpx.Request] = []
+        self.asked: list[httpx2.Request] = []
         self.views = VIEWS
         self.reply: dict[str, object] = {}
 
-    def __call__(self, request: httpx.Request) -> httpx.Response:
+    def __call__(self, request: httpx2.Request) -> httpx2.Response:
         self.asked.append(request)
         if request.url.path == "/v1/query":
-            return httpx.Response(200, json=self.reply)
+            return httpx2.Response(200, json=self.reply)
         if request.url.path == "/v1/memories":
             left = [one for one in self.views if str(one["memory_id"]) > request.url.params["after"]]
-            return httpx.Response(200, json={"memories": left[:2], "next": left[1]["memory_id"] if len(left) > 1 else None})
+            return httpx2.Response(200, json={"memories": left[:2], "next": left[1]["memory_id"] if len(left) > 1 else None})
         if request.url.path == "/v1/memories/a1":
-            return httpx.Response(204)
+            return httpx2.Response(204)
         if request.url.path == "/v1/queries/q1/feedback":
-            return httpx.Response(200, json={"outcome": "learned"})
-        return httpx.Response(404, json={"detail": "there is no answer 'x' here", "code": "not_found", "next_step": "judge it soon"})
+            return httpx2.Response(200, json={"outcome": "learned"})
+        return httpx2.Response(404, json={"detail": "there is no answer 'x' here", "code": "not_found", "next_step": "judge it soon"})
 
 
 @pytest.fixture
 def edge(monkeypatch: pytest.MonkeyPatch) -> FakeEdge:
     fake = FakeEdge()
     for module in (ask, knowledge):
-        monkeypatch.setattr(module, "client", lambda: httpx.Client(transport=httpx.MockTransport(fake)))
+        monkeypatch.setattr(module, "client", lambda: httpx2.Client(transport=httpx2.MockTransport(fake)))
     return fake
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.cli.rest import ACCESS, Access, AsGiven, enter
@@ -27,7 +27,7 @@ def directory(tmp_path):
 
 
 def shown(url):
-    return next(AsGiven().auth_flow(httpx.Request("GET", url))).headers.get("authorization")
+    return next(AsGiven().auth_flow(httpx2.Request("GET", url))).headers.get("authorization")
 
 
 def test_a_cluster_with_a_key_lets_its_user_in(directory):
@@ -60,7 +60,7 @@ def problem(code, status=401):
 def test_who_shows_no_key_is_told_what_a_person_sets_and_no_header():
     told, status = problem("no_credentials")
     with pytest.raises(Unauthenticated) as refused:
-        body(httpx.Response(status, json=told, request=httpx.Request("GET", "http://127.0.0.1:8100/v1/status")))
+        body(httpx2.Response(status, json=told, request=httpx2.Request("GET", "http://127.0.0.1:8100/v1/status")))
     assert "DGRAG_API_KEY" in refused.value.next_step
     assert "Authorization" not in refused.value.next_step
 
@@ -72,9 +72,9 @@ def test_a_ready_service_that_takes_a_key_is_said_to_take_one(role):
 
     def handler(request):
         told, status = next(answers)
-        return httpx.Response(status, json=told)
+        return httpx2.Response(status, json=told)
 
-    with httpx.Client(transport=httpx.MockTransport(handler)) as http:
+    with httpx2.Client(transport=httpx2.MockTransport(handler)) as http:
         told = [refusal(http, member) for _ in range(3)]
     assert told[0].startswith("this needs credentials – set DGRAG_API_KEY")
     assert told[1:] == ["", ""]

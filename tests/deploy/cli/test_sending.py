@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.cli.sending import MAX_WAITS, Refused, SentDocument, SourceFile, files_in, outcomes, patiently, rows, send, size, wait_settled
@@ -17,12 +17,12 @@ from shared.client.errors import BadReply, ServiceError, body
 EDGE = "http://edge"
 
 
-def client(answer: Callable[[httpx.Request], httpx.Response]) -> httpx.Client:
-    return httpx.Client(transport=httpx.MockTransport(answer))
+def client(answer: Callable[[httpx2.Request], httpx2.Response]) -> httpx2.Client:
+    return httpx2.Client(transport=httpx2.MockTransport(answer))
 
 
-def raising(error: type[httpx.TransportError]) -> Callable[[httpx.Request], httpx.Response]:
-    def answer(request: httpx.Request) -> httpx.Response:
+def raising(error: type[httpx2.TransportError]) -> Callable[[httpx2.Request], httpx2.Response]:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         raise error("nobody there", request=request)
 
     return answer
@@ -65,9 +65,9 @@ def test_rows_go_as_json_with_the_labels_added(tmp_path: Path):
     path = write(tmp_path / "c.jsonl", '{"doc_id": "1", "title": "T", "text": "A.", "labels": ["own"]}\n')
     seen: list[dict[str, object]] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         seen.append(json.loads(request.content))
-        return httpx.Response(202, json={"document_id": "d1", "job_id": "j", "duplicate": True})
+        return httpx2.Response(202, json={"document_id": "d1", "job_id": "j", "duplicate": True})
 
     results = list(send(client(answer), EDGE, files_in([path]), ["more"], lambda more: None))
     assert seen == [{"name": "1", "title": "T", "text": "A.", "labels": ["own", "more"]}]
@@ -78,9 +78,9 @@ def test_files_go_as_multipart_with_their_name(tmp_path: Path):
     write(tmp_path / "a" / "b.md", "hello")
     seen: list[bytes] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         seen.append(request.read())
-        return httpx.Response(202, json={"document_id": "d1", "job_id": "j", "duplicate": False})
+        return httpx2.Response(202, json={"document_id": "d1", "job_id": "j", "duplicate": False})
 
     assert list(send(client(answer), EDGE, files_in([tmp_path]), ["x", "y"], lambda more: None)) == [SentDocument("a/b.md", "d1")]
     assert b'name="file"; filename="a/b.md"' in seen[0]
@@ -91,9 +91,9 @@ def test_files_go_as_multipart_with_their_name(tmp_path: Path):
 def test_a_form_without_labels_keeps_them_and_an_empty_part_takes_them_off(tmp_path: Path, labels: list[str] | None, part: bool):
     seen: list[bytes] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         seen.append(request.read())
-        return httpx.Response(202, json={"document_id": "d1"})
+        return httpx2.Response(202, json={"document_id": "d1"})
 
     assert list(send(client(answer), EDGE, files_in([write(tmp_path / "a.md", "x")]), labels, lambda more: None)) == [
         SentDocument("a.md", "d1")
@@ -104,7 +104,7 @@ def test_a_form_without_labels_keeps_them_and_an_empty_part_takes_them_off(tmp_p
 def test_what_may_leave_of_a_document_is_in_its_receipt(tmp_path: Path):
     told = {"document_id": "d1", "labels": ["a"], "share": "never", "unnamed_labels": ["a"]}
     files = files_in([write(tmp_path / "a.md", "x")])
-    (found,) = send(client(lambda _: httpx.Response(202, json=told)), EDGE, files, ["a"], lambda more: None)
+    (found,) = send(client(lambda _: httpx2.Response(202, json=told)), EDGE, files, ["a"], lambda more: None)
     assert found == SentDocument("a.md", "d1", labels=("a",), share="never", unnamed_labels=("a",))
 
 
@@ -112,36 +112,36 @@ def test_a_refused_file_does_not_stop_the_rest(tmp_path: Path):
     for name in ("a.md", "b.md"):
         write(tmp_path / name, name)
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         if b"a.md" in request.read():
-            return httpx.Response(413, json={"title": "Too large", "detail": "a.md is over the limit of 3 bytes"})
-        return httpx.Response(202, json={"document_id": "d1"})
+            return httpx2.Response(413, json={"title": "Too large", "detail": "a.md is over the limit of 3 bytes"})
+        return httpx2.Response(202, json={"document_id": "d1"})
 
     results = list(send(client(answer), EDGE, files_in([tmp_path]), [], lambda more: None))
     assert results == [Refused("a.md", "refused", "a.md is over the limit of 3 bytes"), SentDocument("b.md", "d1")]
 
 
 def test_a_connection_that_a_living_edge_closes_is_a_refusal(tmp_path: Path):
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         if request.method == "GET":
-            return httpx.Response(200)
-        raise httpx.WriteError("broken pipe", request=request)
+            return httpx2.Response(200)
+        raise httpx2.WriteError("broken pipe", request=request)
 
     results = list(send(client(answer), EDGE, files_in([write(tmp_path / "a.md", "x")]), [], lambda more: None))
     assert results == [Refused("a.md", "refused", "the edge closed the connection: the file is over its limit")]
 
 
 def test_an_edge_that_knows_us_not_stops_everything(tmp_path: Path):
-    http = client(lambda request: httpx.Response(401, json={"title": "Unauthorized"}))
+    http = client(lambda request: httpx2.Response(401, json={"title": "Unauthorized"}))
     with pytest.raises(ServiceError, match="Unauthorized"):
         list(send(http, EDGE, files_in([write(tmp_path / "a.md", "x")]), [], lambda more: None))
 
 
 def test_outcomes_hold_the_reason_and_know_a_replaced_document():
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         if request.url.path.endswith("/d2"):
-            return httpx.Response(404, json={"title": "Not Found"})
-        return httpx.Response(200, json={"status": "parked", "code": "no_text_layer", "reason": "no text", "next_step": "run OCR"})
+            return httpx2.Response(404, json={"title": "Not Found"})
+        return httpx2.Response(200, json={"status": "parked", "code": "no_text_layer", "reason": "no text", "next_step": "run OCR"})
 
     found = outcomes(client(answer), EDGE, [SentDocument("a", "d1"), SentDocument("b", "d2")])
     assert found == [
@@ -154,11 +154,11 @@ def test_the_wait_ends_when_every_edge_is_settled(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("deploy.cli.sending.POLL_S", 0.0)
     calls: list[str] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         calls.append(request.url.host)
         if len(calls) == 2:
-            raise httpx.ReadTimeout("busy", request=request)
-        return httpx.Response(200, json={"edge": request.url.host, "settled": len(calls) > 2, "documents": {}, "cost": "unknown field"})
+            raise httpx2.ReadTimeout("busy", request=request)
+        return httpx2.Response(200, json={"edge": request.url.host, "settled": len(calls) > 2, "documents": {}, "cost": "unknown field"})
 
     shown: list[str] = []
     found = wait_settled(client(answer), ["http://a", "http://b"], lambda status: shown.append(status.edge), lambda: None)
@@ -172,18 +172,18 @@ def test_a_crash_ends_the_wait():
         raise ClusterError("crashed")
 
     with pytest.raises(ClusterError, match="crashed"):
-        wait_settled(client(lambda request: httpx.Response(200)), ["http://a"], lambda status: None, check)
+        wait_settled(client(lambda request: httpx2.Response(200)), ["http://a"], lambda status: None, check)
 
 
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
         (
-            lambda request: httpx.Response(200, json={"edge": "ward", "failed": "the store is damaged"}),
+            lambda request: httpx2.Response(200, json={"edge": "ward", "failed": "the store is damaged"}),
             "ward has failed: the store is damaged",
         ),
-        (raising(httpx.ConnectError), "http://a stopped answering"),
-        (raising(httpx.ReadTimeout), "http://a stopped answering"),
+        (raising(httpx2.ConnectError), "http://a stopped answering"),
+        (raising(httpx2.ReadTimeout), "http://a stopped answering"),
     ],
 )
 def test_an_edge_that_has_failed_or_answers_no_more_ends_the_wait(answer, said: str, monkeypatch: pytest.MonkeyPatch):
@@ -195,26 +195,26 @@ def test_an_edge_that_has_failed_or_answers_no_more_ends_the_wait(answer, said: 
 def test_an_edge_that_starts_is_waited_for(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("deploy.cli.sending.POLL_S", 0.0)
     said = iter([{"edge": "a", "failed": "starting"}, {"edge": "a", "failed": "", "settled": True}])
-    found = wait_settled(client(lambda request: httpx.Response(200, json=next(said))), ["http://a"], lambda status: None, lambda: None)
+    found = wait_settled(client(lambda request: httpx2.Response(200, json=next(said))), ["http://a"], lambda status: None, lambda: None)
     assert found["http://a"].settled
 
 
 @pytest.mark.parametrize(
     ("response", "said"),
     [
-        (httpx.Response(500), "HTTP 500 from http://edge/x"),
-        (httpx.Response(400, json={"title": "Bad", "detail": ""}), "Bad"),
-        (httpx.Response(400, json=["?"]), "HTTP 400 from http://edge/x"),
-        (httpx.Response(200, text="<html>"), "does not answer JSON"),
+        (httpx2.Response(500), "HTTP 500 from http://edge/x"),
+        (httpx2.Response(400, json={"title": "Bad", "detail": ""}), "Bad"),
+        (httpx2.Response(400, json=["?"]), "HTTP 400 from http://edge/x"),
+        (httpx2.Response(200, text="<html>"), "does not answer JSON"),
     ],
 )
-def test_every_answer_that_is_no_success_is_an_error_of_ours(response: httpx.Response, said: str):
+def test_every_answer_that_is_no_success_is_an_error_of_ours(response: httpx2.Response, said: str):
     with pytest.raises((ServiceError, BadReply), match=said):
         body(client(lambda request: response).get("http://edge/x"))
 
 
 def test_a_document_is_sent_again_when_the_edge_has_named_a_time_to_wait():
-    answers = [httpx.Response(429, headers={"retry-after": "3"}), httpx.Response(503, headers={"retry-after": "1"}), httpx.Response(202)]
+    answers = [httpx2.Response(429, headers={"retry-after": "3"}), httpx2.Response(503, headers={"retry-after": "1"}), httpx2.Response(202)]
     waits: list[float] = []
     assert patiently(lambda: answers.pop(0), waits.append).status_code == 202
     assert waits == [3.0, 1.0]
@@ -223,8 +223,8 @@ def test_a_document_is_sent_again_when_the_edge_has_named_a_time_to_wait():
 def test_an_edge_that_names_no_time_is_not_asked_again_and_one_that_always_does_has_the_last_word():
     calls: list[int] = []
 
-    def busy(**headers: str) -> Callable[[], httpx.Response]:
-        return lambda: calls.append(1) or httpx.Response(503, headers=headers)
+    def busy(**headers: str) -> Callable[[], httpx2.Response]:
+        return lambda: calls.append(1) or httpx2.Response(503, headers=headers)
 
     assert patiently(busy(), calls.append).status_code == 503
     assert len(calls) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 import yaml
 
@@ -57,7 +57,7 @@ def told(docker: Path) -> list[str]:
 
 
 def start(runtime: ByDocker, **plan):
-    with httpx.Client() as http:
+    with httpx2.Client() as http:
         return runtime.start(Plan(("ward", "bank"), **plan), http, lambda *_: None)
 
 

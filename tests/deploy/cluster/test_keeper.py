@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.cluster.local import ByProcess
@@ -67,8 +67,8 @@ def service(*flags: str) -> Service:
 
 def answers(asked: Service) -> bool:
     try:
-        return httpx.get(asked.ready_url, timeout=1.0).is_success
-    except httpx.TransportError:
+        return httpx2.get(asked.ready_url, timeout=1.0).is_success
+    except httpx2.TransportError:
         return False
 
 

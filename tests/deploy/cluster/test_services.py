@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.cluster.errors import ClusterError
@@ -41,9 +41,9 @@ def test_the_model_server_does_not_spin():
     assert service.command[:6] == ("-m", "shared.models.serve", "--model", "weights.gguf", "--name", "standard")
 
 
-def served(*names: str) -> httpx.Client:
+def served(*names: str) -> httpx2.Client:
     body = json.dumps({"data": [{"id": name} for name in names]})
-    return httpx.Client(transport=httpx.MockTransport(lambda request: httpx.Response(200, text=body)))
+    return httpx2.Client(transport=httpx2.MockTransport(lambda request: httpx2.Response(200, text=body)))
 
 
 def test_of_a_remote_server_the_model_of_the_settings_is_taken_if_it_has_it():
@@ -54,20 +54,20 @@ def test_of_a_remote_server_the_model_of_the_settings_is_taken_if_it_has_it():
 def test_a_remote_server_gets_the_key():
     seen: list[str | None] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def answer(request: httpx2.Request) -> httpx2.Response:
         seen.append(request.headers.get("authorization"))
-        return httpx.Response(200, json={"data": [{"id": "a"}]})
+        return httpx2.Response(200, json={"data": [{"id": "a"}]})
 
-    remote_model("http://gpu/v1", httpx.Client(transport=httpx.MockTransport(answer)), ModelSettings(api_key="secret"))
+    remote_model("http://gpu/v1", httpx2.Client(transport=httpx2.MockTransport(answer)), ModelSettings(api_key="secret"))
     assert seen == ["Bearer secret"]
 
 
 @pytest.mark.parametrize(
     "response",
-    [httpx.Response(500), httpx.Response(200, text="hello"), httpx.Response(200, json=[]), httpx.Response(200, json={"data": [1]})],
+    [httpx2.Response(500), httpx2.Response(200, text="hello"), httpx2.Response(200, json=[]), httpx2.Response(200, json={"data": [1]})],
 )
-def test_a_server_that_is_not_openai_compatible_is_refused(response: httpx.Response):
-    http = httpx.Client(transport=httpx.MockTransport(lambda request: response))
+def test_a_server_that_is_not_openai_compatible_is_refused(response: httpx2.Response):
+    http = httpx2.Client(transport=httpx2.MockTransport(lambda request: response))
     with pytest.raises(ClusterError, match="no OpenAI-compatible server"):
         remote_model("http://gpu/v1", http, ModelSettings())
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.cluster.errors import ChildCrashError, ClusterError
@@ -47,8 +47,8 @@ def down(directory: StateDir) -> list[Member]:
 
 
 @pytest.fixture
-def http() -> Iterator[httpx.Client]:
-    with httpx.Client(trust_env=False) as made:
+def http() -> Iterator[httpx2.Client]:
+    with httpx2.Client(trust_env=False) as made:
         yield made
 
 
@@ -161,7 +161,7 @@ def test_a_cluster_whose_services_are_all_between_two_starts_is_up(directory: St
     directory.forget()
 
 
-def test_a_crash_during_the_start_tells_the_log_and_stops_the_rest(directory: StateDir, http: httpx.Client):
+def test_a_crash_during_the_start_tells_the_log_and_stops_the_rest(directory: StateDir, http: httpx2.Client):
     good, bad = ports(2)
     services = [foreground.fake(good), foreground.fake(bad, "--crash", name="moon")]
     with pytest.raises(ChildCrashError) as caught:
@@ -172,14 +172,14 @@ def test_a_crash_during_the_start_tells_the_log_and_stops_the_rest(directory: St
     assert not directory.file.exists()
 
 
-def test_what_a_service_left_in_its_group_is_stopped_with_it(directory: StateDir, http: httpx.Client):
+def test_what_a_service_left_in_its_group_is_stopped_with_it(directory: StateDir, http: httpx2.Client):
     with running(directory, foreground.fake(ports(1)[0], "--child"), http=http) as runtime:
         mark = runtime.state.marks()[0]
         assert len(foreground.group(mark.pid)) == 2
     assert eventually(lambda: foreground.group(mark.pid) == [])  # killed, but the kernel takes its time
 
 
-def test_a_paused_service_is_stopped_too(directory: StateDir, http: httpx.Client):
+def test_a_paused_service_is_stopped_too(directory: StateDir, http: httpx2.Client):
     with running(directory, foreground.fake(ports(1)[0]), http=http) as runtime:
         member = runtime.state.members[0]
         runtime.inflict("pause", member)
@@ -188,7 +188,7 @@ def test_a_paused_service_is_stopped_too(directory: StateDir, http: httpx.Client
 
 
 def test_watch_tells_of_each_service_that_ends_and_returns_when_none_will_start_again(
-    directory: StateDir, http: httpx.Client, tmp_path: Path
+    directory: StateDir, http: httpx2.Client, tmp_path: Path
 ):
     told: list[str] = []
     with running(directory, foreground.fake(ports(1)[0], "--damaged-later", str(tmp_path / "been"), name="moon"), http=http) as runtime:
@@ -197,7 +197,7 @@ def test_watch_tells_of_each_service_that_ends_and_returns_when_none_will_start_
     assert told[-1] == "moon exited with 5, and is not started again: its data is damaged"
 
 
-def test_a_member_that_is_not_ours_is_recorded_and_never_stopped(directory: StateDir, http: httpx.Client):
+def test_a_member_that_is_not_ours_is_recorded_and_never_stopped(directory: StateDir, http: httpx2.Client):
     runtime = ByProcess(directory)
     service = foreground.fake(ports(1)[0])
     with supervised(runtime, detached=True):
@@ -209,7 +209,7 @@ def test_a_member_that_is_not_ours_is_recorded_and_never_stopped(directory: Stat
     assert [member.role for member in runtime.stop()] == ["edge"]
 
 
-def test_a_process_that_waits_too_long_for_readiness_is_named(directory: StateDir, http: httpx.Client, monkeypatch: pytest.MonkeyPatch):
+def test_a_process_that_waits_too_long_for_readiness_is_named(directory: StateDir, http: httpx2.Client, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("deploy.cluster.lifecycle.READY_DEADLINE_S", 0.0)
     service = replace(foreground.fake(ports(1)[0]), ready_url="http://127.0.0.1:9/ready")
     with pytest.raises(ClusterError, match=service.name):
@@ -217,7 +217,7 @@ def test_a_process_that_waits_too_long_for_readiness_is_named(directory: StateDi
 
 
 def test_a_service_that_answers_before_it_is_written_down_is_waited_for(
-    directory: StateDir, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
+    directory: StateDir, http: httpx2.Client, monkeypatch: pytest.MonkeyPatch
 ):
     states = iter([ClusterState()] * 4)
     written = ByProcess.state.fget
@@ -229,7 +229,7 @@ def test_a_service_that_answers_before_it_is_written_down_is_waited_for(
 
 
 @contextmanager
-def running(directory: StateDir, service: Service, *, http: httpx.Client) -> Iterator[ByProcess]:
+def running(directory: StateDir, service: Service, *, http: httpx2.Client) -> Iterator[ByProcess]:
     runtime = ByProcess(directory, detached=False)
     with supervised(runtime, detached=False):
         runtime.keep((service,))
@@ -237,7 +237,7 @@ def running(directory: StateDir, service: Service, *, http: httpx.Client) -> Ite
         yield runtime
 
 
-def start_and_wait(directory: StateDir, services: Sequence[Service], http: httpx.Client) -> None:
+def start_and_wait(directory: StateDir, services: Sequence[Service], http: httpx2.Client) -> None:
     runtime = ByProcess(directory)
     with supervised(runtime, detached=True):
         runtime.keep(tuple(services))

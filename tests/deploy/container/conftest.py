@@ -3,7 +3,7 @@
 import asyncio
 from types import SimpleNamespace
 
-import httpx
+import httpx2
 import pytest
 
 from cloud_server.answering.coordinator import Models
@@ -22,17 +22,17 @@ def cloud(tmp_path, monkeypatch):
     models = Models(HashEmbedder(), ScriptedGenerator(lambda _: "-"), WordTokenizer())
     built = build_cloud(CloudSettings(state_dir=tmp_path / "cloud"), models)
     served = create_app(built)
-    monkeypatch.setattr(membership, "cloud_http", lambda url, **_: httpx.AsyncClient(transport=httpx.ASGITransport(served), base_url=url))
+    monkeypatch.setattr(membership, "cloud_http", lambda url, **_: httpx2.AsyncClient(transport=httpx2.ASGITransport(served), base_url=url))
 
     def handler(request):
         async def sent():
-            async with httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(served), base_url=URL) as http:
+            async with httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(served), base_url=URL) as http:
                 return await http.request(request.method, request.url.path, content=request.content, headers=request.headers)
 
         answer = asyncio.run(sent())
-        return httpx.Response(answer.status_code, content=answer.content, headers={"content-type": "application/json"})
+        return httpx2.Response(answer.status_code, content=answer.content, headers={"content-type": "application/json"})
 
-    with httpx.Client(transport=httpx.MockTransport(handler), base_url=URL) as http:
+    with httpx2.Client(transport=httpx2.MockTransport(handler), base_url=URL) as http:
         yield SimpleNamespace(http=http, registry=built.registry, expel=lambda edge: asyncio.run(built.expel(edge)))
     built.close()
     served.state.guard.close()

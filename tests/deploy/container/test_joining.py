@@ -1,6 +1,6 @@
 """How the edges of a trial get into its federation: `enrol` invites those that have not joined, and each edge uses its own invitation."""
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.cluster.errors import ClusterError
@@ -94,9 +94,9 @@ def test_an_edge_whose_volume_was_lost_comes_in_again_with_another_key(cloud, pl
 
 def test_a_cloud_that_is_not_there_is_said(place):
     def away(request):
-        raise httpx.ConnectError("nobody", request=request)
+        raise httpx2.ConnectError("nobody", request=request)
 
-    with httpx.Client(transport=httpx.MockTransport(away), base_url=URL) as http, pytest.raises(ClusterError, match="does not answer"):
+    with httpx2.Client(transport=httpx2.MockTransport(away), base_url=URL) as http, pytest.raises(ClusterError, match="does not answer"):
         write_invitations(http, ["plant"], place / "invitations")
 
 

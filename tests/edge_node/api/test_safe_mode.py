@@ -2,7 +2,7 @@
 
 import contextlib
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.api.app import open_app
@@ -21,7 +21,7 @@ from tests.support.running_edge import scripted
 @contextlib.asynccontextmanager
 async def safe(folder, **settings):
     app = create_safe_app(EdgeSettings(id="ward", state_dir=folder, **settings), StoreDamaged("the store's structure is damaged"))
-    async with httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+    async with httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1") as client:
         yield client
     app.state.guard.close()
 
@@ -99,7 +99,7 @@ async def test_an_edge_on_a_broken_file_starts_in_safe_mode_and_logs_it_once(tmp
     assert [record.message for record in caplog.records if "safe mode" in record.message] == [
         "safe mode: edge.db is damaged: file is not a database – restore a backup"
     ]
-    async with httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:
+    async with httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1") as client:
         assert (await client.get("/ready")).status_code == 503
 
 

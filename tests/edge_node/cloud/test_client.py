@@ -5,7 +5,7 @@ import hashlib
 import json
 from itertools import pairwise
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -42,7 +42,7 @@ def to(tmp_path, monkeypatch):
         manager.__exit__(None, None, None)
 
 
-class Dripping(httpx.AsyncByteStream):
+class Dripping(httpx2.AsyncByteStream):
     """A body that never ends."""
 
     async def __aiter__(self):
@@ -51,7 +51,7 @@ class Dripping(httpx.AsyncByteStream):
             await asyncio.sleep(0.005)
 
 
-class Endless(httpx.AsyncByteStream):
+class Endless(httpx2.AsyncByteStream):
     """A body without an end, as fast as it can be read."""
 
     async def __aiter__(self):
@@ -77,13 +77,13 @@ class Scripted:
 @pytest.mark.parametrize(
     "response",
     [
-        httpx.Response(503),
-        httpx.Response(200, content=b"not json"),
-        httpx.Response(200, json={"edge": "ward", "version": "many"}),
-        httpx.Response(200, json=[]),
-        httpx.Response(200, content=b"[" * 100_000),
-        httpx.Response(200, content=b'{"edge":"ward","version":NaN}'),
-        httpx.Response(302, headers={"location": "http://elsewhere.example"}),
+        httpx2.Response(503),
+        httpx2.Response(200, content=b"not json"),
+        httpx2.Response(200, json={"edge": "ward", "version": "many"}),
+        httpx2.Response(200, json=[]),
+        httpx2.Response(200, content=b"[" * 100_000),
+        httpx2.Response(200, content=b'{"edge":"ward","version":NaN}'),
+        httpx2.Response(302, headers={"location": "http://elsewhere.example"}),
     ],
 )
 async def test_a_cloud_that_fails_or_babbles_is_unavailable(to, response):
@@ -93,19 +93,19 @@ async def test_a_cloud_that_fails_or_babbles_is_unavailable(to, response):
 
 async def test_a_failure_is_not_its_own_cause(to):
     with pytest.raises(CloudUnavailable) as raised:
-        await to(lambda _: httpx.Response(500)).client.greet()
+        await to(lambda _: httpx2.Response(500)).client.greet()
     assert raised.value.__cause__ is None
 
 
 async def test_a_redirect_is_not_followed(to):
-    script = Scripted(httpx.Response(307, headers={"location": "http://elsewhere.example"}))
+    script = Scripted(httpx2.Response(307, headers={"location": "http://elsewhere.example"}))
     with pytest.raises(CloudUnavailable, match="307"):
         await to(script).client.greet()
     assert len(script.requests) == 1
 
 
 async def test_a_cloud_that_says_no_is_quoted_with_its_reason(to):
-    problem = httpx.Response(409, json={"code": "resync", "detail": "send a snapshot"})
+    problem = httpx2.Response(409, json={"code": "resync", "detail": "send a snapshot"})
     with pytest.raises(CloudRefused, match="send a snapshot") as caught:
         await to(lambda request: problem).client.greet()
     assert (caught.value.status, caught.value.reason) == (409, "resync")
@@ -113,11 +113,11 @@ async def test_a_cloud_that_says_no_is_quoted_with_its_reason(to):
 
 async def test_a_refusal_without_a_problem_document_is_a_refusal_still(to):
     with pytest.raises(CloudRefused):
-        await to(lambda request: httpx.Response(404, content=b"<html>")).client.greet()
+        await to(lambda request: httpx2.Response(404, content=b"<html>")).client.greet()
 
 
 async def test_what_a_refusal_says_is_short_and_inert(to):
-    problem = httpx.Response(400, json={"code": "c" * 5000, "detail": "<script>alert(1)</script> " + "x" * 5000})
+    problem = httpx2.Response(400, json={"code": "c" * 5000, "detail": "<script>alert(1)</script> " + "x" * 5000})
     with pytest.raises(CloudRefused) as caught:
         await to(lambda request: problem).client.greet()
     assert "<script" not in caught.value.message
@@ -126,22 +126,22 @@ async def test_what_a_refusal_says_is_short_and_inert(to):
 
 async def test_a_dripping_cloud_is_cut_at_the_total_deadline(to):
     with pytest.raises(CloudUnavailable, match="in time"):
-        await to(lambda request: httpx.Response(200, stream=Dripping())).client.greet(deadline_s=0.05)
+        await to(lambda request: httpx2.Response(200, stream=Dripping())).client.greet(deadline_s=0.05)
 
 
 async def test_an_endless_body_is_cut_at_the_byte_cap(to):
     with pytest.raises(CloudUnavailable, match=str(MAX_BODY_BYTES)):
-        await to(lambda request: httpx.Response(200, stream=Endless())).client.greet()
+        await to(lambda request: httpx2.Response(200, stream=Endless())).client.greet()
 
 
 async def test_a_compressed_body_is_refused_unread(to):
-    response = httpx.Response(200, stream=Endless(), headers={"content-encoding": "gzip"})
+    response = httpx2.Response(200, stream=Endless(), headers={"content-encoding": "gzip"})
     with pytest.raises(CloudUnavailable, match="compressed"):
         await to(lambda request: response).client.greet()
 
 
 async def test_every_call_tells_its_remaining_time(to):
-    script = Scripted(httpx.Response(200, json=KNOWN))
+    script = Scripted(httpx2.Response(200, json=KNOWN))
     await to(script).client.greet(deadline_s=2.5)
     assert script.requests[0].headers["deadline-ms"] == "2500"
 
@@ -170,10 +170,10 @@ async def test_a_cloud_on_this_machine_is_not_asked_through_a_proxy(url, through
 
 async def test_each_body_is_recorded_with_what_it_is_for_and_a_call_without_a_body_is_not(to):
     script = Scripted(
-        httpx.Response(200, json=KNOWN),
-        httpx.Response(200, json=KNOWN),
-        httpx.Response(200, json={"requests": []}),
-        httpx.Response(204),
+        httpx2.Response(200, json=KNOWN),
+        httpx2.Response(200, json=KNOWN),
+        httpx2.Response(200, json={"requests": []}),
+        httpx2.Response(204),
         told(ANSWER),
     )
     made = to(script)
@@ -196,7 +196,7 @@ async def test_a_record_stands_before_the_body_leaves(to):
 
     def handler(request):
         seen.append(made.kinds())
-        return httpx.Response(200, json=KNOWN)
+        return httpx2.Response(200, json=KNOWN)
 
     made = to(handler)
     await made.client.push(DELTA)
@@ -220,7 +220,7 @@ async def test_what_cannot_be_recorded_is_not_sent(to, tmp_path, monkeypatch):
 
 
 async def test_a_reply_without_evidence_is_recorded_as_a_refusal(to):
-    made = to(Scripted(httpx.Response(204)))
+    made = to(Scripted(httpx2.Response(204)))
     await made.client.reply("r1", EvidenceReply(refused="nothing here"))
     assert made.kinds() == ["refusal"]
 
@@ -229,31 +229,31 @@ async def test_a_reply_without_evidence_is_recorded_as_a_refusal(to):
 
 
 async def test_a_push_is_repeated_when_the_cloud_fails_and_each_attempt_is_a_record(to):
-    made = to(Scripted(httpx.Response(503), httpx.ConnectError("no"), httpx.Response(200, json=KNOWN)))
+    made = to(Scripted(httpx2.Response(503), httpx2.ConnectError("no"), httpx2.Response(200, json=KNOWN)))
     known, _ = await made.client.push(DELTA)
     assert (known.version, made.kinds()) == (1, ["summaries"] * 3)
 
 
 async def test_a_repeated_reply_that_the_cloud_had_heard_before_is_fine(to):
-    made = to(Scripted(httpx.ReadError("the answer is lost"), httpx.Response(404)))
+    made = to(Scripted(httpx2.ReadError("the answer is lost"), httpx2.Response(404)))
     await made.client.reply("r1", EvidenceReply(refused="nothing here"))
     assert made.kinds() == ["refusal"] * 2
 
 
 async def test_a_first_reply_for_which_nobody_waits_is_refused(to):
     with pytest.raises(CloudRefused):
-        await to(Scripted(httpx.Response(404))).client.reply("r1", EvidenceReply(refused="nothing here"))
+        await to(Scripted(httpx2.Response(404))).client.reply("r1", EvidenceReply(refused="nothing here"))
 
 
 async def test_nothing_is_repeated_beyond_the_budget(to):
-    made = to(Scripted(httpx.Response(503), httpx.Response(503)), retries=RetryBudget(share=0, reserve=1))
+    made = to(Scripted(httpx2.Response(503), httpx2.Response(503)), retries=RetryBudget(share=0, reserve=1))
     with pytest.raises(CloudUnavailable):
         await made.client.push(DELTA)
     assert made.kinds() == ["summaries"] * 2
 
 
 async def test_a_greeting_and_a_question_are_not_repeated(to):
-    made = to(Scripted(httpx.Response(503), httpx.Response(503)))
+    made = to(Scripted(httpx2.Response(503), httpx2.Response(503)))
     with pytest.raises(CloudUnavailable):
         await made.client.greet()
     with pytest.raises(CloudUnavailable):
@@ -271,7 +271,7 @@ async def test_an_answer_comes_after_signs_of_life(to):
     assert received > 3 * len('{"alive": true}')
 
 
-class Beating(httpx.AsyncByteStream):
+class Beating(httpx2.AsyncByteStream):
     """Signs of life, each after a pause, then the answer."""
 
     def __init__(self, pauses_s):
@@ -285,25 +285,25 @@ class Beating(httpx.AsyncByteStream):
 
 
 async def test_a_cloud_that_is_silent_from_the_start_counts_as_away(to):
-    response = httpx.Response(200, stream=Beating([3600]), headers={"content-type": NDJSON})
+    response = httpx2.Response(200, stream=Beating([3600]), headers={"content-type": NDJSON})
     with pytest.raises(CloudUnavailable, match="in time"):
         await to(lambda request: response, patience_s=0.02).client.ask("Which lot?", query_id="q", deadline_s=60)
 
 
 async def test_a_cloud_that_falls_silent_later_counts_as_away(to):
-    response = httpx.Response(200, stream=Beating([0, 0, 3600]), headers={"content-type": NDJSON})
+    response = httpx2.Response(200, stream=Beating([0, 0, 3600]), headers={"content-type": NDJSON})
     with pytest.raises(CloudUnavailable, match="in time"):
         await to(lambda request: response, patience_s=0.02).client.ask("Which lot?", query_id="q", deadline_s=60)
 
 
 async def test_bytes_without_a_line_are_no_sign_of_life(to):
-    response = httpx.Response(200, stream=Dripping(), headers={"content-type": NDJSON})
+    response = httpx2.Response(200, stream=Dripping(), headers={"content-type": NDJSON})
     with pytest.raises(CloudUnavailable, match="in time"):
         await to(lambda request: response, patience_s=0.05).client.ask("Which lot?", query_id="q", deadline_s=60)
 
 
 async def test_signs_of_life_for_ever_end_at_the_deadline(to):
-    response = httpx.Response(200, stream=Beating([0.005] * 100_000), headers={"content-type": NDJSON})
+    response = httpx2.Response(200, stream=Beating([0.005] * 100_000), headers={"content-type": NDJSON})
     with pytest.raises(CloudUnavailable, match="in time"):
         await to(lambda request: response).client.ask("Which lot?", query_id="q", deadline_s=0.1)
 
@@ -311,16 +311,16 @@ async def test_signs_of_life_for_ever_end_at_the_deadline(to):
 @pytest.mark.parametrize(
     "response",
     [
-        httpx.Response(200, content=b"<html>", headers={"content-type": "text/html"}),
-        httpx.Response(200, json={"answer": "L-7713"}),
-        httpx.Response(200, content=b"", headers={"content-type": NDJSON}),
-        httpx.Response(200, content=b'{"alive":true}\n{"answer":{"query_id":"q"', headers={"content-type": NDJSON}),
-        httpx.Response(200, content=b'{"answer":{"query_id":7}}\n', headers={"content-type": NDJSON}),
-        httpx.Response(200, content=b'{"alive":true,"more":1}\n', headers={"content-type": NDJSON}),
-        httpx.Response(200, content=b"\xff\xfe\n", headers={"content-type": NDJSON}),
-        httpx.Response(200, content=b"[" * 100_000 + b"\n", headers={"content-type": NDJSON}),
-        httpx.Response(200, stream=Endless(), headers={"content-type": NDJSON}),
-        httpx.Response(302, headers={"location": "http://elsewhere.example"}),
+        httpx2.Response(200, content=b"<html>", headers={"content-type": "text/html"}),
+        httpx2.Response(200, json={"answer": "L-7713"}),
+        httpx2.Response(200, content=b"", headers={"content-type": NDJSON}),
+        httpx2.Response(200, content=b'{"alive":true}\n{"answer":{"query_id":"q"', headers={"content-type": NDJSON}),
+        httpx2.Response(200, content=b'{"answer":{"query_id":7}}\n', headers={"content-type": NDJSON}),
+        httpx2.Response(200, content=b'{"alive":true,"more":1}\n', headers={"content-type": NDJSON}),
+        httpx2.Response(200, content=b"\xff\xfe\n", headers={"content-type": NDJSON}),
+        httpx2.Response(200, content=b"[" * 100_000 + b"\n", headers={"content-type": NDJSON}),
+        httpx2.Response(200, stream=Endless(), headers={"content-type": NDJSON}),
+        httpx2.Response(302, headers={"location": "http://elsewhere.example"}),
     ],
 )
 async def test_an_answer_that_is_not_of_the_agreed_form_is_no_answer(to, response):
@@ -331,7 +331,7 @@ async def test_an_answer_that_is_not_of_the_agreed_form_is_no_answer(to, respons
 async def test_a_number_that_is_none_is_no_answer(to):
     content = told(ANSWER).content.replace(b'"trace": []', b'"trace": [{"step": "x", "ms": NaN}]')
     assert b"NaN" in content
-    response = httpx.Response(200, content=content, headers={"content-type": NDJSON})
+    response = httpx2.Response(200, content=content, headers={"content-type": NDJSON})
     with pytest.raises(CloudUnavailable):
         await to(lambda request: response).client.ask("Which lot?", query_id="q", deadline_s=5)
 
@@ -339,7 +339,7 @@ async def test_a_number_that_is_none_is_no_answer(to):
 @pytest.mark.parametrize(("status", "kind"), [(403, CloudRefused), (503, CloudUnavailable), (200, CloudUnavailable)])
 async def test_a_problem_in_a_line_is_the_error_that_it_tells_of(to, status, kind):
     content = json.dumps({"problem": {"status": status, "code": "expelled", "detail": "out"}}).encode() + b"\n"
-    response = httpx.Response(200, content=content, headers={"content-type": NDJSON})
+    response = httpx2.Response(200, content=content, headers={"content-type": NDJSON})
     with pytest.raises(kind, match="out"):
         await to(lambda request: response).client.ask("Which lot?", query_id="q", deadline_s=5)
 
@@ -357,7 +357,7 @@ async def test_markup_in_an_answer_is_inert(to):
 def pieces(*texts, answer=ANSWER):
     """The response that tells an answer as it is written."""
     lines = b"".join(json.dumps({"text": text}).encode() + b"\n" for text in texts)
-    return httpx.Response(200, content=lines + told(answer, beats=1).content, headers={"content-type": NDJSON})
+    return httpx2.Response(200, content=lines + told(answer, beats=1).content, headers={"content-type": NDJSON})
 
 
 async def heard(to, *texts, level="dynamic"):
@@ -428,7 +428,7 @@ async def test_what_is_heard_counts_against_the_cap_of_an_answer(to):
 
 
 async def test_a_piece_is_a_sign_of_life_and_what_was_heard_of_a_broken_answer_is_an_error(to):
-    cut = httpx.Response(200, content=b'{"text":"Meadows shrink. "}\n', headers={"content-type": NDJSON})
+    cut = httpx2.Response(200, content=b'{"text":"Meadows shrink. "}\n', headers={"content-type": NDJSON})
     with pytest.raises(CloudUnavailable, match="complete"):
         await to(Scripted(cut)).client.ask("What is it?", query_id="q", deadline_s=5, level=0)
 
@@ -444,7 +444,7 @@ async def test_the_coverage_of_an_answer_is_one_inert_line(to):
 
 async def test_after_failures_in_a_row_a_question_fails_at_once_says_why_and_leaves_no_record(to):
     clock = SetClock()
-    made = to(Scripted(*[httpx.ConnectError("refused")] * 3), clock=clock)
+    made = to(Scripted(*[httpx2.ConnectError("refused")] * 3), clock=clock)
     for _ in range(3):
         with pytest.raises(CloudUnavailable, match="cannot be reached"):
             await made.client.ask("Which lot?", query_id="q", deadline_s=5)
@@ -454,7 +454,7 @@ async def test_after_failures_in_a_row_a_question_fails_at_once_says_why_and_lea
 
 
 async def test_a_greeting_that_is_answered_lets_questions_pass_again(to):
-    made = to(Scripted(httpx.Response(503), httpx.Response(200, json=KNOWN), told(ANSWER)), failures=1, clock=SetClock())
+    made = to(Scripted(httpx2.Response(503), httpx2.Response(200, json=KNOWN), told(ANSWER)), failures=1, clock=SetClock())
     with pytest.raises(CloudUnavailable):
         await made.client.ask("Which lot?", query_id="q", deadline_s=5)
     await made.client.greet()
@@ -463,7 +463,7 @@ async def test_a_greeting_that_is_answered_lets_questions_pass_again(to):
 
 
 async def test_a_cloud_that_says_no_is_not_away(to):
-    refusals = [httpx.Response(403, json={"code": "forbidden", "detail": "no"}) for _ in range(5)]
+    refusals = [httpx2.Response(403, json={"code": "forbidden", "detail": "no"}) for _ in range(5)]
     made = to(Scripted(*refusals))
     for _ in range(5):
         with pytest.raises(CloudRefused):
@@ -477,7 +477,7 @@ async def test_a_cloud_that_says_no_is_not_away(to):
 async def test_a_head_is_shown_and_comes_back_countersigned(to):
     head = Head(epoch="e1", seq=3, hash="0" * 64)
     seen = {"head": head.model_dump(), "at": 5.0, "signature": "s"}
-    made = to(Scripted(httpx.Response(200, json=seen), httpx.Response(200, json=seen), httpx.Response(404)))
+    made = to(Scripted(httpx2.Response(200, json=seen), httpx2.Response(200, json=seen), httpx2.Response(404)))
     assert (await made.client.head(head)).head == head
     assert (await made.client.newest_head()).at == 5.0
     assert await made.client.newest_head() is None
@@ -487,4 +487,4 @@ async def test_a_head_is_shown_and_comes_back_countersigned(to):
 async def test_a_cloud_of_an_older_release_is_told_apart_when_it_is_greeted(to):
     older = {name: value for name, value in KNOWN.items() if name != "wire_version"}  # up to version 5 a cloud said nothing
     with pytest.raises(CloudRefused, match="the edge speaks version 6 of the protocol, the cloud speaks version 5"):
-        await to(lambda _: httpx.Response(200, json=older)).client.greet()
+        await to(lambda _: httpx2.Response(200, json=older)).client.greet()

@@ -2,7 +2,7 @@
 
 import shutil
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.cloud.membership import Membership
@@ -16,7 +16,7 @@ from tests.support.waiting import until
 
 
 def line(service):
-    return httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(service.app), base_url=URL)
+    return httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(service.app), base_url=URL)
 
 
 async def connected(folder, service):

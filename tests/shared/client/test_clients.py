@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from types import SimpleNamespace
 
-import httpx
+import httpx2
 import pytest
 
 from shared.client import (
@@ -47,7 +47,7 @@ class Edge:
     def __call__(self, request):
         self.requests.append(request)
         answer = self.answers.pop(0)
-        if isinstance(answer, httpx.Response):
+        if isinstance(answer, httpx2.Response):
             return answer
         raise answer("broken", request=request)
 
@@ -66,19 +66,19 @@ def waits(monkeypatch):
 
 
 def client(edge, **options):
-    return Client(EDGE, http=httpx.Client(base_url=EDGE, transport=httpx.MockTransport(edge)), **options)
+    return Client(EDGE, http=httpx2.Client(base_url=EDGE, transport=httpx2.MockTransport(edge)), **options)
 
 
 def awaited(edge):
-    return AsyncClient(EDGE, http=httpx.AsyncClient(base_url=EDGE, transport=httpx.MockTransport(edge)))
+    return AsyncClient(EDGE, http=httpx2.AsyncClient(base_url=EDGE, transport=httpx2.MockTransport(edge)))
 
 
 def ready():
-    return httpx.Response(200, json={"ready": True})
+    return httpx2.Response(200, json={"ready": True})
 
 
 def busy(after="2", status=429):
-    return httpx.Response(status, json=BUSY, headers={"Retry-After": after})
+    return httpx2.Response(status, json=BUSY, headers={"Retry-After": after})
 
 
 def test_a_call_that_may_be_repeated_waits_as_long_as_the_edge_asks_for_and_by_chance_somewhat_more(waits):
@@ -87,7 +87,7 @@ def test_a_call_that_may_be_repeated_waits_as_long_as_the_edge_asks_for_and_by_c
 
 
 async def test_the_other_client_waits_as_long(waits):
-    assert (await awaited(Edge(busy("2"), httpx.ConnectError, ready())).health()).ready
+    assert (await awaited(Edge(busy("2"), httpx2.ConnectError, ready())).health()).ready
     assert 2 < waits[0] < 3
     assert 0 < waits[1] < 1
 
@@ -110,7 +110,7 @@ def test_what_would_happen_twice_is_not_repeated(waits, call):
 
 
 def test_a_document_is_sent_again_for_the_same_bytes_are_a_duplicate(waits):
-    edge = Edge(httpx.ReadError, busy(), httpx.Response(202, json=RECEIPT))
+    edge = Edge(httpx2.ReadError, busy(), httpx2.Response(202, json=RECEIPT))
     assert client(edge).add_document("a.pdf", b"%PDF", labels=["public", "x"]) == Receipt("d1", "j1")
     assert all(b"%PDF" in request.content and b"public,x" in request.content for request in edge.requests)
 
@@ -157,14 +157,16 @@ def test_nobody_waits_beyond_the_deadline(waits):
 )
 def test_an_error_of_the_edge_is_a_type_with_its_words(status, kind):
     with pytest.raises(ServiceError) as caught:
-        client(Edge(httpx.Response(status, json=BUSY)), retries=0).status()
+        client(Edge(httpx2.Response(status, json=BUSY)), retries=0).status()
     error = caught.value
     assert type(error) is kind
     assert (error.message, error.status, error.code) == ("this key asks too fast", status, "overloaded")
     assert (error.next_step, error.title, error.request) == ("wait", "Too Many Requests", "c0ffee")
 
 
-@pytest.mark.parametrize("answer", [httpx.Response(200, text="<html>"), httpx.Response(200, json=[1]), httpx.Response(502, text="proxy")])
+@pytest.mark.parametrize(
+    "answer", [httpx2.Response(200, text="<html>"), httpx2.Response(200, json=[1]), httpx2.Response(502, text="proxy")]
+)
 def test_what_is_no_reply_of_an_edge_is_told_so(answer):
     with pytest.raises(BadReply, match="does not answer"):
         client(Edge(answer), retries=0).status()
@@ -172,15 +174,15 @@ def test_what_is_no_reply_of_an_edge_is_told_so(answer):
 
 def test_a_line_that_breaks_is_told_with_its_address(waits):
     with pytest.raises(Unreachable, match=r"nothing answers at http://127\.0\.0\.1:9/v1/status"):
-        client(Edge(*[httpx.ConnectError] * 4)).status()
+        client(Edge(*[httpx2.ConnectError] * 4)).status()
     assert len(waits) == 3
     with pytest.raises(Unreachable, match="no answer in time"):
-        next(client(Edge(httpx.ReadTimeout)).ask_stream("Why?"))
+        next(client(Edge(httpx2.ReadTimeout)).ask_stream("Why?"))
 
 
 def events(*told):
     content = "".join(f"event: {kind}\ndata: {json.dumps(data)}\n\n" for kind, data in told)
-    return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=content)
+    return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=content)
 
 
 async def test_an_error_within_a_stream_and_a_stream_that_is_cut_are_errors():
@@ -193,7 +195,7 @@ async def test_an_error_within_a_stream_and_a_stream_that_is_cut_are_errors():
         list(client(Edge(busy())).overview_stream("Why?"))
 
 
-class Talk(httpx.SyncByteStream, httpx.AsyncByteStream):
+class Talk(httpx2.SyncByteStream, httpx2.AsyncByteStream):
     """A stream that says the same for ever; with it the time goes by."""
 
     def __init__(self, said, clock):
@@ -232,7 +234,7 @@ def clock(monkeypatch):
 @pytest.mark.parametrize("said", [b'event: text\ndata: "pump"\n\n', b": ping\n\n", b"event: hint\ndata: 1\n\n"])
 async def test_an_edge_that_talks_for_ever_is_left_at_the_deadline(clock, said):
     talks = [Talk(said, clock), Talk(said, clock)]
-    waiting, awaiting = (httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=talk) for talk in talks)
+    waiting, awaiting = (httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=talk) for talk in talks)
     with pytest.raises(DeadlinePassed, match=r"20\.0 s"):
         list(client(Edge(waiting)).within(20).ask_stream("Why?"))
     assert clock.now == 21
@@ -242,7 +244,7 @@ async def test_an_edge_that_talks_for_ever_is_left_at_the_deadline(clock, said):
 
 
 async def test_an_edge_that_is_silent_within_a_stream_is_left_at_the_deadline_where_it_is_awaited():
-    silence = httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Silence(b"", None))
+    silence = httpx2.Response(200, headers={"content-type": "text/event-stream"}, stream=Silence(b"", None))
     with pytest.raises(DeadlinePassed):
         [news async for news in awaited(Edge(silence)).within(0.01).ask_stream("Why?")]
 
@@ -259,7 +261,7 @@ def shown(edge, **options):
     """The credentials of a client."""
     with Client(edge, **options) as made:
         auth = made._http.auth
-    return None if auth is None else next(auth.auth_flow(httpx.Request("GET", edge))).headers["authorization"]
+    return None if auth is None else next(auth.auth_flow(httpx2.Request("GET", edge))).headers["authorization"]
 
 
 def test_the_key_comes_from_the_argument_or_the_environment(monkeypatch):

@@ -1,7 +1,7 @@
 import json
 import logging
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 
@@ -29,8 +29,8 @@ def app_with(meter):
 
 
 async def asked(app, method, path):
-    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-    async with httpx.AsyncClient(headers=CALLER, transport=transport, base_url="http://127.0.0.1") as http:
+    transport = httpx2.ASGITransport(app, raise_app_exceptions=False)
+    async with httpx2.AsyncClient(headers=CALLER, transport=transport, base_url="http://127.0.0.1") as http:
         return await http.request(method, path)
 
 

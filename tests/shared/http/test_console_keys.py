@@ -2,7 +2,7 @@
 
 import re
 
-import httpx
+import httpx2
 import pytest
 
 from cloud_server.api.console.access import KEYS as CLOUD_PATH
@@ -21,7 +21,7 @@ async def service(request, tmp_path):
 
 
 def visitor(service):
-    return httpx.AsyncClient(headers={"sec-fetch-site": "same-origin"}, transport=httpx.ASGITransport(service.app), base_url=URL)
+    return httpx2.AsyncClient(headers={"sec-fetch-site": "same-origin"}, transport=httpx2.ASGITransport(service.app), base_url=URL)
 
 
 async def test_who_makes_the_first_key_is_signed_in_with_it_and_goes_on_in_the_same_page(service):

@@ -2,7 +2,7 @@
 
 import asyncio
 
-import httpx
+import httpx2
 import pytest
 
 from shared.http.open_mode import CALLER
@@ -19,7 +19,7 @@ async def service(request, tmp_path):
 
 def client(service, token=""):
     headers = {"authorization": f"Bearer {token}"} if token else CALLER
-    return httpx.AsyncClient(headers=headers, transport=httpx.ASGITransport(service.app), base_url=URL)
+    return httpx2.AsyncClient(headers=headers, transport=httpx2.ASGITransport(service.app), base_url=URL)
 
 
 async def make(http, name, role, **fields):

@@ -6,7 +6,7 @@ import sys
 import threading
 from types import SimpleNamespace
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI, Request
 from fastapi.responses import StreamingResponse
@@ -140,7 +140,7 @@ async def interrupted(tmp_path, monkeypatch):
         serving = asyncio.create_task(server.serve())
         await until(lambda: server.started)
         url = f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/slow"
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx2.AsyncClient(trust_env=False) as http:
             asking = asyncio.create_task(http.get(url))
             await began.wait()
             server.should_exit = True
@@ -172,7 +172,7 @@ async def test_a_stream_that_a_stop_cuts_short_breaks_off_without_an_end(interru
     async def stream():
         return StreamingResponse(pieces())
 
-    with pytest.raises(httpx.RemoteProtocolError):
+    with pytest.raises(httpx2.RemoteProtocolError):
         await interrupted(stream)
 
 
@@ -180,7 +180,7 @@ async def test_a_cancellation_that_is_no_stop_goes_on_as_it_came():
     app = FastAPI()
     install_problems(app, max_body_bytes=1)
     app.get("/slow")(never)
-    async with httpx.AsyncClient(headers=CALLER, transport=httpx.ASGITransport(app), base_url="http://edge") as http:
+    async with httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(app), base_url="http://edge") as http:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.05):
                 await http.get("/slow")

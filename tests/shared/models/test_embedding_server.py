@@ -2,7 +2,7 @@
 
 import json
 
-import httpx
+import httpx2
 import numpy as np
 import pytest
 
@@ -20,7 +20,7 @@ PROBE = np.eye(1, 3, dtype=np.float32)[0]
 
 def answer(texts, *, turned=False):
     data = [{"index": row, "embedding": [1.0, float(len(text)), 0.0]} for row, text in enumerate(texts)]
-    return httpx.Response(200, json={"data": data[::-1] if turned else data})
+    return httpx2.Response(200, json={"data": data[::-1] if turned else data})
 
 
 class Server:
@@ -38,7 +38,7 @@ class Server:
         return reply
 
     def client(self, **options):
-        http = httpx.AsyncClient(base_url="http://embed/v1", transport=httpx.MockTransport(self))
+        http = httpx2.AsyncClient(base_url="http://embed/v1", transport=httpx2.MockTransport(self))
         return EmbeddingServer(http, **({"model": "m", "probe": PROBE} | options))
 
 
@@ -60,7 +60,7 @@ async def test_texts_go_in_batches_with_key_and_prefix_and_come_back_in_their_or
 
 
 async def test_a_busy_server_is_asked_again_and_one_that_stays_so_is_told_as_unavailable():
-    busy = httpx.Response(503, json={"error": {"message": "loading"}}, headers={"Retry-After": "0"})
+    busy = httpx2.Response(503, json={"error": {"message": "loading"}}, headers={"Retry-After": "0"})
     assert len(await Server(busy, busy).client().embed(["a"])) == 1
     with pytest.raises(ModelUnavailable, match="loading"):
         await Server(*[busy] * 3).client().embed(["a"])
@@ -69,16 +69,16 @@ async def test_a_busy_server_is_asked_again_and_one_that_stays_so_is_told_as_una
 @pytest.mark.parametrize(
     ("reply", "error"),
     [
-        (httpx.Response(400, json={"error": {"message": "too long"}}), ModelReplyError),
-        (httpx.Response(401), ModelUnavailable),
-        (httpx.Response(404), ModelUnavailable),
-        (httpx.ConnectError("refused"), ModelUnavailable),
-        (httpx.ReadTimeout("late"), ModelTimeout),
-        (httpx.Response(200, text="<html>"), ModelReplyError),
-        (httpx.Response(200, json={"data": []}), ModelReplyError),
-        (httpx.Response(200, json={"data": [{"index": 0, "embedding": [0.0, 0.0, 0.0]}]}), ModelReplyError),
-        (httpx.Response(200, json={"data": [{"index": 0, "embedding": [1.0, 0.0]}]}), ModelReplyError),
-        (httpx.Response(200, json={"data": [{"index": 0, "embedding": [1e300, 0.0, "x"]}]}), ModelReplyError),
+        (httpx2.Response(400, json={"error": {"message": "too long"}}), ModelReplyError),
+        (httpx2.Response(401), ModelUnavailable),
+        (httpx2.Response(404), ModelUnavailable),
+        (httpx2.ConnectError("refused"), ModelUnavailable),
+        (httpx2.ReadTimeout("late"), ModelTimeout),
+        (httpx2.Response(200, text="<html>"), ModelReplyError),
+        (httpx2.Response(200, json={"data": []}), ModelReplyError),
+        (httpx2.Response(200, json={"data": [{"index": 0, "embedding": [0.0, 0.0, 0.0]}]}), ModelReplyError),
+        (httpx2.Response(200, json={"data": [{"index": 0, "embedding": [1.0, 0.0]}]}), ModelReplyError),
+        (httpx2.Response(200, json={"data": [{"index": 0, "embedding": [1e300, 0.0, "x"]}]}), ModelReplyError),
     ],
 )
 async def test_what_cannot_be_used_is_an_error_of_the_right_kind(reply, error):
@@ -99,11 +99,11 @@ def test_the_fingerprint_names_the_model_and_tells_prefixes_apart():
 
 
 def test_a_probe_waits_for_a_server_that_starts_and_not_for_a_wrong_key(monkeypatch):
-    server = Server(httpx.ConnectError("refused"), httpx.Response(503))
-    with httpx.Client(base_url="http://embed/v1", transport=httpx.MockTransport(server)) as http:
+    server = Server(httpx2.ConnectError("refused"), httpx2.Response(503))
+    with httpx2.Client(base_url="http://embed/v1", transport=httpx2.MockTransport(server)) as http:
         assert probe_of(http, model="m").shape == (3,)
     with (
-        httpx.Client(base_url="http://embed/v1", transport=httpx.MockTransport(Server(httpx.Response(400)))) as http,
+        httpx2.Client(base_url="http://embed/v1", transport=httpx2.MockTransport(Server(httpx2.Response(400)))) as http,
         pytest.raises(ModelReplyError),
     ):
         probe_of(http, model="m")

@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
-import httpx
+import httpx2
 import pytest
 
 from shared.errors import FetchError
@@ -31,12 +31,12 @@ def write_wheel(folder: Path, wheel: Wheel, content: bytes, *, member: str = "my
     return path
 
 
-def hub_client(handler) -> httpx.Client:
-    return httpx.Client(transport=httpx.MockTransport(handler))
+def hub_client(handler) -> httpx2.Client:
+    return httpx2.Client(transport=httpx2.MockTransport(handler))
 
 
 def no_way_out(request):
-    raise httpx.ConnectTimeout("no route")
+    raise httpx2.ConnectTimeout("no route")
 
 
 class Index:
@@ -155,7 +155,7 @@ def test_a_hub_that_answers_spares_the_index(tmp_path, index):
 
     def hub(request):
         seen.append(str(request.url))
-        return httpx.Response(200, content=CONTENT)
+        return httpx2.Response(200, content=CONTENT)
 
     assert fetched(tmp_path, hub, hub_url="http://hub/").read_bytes() == CONTENT
     assert (seen, index.asked) == (["http://hub/repo/w.gguf"], [])
@@ -168,14 +168,14 @@ def test_no_hub_is_asked_where_none_is_wanted(tmp_path, index):
     assert fetched(tmp_path, hub, hub_url=None).read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("answer", [httpx.Response(404), httpx.Response(200, text="<html>please log in</html>"), httpx.Response(503)])
+@pytest.mark.parametrize("answer", [httpx2.Response(404), httpx2.Response(200, text="<html>please log in</html>"), httpx2.Response(503)])
 def test_a_hub_without_the_file_leaves_it_to_the_index(tmp_path, index, answer):
     assert fetched(tmp_path, lambda _: answer).read_bytes() == CONTENT
     assert index.asked == PARTS
 
 
 def test_a_hub_with_another_version_leaves_it_to_the_index(tmp_path, index):
-    assert fetched(tmp_path, lambda _: httpx.Response(200, content=CONTENT[::-1])).read_bytes() == CONTENT
+    assert fetched(tmp_path, lambda _: httpx2.Response(200, content=CONTENT[::-1])).read_bytes() == CONTENT
     assert index.asked == PARTS
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from shared.errors import SettingsError
@@ -35,13 +35,13 @@ def free_port():
 
 def up(words, port, key, headers):
     process = subprocess.Popen(words, env={**os.environ, "DGRAG_MODEL_API_KEY": key}, stdout=-3, stderr=-3)
-    http = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False)
+    http = httpx2.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False)
 
     def ready():
         assert process.poll() is None
         try:
             return http.get("/v1/models", headers=headers).status_code == 200
-        except httpx.TransportError:
+        except httpx2.TransportError:
             return False
 
     return process, http, ready

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import uuid
 
-import httpx
+import httpx2
 import pytest
 from pydantic import SecretStr
 
@@ -70,7 +70,7 @@ async def until_ready(http):
         try:
             if (await http.get("models")).status_code == 200:
                 return
-        except httpx.TransportError:
+        except httpx2.TransportError:
             pass
         await asyncio.sleep(0.05)
     pytest.fail(f"no model server came up at {http.base_url}")

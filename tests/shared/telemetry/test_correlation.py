@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import re
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 from hypothesis import given
@@ -131,8 +131,8 @@ def test_what_an_edge_did_for_the_cloud_is_not_told_again():
 
 
 async def test_a_response_bears_the_id_of_its_request_and_so_does_the_body_of_a_problem():
-    async with httpx.AsyncClient(
-        headers=CALLER, transport=httpx.ASGITransport(served(), raise_app_exceptions=False), base_url="http://a"
+    async with httpx2.AsyncClient(
+        headers=CALLER, transport=httpx2.ASGITransport(served(), raise_app_exceptions=False), base_url="http://a"
     ) as http:
         ours = await http.get("/v1/things/a", headers={"traceparent": GIVEN})
         fresh = await http.get("/v1/things/a", headers={"traceparent": "canary", REQUEST_ID: "canary"})

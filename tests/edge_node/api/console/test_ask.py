@@ -5,7 +5,7 @@ import html
 import json
 import re
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.api.console.ask import shown
@@ -166,7 +166,7 @@ class Hanging(ScriptedGenerator):
 
 async def test_who_closes_the_connection_as_stop_does_stops_the_model(tmp_path):
     model = Hanging()
-    async with live_edge(tmp_path, generator=model) as (edge, url), httpx.AsyncClient(base_url=url, headers=CALLER) as http:
+    async with live_edge(tmp_path, generator=model) as (edge, url), httpx2.AsyncClient(base_url=url, headers=CALLER) as http:
         await edge.add("pump.md", TWO)
         headers = {"X-CSRF-Token": PAGE_TOKEN.search((await http.get("/")).text)[1], "HX-Request": "true"}
         async with http.stream("POST", "/console/ask", data={"question": "What became of pump P-204?"}, headers=headers):

@@ -2,7 +2,7 @@
 
 import asyncio
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.api import backups
@@ -17,8 +17,8 @@ BACKUPS = "/console/health/backups"
 async def browser(tmp_path):
     """A client of an edge, whose errors within do not end a test; a browser asks without keys."""
     async with running_edge(tmp_path, max_document_bytes=1_000) as edge:
-        transport = httpx.ASGITransport(edge.http._transport.app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url=URL, headers=CALLER) as http:
+        transport = httpx2.ASGITransport(edge.http._transport.app, raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url=URL, headers=CALLER) as http:
             yield http
 
 

@@ -4,7 +4,7 @@ import html
 import json
 import re
 
-import httpx
+import httpx2
 import pytest
 
 from shared.http.open_mode import CALLER
@@ -105,6 +105,6 @@ async def test_a_reader_sees_the_graph_and_a_stranger_is_asked_for_a_key(tmp_pat
         app = edge.http._transport.app
         async with person(app, tmp_path, "read") as reader:
             assert "Maristow Pump" in await reader.read("/console/graph")
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1", headers=CALLER) as stranger:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1", headers=CALLER) as stranger:
             response = await stranger.get("/console/graph")
             assert (response.status_code, "Maristow" in response.text) == (401, False)

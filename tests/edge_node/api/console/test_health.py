@@ -2,7 +2,7 @@
 
 import re
 
-import httpx
+import httpx2
 
 from edge_node.api.console.figures import figures_of
 from shared.errors import ModelUnavailable
@@ -63,7 +63,7 @@ async def test_an_admin_makes_a_backup_and_a_key_that_is_shown_once_and_revoked(
             token = re.search(r"dgk_\w{12}_[\w-]{43}", made)[0]
             key_id = token.split("_")[1]
             assert (token in await admin.read("/console/health/keys"), key_id in made) == (False, True)
-            async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as anna:
+            async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1") as anna:
                 anna.headers["Authorization"] = f"Bearer {token}"
                 assert (await anna.get("/v1/status")).status_code == 200
                 assert "revoked just now" in await admin.change("DELETE", f"/console/health/keys/{key_id}")

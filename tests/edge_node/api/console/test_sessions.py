@@ -5,7 +5,7 @@ import re
 import time
 from importlib.resources import files
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.api.console.access import RULES
@@ -150,8 +150,8 @@ async def test_no_two_services_of_one_host_share_a_cookie(tmp_path):
     names = set()
     for number, (start, settings) in enumerate(((running_edge, {"id": "dgrag"}), (running_edge, {"id": "dgrag"}), (cloud_service, {}))):
         async with start(tmp_path / str(number), **settings) as service:
-            transport = httpx.ASGITransport(service.http._transport.app if number < 2 else service.app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
+            transport = httpx2.ASGITransport(service.http._transport.app if number < 2 else service.app)
+            async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
                 names |= set((await http.get("/")).cookies)
     assert len(names) == 3
 

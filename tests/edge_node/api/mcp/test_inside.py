@@ -2,7 +2,7 @@
 
 import asyncio
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.api.mcp.inside import InsideTransport
@@ -11,7 +11,7 @@ HEAD = {"type": "http.response.start", "status": 200, "headers": []}
 
 
 def client(app):
-    return httpx.AsyncClient(transport=InsideTransport(app), base_url="http://127.0.0.1")
+    return httpx2.AsyncClient(transport=InsideTransport(app), base_url="http://127.0.0.1")
 
 
 async def test_a_piece_is_there_before_the_next_is_made():
@@ -51,5 +51,5 @@ async def test_an_app_that_fails_before_it_answers_is_a_broken_connection():
         raise KeyError("x")
 
     async with client(app) as http:
-        with pytest.raises(httpx.ReadError):
+        with pytest.raises(httpx2.ReadError):
             await http.get("/")

@@ -2,7 +2,7 @@
 
 import sys
 
-import httpx
+import httpx2
 import pytest
 
 from edge_node.api.access import RULES
@@ -90,7 +90,7 @@ async def test_each_key_sees_the_tools_of_its_role_and_is_refused_the_others(tmp
 
 
 async def test_the_door_is_that_of_rest(tmp_path):
-    async with live_edge(tmp_path) as (_, url), httpx.AsyncClient(base_url=url, headers=ACCEPT) as http:
+    async with live_edge(tmp_path) as (_, url), httpx2.AsyncClient(base_url=url, headers=ACCEPT) as http:
         assert (await http.post("/mcp", json=MESSAGE)).json()["code"] == "forbidden"  # open mode: no header of ours
         assert (await http.post("/mcp", json=MESSAGE, headers=CALLER | {"Origin": "https://evil.example"})).status_code == 403
         assert (await http.post("/mcp", json=MESSAGE, headers=CALLER | {"Host": "evil.example"})).status_code == 403

@@ -2,7 +2,7 @@
 
 import logging
 
-import httpx
+import httpx2
 
 from edge_node.api.mcp.rest import Rest
 from edge_node.api.mcp.server import build_server
@@ -10,11 +10,11 @@ from edge_node.api.mcp.tools import OFFERS, EdgeTools
 
 
 def refusing(request):
-    return httpx.Response(500, text="Traceback")
+    return httpx2.Response(500, text="Traceback")
 
 
 def rest_of(_):
-    return Rest(httpx.AsyncClient(transport=httpx.MockTransport(refusing), base_url="http://127.0.0.1"))
+    return Rest(httpx2.AsyncClient(transport=httpx2.MockTransport(refusing), base_url="http://127.0.0.1"))
 
 
 def test_no_span_is_recorded_and_no_line_is_logged_of_what_is_asked():
