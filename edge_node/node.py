@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from edge_node.database.backup import Backups
 from edge_node.database.prepared import PreparedEmbedder
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Estimate, Unreadable, estimate
+from edge_node.documents.filters import NOTHING_MATCHES
 from edge_node.documents.jobs import JobQueue
 from edge_node.documents.labelling import relabel
 from edge_node.documents.progress import Backoff
@@ -36,7 +38,7 @@ from edge_node.strategies.index import Index
 from shared.errors import Conflict, DgragError, InputError, ModelTimeout, NotFound, StoreDamaged, TooLarge
 from shared.limits import Admission, Breaker, Deadline
 from shared.ports import Embedder, FloatArray, Generator, Reachable
-from shared.records import Answer, DocumentId
+from shared.records import Answer, DocumentId, Route
 from shared.reduce import OnText, ignore_text
 from shared.telemetry.correlation import Recorder
 from shared.telemetry.logs import redacted
@@ -269,7 +271,13 @@ class EdgeNode:
         self._check(offered)
         await self.background.run(require_space, self.settings.state_dir, floor=self.settings.min_free_bytes)
         accepted = await self.background.run(
-            self.documents.accept, offered.name, offered.raw, reader=offered.reader, title=offered.title, labels=offered.labels
+            self.documents.accept,
+            offered.name,
+            offered.raw,
+            reader=offered.reader,
+            title=offered.title,
+            labels=offered.labels,
+            created_at=offered.created_at,
         )
         self.worker.stop(accepted.ended_jobs)
         self.worker.wake()
@@ -297,7 +305,7 @@ class EdgeNode:
             seconds = deadline.seconds - deadline.left_s()
             if alone.question != ask.question:
                 answer = replace(answer, asked=alone.question)
-            await self.feedback.given(alone.question, answer, since=since)
+            await self.feedback.given(alone.question, answer, since=since, of_all=ask.filters is None)
         self.meter.answered(answer, seconds)
         return answer
 
@@ -332,6 +340,9 @@ class EdgeNode:
         return made
 
     async def _made(self, ask: Ask | GlobalAsk, trace: Trace, deadline: Deadline, on_text: OnText) -> Answer:
+        if ask.filters is not None and await asyncio.to_thread(self.sharing.matches_nothing, ask.labels, ask.filters):
+            route: Route = "global" if isinstance(ask, GlobalAsk) else "local"
+            return Answer(secrets.token_hex(8), NOTHING_MATCHES, (), route, reason=NOTHING_MATCHES, answered=False, trace=trace.steps())
         turns = self.admissions.of(ask)
         if isinstance(ask, GlobalAsk):
             async with turns.turn():

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypeVar
 
 from edge_node.answering.answerer import Ask, SearchResult
 from edge_node.answering.overview import GlobalAsk
 from edge_node.communities.reports import Headline, Report
+from edge_node.documents.filters import Filters
 from edge_node.graph.knowledge_graph import Adjacency, Graph
 from edge_node.graph.view import graphml, named, neighbourhood
 from edge_node.memory.records import Remembered
@@ -58,10 +58,16 @@ class Reader:
         """As ``EdgeNode.ask``, from what the caller may read."""
         return await self.node.ask(replace(ask, labels=self.labels), trace, on_text, on_asked)
 
-    async def retrieve(self, question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
-        """Passages of the site itself. Raises Conflict as ``EdgeNode.read_by``."""
-        search = partial(self.node.answerer.retrieve, question, Trace(), budget_tokens=budget_tokens, top_k=top_k)
-        return await self._read(lambda withheld: search(withheld=withheld))
+    async def retrieve(
+        self, question: str, filters: Filters | None = None, *, budget_tokens: int | None = None, top_k: int | None = None
+    ) -> Retrieval:
+        """Passages of the site itself. Raises Conflict as ``EdgeNode.read_by`` and ``read_filtered``."""
+        asked, sizes = Ask(question, "local", labels=self.labels, filters=filters), {"budget_tokens": budget_tokens, "top_k": top_k}
+        return await self._read(lambda _: self.node.answerer.find_here(asked, **sizes))
+
+    async def matches_nothing(self, filters: Filters | None) -> bool:
+        """Whether there are filters, and questions find no document that matches them and that the caller may read."""
+        return filters is not None and await asyncio.to_thread(self.node.sharing.matches_nothing, self.labels, filters)
 
     async def find(self, ask: Ask, *, budget_tokens: int | None = None, top_k: int | None = None) -> SearchResult:
         """Passages of all sites. Raises Conflict as ``EdgeNode.read_by``, and as ``Answerer.find``."""

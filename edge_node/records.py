@@ -111,6 +111,7 @@ class Offered:
     reader: str
     title: str = ""
     labels: tuple[str, ...] | None = None  # None: as they are
+    created_at: float | None = None  # when it came to the site where it was before, in seconds since the epoch; None: now
 
 
 @dataclass(frozen=True, slots=True)

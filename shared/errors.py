@@ -34,7 +34,6 @@ DgragError
 │   ├── DiskFull              there is no room (507)
 │   └── DiskFailed            the disk cannot be read or written
 ├── FetchError            weights could not be had or do not match their hash
-├── NotBuilt              promised by the REST contract, brought by a later release (501)
 └── SettingsError         a setting that cannot work, found at start
 """
 
@@ -59,7 +58,6 @@ __all__ = [
     "ModelReplyError",
     "ModelTimeout",
     "ModelUnavailable",
-    "NotBuilt",
     "NotFound",
     "Overloaded",
     "Quarantined",
@@ -98,15 +96,6 @@ class FetchError(DgragError):
     """Weights could not be had, or do not match their hash."""
 
     code = "fetch_error"
-
-
-class NotBuilt(DgragError):
-    """Promised by the REST contract, brought by a later release."""
-
-    code = "not_built"
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what} comes with a later release", next_step="see CHANGELOG.md for what this release has")
 
 
 class NotInstalled(DgragError):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import httpx2
 import orjson
@@ -16,6 +17,7 @@ from deploy.cli import render
 from deploy.cli.board import err, out, waiting
 from deploy.cli.rest import DEFAULT_STATE, Edge, Json, State, client, edge_url
 from deploy.cluster.state import StateDir
+from shared.client.calls import Filters
 from shared.client.errors import body
 from shared.client.hearing import events
 from shared.errors import InputError
@@ -79,6 +81,17 @@ class Level(StrEnum):
     finest = "3"
 
 
+Narrowed = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--filter",
+        metavar="NAME=VALUE",
+        help="Only documents of this site with that label, language or path (with * or a folder), or since or until a date. "
+        "May be repeated. Nothing leaves then.",
+    ),
+]
+
+
 def ask(
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
     edge: Edge = None,
@@ -100,16 +113,17 @@ def ask(
     ] = None,
     purpose: Annotated[str | None, typer.Option(help="What the answer is for, as sites' policies name it.")] = None,
     memory: Annotated[bool, typer.Option("--memory/--no-memory", help="May a remembered answer do? It needs no model.")] = True,
+    narrowed: Narrowed = None,
     as_json: Json = False,
     state: State = DEFAULT_STATE,
 ) -> None:
     """Ask an edge (the first one, unless --edge names another)."""
     if level is not None and mode is not Mode.global_:
         raise InputError("a level is of the reports of a global answer", next_step="add --mode global")
-    url = edge_url(StateDir(state), edge)
+    url, filters = edge_url(StateDir(state), edge), filters_in(narrowed or [])
     with client() as http:
         with waiting("reading reports, which takes a small model minutes" if mode is Mode.global_ else "thinking") as tell:
-            reply = query(http, url, question, mode, escalate, purpose, level, tell, memory=memory)
+            reply = query(http, url, question, mode, escalate, purpose, level, tell, memory=memory, filters=filters)
         if would_send(reply) and not as_json and err().is_terminal:
             err().print("to answer this from other sites, this would leave the site:", reply["would_ask"], sep="\n  ", markup=False)
             if typer.confirm("send it?", err=True):
@@ -119,6 +133,21 @@ def ask(
         typer.echo(orjson.dumps(reply).decode())
     else:
         show(as_answer(reply), edge, state)
+
+
+def filters_in(given: Sequence[str]) -> Filters:
+    """The filters of a command; of a name that is given twice, all values count. Raises InputError.
+
+    >>> filters_in(["label=public", "path=wards/*", "label=internal"])
+    {'label': ['public', 'internal'], 'path': 'wards/*'}
+    """
+    found = defaultdict[str, list[str]](list)
+    for one in given:
+        name, equals, value = one.partition("=")
+        if name not in Filters.__annotations__ or not equals:
+            raise InputError(f"{one!r} is no filter", next_step=f"write NAME=VALUE, with one of {', '.join(Filters.__annotations__)}")
+        found[name].append(value)
+    return cast("Filters", {name: values if values[1:] else values[0] for name, values in found.items()})  # the edge looks at the values
 
 
 def show(answer: Answer, edge: str | None, state: Path = DEFAULT_STATE) -> None:
@@ -159,10 +188,11 @@ def query(
     *,
     memory: bool = True,
     samples: int | None = None,
+    filters: Filters | None = None,
 ) -> Any:
     """The Answer as it came, fields that we do not know included; ``tell`` hears how far a global one is."""
     depth = level and (int(level) if level.isdigit() else level.value)
-    chosen = {"allow_escalation": escalate and escalate.value, "purpose": purpose, "level": depth, "n": samples}
+    chosen = {"allow_escalation": escalate and escalate.value, "purpose": purpose, "level": depth, "n": samples, "filters": filters or None}
     given = {key: value for key, value in chosen.items() if value is not None} | ({} if memory else {"memory": False})
     asked = {"question": question, "mode": mode.value, **given}
     if mode is Mode.global_:

@@ -14,7 +14,7 @@ import typer
 from pydantic import ValidationError
 from typer.core import TyperGroup
 
-from deploy.cli import add, ask, cloud, documents, evaluate, knowledge, mcp, model, scenario, services, status, up
+from deploy.cli import add, archive, ask, cloud, documents, evaluate, knowledge, mcp, model, scenario, services, status, up
 from deploy.cli.board import err
 from deploy.cli.demo import demo
 from deploy.cli.rest import ACCESS, Access
@@ -76,6 +76,8 @@ for verbs in (
 ):
     for verb in verbs:
         app.command()(verb)
+app.command("export")(archive.export)
+app.command("import")(archive.import_archive)
 app.command("eval")(evaluate.evaluate)
 app.add_typer(model.app, name="model")
 app.add_typer(cloud.app, name="cloud")
@@ -85,7 +87,7 @@ for group, purpose in {
     "net": "The links of a cluster that was started with --runtime netns: shape, cut, heal, count.",
     "policy": "The sharing policy of an edge: what may leave its site.",
 }.items():
-    app.add_typer(late(f"deploy.cli.{group}", about=purpose), name=group)
+    app.add_typer(late(f"{__package__}.{group}", about=purpose), name=group)
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

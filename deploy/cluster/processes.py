@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
-CODE_ROOT = Path(__file__).resolve().parents[2]  # where `shared`, `edge_node` … are imported from
+CODE_ROOT = Path(__file__).resolve().parents[__name__.count(".")]  # where our packages are imported from
 POLL_S = 0.05
 
 

@@ -20,5 +20,5 @@ FROM base
 COPY --from=built /opt /opt
 ENV DGRAG_MODEL_DIR=/opt/models
 USER 10001:10001
-ENTRYPOINT ["python", "-P", "-m", "deploy.container"]
+ENTRYPOINT ["python", "-P", "-m", "dgrag.deploy.container"]
 CMD ["cloud"]

@@ -23,5 +23,5 @@ RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends libgomp
 COPY --from=built /opt /opt
 ENV DGRAG_MODEL_DIR=/models TMPDIR=/models GOMP_SPINCOUNT=1000
 USER 10001:10001
-ENTRYPOINT ["python", "-P", "-m", "deploy.container"]
+ENTRYPOINT ["python", "-P", "-m", "dgrag.deploy.container"]
 CMD ["model", "standard"]

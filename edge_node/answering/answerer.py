@@ -12,6 +12,7 @@ from typing import Literal, Protocol
 
 from edge_node.answering.copied_facts import CopiedFacts
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
+from edge_node.answering.filtered import STAYS, read_filtered
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.gate import Gate, Question
 from edge_node.answering.narrowing import SentenceSelector
@@ -19,6 +20,7 @@ from edge_node.answering.other_words import OtherWords
 from edge_node.answering.released import ReleasedPassages
 from edge_node.answering.sampling import Sampling, answer_prompt, draw, sufficiency_prompt, with_passages
 from edge_node.cloud.client import CloudClient
+from edge_node.documents.filters import Filters
 from edge_node.egress.memory_outbox import Tells
 from edge_node.egress.sharing import Requester, Served, Sharing
 from edge_node.graph.local_search import lines_within
@@ -38,6 +40,7 @@ from shared.text.support import Checking
 from shared.wire import EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.answer")
+HERE_ONLY = "filters are for the documents of this site, and this would ask other sites, which do not know them"
 WAITS = "This question would be sent to the cloud, and waits for a yes to that."
 Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
 HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
@@ -50,7 +53,7 @@ Mode = Literal["auto", "local", "cloud"]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question as the client put it."""
+    """A question as the client put it. Raises InputError for filters in mode ``cloud``."""
 
     question: str
     mode: Mode = "auto"
@@ -60,6 +63,11 @@ class Ask:
     memory: bool = True  # a memory may answer
     earlier: tuple[Exchange, ...] = ()  # the conversation so far
     labels: frozenset[str] | None = None  # of the documents that the asker may read; None: all
+    filters: Filters | None = None  # of the documents that it is about; with them the question stays here
+
+    def __post_init__(self) -> None:
+        if self.mode == "cloud" and self.filters is not None:
+            raise InputError(HERE_ONLY, next_step="ask this site alone, or leave the filters out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +141,8 @@ class Answerer:
         """What memories say of a question that may be answered here; it needs no model, and so no turn at one."""
         if self._fast_path is None or not ask.memory or ask.mode == "cloud":
             return NOTHING_SEEN
-        withheld = await asyncio.to_thread(self._sharing.beyond, ask.labels)
-        return await self._fast_path.answer(ask.question, secrets.token_hex(8), trace, withheld)
+        look = partial(self._fast_path.answer, ask.question, secrets.token_hex(8), trace)
+        return await read_filtered(self._sharing, ask.labels, ask.filters, look)
 
     async def answer(self, ask: Ask, trace: Trace, look: FastPathResult | None = None) -> Answer:
         """Answer from memory, from the local graph, or through the cloud. ``look``: what ``remembered`` gave, where it was asked before.
@@ -142,7 +150,7 @@ class Answerer:
         Raises InputError for a cloud question that may not be escalated, ModelTimeout when the whole takes too long, and
         ModelError when no model answers, neither here nor, where the question may be escalated, at the cloud.
         """
-        stays = ask.mode == "local" or await asyncio.to_thread(self._sharing.escalation, ask.escalation) == "no"
+        stays = ask.mode == "local" or ask.filters is not None or await asyncio.to_thread(self._sharing.escalation, ask.escalation) == "no"
         if ask.mode == "cloud" and stays:
             raise InputError("mode 'cloud' escalates, and escalation is not allowed", next_step=HOW_TO_ESCALATE)
         look = look or await self.remembered(ask, trace)
@@ -169,7 +177,8 @@ class Answerer:
                 return replace(fact, trace=trace.steps())
         tried = await self._try_locally(ask, stays, trace, deadline)
         if tried.report.decision == "local" or stays:
-            return await self._local_answer(query_id, tried, trace, deadline, route="local")
+            why = f"{tried.report.reason}; {STAYS}" if ask.filters is not None and tried.report.decision == "escalate" else ""
+            return await self._local_answer(query_id, tried, trace, deadline, route="local", reason=why)
         return await self._escalate(ask, query_id, trace, deadline, tried)
 
     async def retrieve(
@@ -191,9 +200,20 @@ class Answerer:
             )
 
     async def _search_for(self, ask: Ask, trace: Trace) -> FindPassages:
-        """``retrieve`` for who may read some documents only, or all."""
-        withheld = await asyncio.to_thread(self._sharing.beyond, ask.labels)
-        return partial(self.retrieve, trace=trace, withheld=withheld)
+        """``retrieve`` for who may read, or asks about, some documents only, or all."""
+        if ask.filters is None:
+            withheld = await asyncio.to_thread(self._sharing.beyond, ask.labels)
+            return partial(self.retrieve, trace=trace, withheld=withheld)
+
+        async def search(question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
+            found = partial(self.retrieve, question, trace, budget_tokens=budget_tokens, top_k=top_k)
+            return await read_filtered(self._sharing, ask.labels, ask.filters, lambda withheld: found(withheld=withheld))
+
+        return search
+
+    async def find_here(self, ask: Ask, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
+        """Passages of this site for whoever asks."""
+        return await (await self._search_for(ask, Trace()))(ask.question, budget_tokens=budget_tokens, top_k=top_k)
 
     async def _read(self, question: str, trace: Trace, *, budget_tokens: int, search: FindPassages) -> Retrieval:
         """④ What a model is to read: passages for the question and each of its parts, narrowed to their best sentences."""

@@ -161,12 +161,13 @@ class FeedbackDesk:
         """For ``given``: to be read before a question is answered."""
         return self._memories.arrivals
 
-    async def given(self, question: str, answer: Answer, *, since: int) -> None:
+    async def given(self, question: str, answer: Answer, *, since: int, of_all: bool = True) -> None:
         """Note an answer, so that it can be judged; where the gate may teach and is sure of it, it is learned at once.
 
-        ``since``: the ``arrivals`` before it was looked for.
+        ``since``: the ``arrivals`` before it was looked for. ``of_all``: it was asked of all documents; else nothing is learned of it, as
+        that would answer the same question without filters.
         """
-        lesson = None if self._learn == "off" else lesson_of(question, answer, self._edge)
+        lesson = None if self._learn == "off" or not of_all else lesson_of(question, answer, self._edge)
         self._given[answer.query_id] = noted = _Given(since, _own_memory(answer), lesson, unjudged(answer, self._edge))
         if len(self._given) > MOST_ANSWERS:
             self._given.popitem(last=False)

@@ -11,6 +11,7 @@ from itertools import accumulate
 from typing import Protocol
 
 from edge_node.answering.counting import MOST_TOLD, counted, kinds_wanted
+from edge_node.answering.filtered import STAYS
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.mapping import Mapper
 from edge_node.answering.picking import CONTRAST, SentencePicker, is_about_all
@@ -20,6 +21,7 @@ from edge_node.cloud.client import CloudClient
 from edge_node.communities.reports import Report
 from edge_node.communities.selection import ReportQuery
 from edge_node.communities.service import CommunityReports
+from edge_node.documents.filters import Filters
 from edge_node.egress.sharing import SPENT, OutgoingQuestion, ReportCoverage, Requester, Served, Sharing
 from edge_node.graph.tools import Tools
 from edge_node.policy.redaction import NOTHING_MASKED, Redactor
@@ -29,7 +31,7 @@ from shared.errors import CloudError, Conflict, ModelError, Withheld
 from shared.joining import Joiner
 from shared.limits import Deadline
 from shared.ports import FloatArray, embed_questions
-from shared.records import DENIED, Answer, Chunk, ChunkId, Evidence, Level, TraceStep
+from shared.records import DENIED, Answer, Chunk, ChunkId, Evidence, Level, TraceStep, is_withheld
 from shared.reduce import OnText, ReducedAnswer, Reducer, coverage_alone, fitting, ignore_text, left_out, ordered, spoken
 from shared.telemetry.trace import Trace
 from shared.wire import EvidenceRequest, SharedLevel
@@ -58,6 +60,7 @@ class GlobalAsk:
     purpose: str = ""  # what the answer is for, as other sites' policies know it
     earlier: tuple[Exchange, ...] = ()  # the conversation so far
     labels: frozenset[str] | None = None  # of the documents that the asker may read; None: all
+    filters: Filters | None = None  # of the documents that it is about; with them the question stays here
 
 
 class ServePoints(Protocol):
@@ -139,7 +142,9 @@ class GlobalAnswerer:
         Raises Conflict where the edge keeps no reports.
         """
         alone, query_id, level = _Alone(), secrets.token_hex(8), self._level(ask)
-        if self._cloud is not None and level != "text":  # a yardstick for reports, and of this site's own passages only
+        if ask.filters is not None and self._cloud is not None:
+            alone = _Alone(STAYS)
+        elif self._cloud is not None and level != "text":  # a yardstick for reports, and of this site's own passages only
             departing = await asyncio.to_thread(self._sharing.departing, ask.question, ask.escalation)
             if departing.escalation == "yes":
                 try:
@@ -194,8 +199,11 @@ class GlobalAnswerer:
         self, ask: GlobalAsk, alone: _Alone, query_id: str, trace: Trace, deadline: Deadline, on_text: OnText
     ) -> Answer:
         reading = Deadline(MAP_SHARE * deadline.left_s())
-        withheld = await asyncio.to_thread(self._sharing.beyond, ask.labels)
+        withheld = await asyncio.to_thread(self._sharing.beyond, ask.labels, ask.filters)
         found = await self._find(ask.question, self._level(ask), withheld, trace, reading)
+        if ask.filters is not None:  # documents may have come meanwhile
+            withheld = await asyncio.to_thread(self._sharing.beyond, ask.labels, ask.filters)
+            found = replace(found, points=[one for one in found.points if not _tells_of(one, withheld)])
         told, unjoined = await self._told(ask.question, found, trace, deadline, on_text)
         return Answer(
             query_id,
@@ -343,6 +351,11 @@ def _compared(reports: Sequence[Report]) -> list[Report]:
     """The first of them, as many as have ``MAX_COMPARED`` notes together."""
     notes = accumulate(len(notes_of([report])) for report in reports)
     return [report for report, number in zip(reports, notes, strict=True) if number <= MAX_COMPARED]
+
+
+def _tells_of(point: Evidence, documents: frozenset[str]) -> bool:
+    """Whether a point rests on one of these documents."""
+    return any(is_withheld(chunk_id, documents) for chunk_id in (point.chunk_id, *point.chunk_ids))
 
 
 def _outward(steps: Sequence[TraceStep]) -> list[TraceStep]:

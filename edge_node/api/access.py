@@ -8,7 +8,6 @@ from fastapi import Depends, Request
 
 from edge_node.node import EdgeNode
 from edge_node.reading import Reader
-from shared.errors import NotBuilt
 from shared.http.access import Rule, Rules, caller_of, guarded
 from shared.http.docs import DOCS
 from shared.http.keys import KEYS
@@ -81,6 +80,8 @@ RULES: Rules = {
     ("GET", "/v1/audit/verify"): ADMIN,
     ("GET", "/v1/backups"): ADMIN,
     ("POST", "/v1/backups"): ADMIN,
+    ("GET", "/v1/export"): ADMIN,
+    ("POST", "/v1/import"): Rule(frozenset({"admin"}), DOCUMENT),
     **KEYS,
     **DOCS,
 }
@@ -100,8 +101,3 @@ def get_reader(request: Request) -> Reader:
 
 Node = Annotated[EdgeNode, Depends(get_node)]
 ReaderDep = Annotated[Reader, Depends(get_reader)]
-
-
-def later(what: str) -> NotBuilt:
-    """The error of a promised route that a later release brings."""
-    return NotBuilt(what)

@@ -10,7 +10,7 @@ from importlib import metadata
 
 from fastapi import FastAPI
 
-from edge_node.api import backups, chat, communities, dify, documents, embeddings, memories, ollama, policy, questions, service
+from edge_node.api import archive, backups, chat, communities, dify, documents, embeddings, memories, ollama, policy, questions, service
 from edge_node.api.access import GuardedRoute
 from edge_node.api.console import ask, audit, document, graph, health, sharing
 from edge_node.api.console import documents as documents_page
@@ -40,7 +40,16 @@ from shared.telemetry.metrics import Scrape
 log = logging.getLogger("dgrag.edge")
 access = logging.getLogger("dgrag.edge.access")
 REST = (
-    *(service.router, communities.router, policy.router, policy.audit_router, documents.router, backups.router, questions.router),
+    *(
+        service.router,
+        communities.router,
+        policy.router,
+        policy.audit_router,
+        documents.router,
+        backups.router,
+        archive.router,
+        questions.router,
+    ),
     *(memories.router, chat.router, embeddings.router, mcp.router, ollama.router, dify.router),
 )
 PAGES = (ask.router, documents_page.router, document.router, graph.router, sharing.router, audit.router, health.router)

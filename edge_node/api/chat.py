@@ -18,10 +18,12 @@ from edge_node.answering.answerer import Ask
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import ReaderDep
+from edge_node.api.filtering import FiltersBody, filters_of
 from edge_node.api.forms import problem_of, said, telling
 from edge_node.api.sources import annotated, listed, uri_of, without_sources
 from edge_node.api.steps import told_step
 from edge_node.api.streaming import hearing
+from edge_node.documents.filters import Filters
 from edge_node.reading import Reader
 from shared.client.hearing import Completed, Void
 from shared.errors import BlankQuestion, InputError
@@ -63,6 +65,7 @@ class ChatBody(BaseModel):
     model: str = "dgrag"
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200)]
     stream: bool = False
+    filters: FiltersBody | None = None  # an extension: the documents that the question is about
     sources: bool = True  # a list of them below the text; false: for programs that take the text as it stands
 
 
@@ -193,13 +196,15 @@ async def models() -> dict[str, Any]:
     return {"object": "list", "data": [{"id": name, "object": "model", "created": 0, "owned_by": "dgrag"} for name in (*MODES, EMBEDDING)]}
 
 
-def asked_of(model: str, messages: Iterable[ChatMessage]) -> Ask | GlobalAsk:
+def asked_of(model: str, messages: Iterable[ChatMessage], filters: Filters | None = None) -> Ask | GlobalAsk:
     """The question of a conversation, in the mode that the model's name chooses. Raises InputError and as ``question_of``."""
     if model not in MODES:
         raise InputError(f"there is no model {model[:80]!r}", next_step=f"use one of {', '.join(MODES)}")
     messages = tuple(messages)
     question, earlier, mode = question_of(messages), earlier_of(messages), MODES[model]
-    return GlobalAsk(question, earlier=earlier) if mode == "global" else Ask(question, mode, earlier=earlier)
+    if mode == "global":
+        return GlobalAsk(question, earlier=earlier, filters=filters)
+    return Ask(question, mode, earlier=earlier, filters=filters)
 
 
 @router.post("/chat/completions", response_model=None)
@@ -212,7 +217,7 @@ async def chat(body: ChatBody, reader: ReaderDep, request: Request) -> Response 
     the text when the gate has chosen it; that of ``dgrag-global`` as it is written. What has been said in this form cannot be unsaid: where
     it is not the answer after all, that is said, and the answer follows.
     """
-    ask = asked_of(body.model, body.messages)
+    ask = asked_of(body.model, body.messages, filters_of(body.filters))
     if body.stream:
         reader.check_turn(ask)  # as long as there can be a status of its own
         return EventSourceResponse(_events(body, reader, ask), sep="\n", ping=KEEP_ALIVE_S)

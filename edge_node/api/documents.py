@@ -186,7 +186,7 @@ async def add_document(request: Request, node: Node) -> Receipt:
     if is_form(request):
         return await accepted(node, await from_form(request))
     sent = await request.body()
-    return await accepted(node, from_body(_valid(lambda: DocumentBody.model_validate_json(sent))))
+    return await accepted(node, from_body(validated(lambda: DocumentBody.model_validate_json(sent))))
 
 
 async def accepted(node: EdgeNode, offered: Offered) -> Receipt:
@@ -208,7 +208,7 @@ async def from_form(request: Request) -> Offered:
         if not isinstance(file, UploadFile) or not file.filename:
             raise InputError("the form has no part 'file' with a file name", next_step="send the document as the part 'file'")
         labels = labels_in(str(form["labels"])) if "labels" in form else None
-        name, raw = _valid(lambda: FileName(name=file.filename)).name, await file.read()
+        name, raw = validated(lambda: FileName(name=file.filename)).name, await file.read()
     return Offered(document_id(name, raw), name, raw, name, labels=labels)
 
 
@@ -260,7 +260,7 @@ async def relabelled(node: EdgeNode, identity: str, labels: tuple[str, ...]) -> 
 
 def labels_in(written: str) -> tuple[str, ...]:
     """Labels with commas between them, each once. Raises RequestValidationError."""
-    return _valid(lambda: LABELS.validate_python(tuple(dict.fromkeys(filter(None, map(str.strip, written.split(",")))))))
+    return validated(lambda: LABELS.validate_python(tuple(dict.fromkeys(filter(None, map(str.strip, written.split(",")))))))
 
 
 @router.get("/documents/{document_id}/text")
@@ -302,8 +302,8 @@ async def _offered(request: Request) -> list[Offered]:
         return [await from_form(request)]
     sent = await request.body()
     if _has_documents(sent):
-        return [from_body(body) for body in _valid(lambda: DocumentsBody.model_validate_json(sent)).documents]
-    return [from_body(_valid(lambda: DocumentBody.model_validate_json(sent)))]
+        return [from_body(body) for body in validated(lambda: DocumentsBody.model_validate_json(sent)).documents]
+    return [from_body(validated(lambda: DocumentBody.model_validate_json(sent)))]
 
 
 def _has_documents(sent: bytes) -> bool:
@@ -314,7 +314,8 @@ def _has_documents(sent: bytes) -> bool:
     return isinstance(found, dict) and "documents" in found
 
 
-def _valid(validate: Callable[[], T]) -> T:
+def validated(validate: Callable[[], T]) -> T:
+    """What a route makes of a body that it reads itself. Raises RequestValidationError."""
     try:
         return validate()
     except ValidationError as error:  # this route reads its body itself, as it takes two kinds

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Annotated, Literal, Self
 
 import orjson
@@ -14,8 +15,10 @@ from sse_starlette import EventSourceResponse
 from edge_node.answering.answerer import Ask, SearchResult
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.overview import GlobalAsk
-from edge_node.api.access import GuardedRoute, ReaderDep, later
+from edge_node.api.access import GuardedRoute, ReaderDep
+from edge_node.api.filtering import FiltersBody, filters_of
 from edge_node.api.streaming import hearing
+from edge_node.documents.filters import NOTHING_MATCHES
 from edge_node.reading import Reader
 from edge_node.settings import MAX_SAMPLES
 from shared.client.hearing import Completed, Void
@@ -52,7 +55,7 @@ class QueryBody(BaseModel):
     n: Annotated[int, Field(ge=1, le=MAX_SAMPLES)] | None = None
     allow_escalation: Literal["yes", "no", "ask"] | None = None  # as the sharing policy says
     purpose: Purpose | None = None  # told to the sites that are asked
-    filters: dict[str, str] = {}
+    filters: FiltersBody | None = None
     memory: bool = True  # the answer may come from memory, where this site has asked and answered the same before
     level: Level | None = None  # of the reports, with mode global: 0 has the broadest; as the setting says
     earlier: Annotated[tuple[Said, ...], Field(max_length=MAX_EARLIER)] = ()  # the conversation so far, for a question that goes on with it
@@ -75,6 +78,7 @@ class RetrieveBody(BaseModel):
     mode: Literal["local", "cloud"] = "local"
     allow_escalation: Literal["yes", "no", "ask"] | None = None  # with mode cloud: as the sharing policy says
     purpose: Purpose | None = None  # with mode cloud: told to the sites that are asked
+    filters: FiltersBody | None = None  # with mode local
 
 
 @router.post("/query", response_model=Answer)
@@ -97,25 +101,27 @@ async def query(body: QueryBody, reader: ReaderDep, request: Request) -> Respons
 async def retrieve(body: RetrieveBody, reader: ReaderDep, request: Request) -> RetrieveReply:
     """The evidence only, for one's own model: this site's, or with mode ``cloud`` that of all sites that may know and let it go.
 
-    400 where the question may not leave.
+    400 where the question may not leave, or has filters and mode ``cloud``.
     """
+    filters = filters_of(body.filters)
     if body.mode == "cloud":
-        ask = Ask(body.question, "cloud", escalation=body.allow_escalation, purpose=body.purpose or "")
+        ask = Ask(body.question, "cloud", escalation=body.allow_escalation, purpose=body.purpose or "", filters=filters)
         findings = await while_connected(request, reader.find(ask, budget_tokens=body.budget_tokens, top_k=body.top_k))
         return RetrieveReply(**{name: getattr(findings, name) for name in SearchResult.__dataclass_fields__})
-    work = reader.retrieve(body.question, budget_tokens=body.budget_tokens, top_k=body.top_k)
+    work = reader.retrieve(body.question, filters, budget_tokens=body.budget_tokens, top_k=body.top_k)
     found = await while_connected(request, work)
     summaries = (FoundSummary(text=one.text, chunk_ids=tuple(passage.chunk_id for passage in one.passages)) for one in found.summaries)
-    return RetrieveReply(evidence=found.evidence, facts=found.facts, summaries=tuple(summaries))
+    reason = NOTHING_MATCHES if not found.evidence and await reader.matches_nothing(filters) else ""
+    return RetrieveReply(evidence=found.evidence, facts=found.facts, summaries=tuple(summaries), reason=reason)
 
 
 def _ask(body: QueryBody) -> Ask | GlobalAsk:
-    if body.filters:
-        raise later("filters")
+    filters = filters_of(body.filters)
     earlier = tuple(Exchange(one.question, one.answer) for one in body.earlier)
     if body.mode == "global":
-        return GlobalAsk(body.question, body.level, body.allow_escalation, body.purpose or "", earlier)
-    return Ask(body.question, body.mode, body.n, body.allow_escalation, body.purpose or "", memory=body.memory, earlier=earlier)
+        return GlobalAsk(body.question, body.level, body.allow_escalation, body.purpose or "", earlier, filters=filters)
+    asked = Ask(body.question, body.mode, body.n, body.allow_escalation, body.purpose or "")
+    return replace(asked, memory=body.memory, earlier=earlier, filters=filters)
 
 
 async def _answer_events(reader: Reader, ask: Ask | GlobalAsk) -> AsyncIterator[dict[str, str]]:

@@ -46,6 +46,14 @@ class Languages:
             )
             tx.execute("UPDATE meta SET value = value + 1 WHERE key = ?", (TOLD,))
 
+    def of_documents(self) -> dict[DocumentId, str]:
+        """The language that the most of each document is in; without documents of which none is known."""
+        query = (
+            f"SELECT document_id, language, sum(tokens) AS n FROM chunks JOIN chunk_languages USING (chunk_id)"
+            f" WHERE chunk_id IN ({SOUND}) GROUP BY document_id, language ORDER BY n, language DESC"
+        )
+        return {row["document_id"]: row["language"] for row in self._database.rows(query)}
+
     def unread(self) -> frozenset[str]:
         """What no detector of names reads: documents none of whose chunks is read, by id, and of others the single chunks."""
         found: dict[DocumentId, list[str]] = {}

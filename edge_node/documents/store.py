@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from edge_node.database.replies import delete_replies, usage
 from edge_node.database.schema import Database
+from edge_node.documents.archive import Original
 from edge_node.documents.jobs import DAMAGED, end_jobs, mark_committed, open_job
 from edge_node.documents.receipts import mark_unerased, write_receipt
 from shared.errors import Conflict, DiskFull, NotFound
@@ -119,13 +120,22 @@ class DocumentStore:
         self.database = database
         self.clock = clock
 
-    def accept(self, name: str, raw: bytes, *, reader: str, title: str = "", labels: Sequence[str] | None = None) -> Accepted:
+    def accept(
+        self,
+        name: str,
+        raw: bytes,
+        *,
+        reader: str,
+        title: str = "",
+        labels: Sequence[str] | None = None,
+        created_at: float | None = None,
+    ) -> Accepted:
         """Commit a document and its job; what this name has served till now is served until the new content is indexed.
 
         The same content again is a no-op, but other labels are taken over at once; with another title or reader, or where it was
         parked or is damaged on disk, it is queued again. A version of this name that was never indexed gives way.
         Without ``labels`` a document keeps those that it has, or a new version those of the newest one; a new document has none.
-        Raises Conflict where those are damaged.
+        ``created_at``: when a new one came to the site where it was before; None: now. Raises Conflict where those are damaged.
         """
         identity, now = document_id(name, raw), self.clock.now()
         with self.database.write() as tx, labels_watched(tx, name):
@@ -138,7 +148,7 @@ class DocumentStore:
                 (identity,),
             ).fetchone()
             if known is None:
-                row = (identity, name, title, listed, raw, crc(raw), reader, checksum, now)
+                row = (identity, name, title, listed, raw, crc(raw), reader, checksum, now if created_at is None else created_at)
                 tx.execute(
                     "INSERT INTO documents (document_id, name, title, labels, raw, raw_crc, reader, row_crc, status, created_at)"
                     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?)",
@@ -269,6 +279,23 @@ class DocumentStore:
         query = "SELECT chunk_id, tokens FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))"
         return {row["chunk_id"]: row["tokens"] for row in self.database.rows(query, (json.dumps(list(chunk_ids)),))}
 
+    # ------------------------------------------------------------ what an archive holds
+
+    def originals(self) -> Iterator[Original]:
+        """Each document as it came: of two versions of a name the newer one, unless it is parked. One at a time is read."""
+        newest = (
+            "SELECT one FROM (SELECT rowid AS one, row_number() OVER (PARTITION BY name ORDER BY status = 'parked', rowid DESC) AS n"
+            " FROM documents) WHERE n = 1 ORDER BY one"
+        )
+        query = (
+            f"SELECT name, title, labels, reader, created_at, raw, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE rowid = ?"
+        )
+        for number in [row["one"] for row in self.database.rows(newest)]:
+            if (row := self.database.row(query, (number,))) is None:
+                continue  # deleted meanwhile
+            raw = row["raw"] if row["whole"] else None
+            yield Original(row["name"], row["title"], tuple(_listed(row["labels"])), row["reader"], row["created_at"], raw)
+
     # ------------------------------------------------------------ what the sharing policy asks
 
     def label_sets(self) -> set[tuple[str, ...] | None]:
@@ -291,6 +318,11 @@ class DocumentStore:
         """Whether questions may find one of these."""
         query = "SELECT 1 FROM chunks WHERE document_id IN (SELECT value FROM json_each(?)) LIMIT 1"
         return self.database.row(query, (json.dumps(list(identities)),)) is not None
+
+    def serves_others(self, withheld: Collection[str]) -> bool:
+        """Whether questions may find a document that is none of these."""
+        query = f"SELECT 1 FROM chunks WHERE document_id {AMONG_OTHERS} LIMIT 1"
+        return self.database.row(query, (json.dumps(list(withheld)),)) is not None
 
     def not_labelled(self, label_sets: Collection[tuple[str, ...]]) -> frozenset[DocumentId]:
         """The documents one of whose versions, the served one or the one that waits, has a list of labels that is none of these."""

@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from edge_node.database.public_ids import PublicIds
+from edge_node.documents.filters import Filters, outside
 from edge_node.documents.languages import Languages, State
 from edge_node.documents.store import LABELS_CHANGED, DocumentStore
 from edge_node.egress.bodies import always, body_of, chunks_of
@@ -94,6 +95,7 @@ class Sharing:
         self._redacting: tuple[tuple[str, int, int], Redactor] | None = None  # the last one with names of types, and what it was made of
         self._languages = Languages(documents.database)
         self._unread: tuple[State, frozenset[str]] | None = None  # the last ones, and what they were read from
+        self._spoken: tuple[State, dict[DocumentId, str]] | None = None  # the last languages of documents, likewise
         self.outside_ids = PublicIds(documents.database)
 
     @property
@@ -161,9 +163,23 @@ class Sharing:
 
     # ------------------------------------------------------------ evidence
 
-    def beyond(self, labels: frozenset[str] | None) -> frozenset[str]:
-        """The documents that one of this site's readers may not read: those with a label that it lacks; None: it may read all."""
-        return NOTHING_WITHHELD if labels is None else self._documents.beyond(labels)
+    def beyond(self, labels: frozenset[str] | None, filters: Filters | None = None) -> frozenset[str]:
+        """The documents that one of this site's readers may not read: those with a label that it lacks; None: it may read all.
+
+        ``filters``: and those that do not match them. Raises DiskFull and DiskFailed where languages are to be noted first.
+        """
+        unreadable = NOTHING_WITHHELD if labels is None else self._documents.beyond(labels)
+        if filters is None:
+            return unreadable
+        return unreadable | outside(self._documents.database, filters, self._languages_of_documents() if filters.languages else {})
+
+    def is_newly_beyond(self, labels: frozenset[str] | None, filters: Filters, before: frozenset[str]) -> bool:
+        """Whether questions may find a document that is ``beyond`` now, and was not ``before``."""
+        return self._documents.served(self.beyond(labels, filters) - before)
+
+    def matches_nothing(self, labels: frozenset[str] | None, filters: Filters) -> bool:
+        """Whether questions find no document that one of this site's readers may read and that matches."""
+        return not self._documents.serves_others(self.beyond(labels, filters))
 
     @contextmanager
     def asking_for(self, labels: frozenset[str] | None) -> Iterator[None]:
@@ -345,8 +361,10 @@ class Sharing:
 
     def tell_languages(self) -> None:
         """Note the languages of the chunks that came since the last time, where the policy masks types. Raises DiskFull and DiskFailed."""
-        if not self.file.lasting().redact.types:
-            return
+        if self.file.lasting().redact.types:
+            self._note_languages()
+
+    def _note_languages(self) -> None:
         told = dict[ChunkId, str]()
         for document in self._languages.untold():
             title, texts = self._languages.texts(document)
@@ -356,6 +374,13 @@ class Sharing:
                 told = {}
         if told:
             self._languages.save(told)
+
+    def _languages_of_documents(self) -> dict[DocumentId, str]:
+        self._note_languages()
+        state, last = self._languages.state(), self._spoken
+        if last is None or last[0] != state:
+            last = self._spoken = state, self._languages.of_documents()
+        return last[1]
 
     def unread(self, policy: Policy) -> frozenset[str]:
         """The documents and single chunks that a policy keeps here, as it masks types, and nobody finds the names in their languages."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypedDict, TypeVar
 from urllib.parse import quote
 
 import httpx2
@@ -41,6 +41,20 @@ UPLOAD_S = 120.0
 CALL_S = 30.0
 CONNECT_S = 5.0
 reader: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)  # of the replies of a type
+
+
+class Filters(TypedDict, total=False):
+    """Only documents of the site to which all of these apply; of several labels, languages or paths one must. Nothing leaves then.
+
+    ``label``: the document has it. ``language``: the most of it is in that ("de"). ``since``, ``until``: it came to the site then or later,
+    or before ("2026-01-31", a whole day in UTC, or with a time). ``path``: its name, with ``*`` and ``?``, or a folder that it is in.
+    """
+
+    label: str | Sequence[str]
+    language: str | Sequence[str]
+    since: str
+    until: str
+    path: str | Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +115,14 @@ def ask(
     n: int | None = None,
     level: Level | None = None,
     earlier: Sequence[tuple[str, str]] = (),
+    filters: Filters | None = None,
 ) -> Call[Answer]:
     """Answer a question from this site's documents or, where they do not suffice, from other sites'. It is never repeated by itself.
 
     ``mode``: local, nothing leaves; cloud, other sites are asked anyhow; global, see ``overview``. ``purpose`` is told to the sites that
     are asked, ``memory=False`` wants a fresh answer, ``n`` is how many answers are compared. ``earlier`` are the questions of the
-    conversation so far, each with its answer; a question that goes on with it is completed from it by the model.
+    conversation so far, each with its answer; a question that goes on with it is completed from it by the model. ``filters`` are of the
+    documents that it is about; with them nothing leaves.
 
     >>> answer = client.ask("Which ward reported the failure?")
     >>> answer.answer, answer.route
@@ -116,16 +132,23 @@ def ask(
     """
     asked = {"question": question, "mode": mode, "allow_escalation": may_leave, "purpose": purpose, "memory": memory, "n": n}
     said = [{"question": before, "answer": answer} for before, answer in earlier] or None
-    return Call("POST", "/v1/query", Answer, body={**asked, "level": level, "earlier": said}, deadline_s=ANSWER_S)
+    return Call("POST", "/v1/query", Answer, body={**asked, "level": level, "earlier": said, "filters": filters}, deadline_s=ANSWER_S)
 
 
-def overview(question: str, *, level: Level | None = None, may_leave: MayLeave | None = None, purpose: str | None = None) -> Call[Answer]:
+def overview(
+    question: str,
+    *,
+    level: Level | None = None,
+    may_leave: MayLeave | None = None,
+    purpose: str | None = None,
+    filters: Filters | None = None,
+) -> Call[Answer]:
     """Answer a question about all documents together, as "What are the main risks?"; takes minutes. ``level`` 0 reads the broadest reports.
 
     >>> client.overview("What is reported?").route
     'global'
     """
-    return ask(question, mode="global", level=level, may_leave=may_leave, purpose=purpose)
+    return ask(question, mode="global", level=level, may_leave=may_leave, purpose=purpose, filters=filters)
 
 
 def retrieve(
@@ -136,13 +159,18 @@ def retrieve(
     mode: Literal["local", "cloud"] = "local",
     may_leave: MayLeave | None = None,
     purpose: str | None = None,
+    filters: Filters | None = None,
 ) -> Call[RetrieveReply]:
     """The passages nearest a question, for a model of your own; with ``mode="cloud"`` those of all sites that may know and let them go.
 
+    ``filters``, with ``mode="local"``: only from the documents to which they apply.
+
     >>> [passage.text for passage in client.retrieve("Which ward reported the failure?", top_k=1).evidence]
     ['Juniper Ward reported the failure of four infusion pumps. The pumps stopped at night.']
+    >>> client.retrieve("Which ward reported the failure?", filters={"path": "minutes/*"}).evidence
+    ()
     """
-    asked = {"question": question, "top_k": top_k, "budget_tokens": budget_tokens, "mode": mode}
+    asked = {"question": question, "top_k": top_k, "budget_tokens": budget_tokens, "mode": mode, "filters": filters}
     leaving = {"allow_escalation": may_leave, "purpose": purpose}
     return Call("POST", "/v1/retrieve", RetrieveReply, body=asked | leaving, deadline_s=ANSWER_S, repeatable=mode == "local")
 

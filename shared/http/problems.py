@@ -37,7 +37,6 @@ STATUS: dict[type[errors.DgragError], int] = {  # the nearest base class counts
     errors.DiskFailed: 503,
     errors.SafeMode: 503,
     errors.FetchError: 503,
-    errors.NotBuilt: 501,
     errors.NotInstalled: 501,
     errors.SettingsError: 500,
     errors.DgragError: 500,

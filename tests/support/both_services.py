@@ -49,6 +49,7 @@ EDGE_BODIES = {
     ("POST", "/retrieval"): {"knowledge_id": "ward", "query": "Which ward?", "retrieval_setting": {"top_k": 3, "score_threshold": 0.0}},
     ("POST", "/mcp"): {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}},
     ("POST", "/v1/queries/{query_id}/feedback"): {"verdict": "right"},
+    ("POST", "/v1/import"): {},
     ("POST", "/v1/policy/try"): {"question": "Which ward?", "requester": "bank", "purpose": "treatment"},
 }
 HEAD = {"epoch": "e1", "seq": 1, "hash": "0" * 64}

@@ -68,6 +68,7 @@ RULES: Rules = {
     ("GET", "/console/health/settings"): ADMIN,
     ("GET", "/console/health/backups"): ADMIN,
     ("POST", "/console/health/backups"): ADMIN,
+    ("GET", "/console/health/export"): ADMIN,
     **key_rules(KEYS),
     **CONSOLE,
 }

@@ -6,8 +6,9 @@ import asyncio
 from typing import Any
 
 from fastapi import APIRouter, Request
-from fastapi.responses import HTMLResponse
+from fastapi.responses import HTMLResponse, StreamingResponse
 
+from edge_node.api import archive
 from edge_node.api import backups as rest
 from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
@@ -58,6 +59,12 @@ async def make_backup(request: Request, node: Node) -> HTMLResponse:
     """Make one; the list with it."""
     made = await rest.make_backup(node)
     return pages_of(request).page(request, "own/backups.html", listed=await rest.list_backups(node), made=made)
+
+
+@router.get("/console/health/export")
+async def export(node: Node) -> StreamingResponse:
+    """The documents, the policy and the settings as one file."""
+    return await archive.export(node)
 
 
 def _state(node: EdgeNode) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
+from edge_node.api.filtering import FiltersBody
 from edge_node.api.mcp import results
 from edge_node.api.mcp.harmless import framed
 from edge_node.api.mcp.rest import Rest
@@ -30,6 +31,7 @@ MayLeave = Annotated[
     Field(description="Whether the question may leave this site: 'ask' shows first what would leave; null: as the site has it set."),
 ]
 Purpose = Annotated[str | None, Field(max_length=64, description="Told to the sites that are asked, as 'treatment'.")]
+Narrowed = Annotated[FiltersBody | None, Field(description="Only these documents of this site; nothing leaves then.")]
 DocumentKey = Annotated[str, Field(min_length=1, max_length=200, description="As a citation or the list of documents has it.")]
 DOCUMENT_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")  # it becomes a part of a path
 MOST_SITES = 100
@@ -78,9 +80,11 @@ class EdgeTools:
         scope: Annotated[Literal["auto", "local"], Field(description="'local': this site's documents alone.")] = "auto",
         may_leave: MayLeave = None,
         purpose: Purpose = None,
+        filters: Narrowed = None,
     ) -> Annotated[CallToolResult, AnswerResult]:
         """Answer a question from this site's documents or, where they do not suffice, from other sites'. Every sentence is cited."""
-        return await self._answered(ctx, {"question": question, "mode": scope, "allow_escalation": may_leave, "purpose": purpose})
+        leaving = {"allow_escalation": may_leave, "purpose": purpose}
+        return await self._answered(ctx, {"question": question, "mode": scope, "filters": _told(filters)} | leaving)
 
     async def overview(
         self, question: Asked, ctx: Context, may_leave: MayLeave = None, purpose: Purpose = None
@@ -96,10 +100,12 @@ class EdgeTools:
         top_k: Annotated[int, Field(ge=1, le=50)] = 8,
         may_leave: MayLeave = None,
         purpose: Purpose = None,
+        filters: Narrowed = None,
     ) -> Annotated[CallToolResult, PassagesResult]:
         """The passages nearest a question, without an answer: for a model that reads them itself."""
         mode = "cloud" if scope == "all_sites" else "local"
-        asked = {"question": question, "mode": mode, "top_k": top_k, "allow_escalation": may_leave, "purpose": purpose}
+        leaving = {"allow_escalation": may_leave, "purpose": purpose}
+        asked = {"question": question, "mode": mode, "top_k": top_k, "filters": _told(filters)} | leaving
         told = PassagesResult.model_validate(await self._done(self.rest(ctx).post("/v1/retrieve", asked)))
         self._note(told)
         return _result(results.passages_text(told, _token()), told)
@@ -209,6 +215,10 @@ async def text_of(rest: Rest, document_id: str, *, start: int = 0, end: int | No
         return TextResult.model_validate(await rest.get(f"/v1/documents/{document_id}/text", start=start, end=end))
     except DgragError as error:
         raise ToolError(_why(error)) from error
+
+
+def _told(filters: FiltersBody | None) -> dict[str, Any] | None:
+    return None if filters is None else filters.model_dump(exclude_none=True)
 
 
 def _why(error: DgragError) -> str:

@@ -89,7 +89,7 @@ class Sharing:
         escalation = client or self.escalation
         return OutgoingQuestion(escalation, "" if escalation == "no" else question.replace("Juniper", "█"), "rule")
 
-    def beyond(self, labels):
+    def beyond(self, labels, filters):
         return frozenset()
 
     def asking_for(self, labels):

@@ -60,7 +60,7 @@ async def test_nothing_found_is_an_empty_list(edge):
         ({"query": " "}, 422, 422, "the question is blank"),
         ({"retrieval_setting": {"top_k": 0, "score_threshold": 0.5}}, 422, 422, "top_k"),
         ({"retrieval_setting": {"top_k": 5, "score_threshold": 1.5}}, 422, 422, "score_threshold"),
-        ({"metadata_condition": {"conditions": [{"name": "a", "comparison_operator": "empty"}]}}, 501, 501, "filters by metadata"),
+        ({"metadata_condition": {"conditions": [{"name": "a", "comparison_operator": "empty"}]}}, 400, 400, "is not understood"),
     ],
 )
 async def test_errors_have_its_form(edge, fields, status, code, said):

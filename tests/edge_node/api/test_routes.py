@@ -167,18 +167,6 @@ async def test_bad_input_is_a_problem_in_words_never_a_500(edge, method, path, b
     assert len(response.content) < 5000
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("POST", "/v1/query", {"question": "x", "filters": {"year": "2024"}}),
-    ],
-)
-async def test_what_a_later_release_brings_says_so_by_name(edge, method, path, body):
-    response = await edge.http.request(method, path, json=body)
-    assert response.status_code == 501
-    assert response.json()["code"] == "not_built"
-
-
 async def test_a_restarted_edge_continues_where_it_was(tmp_path):
     async with running_edge(tmp_path) as edge:
         await edge.http.post("/v1/documents", json={"name": "report.md", "text": PUMPS})

@@ -9,7 +9,7 @@ from shared.errors import ModelUnavailable
 from tests.support.console import person
 from tests.support.running_edge import running_edge
 
-ADMINS = ("/console/health/settings", "/console/health/backups", "/console/health/keys")
+ADMINS = ("/console/health/settings", "/console/health/export", "/console/health/backups", "/console/health/keys")
 
 
 async def test_the_state_tells_counts_models_and_how_questions_ended(tmp_path):
@@ -58,6 +58,8 @@ async def test_an_admin_makes_a_backup_and_a_key_that_is_shown_once_and_revoked(
         async with person(app, tmp_path, "admin") as admin:
             await admin.read("/console/health/backups")
             assert re.search(r"edge-\S+\.db is made", await admin.change("POST", "/console/health/backups"))
+            exported = await admin.get("/console/health/export")
+            assert (exported.status_code, exported.headers["content-type"], exported.content[:2]) == (200, "application/zip", b"PK")
             await admin.read("/console/health/keys")
             made = await admin.change("POST", "/console/health/keys", name="anna", role="read", days="")
             token = re.search(r"dgk_\w{12}_[\w-]{43}", made)[0]
@@ -87,7 +89,7 @@ async def test_others_see_neither_settings_nor_backups_nor_keys_and_a_forged_cha
             for path in ADMINS:
                 assert path not in state
                 assert "takes the role admin" in (await writer.http.get(path)).text
-            for path in ADMINS[1:]:
+            for path in ADMINS[2:]:
                 await writer.change("POST", path, status=403, name="x", role="admin")
                 await admin.read("/console/health")
                 await admin.change("POST", path, status=403, token="", name="x", role="admin")

@@ -1,0 +1,60 @@
+"""Which documents a question is about: those with some labels, languages, dates or names, instead of all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from edge_node.database.schema import Database
+from edge_node.documents.store import read_labels
+from shared.records import DocumentId
+
+NOTHING_MATCHES = "No document that you may read here matches these filters, or none of them is indexed yet."
+
+# each of these reads an index alone: the documents' bytes stand between their columns
+LABELS = "SELECT rowid AS at, document_id, CAST(labels AS BLOB) AS labels FROM documents"
+NAMES = "SELECT rowid AS at, name FROM documents"
+DATES = "SELECT rowid AS at FROM documents WHERE created_at >= ? AND created_at < ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """All that is given must hold; of several labels, languages or paths one must.
+
+    ``languages``: that of the most of the document. ``paths``: as ``is_under``. ``since``, ``until``: the document came to this site in
+    [since, until), in seconds since the epoch.
+    """
+
+    labels: frozenset[str] = frozenset()
+    languages: frozenset[str] = frozenset()
+    paths: tuple[str, ...] = ()
+    since: float = -math.inf
+    until: float = math.inf
+
+
+def is_under(name: str, path: str) -> bool:
+    """Whether a document's name is a path, with ``*`` for any characters and ``?`` for one, or is in the folder of that name.
+
+    >>> [is_under("wards/icu/pumps.md", path) for path in ("wards/*", "wards", "wards/icu/", "*.md", "icu", "ward")]
+    [True, True, True, True, False, False]
+    """
+    return fnmatchcase(name, path) or name.startswith(path.rstrip("/") + "/")
+
+
+def outside(database: Database, filters: Filters, languages: Mapping[DocumentId, str]) -> frozenset[DocumentId]:
+    """The documents that do not match; ``languages``: that of each document, where it is known. What is damaged does not match."""
+    rows = database.rows(LABELS)
+    there = {row["at"]: DocumentId(row["document_id"]) for row in rows}
+    meant = set(there)
+    if filters.labels:
+        worn = {stored: read_labels(stored) or () for stored in {row["labels"] for row in rows}}
+        meant &= {row["at"] for row in rows if not filters.labels.isdisjoint(worn[row["labels"]])}
+    if filters.languages:
+        meant &= {at for at, document in there.items() if languages.get(document) in filters.languages}
+    if filters.paths:
+        meant &= {row["at"] for row in database.rows(NAMES) if any(is_under(row["name"], path) for path in filters.paths)}
+    if filters.since > -math.inf or filters.until < math.inf:
+        meant &= {row["at"] for row in database.rows(DATES, (filters.since, filters.until))}
+    return frozenset(document for at, document in there.items() if at not in meant)
