@@ -43,7 +43,8 @@ from edge_node.graph.store import GraphStore
 from edge_node.graph.tools import Tools
 from edge_node.maintenance import open_store
 from edge_node.memory.same_answer import SURE_SAME
-from edge_node.node import EdgeNode, Models, Renewal, Searching
+from edge_node.node import EdgeNode
+from edge_node.renewal import Models, Renewal, Searching
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index, open_strategy
 from shared.joining import Joiner

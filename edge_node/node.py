@@ -18,7 +18,6 @@ from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
 from edge_node.change import EmbedderChange
 from edge_node.cloud.link import CloudConnection
 from edge_node.database.backup import Backups
-from edge_node.database.prepared import PreparedEmbedder
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Estimate, Unreadable, estimate
 from edge_node.documents.filters import NOTHING_MATCHES
@@ -33,11 +32,12 @@ from edge_node.egress.policy_editor import PolicyEditor
 from edge_node.egress.sharing import Sharing
 from edge_node.graph.store import GraphStore
 from edge_node.records import DocumentText, Offered, silent
+from edge_node.renewal import Models, Renewal, Searching
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
 from shared.errors import Conflict, DgragError, InputError, ModelTimeout, NotFound, StoreDamaged, TooLarge
 from shared.limits import Admission, Breaker, Deadline
-from shared.ports import Embedder, FloatArray, Generator, Reachable
+from shared.ports import FloatArray
 from shared.records import Answer, DocumentId, Route
 from shared.reduce import OnText, ignore_text
 from shared.telemetry.correlation import Recorder
@@ -75,38 +75,6 @@ class Admissions:
     def of(self, ask: Ask | GlobalAsk) -> Admission:
         """The turns for such a question."""
         return self.overviews if isinstance(ask, GlobalAsk) else self.questions
-
-
-@dataclass(frozen=True, slots=True)
-class Models:
-    """Which models the edge works with."""
-
-    generator: Generator
-    embedder: Embedder
-    server: Reachable | None  # the generator's
-    untuned: tuple[str, ...] = ()  # settings that are off, as nobody knows what suits this embedder
-
-
-@dataclass(frozen=True, slots=True)
-class Searching:
-    """What rests on the embedding model: an index, what asks it, and what keeps it up to date."""
-
-    strategy: Index
-    worker: Worker
-    answerer: Answerer
-    fast_path: FastPath
-    feedback: FeedbackDesk
-    overview: GlobalAnswerer
-    models: Models
-
-
-@dataclass(frozen=True, slots=True)
-class Renewal:
-    """Another embedding model takes over. ``change``: None where it has, and only what rests on the vectors is missing."""
-
-    embedder: PreparedEmbedder
-    change: EmbedderChange | None
-    searching: Callable[[], Searching]  # with that model
 
 
 @dataclass(slots=True)
