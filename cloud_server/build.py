@@ -22,6 +22,7 @@ from cloud_server.routing.summaries import SummaryStore
 from cloud_server.routing.summary_index import SummaryIndex
 from cloud_server.settings import CloudSettings
 from shared.index import open_index
+from shared.models.catalogue import cosines_of
 from shared.ports import Clock, SystemClock
 from shared.records import EdgeId
 from shared.telemetry.metrics import Meter
@@ -106,9 +107,16 @@ def random_id() -> str:
     return uuid4().hex
 
 
+def suited(settings: CloudSettings, fingerprint: str) -> CloudSettings:
+    """The settings with the thresholds of that embedder, where none is given; without known ones, with those of the default embedder."""
+    known = cosines_of(fingerprint)
+    wanted = {"match_threshold": known.match, "evidence_threshold": known.evidence} if known else {}
+    return settings.model_copy(update={name: value for name, value in wanted.items() if name not in settings.model_fields_set})
+
+
 def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None = None, new_id: Callable[[], str] = random_id) -> Cloud:
     """Put a cloud together; ``Cloud.open`` fills its indexes later. Raises StoreError and SettingsError."""
-    clock = clock or SystemClock()
+    clock, settings = clock or SystemClock(), suited(settings, models.embedder.fingerprint)
     database = Database(settings.state_dir / "cloud.db")
     eraser = Eraser(database, every_s=settings.erase_every_s)
     registry = EdgeRegistry(database, clock)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from functools import partial
 
 from edge_node.api.app import open_app
 from edge_node.build import Adapters
@@ -13,7 +15,7 @@ from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from edge_node.settings import EdgeSettings
 from shared.http.service import Server, check_front, recorder_of, run, warn_of_strangers
 from shared.limits import RetryBudget
-from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
+from shared.models.build import build_embedder, build_former, build_generator, build_tokenizer, made_by, model_http
 from shared.models.settings import ModelSettings
 from shared.telemetry import logs
 
@@ -33,8 +35,10 @@ def serve() -> None:
     recorder = recorder_of(settings.otlp_url, service="dgrag-edge", instance=settings.id, setting="DGRAG_EDGE_OTLP_URL")
     with only_user(settings.state_dir):
         reads = ReaderPool(ReaderLimits(settings.reader_seconds, settings.reader_memory_bytes), at_once=settings.workers + 1)
-        adapters = generator, build_embedder(models), build_tokenizer(models), cloud, reads
+        embedder = build_embedder(models)
+        adapters = generator, embedder, build_tokenizer(models), cloud, reads
         parts = Adapters(*adapters, retries=retries, recorder=recorder, model_server=generator)
+        parts = replace(parts, made_by=made_by(models, embedder), former=partial(build_former, models))
         Server(open_app(settings, parts), settings, name=f"edge {settings.id} ({settings.strategy_said})").run()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import httpx2
 
@@ -17,6 +18,7 @@ from edge_node.answering.other_words import OtherWords
 from edge_node.answering.overview import GlobalAnswerer
 from edge_node.answering.picking import SentencePicker
 from edge_node.answering.released import ReleasedPassages
+from edge_node.change import EmbedderChange, Embedders, Former, embedders_of
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.link import CloudConnection
 from edge_node.cloud.membership import Membership, rejoin
@@ -39,18 +41,22 @@ from edge_node.egress.policy_file import NAME, PolicyFile
 from edge_node.egress.sharing import Sharing
 from edge_node.graph.store import GraphStore
 from edge_node.graph.tools import Tools
-from edge_node.maintenance import check_fingerprint, open_store
+from edge_node.maintenance import open_store
 from edge_node.memory.same_answer import SURE_SAME
-from edge_node.node import EdgeNode, Models
+from edge_node.node import EdgeNode
+from edge_node.renewal import Models, Renewal, Searching
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index, open_strategy
 from shared.joining import Joiner
 from shared.limits import Breaker, RetryBudget
+from shared.models.catalogue import cosines_of
 from shared.models.embedders import CheckedEmbedder
 from shared.ports import Clock, Embedder, Generator, Reachable, SystemClock, Tokenizer
 from shared.records import EdgeId
 from shared.reduce import Reducer
 from shared.telemetry.correlation import Recorder
+
+OFF: dict[str, Any] = {"min_nearness": -1.0, "memory_fast": "off"}  # what is so where an embedder's own thresholds are unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,49 +72,108 @@ class Adapters:
     retries: RetryBudget = field(default_factory=RetryBudget)  # the same as the generator's
     recorder: Recorder | None = None  # None: no spans
     model_server: Reachable | None = None  # the generator's; None: it has none
+    made_by: str = ""  # how the embedder is loaded, as ``former`` reads it
+    former: Former | None = None  # a former embedder; None: a store of another one is refused
+
+
+@dataclass(slots=True)
+class _Edge:
+    """What stays as it is when another embedding model takes over."""
+
+    settings: EdgeSettings
+    parts: Adapters
+    documents: DocumentStore
+    sharing: Sharing
+    client: CloudClient | None
+    background: Background
+    cutter: Cutter
+    queue: JobQueue
+    receipts: ReceiptStore
+    link: CloudConnection | None = None
 
 
 def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
-    """Put an edge together.
+    """Put an edge together. Where its store was made with another embedding model, that one answers until ``parts.embedder`` can.
 
-    Raises StoreDamaged as ``open_store``, StoreError when its store was made with another embedding model, SettingsError as ``Membership``.
+    Raises StoreDamaged as ``open_store``, StoreError as ``check_fingerprint`` where ``parts.former`` is None, SettingsError as
+    ``Membership``.
     """
-    embedder = CheckedEmbedder(parts.embedder)
     database = open_store(settings.state_dir / "edge.db", parts.clock)
     try:
-        check_fingerprint(database, embedder.fingerprint)
+        models = embedders_of(settings.state_dir, database, CheckedEmbedder(parts.embedder), parts.former, parts.made_by)
     except BaseException:
         database.close()
         raise
-    edge = EdgeId(settings.id)
-    documents, graph = DocumentStore(database, parts.clock), GraphStore(database)
-    replies, ledger = ReplyCache(parts.generator, database, parts.clock), Ledger(database, parts.clock)
+    documents, graph, ledger = DocumentStore(database, parts.clock), GraphStore(database), Ledger(database, parts.clock)
     policy, policies = _policy(settings, database, parts.clock)
-    sharing = Sharing(policy, documents, graph, EgressMeter(ledger, parts.clock), edge)
-    tools = Tools(edge, documents, graph, embedder, replies, sharing, parts.tokenizer, settings.index, parts.retries)
-    strategy = open_strategy(tools, settings)
+    sharing = Sharing(policy, documents, graph, EgressMeter(ledger, parts.clock), EdgeId(settings.id))
     breaker = Breaker(settings.breaker_failures, settings.breaker_s, parts.clock)
     membership = Membership(settings.state_dir, parts.clock)
     client = _client(settings, parts.cloud, membership, ledger, breaker)
-    fast_path = FastPath(edge, strategy.memories, embedder, documents, settings, wide=_least_same(settings, parts) is not None)
+    cutter = Cutter(parts.reads, parts.tokenizer, settings.chunk_tokens, settings.chunk_overlap)
+    keep = JobQueue(database, parts.clock), ReceiptStore(database)
+    edge = _Edge(settings, parts, documents, sharing, client, Background(), cutter, *keep)
+    tools, now = _searching(edge, graph, models.serving, models.judging)
+    edge.link = _link(client, membership, tools, sharing, ledger, now, parts.recorder) if client else None
+    backups = Backups(settings.state_dir, parts.clock, min_free_bytes=settings.min_free_bytes)
+    write, read = (documents, *keep, graph, now.strategy, cutter, now.worker), (now.answerer, now.fast_path, now.feedback, now.overview)
+    link, background, renewal = edge.link, edge.background, _renewal(edge, database, models)
+    node = EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, now.models, renewal=renewal)
+    node.recorder = parts.recorder
+    return node
+
+
+def suited(settings: EdgeSettings, fingerprint: str) -> EdgeSettings:
+    """The settings with the thresholds of that embedder, where none is given; without known ones, the steps that need them are off."""
+    known = cosines_of(fingerprint)
+    wanted = dict(OFF) if known is None else {"min_nearness": known.nearness, "evidence_threshold": known.evidence}
+    if known is not None and not known.memories:
+        wanted["memory_fast"] = OFF["memory_fast"]
+    return settings.model_copy(update={name: value for name, value in wanted.items() if name not in settings.model_fields_set})
+
+
+def _searching(edge: _Edge, graph: GraphStore, embedder: Embedder, judging: Embedder) -> tuple[Tools, Searching]:
+    """An index and all that asks it. ``judging``: compares texts that are no passages of the index, as answers."""
+    parts, sharing, documents = edge.parts, edge.sharing, edge.documents
+    settings = suited(edge.settings, embedder.fingerprint) if parts.made_by else edge.settings
+    name = EdgeId(settings.id)
+    replies = ReplyCache(parts.generator, graph.database, parts.clock)
+    tools = Tools(name, documents, graph, embedder, replies, sharing, parts.tokenizer, settings.index, parts.retries)
+    strategy = open_strategy(tools, settings)
+    fast_path = FastPath(name, strategy.memories, embedder, documents, settings, wide=_least_same(settings, parts) is not None)
     released = ReleasedPassages(tools, sharing)
-    answerer = _answerer(settings, parts, tools, sharing, strategy, fast_path, client, released)
-    overview = _overview(settings, parts, tools, sharing, strategy, client, released)
-    link = _link(client, membership, tools, sharing, ledger, answerer, overview, parts.recorder) if client else None
+    answerer = _answerer(settings, parts, tools, sharing, strategy, fast_path, edge.client, released, judging)
+    overview = _overview(settings, parts, tools, sharing, strategy, edge.client, released, judging)
 
     async def tell_cloud() -> None:
-        if link is not None:
-            link.wake()
+        if edge.link is not None:
+            edge.link.wake()
             await released.warm()
 
-    cutter = Cutter(parts.reads, parts.tokenizer, settings.chunk_tokens, settings.chunk_overlap)
-    queue, receipts, background = JobQueue(database, parts.clock), ReceiptStore(database), Background()
-    worker = Worker(queue, receipts, strategy, cutter, settings, background, retries=parts.retries, on_settled=tell_cloud)
-    feedback = FeedbackDesk(edge, strategy.memories, embedder, documents, settings.memory_learn)
-    backups = Backups(settings.state_dir, parts.clock, min_free_bytes=settings.min_free_bytes)
-    models = Models(parts.generator, embedder, parts.model_server)
-    write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, fast_path, feedback, overview)
-    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, models, recorder=parts.recorder)
+    keep = edge.queue, edge.receipts, strategy, edge.cutter, settings, edge.background
+    worker = Worker(*keep, retries=parts.retries, on_settled=tell_cloud)
+    feedback = FeedbackDesk(name, strategy.memories, embedder, documents, settings.memory_learn)
+    off = tuple(name for name, value in OFF.items() if getattr(settings, name) == value != getattr(edge.settings, name))
+    models = Models(parts.generator, judging, parts.model_server, off)
+    return tools, Searching(strategy, worker, answerer, fast_path, feedback, overview, models)
+
+
+def _renewal(edge: _Edge, database: Database, models: Embedders) -> Renewal | None:
+    embedder, view = models.coming, models.view
+    if embedder is None:
+        return None
+    settings, parts = edge.settings, edge.parts
+
+    def index_of(copy: Database, coming: Embedder) -> Index:
+        documents, graph = DocumentStore(copy, parts.clock), GraphStore(copy)
+        meter = EgressMeter(Ledger(copy, parts.clock), parts.clock)
+        sharing = Sharing(edge.sharing.file, documents, graph, meter, EdgeId(settings.id))
+        replies = ReplyCache(parts.generator, copy, parts.clock)
+        given = (EdgeId(settings.id), documents, graph, coming, replies, sharing, parts.tokenizer, settings.index, parts.retries)
+        return open_strategy(Tools(*given), settings)
+
+    change = None if view is None else EmbedderChange(database, embedder, view, index_of, made_by=parts.made_by)
+    return Renewal(embedder, change, lambda: _searching(edge, GraphStore(database), embedder, embedder)[1])
 
 
 def _client(
@@ -137,8 +202,9 @@ def _answerer(
     fast_path: FastPath,
     client: CloudClient | None,
     released: ReleasedPassages,
+    judging: Embedder,
 ) -> Answerer:
-    gate, selector = Gate(parts.generator, tools.embedder, settings), SentenceSelector(tools.embedder, parts.tokenizer)
+    gate, selector = Gate(parts.generator, judging, settings), SentenceSelector(judging, parts.tokenizer)
     told = ToldPassages(tools.edge, SharedMemories(tools.graph.database), tools.documents)
     copied = CopiedFacts(selector, parts.generator, least=settings.memory_certainty) if settings.memory_fast == "model" else None
     least = _least_same(settings, parts)
@@ -161,14 +227,15 @@ def _overview(
     strategy: Index,
     client: CloudClient | None,
     released: ReleasedPassages,
+    judging: Embedder,
 ) -> GlobalAnswerer:
     generator, count, at_once = parts.generator, parts.tokenizer.count, settings.global_at_once
     mapper = Mapper(generator, tools.edge, max_tokens=settings.partial_tokens, at_once=at_once)
     reducer: Reducer | Joiner = Reducer(generator, count, max_tokens=settings.global_answer_tokens)
     picker = None
     if settings.global_method == "sentences":
-        reducer = Joiner(generator, tools.embedder)
-        picker = SentencePicker(generator, tools.embedder, at_once=at_once)
+        reducer = Joiner(generator, judging)
+        picker = SentencePicker(generator, judging, at_once=at_once)
     return GlobalAnswerer(tools, sharing, strategy.reports, mapper, reducer, client, settings, released, picker)
 
 
@@ -178,12 +245,11 @@ def _link(
     tools: Tools,
     sharing: Sharing,
     ledger: Ledger,
-    answerer: Answerer,
-    overview: GlobalAnswerer,
+    now: Searching,
     recorder: Recorder | None,
 ) -> CloudConnection:
     state, memories = LinkState(), MemorySharing.of(sharing, tools.documents, tools.graph)
     replicators = SummaryReplicator(client, tools.graph, sharing, state), MemoryReplicator(client, memories, state)
     heads = LedgerReplicator(client, ledger, tools.graph, memories.told, membership.cloud_key)
-    serve, points = answerer.evidence, overview.points
+    serve, points = now.answerer.evidence, now.overview.points
     return CloudConnection(client, replicators, heads, serve, lambda: rejoin(client, membership), state, points=points, recorder=recorder)

@@ -34,6 +34,7 @@ TOLD = frozenset({"subgraphs", "summaries", "shared_memories"})  # the cloud has
 
 BATCH = 256
 UNDER_WAY, LAST = "reembedding", "reembedded_to"  # keys in meta: the model it goes to, and the last chunk that is done
+EMBEDDER, MADE_BY = "embedder", "embedder_made_by"  # keys in meta: which model made the vectors, and how it is loaded
 COMMAND = "dgrag edge reembed"
 
 
@@ -208,18 +209,26 @@ def _index_again(tx: sqlite3.Connection, found: Iterable[Damage], *, now: float)
             open_job(tx, DocumentId(document_id), now)
 
 
-def check_fingerprint(database: Database, fingerprint: str) -> None:
-    """One store, one embedding space: remember it at first; raise StoreError for another later, or while it is being changed."""
-    known, target = database.meta("embedder"), database.meta(UNDER_WAY)
+def former_embedder(database: Database, fingerprint: str) -> str:
+    """The fingerprint of another model that has made the store's vectors; "": this one has, or there are none yet, and it is noted.
+
+    Raises StoreError while ``reembed`` is half done.
+    """
+    known, target = database.meta(EMBEDDER), database.meta(UNDER_WAY)
     if target:
         raise StoreError("a change of the embedding model is half done", next_step=f"finish it with `{COMMAND}`, with the model {target}")
-    if known and known != fingerprint:
+    if not known:
+        database.set_meta(EMBEDDER, fingerprint)
+    return "" if known == fingerprint else known
+
+
+def check_fingerprint(database: Database, fingerprint: str) -> None:
+    """One store, one embedding space: raises StoreError for another model than the store's, and as ``former_embedder``."""
+    if known := former_embedder(database, fingerprint):
         raise StoreError(
             f"this store was made with the embedding model {known}, not with {fingerprint}",
             next_step=f"start with the former model, or make all vectors again with `{COMMAND}`",
         )
-    if not known:
-        database.set_meta("embedder", fingerprint)
 
 
 async def reembed(database: Database, embedder: Embedder, progress: Callable[[int, int], None]) -> int:
@@ -265,7 +274,7 @@ def _save(database: Database, rows: VectorRows) -> None:
 
 def _finish(database: Database, target: str) -> None:
     with database.write() as tx:
-        tx.execute("INSERT OR REPLACE INTO meta VALUES ('embedder', ?)", (target,))
+        tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (EMBEDDER, target))
         tx.execute("DELETE FROM meta WHERE key IN (?, ?)", (UNDER_WAY, LAST))
 
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
 from edge_node.answering.follow_up import standalone, stands_alone
 from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
+from edge_node.change import EmbedderChange
 from edge_node.cloud.link import CloudConnection
 from edge_node.database.backup import Backups
 from edge_node.documents.chunking import Cutter
@@ -30,12 +31,13 @@ from edge_node.egress.ledger import Ledger
 from edge_node.egress.policy_editor import PolicyEditor
 from edge_node.egress.sharing import Sharing
 from edge_node.graph.store import GraphStore
-from edge_node.records import DocumentText, Offered
+from edge_node.records import DocumentText, Offered, silent
+from edge_node.renewal import Models, Renewal, Searching
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
 from shared.errors import Conflict, DgragError, InputError, ModelTimeout, NotFound, StoreDamaged, TooLarge
 from shared.limits import Admission, Breaker, Deadline
-from shared.ports import Embedder, FloatArray, Generator, Reachable
+from shared.ports import FloatArray
 from shared.records import Answer, DocumentId, Route
 from shared.reduce import OnText, ignore_text
 from shared.telemetry.correlation import Recorder
@@ -75,15 +77,6 @@ class Admissions:
         return self.overviews if isinstance(ask, GlobalAsk) else self.questions
 
 
-@dataclass(frozen=True, slots=True)
-class Models:
-    """Which models the edge works with."""
-
-    generator: Generator
-    embedder: Embedder
-    server: Reachable | None  # the generator's
-
-
 @dataclass(slots=True)
 class EdgeNode:
     """What the routes call. Built by ``edge_node.build``."""
@@ -109,6 +102,7 @@ class EdgeNode:
     breaker: Breaker  # of the cloud
     models: Models
     recorder: Recorder | None = None  # of spans
+    renewal: Renewal | None = None  # of the embedding model
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready
     admissions: Admissions = field(init=False)
     meter: Meter = field(init=False)  # what is asked of this edge, for its page of metrics
@@ -117,6 +111,8 @@ class EdgeNode:
     _estimating: asyncio.Lock = field(default_factory=asyncio.Lock)  # two at once take as long, and questions take six times as long
 
     _embedding: asyncio.Lock = field(default_factory=asyncio.Lock)  # as above: two large batches at once
+    _moving: bool = False  # the index that answers may not write: another embedding model takes over
+    _next: Searching | None = None  # with that model
 
     def __post_init__(self) -> None:
         self.meter = Meter(self.settings.id)
@@ -130,7 +126,7 @@ class EdgeNode:
         try:
             await self._open()
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self.worker.run(), name="worker")
+                tasks.create_task(self._index(), name="worker")
                 tasks.create_task(self._obey(), name="policy")
                 if self.link is not None:
                     tasks.create_task(self.link.run(), name="link")
@@ -154,7 +150,7 @@ class EdgeNode:
             wanted = await asyncio.to_thread(self.sharing.wanted)
             if wanted != self._asked or self.worker.idle:  # a settle that fails is repeated by the worker, at its own pace
                 self._asked = wanted
-                await self.worker.settle()
+                await self._settle()
         elif self.link is not None and not self.link.in_sync:
             self.link.wake()  # what was held back while no policy could be read goes now
 
@@ -169,6 +165,66 @@ class EdgeNode:
             log.error("the caches could not be built; again in %.1f s: %s", wait_s, redacted(error))
             await asyncio.sleep(wait_s)
         self._opened, self.failed = True, ""
+
+    async def _index(self) -> None:
+        """Index until cancelled. Where another embedding model is to take over, prepare that meanwhile, and go on with it."""
+        if (renewal := self.renewal) is not None:
+            if (change := renewal.change) is not None:
+                await self._prepare(change)
+                await self._persist(lambda: self._move(change, renewal.searching), change)
+            else:
+                await self._persist(lambda: self.strategy.whole(silent), None)
+            await renewal.embedder.end()
+            self.renewal = None
+        await self.worker.run()
+
+    async def _prepare(self, change: EmbedderChange) -> None:
+        """Let the present index work while the vectors are made; where its own model is away, it only answers."""
+        self._moving = change.view.words_only
+        if self._moving:
+            await self.strategy.retire()
+            return await self._persist(change.prepare, change)
+        work = asyncio.create_task(self.worker.run(), name="documents")
+        try:
+            await self._persist(change.prepare, change)
+            self._moving = True  # no settle begins any more
+            await self.worker.rest()
+        finally:
+            work.cancel()
+            await asyncio.wait([work])
+
+    async def _move(self, change: EmbedderChange, searching: Callable[[], Searching]) -> None:
+        """Make the store that of the new model, and an index over it; answer with it when it is whole. May be repeated."""
+        await self.strategy.retire()
+        await change.embed_passages()
+        await asyncio.to_thread(change.take_over, self.documents.database)
+        new = self._next = searching()
+        await new.strategy.open()
+        await new.strategy.whole(change.progress)
+        self._take(new)
+        self._next, self._moving = None, False
+
+    async def _persist(self, work: Callable[[], Coroutine[Any, Any, None]], change: EmbedderChange | None) -> None:
+        """Do it, again and again where it fails; the change tells why."""
+        trouble = Backoff()
+        while (error := await failure_of(work())) is not None:
+            wait_s = trouble.next_s()
+            log.error("the change of the embedding model waits; again in %.1f s: %s", wait_s, redacted(error))
+            if change is not None:
+                change.view.error = why(error)
+            await asyncio.sleep(wait_s)
+
+    def _take(self, new: Searching) -> None:
+        """Answer and index with the new model from now on; questions under way end with the former one."""
+        self.strategy, self.worker, self.answerer, self.fast_path = new.strategy, new.worker, new.answerer, new.fast_path
+        self.feedback, self.overview, self.models = new.feedback, new.overview, new.models
+        if self.link is not None:
+            self.link.serve_by(new.answerer.evidence, new.overview.points)
+        log.info("the embedding model %s has taken over", new.models.embedder.fingerprint)
+
+    async def _settle(self) -> BaseException | None:
+        """Settle where that may be; the index of a new embedding model settles by itself when it takes over."""
+        return None if self._moving else await self.worker.settle()
 
     def close(self) -> None:
         """Close the store once nothing uses it any more."""
@@ -301,10 +357,12 @@ class EdgeNode:
                 return earlier[0] if earlier[0]["erased"] else earlier[0] | {"reason": "the deletion is still being finished"}
             raise
         self.worker.stop(removed.ended_jobs)
-        await self.strategy.forget(removed.chunks)
-        error = await self.worker.settle() if self._opened else None  # on empty caches it would undo the graph; the first one will do
+        for index in (self.strategy, *([self._next.strategy] if self._next else ())):
+            await index.forget(removed.chunks)
+        error = await self._settle() if self._opened else None  # on empty caches it would undo the graph; the first one will do
         receipt = await asyncio.to_thread(self.receipt, removed.receipt_id)
-        reason = self.failed if error is None else why(error)
+        moving = "another embedding model takes over: the deletion is finished when it has" if self._moving else ""
+        reason = (self.failed or moving) if error is None else why(error)
         return receipt | {"reason": reason} if reason else receipt
 
     def document(self, identity: str) -> dict[str, Any]:
@@ -390,6 +448,7 @@ class EdgeNode:
         counts, now, link = self.documents.counts(), self.worker.news.now, self.link
         quiet = counts["queued"] == 0 and counts["running"] == 0 and self.worker.idle
         state = link.state if link else None
+        change = self.renewal.change if self.renewal else None
         return {
             "edge": self.settings.id,
             "strategy": self.settings.strategy_said,
@@ -400,6 +459,11 @@ class EdgeNode:
             "busy_s": round(self.worker.busy_s, 1),
             "progress": {"step": now.step, "done": now.done, "total": now.total},
             "failed": self.failed,
+            "embedding": {
+                "model": self.models.embedder.fingerprint,
+                "off": list(self.models.untuned),
+                "change": asdict(change.view) if change else None,
+            },
             "policy": self.sharing.view(),
             "cloud": {
                 "url": self.settings.cloud_url,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +97,19 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str]) -> FloatArray:
         """Return (n, d) float32 rows of norm 1. An empty text gets the vector of a blank, never zeros or NaN."""
+
+
+@runtime_checkable
+class TellsQuestions(Protocol):
+    """An embedder that embeds questions otherwise than passages, as E5 does with "query: " and "passage: "."""
+
+    async def embed_questions(self, texts: Sequence[str]) -> FloatArray:
+        """As ``Embedder.embed``, of what is searched with."""
+
+
+async def embed_questions(embedder: Embedder, texts: Sequence[str]) -> FloatArray:
+    """Vectors (n, d) of questions, which are compared with those of passages; most embedders make no difference. Raises as ``embed``."""
+    return await (embedder.embed_questions(texts) if isinstance(embedder, TellsQuestions) else embedder.embed(texts))
 
 
 class Tokenizer(Protocol):

@@ -16,7 +16,7 @@ from cloud_server.routing.matching import FURTHER, SummaryMatch, owners
 from cloud_server.routing.memory_index import MemoryIndex
 from cloud_server.routing.summary_index import SummaryIndex
 from cloud_server.settings import RetrievalSettings
-from shared.ports import Clock, Embedder, FloatArray, Tokenizer
+from shared.ports import Clock, Embedder, FloatArray, Tokenizer, embed_questions
 from shared.records import EdgeId, EdgeReport, Evidence
 from shared.telemetry.trace import Trace
 from shared.text.prompts import grouped
@@ -83,7 +83,7 @@ class EvidenceCollector:
         """The best sentences for the cloud's own model, within its budget, of the edges whose summaries match."""
         settings = self.settings
         with trace.step("match"):
-            questions = await self.embedder.embed(questions_in(sought.question))
+            questions = await embed_questions(self.embedder, questions_in(sought.question))
             chosen = await self._chosen(sought, questions, m=m or settings.match_m)
         if not chosen.asked:
             reason = "no site that may know can be asked now" if chosen.skipped else "no summary is near enough to the question"
@@ -99,7 +99,7 @@ class EvidenceCollector:
 
     async def matched(self, question: str, *, m: int, min_score: float | None = None) -> tuple[list[SummaryMatch], list[EdgeId]]:
         """The m summaries that a question matches, and their edges: as for an answer, down to ``min_score`` where one is given."""
-        questions = await self.embedder.embed(questions_in(question))
+        questions = await embed_questions(self.embedder, questions_in(question))
         found = await self._matches(question, questions, m=m, min_cosine=self.settings.match_threshold if min_score is None else min_score)
         return found[:m], owners(found[:m])
 

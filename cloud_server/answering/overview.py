@@ -20,7 +20,7 @@ from shared.counts import apart
 from shared.errors import ModelError
 from shared.joining import Joiner
 from shared.plural import counted
-from shared.ports import Clock
+from shared.ports import Clock, embed_questions
 from shared.records import Answer, EdgeId, EdgeReport, Evidence
 from shared.reduce import OnText, ReducedAnswer, Reducer, coverage, ignore_text, left_out, said, spoken
 from shared.telemetry.trace import Trace
@@ -143,12 +143,13 @@ class GlobalCoordinator:
         """The points, nearest to the question first; or in turn, each site's in its own order, and why: the embedder is late, or fails."""
         try:
             async with asyncio.timeout(EMBED_SHARE * (until - self._clock.monotonic())):
-                vectors = await self._models.embedder.embed([question, *(said(point)[:EMBEDDED_CHARS] for point in points)])
+                asked = await embed_questions(self._models.embedder, [question])
+                vectors = await self._models.embedder.embed([said(point)[:EMBEDDED_CHARS] for point in points])
         except TimeoutError:
             return in_turn(points), "they were not compared with the question in time"
         except ModelError as error:
             return in_turn(points), f"they could not be compared with the question: {error.message}"
-        best = await asyncio.to_thread(rescored, points, vectors[1:], vectors[:1])
+        best = await asyncio.to_thread(rescored, points, vectors, asked)
         if self._settings.global_method == "sentences":
             return in_own_order(best, points), ""
         return (best if is_about_something([point.score for point in best]) else in_turn(points)), ""

@@ -13,7 +13,7 @@ from cloud_server.answering.fan_out import FanOutRequest, FanOutResult
 from cloud_server.answering.gathering import CollectedEvidence, EdgeQuery, EvidenceCollector
 from cloud_server.answering.merging import distinct
 from cloud_server.answering.ranking import Pool, ordered, sentences_of, shared_places
-from shared.ports import FloatArray
+from shared.ports import FloatArray, embed_questions
 from shared.records import EdgeId
 from shared.telemetry.trace import Trace
 from shared.text.sentences import questions_in
@@ -43,7 +43,7 @@ class Reader:
         collector, settings = self._collector, self._collector.settings
         wanted = FanOutRequest(sought.question, budget_tokens, sought.requester, sought.purpose, whole=True)
         with trace.step("match"):
-            questions = await collector.embedder.embed(questions_in(sought.question))
+            questions = await embed_questions(collector.embedder, questions_in(sought.question))
             own = [sought.asking] if sought.asking and collector.can_ask(sought.asking) else []
             first = min(FIRST, settings.edges_k - len(own))
             asked = [*own, *(await collector.nearest(sought, [sought.question], questions, but=own, k=first) if first else [])]

@@ -10,7 +10,7 @@ from cloud_server.answering.gathering import EdgeQuery, EvidenceCollector
 from cloud_server.answering.prompts import with_edges
 from cloud_server.routing.memory_index import MemoryCandidate, MemoryIndex
 from cloud_server.settings import MemorySettings
-from shared.ports import Clock
+from shared.ports import Clock, embed_questions
 from shared.records import Answer, EdgeId, Evidence, MemoryReport
 from shared.telemetry.trace import Trace
 from shared.text.citations import cite
@@ -89,7 +89,7 @@ class StoredAnswers:
         if not owners or not is_single(sought.question):
             return None
         with trace.step("remember"):
-            vector = (await self._collector.embedder.embed([sought.question]))[0]
+            vector = (await embed_questions(self._collector.embedder, [sought.question]))[0]
             best = await self._bank.best(sought.question, vector, owners=owners, threshold=self._threshold)
         if best is None:
             return None

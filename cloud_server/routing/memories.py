@@ -14,7 +14,9 @@ class MemoryStore(Replica[MemoryBody, MemoryDelta]):
     """The replica of memories, which an operator may switch off."""
 
     columns = Columns(
-        "memories", "memory_id", ("question", "answer", "direct"), "memory_epoch", "memory_version", embedder="memory_embedding"
+        *("memories", "memory_id", ("question", "answer", "direct"), "memory_epoch", "memory_version"),
+        embedder="memory_embedding",
+        questions=True,
     )
 
     def _key(self, body: MemoryBody) -> str:

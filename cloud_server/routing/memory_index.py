@@ -14,7 +14,7 @@ from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.memories import MemoryStore
 from cloud_server.routing.replica import Replicated
 from cloud_server.routing.screening import UNCONFIRMED, Samples, judged_words, memory_words
-from shared.ports import Embedder, FloatArray, VectorIndex
+from shared.ports import Embedder, FloatArray, VectorIndex, embed_questions
 from shared.records import EdgeId
 from shared.text.same_question import fits, is_narrower, is_other_answer, is_same_way
 from shared.text.sentences import content_words
@@ -178,7 +178,7 @@ class MemoryIndex:
     async def _embed(self, texts: list[str]) -> FloatArray:
         if not texts:
             return np.empty((0, self._embedder.dimensions), dtype=np.float32)
-        return await self._embedder.embed(texts)
+        return await embed_questions(self._embedder, texts)
 
 
 def _asks_the_same(question: str, memory: MemoryBody) -> bool:

@@ -9,13 +9,14 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from cloud_server.database import Database
 from shared.errors import NotFound, ResyncNeeded, StaleEpoch, TooLarge
-from shared.ports import Clock, Embedder, FloatArray
+from shared.ports import Clock, Embedder, FloatArray, embed_questions
 from shared.records import EdgeId, SummaryDelta
 from shared.vectors import unit
 from shared.wire import MemoryDelta
@@ -51,6 +52,7 @@ class Columns:
     epoch: str  # in the table of edges …
     version: str  # … of what is here
     embedder: str  # key in meta: which embedder made the vectors
+    questions: bool = False  # what is embedded of a row is a question
 
 
 class Replica(ABC, Generic[Body, Delta]):
@@ -234,12 +236,13 @@ class Replica(ABC, Generic[Body, Delta]):
         if self.fingerprint() == embedder.fingerprint:
             return
         edges = await asyncio.to_thread(self.edges)
+        embed = partial(embed_questions, embedder) if self.columns.questions else embedder.embed
         if edges:
             log.warning("the stored vectors of %s are of another embedder or release: embedding them again", self.columns.table)
             await asyncio.to_thread(self._replace_vectors, [], "")
         for edge in edges:
             rows = await asyncio.to_thread(self.load, edge)
-            vectors = await embedder.embed([self._embedded(row.body) for row in rows]) if rows else ()
+            vectors = await embed([self._embedded(row.body) for row in rows]) if rows else ()
             made = [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
             await asyncio.to_thread(self._replace_vectors, made, "")
         await asyncio.to_thread(self._replace_vectors, [], embedder.fingerprint)

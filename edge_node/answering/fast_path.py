@@ -15,7 +15,7 @@ from edge_node.memory.same_answer import NEAR
 from edge_node.memory.service import Memories
 from edge_node.records import NOTHING_WITHHELD
 from edge_node.settings import MemorySettings
-from shared.ports import Embedder
+from shared.ports import Embedder, embed_questions
 from shared.records import Answer, EdgeId, Evidence, MemoryReport, Route
 from shared.telemetry.logs import redacted
 from shared.telemetry.trace import Trace
@@ -97,7 +97,7 @@ class FastPath:
     async def _in_time(self, question: str, query_id: str, trace: Trace, floor: float, withheld: frozenset[str]) -> FastPathResult:
         with trace.step("remember"):
             async with asyncio.timeout(DEADLINE_S):
-                vector = (await self._embedder.embed([question]))[0]
+                vector = (await embed_questions(self._embedder, [question]))[0]
                 wide = min(floor, ALPHA * NEAR) if self._wide else floor
                 near = await self._memories.recalled(question, vector, k=self._settings.memory_k, floor=wide, withheld=withheld)
                 found = [one for one in near if one.scored.score >= floor]

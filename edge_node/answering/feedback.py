@@ -17,7 +17,7 @@ from edge_node.memory.guards import stands
 from edge_node.memory.records import Memory, Support, memory_of
 from edge_node.memory.service import Memories
 from shared.errors import Conflict, NotFound
-from shared.ports import Embedder
+from shared.ports import Embedder, embed_questions
 from shared.records import Answer, Chunk, ChunkId, EdgeId, whole_of
 from shared.telemetry.logs import redacted
 from shared.text.citations import MARKER
@@ -225,5 +225,5 @@ class FeedbackDesk:
         memory = learned(lesson, {ChunkId(chunk_id): chunk for chunk_id, (chunk, _, _) in chunks.items()})
         if memory is None:
             return ""
-        await self._memories.learn(memory, (await self._embedder.embed([lesson.question]))[0], since=since)
+        await self._memories.learn(memory, (await embed_questions(self._embedder, [lesson.question]))[0], since=since)
         return memory.memory_id

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edge_node.records import PassageSummary
-from shared.ports import Embedder, FloatArray, Tokenizer
+from shared.ports import Embedder, FloatArray, Tokenizer, embed_questions
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 from shared.text.prompts import grouped
 from shared.text.sentences import content_words, questions_in, sentences
@@ -145,7 +145,7 @@ class SentenceSelector:
         shared, sizes = shared_words([unit.text for unit in found], questions), [self._tokenizer.count(unit.text) for unit in found]
         near = np.array([[passages[unit.passage].score] for unit in found], dtype=np.float32)
         likely = within(ranked(shared + np.float32(BY_PASSAGE) * near), sizes, most_tokens)
-        vectors = await self._embedder.embed([*questions, *(found[row].text for row in likely)])
-        cosines = np.clip(vectors[len(questions) :] @ vectors[: len(questions)].T, -1.0, 1.0)
+        asked = await embed_questions(self._embedder, questions)
+        cosines = np.clip(await self._embedder.embed([found[row].text for row in likely]) @ asked.T, -1.0, 1.0)
         scores = cosines + np.float32(WORDS_WEIGHT) * shared[likely]
         return _Scored([found[row] for row in likely], [sizes[row] for row in likely], cosines, scores)

@@ -30,7 +30,7 @@ from edge_node.settings import GlobalSettings
 from shared.errors import CloudError, Conflict, ModelError, Withheld
 from shared.joining import Joiner
 from shared.limits import Deadline
-from shared.ports import FloatArray
+from shared.ports import FloatArray, embed_questions
 from shared.records import DENIED, Answer, Chunk, ChunkId, Evidence, Level, TraceStep, is_withheld
 from shared.reduce import OnText, ReducedAnswer, Reducer, coverage_alone, fitting, ignore_text, left_out, ordered, spoken
 from shared.telemetry.trace import Trace
@@ -280,7 +280,7 @@ class GlobalAnswerer:
         """The points that the chosen reports make. What ``redactor`` masks is masked before reports are chosen, read and quoted."""
         settings = self.settings
         with trace.step(CHOOSE):
-            vector = (await self._tools.embedder.embed([question]))[0]
+            vector = (await embed_questions(self._tools.embedder, [question]))[0]
             scores = None if redactor.idle else self._released.scores
             if scores is not None:
                 await self._released.renew(redactor)

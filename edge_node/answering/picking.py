@@ -18,7 +18,7 @@ from edge_node.answering.points import KeyPoint, notes_of
 from edge_node.communities.reports import ENDS, Report
 from shared.errors import ModelError
 from shared.limits import Deadline
-from shared.ports import Embedder, FloatArray, Generator, Prompt
+from shared.ports import Embedder, FloatArray, Generator, Prompt, embed_questions
 from shared.reduce import SPEAKING
 from shared.telemetry.trace import OpenStep, Trace
 from shared.text.citations import MAX_QUOTE_CHARS
@@ -141,8 +141,9 @@ class SentencePicker:
             return Picked((), 0)
         texts = [note.finding.text for note in notes]
         with trace.step("map") as step:
-            vectors = await self._embedder.embed([subject(question), *texts])
-            judged, failure = await self._explored(question, texts, vectors[0], vectors[1:], step, deadline, most=most)
+            [asked] = await embed_questions(self._embedder, [subject(question)])
+            vectors = await self._embedder.embed(texts)
+            judged, failure = await self._explored(question, texts, asked, vectors, step, deadline, most=most)
         better = sorted((row for row in judged if judged[row] >= LEAST), key=lambda row: (-judged[row], row))
         best = better[: (most + 1) // 2]
         with trace.step(CONTRAST) as step:

@@ -23,7 +23,7 @@ from edge_node.policy.redaction import Redactor
 from edge_node.records import NOTHING_WITHHELD, Retrieval
 from shared.errors import ModelError, StoreError
 from shared.index import open_index
-from shared.ports import FloatArray
+from shared.ports import FloatArray, embed_questions
 from shared.records import ChunkId, EdgeId, Evidence, is_withheld
 
 log = logging.getLogger("dgrag.edge.answer")
@@ -70,7 +70,7 @@ class ReleasedPassages:
         ``score`` is the cosine of the masked text with the question. Raises ModelError.
         """
         await self.renew(redactor)
-        vector = (await self._tools.embedder.embed([question]))[0]
+        vector = (await embed_questions(self._tools.embedder, [question]))[0]
         ranked = await asyncio.to_thread(self._ranked, question, vector, top_k, withheld)
         return Retrieval(await asyncio.to_thread(self._within, ranked, redactor, budget_tokens))
 

@@ -6,8 +6,9 @@ import hashlib
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 from zlib import crc32
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from edge_node.database.schema import Database
 from shared.errors import ModelReplyError
-from shared.ports import Embedder, FloatArray
+from shared.ports import Embedder, FloatArray, embed_questions
 from shared.sqlite import crc
 
 log = logging.getLogger("dgrag.edge.store")
@@ -23,6 +24,7 @@ GraphKind: TypeAlias = Literal["entity", "relation"]
 VectorKind: TypeAlias = Literal["chunk"] | GraphKind
 
 embed_log = logging.getLogger("dgrag.edge.embed")
+Embed: TypeAlias = Callable[[Sequence[str]], Awaitable[FloatArray]]
 BATCH = 32  # a question waits for one batch at most, at the speed of larger ones
 
 
@@ -40,6 +42,11 @@ class VectorStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._retired = False
+
+    def retire(self) -> None:
+        """Read no vectors any more, as the store gets those of another model."""
+        self._retired = True
 
     def load(self, kind: VectorKind, dimensions: int) -> VectorRows:
         """All vectors of a kind, each checked; one that is damaged or of another dimension is left out, and made again by a settle."""
@@ -70,6 +77,7 @@ class VectorStore:
             for row in self._database.rows(query, (kind, json.dumps(list(keys))))
             if crc(row["key"], row["vector"]) == row["crc"] and len(row["vector"]) == 4 * dimensions
         ]
+        rows = [] if self._retired else rows
         blob = b"".join(row["vector"] for row in rows)
         vectors = np.frombuffer(blob, dtype="<f4").reshape(len(rows), dimensions).astype(np.float32)
         return VectorRows(tuple(row["key"] for row in rows), tuple(row["text_hash"] for row in rows), vectors)
@@ -92,6 +100,8 @@ class VectorStore:
     def save(self, kind: VectorKind, rows: VectorRows, *, drop: Sequence[str] = ()) -> None:
         """Insert or replace some, and delete others; unknown keys are ignored."""
         with self._database.write() as tx:
+            if self._retired:
+                return
             tx.execute("DELETE FROM vectors WHERE kind = ? AND key IN (SELECT value FROM json_each(?))", (kind, json.dumps(list(drop))))
             insert_vectors(tx, kind, rows)
 
@@ -113,19 +123,26 @@ def text_hash(text: str) -> str:
 
 
 async def embed_texts(
-    embedder: Embedder, texts: Mapping[str, str], on_batch: Callable[[int], None] | None = None, *, batch: int = BATCH
+    embedder: Embedder,
+    texts: Mapping[str, str],
+    on_batch: Callable[[int], None] | None = None,
+    *,
+    batch: int = BATCH,
+    questions: bool = False,
 ) -> tuple[list[str], FloatArray]:
     """Return (keys, (n, d) unit rows) of those of ``texts`` (key -> text) that the model can embed; the others are counted in the log.
 
-    ``on_batch`` is told how many are done; ``batch``: texts that are embedded at a time. Raises ModelTimeout and ModelUnavailable.
+    ``on_batch`` is told how many are done; ``batch``: texts that are embedded at a time; ``questions``: they are.
+    Raises ModelTimeout and ModelUnavailable.
     """
+    embed = partial(embed_questions, embedder) if questions else embedder.embed
     waiting = list(texts)
     keys: list[str] = []
     rows = [np.empty((0, embedder.dimensions), dtype=np.float32)]
     for start in range(0, len(waiting), batch):
         if on_batch is not None:
             on_batch(start)
-        for group, vectors in await _embedded(embedder, texts, waiting[start : start + batch]):
+        for group, vectors in await _embedded(embed, texts, waiting[start : start + batch]):
             keys += group
             rows.append(vectors)
     if len(keys) < len(waiting):
@@ -133,12 +150,12 @@ async def embed_texts(
     return keys, np.concatenate(rows)
 
 
-async def _embedded(embedder: Embedder, texts: Mapping[str, str], keys: Sequence[str]) -> list[tuple[Sequence[str], FloatArray]]:
+async def _embedded(embed: Embed, texts: Mapping[str, str], keys: Sequence[str]) -> list[tuple[Sequence[str], FloatArray]]:
     """All at once; where that fails, by halves, until what cannot be embedded stands alone and is left out."""
     try:
-        return [(keys, await embedder.embed([texts[key] for key in keys]))]
+        return [(keys, await embed([texts[key] for key in keys]))]
     except ModelReplyError:
         if len(keys) == 1:
             return []
     half = len(keys) // 2
-    return [*await _embedded(embedder, texts, keys[:half]), *await _embedded(embedder, texts, keys[half:])]
+    return [*await _embedded(embed, texts, keys[:half]), *await _embedded(embed, texts, keys[half:])]

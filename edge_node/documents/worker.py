@@ -23,6 +23,7 @@ from shared.limits import RetryBudget
 from shared.telemetry.logs import redacted
 
 MAX_ATTEMPTS = 3  # at one document, while the model is away
+REST_S = 0.05  # between two looks whether all is at rest, where no news come
 HEARTBEAT_S = 10.0  # between renewals of the leases
 RATES = "rates"  # key in meta: what documents have taken here
 
@@ -105,6 +106,8 @@ class Worker:
         self._model_trouble, self._resume_at = Backoff(), 0.0  # the same, for the next document
         self._quiet = False  # nothing waits, nothing is under way
         self._stopping = False
+        self._resting, self._refining = False, False
+        self._busy = 0  # workers between two looks at ``_resting``
         self.rates = Rates()
         self.news = News()
         self.busy_s = 0.0
@@ -126,6 +129,13 @@ class Worker:
         for job_id in job_ids:
             if job_id in self._tasks:
                 self._tasks[job_id].cancel()
+
+    async def rest(self) -> None:
+        """Begin nothing any more, and return when nothing is under way."""
+        self._resting = True
+        self.wake()
+        while self._busy or self._tasks or self._settling.locked() or self._refining:
+            await self.news.next_change(self.news.changes, wait_s=REST_S)
 
     async def settle(self) -> BaseException | None:
         """Bring graph and plain summaries up to date with the store now; returns what went wrong, which will be tried again."""
@@ -170,18 +180,32 @@ class Worker:
         while True:
             self._wake.clear()
             started = time.perf_counter()
-            job = await self._take() if started >= self._resume_at else None
-            if job is not None:
-                self._wake.set()  # there may be one more, for another worker
-                await self._index(job)
-                if len(self._committed) >= self.settings.settle_every and started >= self._settle_at:
-                    await self._settle(self._wanted)
-            elif self._wanted != self._settled and started >= self._settle_at and not self._settling.locked():
-                await self._settle(self._wanted)
+            if self._resting:
+                await self._wake.wait()
+                continue
+            self._busy += 1
+            try:
+                has_worked = await self._work_once(started)
+            finally:
+                self._busy -= 1
+            if has_worked:
+                self.busy_s += time.perf_counter() - started
             else:
                 await self._rest(started)
-                continue
-            self.busy_s += time.perf_counter() - started
+
+    async def _work_once(self, started: float) -> bool:
+        """Index one document, or settle; False where neither is due."""
+        job = await self._take() if started >= self._resume_at else None
+        if job is not None:
+            self._wake.set()  # there may be one more, for another worker
+            await self._index(job)
+            if len(self._committed) >= self.settings.settle_every and started >= self._settle_at:
+                await self._settle(self._wanted)
+            return True
+        if self._wanted != self._settled and started >= self._settle_at and not self._settling.locked():
+            await self._settle(self._wanted)
+            return True
+        return False
 
     async def _take(self, *, least_crashes: int = 0) -> Job | None:
         return await self._keep(self._queue.take_next, (*self._tasks, *self._committed), least_crashes=least_crashes)
@@ -304,9 +328,11 @@ class Worker:
     async def _refine_while_quiet(self) -> None:
         trouble = Backoff()
         while True:
-            await self.news.until(lambda: self._quiet and self._indexer.stale > 0)
+            await self.news.until(lambda: self._quiet and self._indexer.stale > 0 and not self._resting)
             before = self._indexer.stale
+            self._refining = True
             error = await failure_of(self._refine())
+            self._refining = False
             if error is None and self._indexer.stale < before:
                 trouble = Backoff()
                 continue

@@ -14,6 +14,7 @@ from edge_node.documents.lexical import LexicalIndex, Matches
 from edge_node.documents.store import DocumentStore
 from edge_node.extraction.names import Definition
 from edge_node.graph.store import GraphStore
+from shared.errors import StoreError
 from shared.index import open_index
 from shared.ports import Embedder, FloatArray, VectorIndex
 from shared.records import Chunk, ChunkId, EdgeId, EntityMention, Evidence, RelationMention, is_withheld
@@ -32,8 +33,10 @@ class ChunkDraft(Protocol):
 
 
 def top_allowed(index: VectorIndex, vector: FloatArray, k: int, allowed: Callable[[str], bool]) -> list[tuple[str, float]]:
-    """The k allowed keys nearest a vector (d,), with cosine: as many more are looked at as it takes."""
+    """The k allowed keys nearest a vector (d,), with cosine: as many more are looked at as it takes. Nothing is near to zeros."""
     looked_at = k
+    if not vector.any():
+        return []
     while True:
         found = index.top(vector, looked_at)
         kept = [(key, score) for key, score in found if allowed(key)][:k]
@@ -56,6 +59,7 @@ class Passages:
         self._index_name = index
         self._index = open_index(index, embedder.dimensions)
         self._words = words
+        self._retired = False
         self._lock = Lock()
 
     def load(self) -> None:
@@ -90,6 +94,8 @@ class Passages:
         Both in one call and under one lock: a search never misses what is committed, nor finds what was removed meanwhile.
         """
         with self._lock:
+            if self._retired:
+                raise StoreError("another embedding model takes over", next_step="the document is indexed by that one")
             replaced = self._graph.mentions.save_chunks(chunks, entities, relations, definitions, rows, also=[one.write for one in drafts])
             self._index.drop(replaced)
             self._index.put(rows.keys, rows.vectors)
@@ -98,6 +104,12 @@ class Passages:
                 self._words.put(self._documents.texts(rows.keys))
             for draft in drafts:
                 draft.show(replaced)
+
+    def retire(self) -> None:
+        """Save no chunk any more, and read no vector from the store."""
+        with self._lock:
+            self._retired = True
+            self._graph.vectors.retire()
 
     def drop(self, chunk_ids: Sequence[ChunkId]) -> None:
         """Hide removed chunks from searches."""
@@ -119,8 +131,11 @@ class Passages:
         return 0.0 if self._words is None else self._words.unknown(question, withheld)
 
     def scores(self, vector: FloatArray, chunk_ids: Sequence[str]) -> dict[str, float]:
-        """Cosine of given chunks with a vector (d,); without those that are gone."""
-        found = self._index.scores(vector, chunk_ids)
+        """Cosine of given chunks with a vector (d,), 0 with zeros; without those that are gone."""
+        is_near = vector.any()
+        found = self._index.scores(vector if is_near else np.eye(1, len(vector), dtype=np.float32)[0], chunk_ids)
+        if not is_near:
+            found = [None if score is None else 0.0 for score in found]
         return {key: score for key, score in zip(chunk_ids, found, strict=True) if score is not None}
 
     def read(self, ranked: Sequence[tuple[str, float]], *, budget_tokens: int) -> tuple[Evidence, ...]:

@@ -165,9 +165,13 @@ class GraphUpdater:
                 await self._settle(changes, release, progress)
                 self._doubtful = False
 
-    async def _read(self) -> None:
+    async def ended(self) -> None:
+        """Return when no commit of a settle is under way, not even of one that was cancelled."""
         if self._commit is not None:
             await asyncio.wait([self._commit])
+
+    async def _read(self) -> None:
+        await self.ended()
         await asyncio.to_thread(self._load)
         self._doubtful = False
 

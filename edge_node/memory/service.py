@@ -102,7 +102,9 @@ class MemoryMaker:
     async def _embedded(self, memories: Sequence[Memory], progress: Progress) -> dict[str, Ints]:
         """Vectors of questions, by the ids of their memories; without those that the model cannot embed."""
         texts = {one.memory_id: one.question for one in memories}
-        keys, rows = await embed_texts(self._embedder, texts, lambda done: progress("embed questions", done, len(texts)), batch=EMBED_BATCH)
+        keys, rows = await embed_texts(
+            self._embedder, texts, lambda done: progress("embed questions", done, len(texts)), batch=EMBED_BATCH, questions=True
+        )
         return dict(zip(keys, to_ints(rows), strict=True))
 
     def _anchored(self, memories: Sequence[Memory]) -> list[Memory]:
@@ -151,6 +153,7 @@ class Memories:
         self._unread: dict[str, _Unread] = {}
         self._fresh = set[str]()  # chunks that learned memories were not compared with
         self._learning = Lock()  # held while a memory is learned: no chunk may be struck off before it is there to be compared
+        self._retired = False
         self.arrivals = 0  # how often chunks were committed since the start
         self._arrived: dict[str, int] = {}  # the chunks that came since, the oldest first, each with the arrivals then
         self._outdated: list[StoredMemory] = []  # their questions have no vectors, or their anchors follow another setting
@@ -277,8 +280,15 @@ class Memories:
         if not self.is_off:
             await asyncio.to_thread(self._learn, memory, vector, since)
 
+    def retire(self) -> None:
+        """Learn nothing any more: the store gets the vectors of another model."""
+        with self._learning:
+            self._retired = True
+
     def _learn(self, memory: Memory, vector: FloatArray, since: int) -> None:
         with self._learning:
+            if self._retired:
+                return
             with self._lock:
                 later = [chunk_id for chunk_id, _ in takewhile(lambda one: one[1] > since, reversed(self._arrived.items()))]
             self._maker.learn(memory, vector, later)

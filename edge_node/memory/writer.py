@@ -317,7 +317,7 @@ class MemoryWriter:
 
     async def _is_found(self, question: str, row: int) -> bool:
         """Whether a question is near enough to the sentence that it was made of."""
-        _, vectors = await embed_texts(self._embedder, {"": question})
+        _, vectors = await embed_texts(self._embedder, {"": question}, questions=True)
         graph = self._seen
         if graph is None or not len(vectors):
             return False

@@ -25,6 +25,7 @@ from edge_node.strategies.erarag.store import TreeStore
 from edge_node.strategies.method import Method, MethodQuery
 from edge_node.strategies.write_path import WritePath
 from shared.errors import InputError
+from shared.ports import embed_questions
 from shared.records import Chunk, ChunkId, Entity, Evidence, whole_of
 
 DAMPING = 60  # of reciprocal-rank fusion (Cormack et al. 2009)
@@ -115,6 +116,17 @@ class Index:
             for method in self.methods:
                 await method.renew(progress)
 
+    async def whole(self, progress: Progress) -> None:
+        """Settle, and make the memories that wait: all that needs no language model."""
+        await self.settle(progress)
+        async with self._refining:
+            while await self.write_path.memories.work(progress):
+                pass
+
+    async def retire(self) -> None:
+        """Write nothing with a vector any more, and read none from the store, which gets those of another model; go on answering."""
+        await self.write_path.retire()
+
     async def refine(self, progress: Progress) -> Cost:
         """Make a few memories where any wait; else let the language model write a few texts of the first part that has any."""
         memories = self.write_path.memories
@@ -135,7 +147,7 @@ class Index:
 
     async def retrieve(self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[str] = NOTHING_WITHHELD) -> Retrieval:
         """What the methods find, each within its share of the budget; where none finds a passage, the chunks nearest the question."""
-        vector = (await self._embedder.embed([question]))[0]
+        vector = (await embed_questions(self._embedder, [question]))[0]
         asked = MethodQuery(question, vector, Visibility(withheld), budget_tokens, top_k)
         found = [await method.search(replace(asked, budget_tokens=int(budget_tokens * share))) for method, share in self.methods.items()]
         return await asyncio.to_thread(self._joined, asked, found)

@@ -99,6 +99,12 @@ class WritePath:
         await asyncio.to_thread(self.passages.drop, chunk_ids)
         await self.memories.forget(chunk_ids)
 
+    async def retire(self) -> None:
+        """As ``Index.retire``."""
+        await asyncio.to_thread(self.passages.retire)
+        await asyncio.to_thread(self.memories.retire)
+        await self.updater.ended()
+
     # ------------------------------------------------------------ what is derived
 
     async def settle(self, progress: Progress) -> None:

@@ -41,6 +41,19 @@ class ModelFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Cosines:
+    """From which cosine a passage is worth sampling an answer of, a summary is matched, and a passage is evidence.
+
+    ``memories``: whether the thresholds of answers from memory were measured with the embedder too.
+    """
+
+    nearness: float
+    match: float
+    evidence: float
+    memories: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogueModel:
     """A model by our name. Its first file is the weights."""
 
@@ -50,6 +63,8 @@ class CatalogueModel:
     licence: str
     memory_mb: int  # resident while it runs
     files: tuple[ModelFile, ...]
+    fingerprint: str = ""  # how an embedder's begins
+    cosines: Cosines | None = None  # of an embedder
     probe: str = ""  # of an embedder: the unit vector (d,) of a known text, float16 in base64
 
     @property
@@ -76,9 +91,20 @@ def model_named(name: str) -> CatalogueModel:
     return catalogue()[name]
 
 
+def cosines_of(fingerprint: str) -> Cosines | None:
+    """The thresholds that are known to suit the embedder of that fingerprint; None: nobody has measured any.
+
+    >>> cosines_of("all-MiniLM-L6-v2-int8/384/00").nearness, cosines_of("all-MiniLM-L6-v2/384/00")
+    (0.45, None)
+    """
+    found = (model.cosines for model in catalogue().values() if model.fingerprint and fingerprint.startswith(model.fingerprint))
+    return next(found, None)
+
+
 def _model(row: dict[str, Any]) -> CatalogueModel:
-    fields = {key: value for key, value in row.items() if key != "file"}
-    return CatalogueModel(**fields, files=tuple(_file(file) for file in row["file"]))
+    fields = {key: value for key, value in row.items() if key not in ("file", "cosines")}
+    cosines = Cosines(**row["cosines"]) if "cosines" in row else None
+    return CatalogueModel(**fields, cosines=cosines, files=tuple(_file(file) for file in row["file"]))
 
 
 def _file(row: dict[str, Any]) -> ModelFile:

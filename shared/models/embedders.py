@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import sys
 from base64 import b64decode
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from shared.errors import ModelReplyError, SettingsError
 from shared.idle import HeldWhileUsed
 from shared.models.settings import EmbedderRuntime
-from shared.ports import Embedder, FloatArray
+from shared.ports import Embedder, FloatArray, embed_questions
 from shared.vectors import checked, unit
 
 GROUP = 16  # texts a turn: a question waits for one turn of an indexing job, not for all of it
@@ -198,13 +198,15 @@ class SentenceTransformersEmbedder(LocalEmbedder):
 class CheckedEmbedder:
     """The port ``Embedder`` around another one: what is not finite, of norm 1 and of the agreed shape is an error."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, fingerprint: str = "") -> None:
+        """``fingerprint``: of vectors that are known to be the same as the inner embedder's, but for noise."""
         self._embedder = embedder
+        self._fingerprint = fingerprint or embedder.fingerprint
 
     @property
     def fingerprint(self) -> str:
-        """The inner embedder's."""
-        return self._embedder.fingerprint
+        """As given, else the inner embedder's."""
+        return self._fingerprint
 
     @property
     def dimensions(self) -> int:
@@ -213,8 +215,15 @@ class CheckedEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> FloatArray:
         """Return (n, d) float32 unit rows. Raises ModelReplyError that says what is wrong with them."""
+        return await self._checked(self._embedder.embed(texts), len(texts))
+
+    async def embed_questions(self, texts: Sequence[str]) -> FloatArray:
+        """As ``embed``."""
+        return await self._checked(embed_questions(self._embedder, texts), len(texts))
+
+    async def _checked(self, embedded: Awaitable[FloatArray], rows: int) -> FloatArray:
         try:
-            return checked(await self._embedder.embed(texts), rows=len(texts), dimensions=self.dimensions)
+            return checked(await embedded, rows=rows, dimensions=self.dimensions)
         except ValueError as error:
             raise ModelReplyError(
                 f"the embedding model gave unusable vectors: {error}", next_step="mend or replace the embedding model, then try again"

@@ -26,17 +26,36 @@ class ModelSettings(BaseSettings):
     api_key_file: Path | None = Field(None, description="file that holds that key, such as a container's secret; an empty one: no key")
     ca: Path | None = Field(None, description="PEM file of the certificate authority behind its https:// URL; none: the system's")
     dir: Path = Field(default_factory=lambda: platformdirs.user_cache_path("dgrag") / "models", description="folder of the fetched models")
-    embedder: str = Field("minilm-onnx", description="minilm-onnx, or a sentence-transformers model by name or path", min_length=1)
+    embedder: str = Field(
+        "minilm-onnx",
+        description="minilm-onnx, use-multilingual, a sentence-transformers model by name or path, or the model's name at embedder_url",
+        min_length=1,
+    )
+    embedder_url: str = Field(
+        "", description="base address of a server with OpenAI's /v1/embeddings; none: in this process", pattern=r"^(https?://.*)?$"
+    )
+    embedder_api_key: SecretStr | None = Field(None, description="key for that server; none for a local one")
+    embedder_api_key_file: Path | None = Field(None, description="file that holds that key; an empty one: no key")
+    embedder_question_prefix: str = Field("", description="what that model wants before a question: E5 wants 'query: ', with the blank")
+    embedder_passage_prefix: str = Field("", description="what that model wants before a passage: E5 wants 'passage: '")
+    embedder_batch: int = Field(32, description="texts in one request to that server", ge=1, le=2048)
     embedder_runtime: EmbedderRuntime = Field("auto", description="what runs minilm-onnx; auto: openvino where it is installed")
     embedder_threads: int = Field(2, description="cores that the embedder may use", ge=1, le=256)
     hub_url: str = Field(HUB_URL, description="model hub asked before the package index", pattern=r"^https?://")
 
     def key(self) -> str:
         """The key for the server; "" for none. Raises SettingsError for a file that cannot be read."""
-        if self.api_key:
-            return self.api_key.get_secret_value()
-        try:
-            return self.api_key_file.read_text(encoding="utf-8").strip() if self.api_key_file else ""
-        except OSError as error:
-            step = "check DGRAG_MODEL_API_KEY_FILE, and who may read it"
-            raise SettingsError(f"{self.api_key_file} cannot be read: {error.strerror}", next_step=step) from error
+        return _key(self.api_key, self.api_key_file, "DGRAG_MODEL_API_KEY_FILE")
+
+    def embedder_key(self) -> str:
+        """The same for the embedding server."""
+        return _key(self.embedder_api_key, self.embedder_api_key_file, "DGRAG_MODEL_EMBEDDER_API_KEY_FILE")
+
+
+def _key(given: SecretStr | None, file: Path | None, variable: str) -> str:
+    if given:
+        return given.get_secret_value()
+    try:
+        return file.read_text(encoding="utf-8").strip() if file else ""
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror}", next_step=f"check {variable}, and who may read it") from error

@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from edge_node.build import suited
 from edge_node.settings import THRESHOLDS, EdgeSettings, parsed_thresholds
 
 
@@ -43,3 +44,16 @@ def test_they_come_from_the_environment(monkeypatch):
 def test_settings_of_memories_have_their_ranges(wrong):
     with pytest.raises(ValidationError):
         EdgeSettings(**wrong)
+
+
+def test_an_embedder_brings_its_own_thresholds_a_given_one_wins_and_unknown_ones_switch_their_step_off():
+    plain, given = EdgeSettings(), EdgeSettings(min_nearness=0.6, memory_fast="on")
+
+    def told(settings, fingerprint):
+        found = suited(settings, fingerprint)
+        return found.min_nearness, found.evidence_threshold, found.memory_fast
+
+    assert told(plain, "all-MiniLM-L6-v2-int8/384/00") == (plain.min_nearness, plain.evidence_threshold, plain.memory_fast)
+    assert told(plain, "use-multilingual/512/00") == (0.3, 0.3, "off")
+    assert told(plain, "another/7/00") == (-1.0, plain.evidence_threshold, "off")
+    assert told(given, "another/7/00")[0::2] == (0.6, "on")

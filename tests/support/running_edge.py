@@ -49,12 +49,22 @@ class Edge:
 
 @contextlib.asynccontextmanager
 async def running_edge(
-    folder, *, generator=None, embedder=None, cloud=None, retries=None, recorder=None, reads=None, model_server=None, **settings
+    folder,
+    *,
+    generator=None,
+    embedder=None,
+    cloud=None,
+    retries=None,
+    recorder=None,
+    reads=None,
+    model_server=None,
+    former=None,
+    **settings,
 ):
-    """An edge in ``folder``; started twice on one folder, it continues."""
+    """An edge in ``folder``; started twice on one folder, it continues. ``former``: finds the embedder that the folder was made with."""
     chosen = EdgeSettings(**{"id": "ward", "strategy": "naive", "min_nearness": -1.0, "state_dir": folder, **settings})
     models = generator or scripted(), embedder or HashEmbedder(), WordTokenizer()
-    others = {"retries": retries or RetryBudget(), "recorder": recorder, "model_server": model_server}
+    others = {"retries": retries or RetryBudget(), "recorder": recorder, "model_server": model_server, "former": former}
     node = build_node(chosen, Adapters(*models, cloud, reads or ReadsHere(), **others))
     app = create_app(node)
     async with (

@@ -15,6 +15,7 @@ from edge_node.settings import RetrievalSettings
 from edge_node.strategies.dgrag.search import GraphSearch, KeywordFinder, ModelKeywords, NlpKeywords, QueryVectors
 from edge_node.strategies.method import FACTS_SHARE, Method, MethodQuery
 from edge_node.strategies.write_path import WritePath
+from shared.ports import embed_questions
 
 if TYPE_CHECKING:
     from edge_node.settings import EdgeSettings
@@ -56,7 +57,7 @@ class DGRAG(Method):
         if self._settings.retrieval.isdisjoint({"entities", "relations"}):
             return QueryVectors(asked.question, asked.vector)
         keywords = await self.keywords.find(asked.question)
-        low, high = await self._tools.embedder.embed([", ".join(keywords.low), ", ".join(keywords.high)])
+        low, high = await embed_questions(self._tools.embedder, [", ".join(keywords.low), ", ".join(keywords.high)])
         channels = self._settings.retrieval
         return QueryVectors(
             asked.question, asked.vector, low if "entities" in channels else None, high if "relations" in channels else None

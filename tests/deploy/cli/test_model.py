@@ -58,7 +58,7 @@ def test_names_folder_and_file_are_passed_on(run, everything_is_there, tmp_path)
 def test_an_unknown_name_ends_with_one_line_and_status_one(run):
     result = run("fetch", "huge")
     assert result.exit_code == 1
-    assert "dgrag: there is no model 'huge' to fetch (choose one of standard, small, smoke, minilm)" in result.stderr
+    assert "dgrag: there is no model 'huge' to fetch (choose one of standard, small, smoke, minilm, use-multilingual)" in result.stderr
 
 
 def test_a_path_that_does_not_exist_is_refused(run):

@@ -9,7 +9,7 @@ from shared.models.catalogue import catalogue, model_named
 
 
 def test_the_four_models_are_there():
-    assert list(catalogue()) == ["standard", "small", "smoke", "minilm"]
+    assert list(catalogue()) == ["standard", "small", "smoke", "minilm", "use-multilingual"]
 
 
 @pytest.mark.parametrize("model", catalogue().values(), ids=catalogue())

@@ -1,0 +1,48 @@
+"""What rests on the embedding model, and what takes over where another model does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from edge_node.answering.answerer import Answerer
+from edge_node.answering.fast_path import FastPath
+from edge_node.answering.feedback import FeedbackDesk
+from edge_node.answering.overview import GlobalAnswerer
+from edge_node.change import EmbedderChange
+from edge_node.database.prepared import PreparedEmbedder
+from edge_node.documents.worker import Worker
+from edge_node.strategies.index import Index
+from shared.ports import Embedder, Generator, Reachable
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Which models the edge works with."""
+
+    generator: Generator
+    embedder: Embedder
+    server: Reachable | None  # the generator's
+    untuned: tuple[str, ...] = ()  # settings that are off, as nobody knows what suits this embedder
+
+
+@dataclass(frozen=True, slots=True)
+class Searching:
+    """What rests on the embedding model: an index, what asks it, and what keeps it up to date."""
+
+    strategy: Index
+    worker: Worker
+    answerer: Answerer
+    fast_path: FastPath
+    feedback: FeedbackDesk
+    overview: GlobalAnswerer
+    models: Models
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """Another embedding model takes over. ``change``: None where it has, and only what rests on the vectors is missing."""
+
+    embedder: PreparedEmbedder
+    change: EmbedderChange | None
+    searching: Callable[[], Searching]  # with that model

@@ -1,0 +1,100 @@
+"""An edge is killed at any write or time while another embedding model takes over, often again: it must end as if nobody had.
+
+``python -m tests.faults.change_kills 200`` is the long run. ``--without`` is the null control: a change that commits the new model's name
+before the vectors must be seen to lose something.
+"""
+
+import argparse
+import asyncio
+import random
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from edge_node import change
+from edge_node.maintenance import EMBEDDER
+from shared.models.fake import HashEmbedder
+from tests.faults.forks import run
+from tests.faults.kills import Normal, killed_life
+from tests.faults.on_disk import DERIVED, digest, opened
+from tests.support.running_edge import running_edge
+from tests.support.settling import ALL_CHANNELS
+from tests.support.waiting import until
+
+TEXTS = {f"note {number}": f"Ward {number} uses the Halden pump. Corvid Medical made pump {number} in Bergen." for number in range(6)}
+KNOBS = {"strategy": "dgrag", "retrieval": ALL_CHANNELS, "memory": "plain", "reports": "off", "min_free_bytes": 0}
+
+
+def made(folder, say):
+    """A store of the former model, at rest."""
+
+    async def life():
+        async with running_edge(folder, **KNOBS) as edge:
+            for name, text in TEXTS.items():
+                await edge.add(f"{name}.md", text)
+            await edge.node.strategy.whole(lambda *_: None)
+            say("made")
+
+    asyncio.run(life())
+
+
+def changed(folder, say):
+    """Open the edge with the new model, wait until it has taken over, and close it."""
+
+    async def life():
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        async with running_edge(folder, embedder=HashEmbedder(24), former=lambda *_: HashEmbedder(), **KNOBS) as edge:
+            await until(lambda: edge.node.renewal is None and edge.node.status()["settled"])
+            await edge.node.strategy.whole(lambda *_: None)
+            say("changed")
+
+    asyncio.run(life())
+
+
+def careless(self, database):
+    """The null control: the store is the new model's by name, with the former one's vectors."""
+    with database.write() as tx:
+        tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (EMBEDDER, self.embedder.fingerprint))
+
+
+def left_in(folder):
+    """What is derived in a store."""
+    with opened(folder / "edge.db") as connection:
+        return {name: digest(connection, sql) for name, sql in DERIVED.items()}
+
+
+def campaign(top, points, *, seed=7, without=False):
+    """Returns how many lives were killed, and what was wrong after any."""
+    former = top / "former"
+    assert run(partial(made, former))[1] == 0
+    normal_folder = top / "normal"
+    shutil.copytree(former, normal_folder)
+    assert run(partial(changed, normal_folder))[1] == 0
+    expected, rng, killed, wrong = left_in(normal_folder), random.Random(seed), 0, []
+    if without:
+        change.EmbedderChange.take_over = careless
+    while killed < points and not (without and wrong):
+        folder = top / "killed"
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(former, folder)
+        _, was_killed = killed_life(partial(changed, folder), rng, Normal(3.0, 250, {}))
+        killed += was_killed
+        if was_killed and rng.random() < 0.3:
+            killed_life(partial(changed, folder), rng, Normal(3.0, 250, {}))
+        _, status = run(partial(changed, folder))
+        if status != 0 or (left := left_in(folder)) != expected:
+            wrong.append(f"point {killed}: status {status}, {[name for name in expected if status == 0 and left[name] != expected[name]]}")
+    return killed, wrong
+
+
+if __name__ == "__main__":
+    import sys
+    import tempfile
+
+    options = argparse.ArgumentParser()
+    options.add_argument("points", type=int)
+    options.add_argument("--without", action="store_true")
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        sys.stdout.write(f"{campaign(Path(name), chosen.points, without=chosen.without)}\n")
