@@ -46,6 +46,7 @@ BORDER = [
     "benchmarks/datasets/narrowed.py",
     "benchmarks/datasets/passages.py",
     "benchmarks/datasets/ultradomain.py",
+    "benchmarks/embedder_change.py",
     "benchmarks/federation.py",
     "benchmarks/follow_ups.py",
     "benchmarks/global_answers.py",
