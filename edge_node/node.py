@@ -22,7 +22,7 @@ from edge_node.documents.jobs import JobQueue
 from edge_node.documents.labelling import relabel
 from edge_node.documents.progress import Backoff
 from edge_node.documents.receipts import Receipt, ReceiptStore
-from edge_node.documents.store import Accepted, DocumentStore, require_space
+from edge_node.documents.store import Accepted, DocumentStore, document_id, require_space
 from edge_node.documents.worker import Background, Worker, failure_of
 from edge_node.egress.ledger import Ledger
 from edge_node.egress.policy_editor import PolicyEditor
@@ -181,7 +181,13 @@ class EdgeNode:
         self._check(offered)
         await self.background.run(require_space, self.settings.state_dir, floor=self.settings.min_free_bytes)
         accepted = await self.background.run(
-            self.documents.accept, offered.name, offered.raw, reader=offered.reader, title=offered.title, labels=offered.labels
+            self.documents.accept,
+            offered.name,
+            offered.raw,
+            reader=offered.reader,
+            title=offered.title,
+            labels=offered.labels,
+            source=offered.source,
         )
         self.worker.stop(accepted.ended_jobs)
         self.worker.wake()
@@ -272,9 +278,21 @@ class EdgeNode:
 
     async def label(self, identity: str, labels: Sequence[str]) -> DocumentId:
         """Give a document other labels, by either of its ids; what may not leave under them is withdrawn. Raises NotFound, Conflict."""
-        document_id = DocumentId((await asyncio.to_thread(self.document, identity))["document_id"])
-        await self.background.run(relabel, self.documents.database, document_id, labels)
-        return document_id
+        found = DocumentId((await asyncio.to_thread(self.document, identity))["document_id"])
+        await self.background.run(relabel, self.documents.database, found, labels)
+        return found
+
+    async def rename(self, identity: DocumentId, name: str) -> Accepted:
+        """Let a document have another name, which is read and indexed anew from the content that is here; the old one then goes.
+
+        Raises NotFound, Conflict where it is damaged, and as ``accept``.
+        """
+        before = await self.background.run(self.documents.content, identity)
+        reader = name if before.reader == before.name else before.reader
+        accepted = await self.accept(replace(before, document_id=document_id(name, before.raw), name=name, reader=reader))
+        if accepted.document_id != identity:
+            await self.remove(identity)
+        return accepted
 
     async def remove(self, identity: DocumentId) -> dict[str, Any]:
         """Delete a document with its share of graph, summaries and model replies; returns the receipt. Raises NotFound.

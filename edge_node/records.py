@@ -111,6 +111,7 @@ class Offered:
     reader: str
     title: str = ""
     labels: tuple[str, ...] | None = None  # None: as they are
+    source: str | None = None  # the sync that puts it here; None: as it is, and none of a new one
 
 
 @dataclass(frozen=True, slots=True)
