@@ -37,6 +37,7 @@ from edge_node.egress.meter import EgressMeter
 from edge_node.egress.policy_editor import FOLDER, PolicyEditor
 from edge_node.egress.policy_file import NAME, PolicyFile
 from edge_node.egress.sharing import Sharing
+from edge_node.folders.keeper import FolderKeeper
 from edge_node.graph.store import GraphStore
 from edge_node.graph.tools import Tools
 from edge_node.maintenance import check_fingerprint, open_store
@@ -108,7 +109,9 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     backups = Backups(settings.state_dir, parts.clock, min_free_bytes=settings.min_free_bytes)
     models = Models(parts.generator, embedder, parts.model_server)
     write, read = (documents, queue, receipts, graph, strategy, cutter, worker), (answerer, fast_path, feedback, overview)
-    return EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, models, recorder=parts.recorder)
+    folders = FolderKeeper(settings.folders, settings.state_dir, parts.clock, most_bytes=settings.max_document_bytes)
+    what, whole = (ledger, sharing, policies, backups), parts.recorder
+    return EdgeNode(settings, *write, *read, link, background, *what, breaker, models, folders, recorder=whole)
 
 
 def _client(

@@ -27,6 +27,8 @@ from edge_node.documents.worker import Background, Worker, failure_of
 from edge_node.egress.ledger import Ledger
 from edge_node.egress.policy_editor import PolicyEditor
 from edge_node.egress.sharing import Sharing
+from edge_node.folders.inside import Inside
+from edge_node.folders.keeper import FolderKeeper
 from edge_node.graph.store import GraphStore
 from edge_node.records import DocumentText, Offered
 from edge_node.settings import EdgeSettings
@@ -106,6 +108,7 @@ class EdgeNode:
     backups: Backups
     breaker: Breaker  # of the cloud
     models: Models
+    folders: FolderKeeper  # that this edge keeps itself equal to
     recorder: Recorder | None = None  # of spans
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready
     admissions: Admissions = field(init=False)
@@ -130,6 +133,7 @@ class EdgeNode:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.worker.run(), name="worker")
                 tasks.create_task(self._obey(), name="policy")
+                tasks.create_task(self.folders.run(Inside(self)), name="folders")
                 if self.link is not None:
                     tasks.create_task(self.link.run(), name="link")
         except BaseException as error:
@@ -408,6 +412,7 @@ class EdgeNode:
             "progress": {"step": now.step, "done": now.done, "total": now.total},
             "failed": self.failed,
             "policy": self.sharing.view(),
+            "folders": [state.as_body() for state in self.folders.states()],
             "cloud": {
                 "url": self.settings.cloud_url,
                 "connected": bool(state and state.connected),

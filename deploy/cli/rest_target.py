@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import httpx
@@ -13,6 +14,7 @@ from deploy.cli.rest import paged
 from deploy.cli.sending import NOT_FOUND, UPLOAD_TIMEOUT, patiently
 from deploy.cluster.errors import ClusterError
 from edge_node.folders.records import Held, Wishes, held_of
+from edge_node.folders.syncing import TOGETHER
 from shared.client.errors import ServiceError, body
 from shared.records import DocumentId
 
@@ -26,6 +28,7 @@ class RestTarget:
         self.http = http
         self.url = url
         self._documents = f"{url}/v1/documents"
+        self._threads = ThreadPoolExecutor(TOGETHER)  # so many deletions wait for one settle of the edge
 
     async def held(self) -> Mapping[str, Held]:
         """All documents. Raises ClusterError for a key that may not see all: what it does not see would be sent again and again."""
@@ -64,7 +67,7 @@ class RestTarget:
         await self._ask_of(partial(self.http.delete, f"{self._documents}/{identity}", timeout=SETTLE_TIMEOUT))
 
     async def _ask(self, call: Callable[[], httpx.Response]) -> None:
-        body(await asyncio.to_thread(patiently, call))
+        body(await asyncio.get_running_loop().run_in_executor(self._threads, patiently, call))
 
     async def _ask_of(self, call: Callable[[], httpx.Response]) -> None:
         try:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from edge_node.documents.store import document_id
 from edge_node.folders.memory import Memory
 from edge_node.folders.plan import Plan, missing, planned
 from edge_node.folders.records import Found, Held, Problem, Source, Survey, Target, Wishes
+
+TOGETHER = 32  # deletions at once: an edge settles, and overwrites what was deleted, once for all that came meanwhile
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +84,9 @@ async def apply(
             await target.remove(identity)
     for one in plan.relabelled:
         await target.relabel(one.document_id, wishes.labels or ())
-    for one in plan.deleted:
-        for identity in (*one.older, one.document_id):
-            await target.remove(identity)
+    every = [identity for one in plan.deleted for identity in (*one.older, one.document_id)]
+    for start in range(0, len(every), TOGETHER):
+        await asyncio.gather(*map(target.remove, every[start : start + TOGETHER]))
     return done
 
 
@@ -111,7 +114,7 @@ def names(files: Iterable[Found]) -> list[str]:
     return [file.entry.name for file in files]
 
 
-def as_body(what: Look) -> Mapping[str, object]:
+def as_body(what: Look) -> dict[str, Any]:
     """A look as one JSON value."""
     plan = what.plan
     return {

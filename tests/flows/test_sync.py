@@ -1,9 +1,12 @@
 """``dgrag sync`` against a real edge process."""
 
+import signal
+
 import pytest
 
 from edge_node.documents.store import document_id
-from tests.support.synced import EdgeProcess, synced
+from tests.support.synced import EdgeProcess, sync_process, synced
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.process
 
@@ -83,3 +86,20 @@ def test_a_parked_document_is_told_and_not_sent_again(edge, folder, tmp_path):
     assert synced(folder, edge.url, tmp_path, ends=1)["added"] == ["a.md", "c.txt", "empty.txt", "sub/b.txt"]
     said = synced(folder, edge.url, tmp_path, ends=1)
     assert (said["added"], [problem["name"] for problem in said["problems"]]) == ([], ["empty.txt"])
+
+
+def test_watching_follows_each_change_survives_the_edge_and_ends_clean(edge, folder, tmp_path):
+    child = sync_process(folder, edge.url, tmp_path, "--watch")
+    try:
+        assert eventually(lambda: edge.held() == as_held(folder), limit_s=60)
+        (folder / "new.txt").write_text("The valve was replaced.")
+        assert eventually(lambda: edge.held() == as_held(folder), limit_s=60)
+        edge.kill()
+        (folder / "a.md").write_text("The pump of Juniper Ward works.")
+        assert any("tried again" in line for line in child.stderr)  # reads on until it is said
+        edge.start()
+        assert eventually(lambda: edge.held() == as_held(folder), limit_s=60)
+    finally:
+        child.send_signal(signal.SIGINT)
+        _, told = child.communicate(timeout=60)
+    assert (child.returncode, "Traceback" in told) == (0, False)

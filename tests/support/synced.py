@@ -75,20 +75,20 @@ class EdgeProcess:
         return response.json()["document_id"]
 
 
-def sync_process(folder, url, home, *options):
+def sync_process(folder, url, home, *options, env=None):
     """``dgrag sync`` as a process of its own, with a cache below ``home``."""
     return subprocess.Popen(
         (sys.executable, "-m", "deploy.cli.main", "sync", str(folder), "--edge", url, "--state", str(home), "--source", "s", *options),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={"PATH": "/usr/bin:/bin", "XDG_CACHE_HOME": str(home), "HOME": str(home)},
+        env={"PATH": "/usr/bin:/bin", "XDG_CACHE_HOME": str(home), "HOME": str(home)} | (env or {}),
     )
 
 
-def synced(folder, url, home, *options, ends=0):
+def synced(folder, url, home, *options, ends=0, env=None):
     """What ``dgrag sync --json`` said when it ended with this code."""
-    child = sync_process(folder, url, home, "--json", *options)
+    child = sync_process(folder, url, home, "--json", *options, env=env)
     out, err = child.communicate(timeout=300)
     assert child.returncode == ends, err
     return json.loads(out) if out else err
