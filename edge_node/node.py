@@ -22,7 +22,7 @@ from edge_node.documents.jobs import JobQueue
 from edge_node.documents.labelling import relabel
 from edge_node.documents.progress import Backoff
 from edge_node.documents.receipts import Receipt, ReceiptStore
-from edge_node.documents.store import Accepted, DocumentStore, document_id, require_space
+from edge_node.documents.store import Accepted, DocumentStore, require_space
 from edge_node.documents.worker import Background, Worker, failure_of
 from edge_node.egress.ledger import Ledger
 from edge_node.egress.policy_editor import PolicyEditor
@@ -30,7 +30,7 @@ from edge_node.egress.sharing import Sharing
 from edge_node.folders.inside import Inside
 from edge_node.folders.keeper import FolderKeeper
 from edge_node.graph.store import GraphStore
-from edge_node.records import DocumentText, Offered
+from edge_node.records import DocumentText, Offered, document_id
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
 from shared.errors import Conflict, DgragError, InputError, ModelTimeout, NotFound, StoreDamaged, TooLarge

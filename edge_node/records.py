@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import astuple, dataclass
 from typing import Literal, Protocol
@@ -99,6 +100,11 @@ class Needs:
 
 def silent(step: str, done: int, total: int) -> None:
     """A Progress that tells nobody."""
+
+
+def document_id(name: str, raw: bytes) -> DocumentId:
+    """Id of this content under this name, so that sending it twice changes nothing."""
+    return DocumentId(hashlib.sha256(name.encode() + b"\0" + raw).hexdigest()[:24])
 
 
 @dataclass(frozen=True, slots=True)

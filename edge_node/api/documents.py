@@ -17,10 +17,10 @@ from starlette.datastructures import UploadFile
 from edge_node.api.access import GuardedRoute, Node, ReaderDep
 from edge_node.database.replies import usage
 from edge_node.documents.estimate import Estimate
-from edge_node.documents.store import MOST_CHARS, Accepted, document_id
+from edge_node.documents.store import MOST_CHARS, Accepted
 from edge_node.node import EdgeNode
 from edge_node.policy.rules import Share
-from edge_node.records import DocumentText, Offered
+from edge_node.records import DocumentText, Offered, document_id
 from shared.errors import InputError, NotFound
 from shared.http.middleware import while_connected
 from shared.records import DocumentId

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import shutil
@@ -18,7 +17,7 @@ from edge_node.database.replies import delete_replies, usage
 from edge_node.database.schema import Database
 from edge_node.documents.jobs import DAMAGED, end_jobs, mark_committed, open_job
 from edge_node.documents.receipts import mark_unerased, write_receipt
-from edge_node.records import Offered
+from edge_node.records import Offered, document_id
 from shared.errors import Conflict, DiskFull, NotFound
 from shared.ports import Clock
 from shared.records import Chunk, ChunkId, DocumentId
@@ -107,11 +106,6 @@ class Removed:
     receipt_id: str
     chunks: tuple[ChunkId, ...]
     ended_jobs: tuple[str, ...]
-
-
-def document_id(name: str, raw: bytes) -> DocumentId:
-    """Id of this content under this name, so that sending it twice changes nothing."""
-    return DocumentId(hashlib.sha256(name.encode() + b"\0" + raw).hexdigest()[:24])
 
 
 class DocumentStore:

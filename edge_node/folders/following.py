@@ -10,7 +10,6 @@ from pathlib import Path
 from watchfiles import awatch
 
 from edge_node.documents.progress import Backoff
-from edge_node.documents.worker import failure_of
 from shared.telemetry.logs import redacted
 
 log = logging.getLogger("dgrag.edge.folders")
@@ -32,7 +31,7 @@ class Changes:
         """Listen until cancelled, to the folder that the path names at the time; tried again while it is away, or cannot be watched."""
         trouble = Backoff()
         while self.path is not None:
-            error = await failure_of(self._listen(self.path))
+            [error] = await asyncio.gather(self._listen(self.path), return_exceptions=True)
             if error is None:  # another folder is there now, or none
                 trouble = Backoff()
             wait_s = trouble.next_s()
@@ -73,13 +72,10 @@ async def follow(changes: Changes, run: Callable[[], Awaitable[None]], failed: C
     """Run at once and at each change, until cancelled; ``failed`` hears what a run raised, and in how many seconds it is tried again."""
     trouble = Backoff()
 
-    async def once() -> None:
-        await run()
-
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(changes.watch(), name="watch")
         while True:
-            error = await failure_of(once())
+            [error] = await asyncio.gather(run(), return_exceptions=True)  # of whatever kind, it ends no other
             if error is None:
                 trouble = Backoff()
                 await changes.next()

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from edge_node.documents.store import Accepted, DocumentStore, document_id
+from edge_node.documents.store import Accepted, DocumentStore
 from edge_node.folders.records import Held, Wishes, held_of
-from edge_node.records import Offered
+from edge_node.records import Offered, document_id
 from shared.errors import Conflict, InputError, NotFound
 from shared.records import DocumentId
 

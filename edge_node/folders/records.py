@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from edge_node.documents.jobs import DAMAGED
 from shared.records import DocumentId
+
+DAMAGED = "damaged"  # code of a document whose bytes, or name, are damaged on an edge's disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def held_of(views: Iterable[Mapping[str, Any]]) -> dict[str, Held]:
     """
     found = dict[str, Held]()
     for view in views:
-        labels, damaged = frozenset(view["labels"]), view["code"] == DAMAGED.code
+        labels, damaged = frozenset(view["labels"]), view["code"] == DAMAGED
         held = Held(view["name"], DocumentId(view["document_id"]), view["bytes"], view["source"], labels, damaged)
         if before := found.get(held.name):
             held = replace(held, older=(*before.older, before.document_id))

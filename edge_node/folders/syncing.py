@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edge_node.documents.store import document_id
 from edge_node.folders.memory import Memory
 from edge_node.folders.plan import Plan, missing, planned
 from edge_node.folders.records import Found, Held, Problem, Source, Survey, Target, Wishes
+from edge_node.records import document_id
 
 TOGETHER = 32  # deletions at once: an edge settles, and overwrites what was deleted, once for all that came meanwhile
 

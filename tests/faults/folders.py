@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from edge_node.documents.store import document_id
+from edge_node.records import document_id
 from tests.support.synced import EdgeProcess, sync_process, synced
 
 WORDS = ["pump", "ward", "valve", "nurse", "alarm", "lot", "recall", "night", "failure", "filter"]

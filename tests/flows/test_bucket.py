@@ -8,8 +8,8 @@ import subprocess
 import httpx
 import pytest
 
-from edge_node.documents.store import document_id
 from edge_node.folders.bucket import Bucket
+from edge_node.records import document_id
 from edge_node.settings import BucketSettings
 from shared.errors import InputError
 from tests.support.synced import EdgeProcess, free_port, synced

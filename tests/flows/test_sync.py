@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from edge_node.documents.store import document_id
+from edge_node.records import document_id
 from tests.support.synced import EdgeProcess, sync_process, synced
 from tests.support.waiting import eventually
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from edge_node.documents.store import document_id
+from edge_node.records import document_id
 from edge_node.settings import EdgeSettings
 from tests.support.running_edge import running_edge
 from tests.support.waiting import until
