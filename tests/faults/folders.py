@@ -13,7 +13,9 @@ from pathlib import Path
 
 from edge_node.records import document_id
 from tests.support.synced import EdgeProcess, sync_process, synced
+from tests.support.waiting import eventually
 
+LONGEST_S = 0.3  # from the first document of a sync to the kill
 WORDS = ["pump", "ward", "valve", "nurse", "alarm", "lot", "recall", "night", "failure", "filter"]
 
 
@@ -39,6 +41,12 @@ def wanted(root):
     return {name: document_id(name, path.read_bytes()) for name, path in named.items()}
 
 
+def wait_for_work(child, edge):
+    """Until a sync has changed something, or has ended: a kill in its imports would prove nothing."""
+    before = edge.held()
+    assert eventually(lambda: child.poll() is not None or edge.held() != before, limit_s=120)
+
+
 def campaign(home, edits, *, seed=7, options=(), tell=lambda line: None):
     """Edit, and sync with kills in between; returns how often who was killed, and how the edge differs at the end."""
     rng, root, edge = random.Random(seed), home / "docs", EdgeProcess(home / "edge")
@@ -47,18 +55,22 @@ def campaign(home, edits, *, seed=7, options=(), tell=lambda line: None):
     edge.start()
     try:
         while done < edits:
-            for _ in range(min(rng.randrange(1, 40), edits - done)):
+            for _ in range(min(rng.randrange(5, 30), edits - done)):
                 edited(root, rng)
                 done += 1
             child = sync_process(root, edge.url, home, "--no-wait", "--force", *options)
-            time.sleep(rng.random() * 3)
-            if rng.random() < 0.5:
-                kills["edge"] += 1
+            whom = rng.choice(("sync", "edge", "nobody"))
+            wait_for_work(child, edge)
+            time.sleep(rng.random() * LONGEST_S)
+            if whom == "sync":
+                kills["sync"] += child.poll() is None
+                child.kill()
+            elif whom == "edge":
+                kills["edge"] += child.poll() is None
                 edge.kill()
-                edge.start()
-            kills["sync"] += child.poll() is None
-            child.kill()
             child.communicate()
+            if whom == "edge":
+                edge.start()
             tell(f"{done} edits, kills: {kills}")
         synced(root, edge.url, home, "--no-wait", "--force", *options)
         held, want = edge.held(), wanted(root)

@@ -5,7 +5,7 @@ import pytest
 from tests.faults.folders import campaign
 
 pytestmark = [pytest.mark.process, pytest.mark.campaign]
-EDITS = 60
+EDITS = 120
 
 
 def test_after_edits_and_kills_the_edge_equals_the_folder(tmp_path):
