@@ -10,9 +10,8 @@ from typing import Any
 
 from benchmarks.stand_ins import InstantEmbedder, InstantExtractor, InstantGenerator, InstantKeywords, Models
 from edge_node.build import Adapters, build_node
-from edge_node.documents.store import document_id
 from edge_node.node import EdgeNode
-from edge_node.records import Offered
+from edge_node.records import Offered, document_id
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.dgrag.strategy import DGRAG
 from edge_node.strategies.index import Index

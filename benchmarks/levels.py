@@ -34,12 +34,11 @@ from edge_node.communities.elements import elements_of
 from edge_node.communities.hierarchy import LEVELS, fresh_uppers
 from edge_node.communities.reports import Headline, Report
 from edge_node.documents.chunking import split
-from edge_node.documents.store import document_id
 from edge_node.graph.partition import quotient
 from edge_node.graph.repair import modularity
 from edge_node.graph.summaries import part_of
 from edge_node.node import EdgeNode
-from edge_node.records import Offered
+from edge_node.records import Offered, document_id
 from edge_node.settings import EdgeSettings
 from shared.models.build import build_embedder, build_tokenizer
 from shared.models.settings import ModelSettings

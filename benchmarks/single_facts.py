@@ -39,9 +39,8 @@ from deploy.evaluation.intervals import wilson
 from deploy.evaluation.text import accuracy
 from edge_node.answering.narrowing import SentenceSelector
 from edge_node.build import Adapters, build_node
-from edge_node.documents.store import document_id
 from edge_node.memory.spans import SENTENCES, SURE, Span, copied, names_are_there
-from edge_node.records import Offered
+from edge_node.records import Offered, document_id
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http

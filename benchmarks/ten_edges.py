@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from edge_node.build import Adapters, build_node
-from edge_node.documents.store import document_id
 from edge_node.node import EdgeNode
-from edge_node.records import Offered
+from edge_node.records import Offered, document_id
 from edge_node.settings import EdgeSettings
 from shared.models.fake import ScriptedGenerator
 from shared.ports import Embedder, Tokenizer

@@ -39,6 +39,7 @@ from edge_node.egress.meter import EgressMeter
 from edge_node.egress.policy_editor import FOLDER, PolicyEditor
 from edge_node.egress.policy_file import NAME, PolicyFile
 from edge_node.egress.sharing import Sharing
+from edge_node.folders.keeper import FolderKeeper
 from edge_node.graph.store import GraphStore
 from edge_node.graph.tools import Tools
 from edge_node.maintenance import open_store
@@ -117,8 +118,9 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     edge.link = _link(client, membership, tools, sharing, ledger, now, parts.recorder) if client else None
     backups = Backups(settings.state_dir, parts.clock, min_free_bytes=settings.min_free_bytes)
     write, read = (documents, *keep, graph, now.strategy, cutter, now.worker), (now.answerer, now.fast_path, now.feedback, now.overview)
-    link, background, renewal = edge.link, edge.background, _renewal(edge, database, models)
-    node = EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, now.models, renewal=renewal)
+    folders = FolderKeeper(settings.folders, settings.state_dir, parts.clock, most_bytes=settings.max_document_bytes)
+    later, link, background, with_ = _renewal(edge, database, models), edge.link, edge.background, now.models
+    node = EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, with_, folders, renewal=later)
     node.recorder = parts.recorder
     return node
 

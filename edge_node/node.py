@@ -30,8 +30,10 @@ from edge_node.documents.worker import Background, Worker, failure_of
 from edge_node.egress.ledger import Ledger
 from edge_node.egress.policy_editor import PolicyEditor
 from edge_node.egress.sharing import Sharing
+from edge_node.folders.inside import Inside
+from edge_node.folders.keeper import FolderKeeper
 from edge_node.graph.store import GraphStore
-from edge_node.records import DocumentText, Offered, silent
+from edge_node.records import DocumentText, Offered, document_id, silent
 from edge_node.renewal import Models, Renewal, Searching
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
@@ -101,6 +103,7 @@ class EdgeNode:
     backups: Backups
     breaker: Breaker  # of the cloud
     models: Models
+    folders: FolderKeeper  # that this edge keeps itself equal to
     recorder: Recorder | None = None  # of spans
     renewal: Renewal | None = None  # of the embedding model
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready
@@ -128,6 +131,7 @@ class EdgeNode:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._index(), name="worker")
                 tasks.create_task(self._obey(), name="policy")
+                tasks.create_task(self.folders.run(Inside(self)), name="folders")
                 if self.link is not None:
                     tasks.create_task(self.link.run(), name="link")
         except BaseException as error:
@@ -246,6 +250,7 @@ class EdgeNode:
             title=offered.title,
             labels=offered.labels,
             created_at=offered.created_at,
+            source=offered.source,
         )
         self.worker.stop(accepted.ended_jobs)
         self.worker.wake()
@@ -339,9 +344,21 @@ class EdgeNode:
 
     async def label(self, identity: str, labels: Sequence[str]) -> DocumentId:
         """Give a document other labels, by either of its ids; what may not leave under them is withdrawn. Raises NotFound, Conflict."""
-        document_id = DocumentId((await asyncio.to_thread(self.document, identity))["document_id"])
-        await self.background.run(relabel, self.documents.database, document_id, labels)
-        return document_id
+        found = DocumentId((await asyncio.to_thread(self.document, identity))["document_id"])
+        await self.background.run(relabel, self.documents.database, found, labels)
+        return found
+
+    async def rename(self, identity: DocumentId, name: str) -> Accepted:
+        """Let a document have another name, which is read and indexed anew from the content that is here; the old one then goes.
+
+        Raises NotFound, Conflict where it is damaged, and as ``accept``.
+        """
+        before = await self.background.run(self.documents.content, identity)
+        reader = name if before.reader == before.name else before.reader
+        accepted = await self.accept(replace(before, document_id=document_id(name, before.raw), name=name, reader=reader))
+        if accepted.document_id != identity:
+            await self.remove(identity)
+        return accepted
 
     async def remove(self, identity: DocumentId) -> dict[str, Any]:
         """Delete a document with its share of graph, summaries and model replies; returns the receipt. Raises NotFound.
@@ -465,6 +482,7 @@ class EdgeNode:
                 "change": asdict(change.view) if change else None,
             },
             "policy": self.sharing.view(),
+            "folders": [state.as_body() for state in self.folders.states()],
             "cloud": {
                 "url": self.settings.cloud_url,
                 "connected": bool(state and state.connected),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import astuple, dataclass
 from typing import Literal, Protocol
@@ -101,6 +102,11 @@ def silent(step: str, done: int, total: int) -> None:
     """A Progress that tells nobody."""
 
 
+def document_id(name: str, raw: bytes) -> DocumentId:
+    """Id of this content under this name, so that sending it twice changes nothing."""
+    return DocumentId(hashlib.sha256(name.encode() + b"\0" + raw).hexdigest()[:24])
+
+
 @dataclass(frozen=True, slots=True)
 class Offered:
     """A document as a client has it; ``reader``: the name whose suffix chooses the reader."""
@@ -112,6 +118,7 @@ class Offered:
     title: str = ""
     labels: tuple[str, ...] | None = None  # None: as they are
     created_at: float | None = None  # when it came to the site where it was before, in seconds since the epoch; None: now
+    source: str | None = None  # the sync that puts it here; None: as it is, and none of a new one
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from edge_node.records import Kind
@@ -98,10 +98,29 @@ def channels_of(value: object) -> object:
     return named
 
 
+def folders_of(value: object) -> Mapping[str, str]:
+    """Folders with the label of each, as in "/data/reports=public, /data/notes"; "" for none. Raises ValueError that says what is wrong.
+
+    >>> folders_of("/data/reports=public, /data/notes")
+    {'/data/reports': 'public', '/data/notes': ''}
+    """
+    parts = (part.partition("=") for part in value.split(",") if part.strip()) if isinstance(value, str) else ()
+    named = {folder.strip().rstrip("/"): label.strip() for folder, _, label in parts} if isinstance(value, str) else value
+    if not isinstance(named, Mapping) or not all(isinstance(label, str) for label in named.values()):
+        raise ValueError(f"{value!r} must name folders, each with a label or none, as in /data/reports=public,/data/notes")
+    last = [Path(folder).name for folder in named]
+    if not all(folder.startswith("s3://") or Path(folder).is_absolute() for folder in named) or "" in last:
+        raise ValueError(f"{value!r} must name folders by their whole paths, or buckets, as in /data/reports=public,s3://bucket/notes")
+    if twice := sorted({name for name in last if last.count(name) > 1}):
+        raise ValueError(f"two folders are called {twice[0]!r}, with which the names of their documents begin: let one have another name")
+    return named
+
+
 Channels = Annotated[frozenset[Channel], NoDecode, BeforeValidator(channels_of)]
 MethodName = Literal["dgrag", "erarag", "fdrag", "graphrag", "ketrag", "naive"]
 Mix = Annotated[dict[MethodName, float], NoDecode, BeforeValidator(parsed_mix)]
 Thresholds = Annotated[dict[Kind, float], NoDecode, BeforeValidator(parsed_thresholds)]
+Folders = Annotated[dict[str, str], NoDecode, BeforeValidator(folders_of)]
 
 
 class NodeSettings(TelemetrySettings, FrontSettings):
@@ -144,6 +163,7 @@ class DocumentSettings(Section):
     reader_seconds: Annotated[int, Field(ge=1, le=3600)] = 60  # for the reading of one document, in a process of its own; then it is parked
     reader_memory_bytes: Annotated[int, Field(ge=64 * 2**20)] = 2**30  # that this process may take beside its modules
     min_free_bytes: Annotated[int, Field(ge=0)] = 64 * 2**20  # on the state folder's disk; below, no document is accepted (507)
+    folders: Folders = Field(default_factory=dict)  # that this service keeps itself equal to, as in /data/reports=LABEL,/data/notes
     chunk_tokens: Annotated[int, Field(ge=16, le=8192)] = 200  # a chunk fits the embedder's 256-token window whole
     chunk_overlap: Annotated[int, Field(ge=0, le=4096)] = 30
 
@@ -322,6 +342,19 @@ class AnswerSettings(EgressSettings, RetrievalSettings, GateSettings, Generation
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
     answer_deadline_s: Annotated[float, Field(gt=0)] = 180.0  # whole question, escalation included
     cloud_deadline_s: Annotated[float, Field(gt=0)] = 150.0  # ⑥ at most this of it waits for the cloud
+
+
+class BucketSettings(BaseSettings):
+    """The store of ``s3://`` addresses, read when one is opened; AWS's own variables of the keys will do too."""
+
+    model_config = SettingsConfigDict(env_prefix="DGRAG_S3_", frozen=True)
+
+    endpoint: str = "https://s3.amazonaws.com"
+    region: str = ""  # empty: as the store says
+    access_key: Annotated[str, Field(validation_alias=AliasChoices("DGRAG_S3_ACCESS_KEY", "AWS_ACCESS_KEY_ID"))] = (
+        ""  # empty: none is shown
+    )
+    secret_key: Annotated[SecretStr, Field(validation_alias=AliasChoices("DGRAG_S3_SECRET_KEY", "AWS_SECRET_ACCESS_KEY"))] = SecretStr("")
 
 
 class EdgeSettings(

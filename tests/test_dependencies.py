@@ -26,6 +26,7 @@ ALLOWED = {
         "isc license",
         "isc license (iscl)",
         "zlib",
+        "unlicense",
         "cc0-1.0",
         "cnri-python",
     ),

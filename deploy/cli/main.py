@@ -14,7 +14,7 @@ import typer
 from pydantic import ValidationError
 from typer.core import TyperGroup
 
-from deploy.cli import add, archive, ask, cloud, documents, evaluate, knowledge, mcp, model, scenario, services, status, up
+from deploy.cli import add, archive, ask, cloud, documents, evaluate, knowledge, mcp, model, scenario, services, status, sync, up
 from deploy.cli.board import err
 from deploy.cli.demo import demo
 from deploy.cli.rest import ACCESS, Access
@@ -71,7 +71,7 @@ def about(
 
 
 for verbs in (
-    (up.up, up.down, status.status, services.logs, add.add, documents.documents, documents.remove, documents.retry),
+    (up.up, up.down, status.status, services.logs, add.add, sync.sync, documents.documents, documents.remove, documents.retry),
     (ask.ask, knowledge.feedback, knowledge.memories, knowledge.communities, knowledge.report, demo, mcp.mcp, scenario.scenario),
 ):
     for verb in verbs:

@@ -47,6 +47,7 @@ RULES: Rules = {
     ("POST", "/v1/documents"): Rule(frozenset({"write"}), DOCUMENT),
     ("DELETE", "/v1/documents/{document_id}"): WRITE,
     ("PUT", "/v1/documents/{document_id}/labels"): Rule(frozenset({"write"}), QUESTION),
+    ("PUT", "/v1/documents/{document_id}/name"): Rule(frozenset({"write"}), QUESTION),
     ("POST", "/v1/estimate"): Rule(frozenset({"write"}), DOCUMENT),
     ("GET", "/v1/receipts"): READ,
     ("GET", "/v1/receipts/{receipt_id}"): READ,

@@ -16,9 +16,8 @@ from starlette.datastructures import UploadFile
 from edge_node.api.access import GuardedRoute, Node
 from edge_node.api.documents import Labels, validated
 from edge_node.documents.archive import POLICY, SETTINGS, archive_of
-from edge_node.documents.store import document_id
 from edge_node.node import EdgeNode
-from edge_node.records import Offered
+from edge_node.records import Offered, document_id
 from edge_node.settings import CloudLineSettings, EdgeSettings, NodeSettings
 from shared.errors import Conflict
 from shared.records import DocumentId
@@ -112,7 +111,7 @@ async def import_document(request: Request, node: Node) -> Imported:
     identity = document_id(about.name, raw)
     if outcome := await asyncio.to_thread(_here, node, about, identity):
         return Imported(document_id=identity, outcome=outcome)
-    await node.accept(Offered(identity, about.name, raw, about.reader, about.title, about.labels, about.created_at))
+    await node.accept(Offered(identity, about.name, raw, about.reader, about.title, about.labels, created_at=about.created_at))
     return Imported(document_id=identity, outcome="added")
 
 

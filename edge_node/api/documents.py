@@ -17,10 +17,10 @@ from starlette.datastructures import UploadFile
 from edge_node.api.access import GuardedRoute, Node, ReaderDep
 from edge_node.database.replies import usage
 from edge_node.documents.estimate import Estimate
-from edge_node.documents.store import MOST_CHARS, document_id
+from edge_node.documents.store import MOST_CHARS, Accepted
 from edge_node.node import EdgeNode
 from edge_node.policy.rules import Share
-from edge_node.records import DocumentText, Offered
+from edge_node.records import DocumentText, Offered, document_id
 from shared.errors import InputError, NotFound
 from shared.http.middleware import while_connected
 from shared.records import DocumentId
@@ -40,6 +40,8 @@ PATTERN = r"^[^\s,]([^,]*[^\s,])?$"  # what ``_label`` takes, for the schema
 Label = Annotated[str, Field(min_length=1, max_length=64, json_schema_extra={"pattern": PATTERN}), AfterValidator(_label)]
 Labels = Annotated[tuple[Label, ...], Field(max_length=32)]
 LABELS: TypeAdapter[tuple[str, ...]] = TypeAdapter(Labels)
+
+Source = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 EVENT_EVERY_S = 0.25  # at most: each event asks the store
@@ -112,6 +114,7 @@ class DocumentBody(BaseModel):
     text: str
     title: Annotated[str, Field(max_length=512)] = ""
     labels: Labels | None = None  # null: as they are, and none for a new document
+    source: Source | None = None  # the sync that puts it here; null: as it is, and none for new content
 
 
 class Part(BaseModel):
@@ -128,9 +131,10 @@ class Part(BaseModel):
 
 
 class FileName(BaseModel):
-    """The name of a file in a form: as long as the name in a JSON body."""
+    """Name and source of a file in a form: as long as those in a JSON body."""
 
     name: Annotated[str, Field(max_length=MAX_NAME_CHARS)]
+    source: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,14 @@ class LabelsBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     labels: Labels
+
+
+class NameBody(BaseModel):
+    """The name of a document."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +188,8 @@ UPLOAD_SCHEMA = {"requestBody": {"content": {
     "application/json": {"schema": DocumentBody.model_json_schema()},
     "multipart/form-data": {"schema": {"type": "object", "properties": {
         "file": {"type": "string", "format": "binary"}, "labels": {"type": "string", "description": "with commas between them"},
+        "name": {"type": "string", "description": "in the place of the file's name"},
+        "source": {"type": "string", "description": "the sync that puts it here"},
     }}},
 }}}  # fmt: skip
 
@@ -191,7 +205,11 @@ async def add_document(request: Request, node: Node) -> Receipt:
 
 async def accepted(node: EdgeNode, offered: Offered) -> Receipt:
     """Commit a document. Raises as ``EdgeNode.accept``."""
-    taken = await node.accept(offered)
+    return await receipt_of(node, await node.accept(offered))
+
+
+async def receipt_of(node: EdgeNode, taken: Accepted) -> Receipt:
+    """What a client learns of an accepted document."""
     share, unnamed = await asyncio.to_thread(node.sharing.of_labels, taken.labels)
     return Receipt(taken.document_id, taken.job_id, taken.duplicate, taken.ended_jobs, taken.labels, share, unnamed)
 
@@ -208,14 +226,15 @@ async def from_form(request: Request) -> Offered:
         if not isinstance(file, UploadFile) or not file.filename:
             raise InputError("the form has no part 'file' with a file name", next_step="send the document as the part 'file'")
         labels = labels_in(str(form["labels"])) if "labels" in form else None
-        name, raw = validated(lambda: FileName(name=file.filename)).name, await file.read()
-    return Offered(document_id(name, raw), name, raw, name, labels=labels)
+        written = {key: str(form[key]) for key in ("name", "source") if key in form}
+        told, raw = validated(lambda: FileName.model_validate({"name": file.filename} | written)), await file.read()
+    return Offered(document_id(told.name, raw), told.name, raw, told.name, labels=labels, source=told.source)
 
 
 def from_body(body: DocumentBody) -> Offered:
     """The document of a JSON body."""
     raw = body.text.encode("utf-8", errors="replace")
-    return Offered(document_id(body.name, raw), body.name, raw, "text.txt", body.title, body.labels)
+    return Offered(document_id(body.name, raw), body.name, raw, "text.txt", body.title, body.labels, source=body.source)
 
 
 @router.get("/documents")
@@ -249,6 +268,15 @@ async def put_labels(document_id: str, body: LabelsBody, node: Node) -> Labelled
     409 ``conflict``: it is damaged.
     """
     return await relabelled(node, document_id, body.labels)
+
+
+@router.put("/documents/{document_id}/name", status_code=202)
+async def put_name(document_id: str, body: NameBody, node: Node) -> Receipt:
+    """Give a document another name without sending it again: indexed anew under it, while the one of the former name is deleted.
+
+    A document that has the new name already is replaced. 409 ``conflict``: it is damaged.
+    """
+    return await receipt_of(node, await node.rename(DocumentId(document_id), body.name))
 
 
 async def relabelled(node: EdgeNode, identity: str, labels: tuple[str, ...]) -> Labelled:

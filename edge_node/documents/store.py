@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import shutil
@@ -19,6 +18,7 @@ from edge_node.database.schema import Database
 from edge_node.documents.archive import Original
 from edge_node.documents.jobs import DAMAGED, end_jobs, mark_committed, open_job
 from edge_node.documents.receipts import mark_unerased, write_receipt
+from edge_node.records import Offered, document_id
 from shared.errors import Conflict, DiskFull, NotFound
 from shared.ports import Clock
 from shared.records import Chunk, ChunkId, DocumentId
@@ -36,7 +36,8 @@ HAS_LABEL = "CASE WHEN json_valid(labels) THEN EXISTS (SELECT 1 FROM json_each(l
 WHOLE = "crc(document_id, name, title, labels, reader) = row_crc"
 
 VIEW = f"""
-    SELECT document_id, name, title, labels, length(raw) AS bytes, status, code, reason, next_step, failed_chunk, shortfalls, created_at,
+    SELECT document_id, name, title, labels, source, length(raw) AS bytes, status, code, reason, next_step, failed_chunk, shortfalls,
+        created_at,
         (SELECT job_id {NEWEST_JOB}) AS job_id, (SELECT attempts {NEWEST_JOB}) AS attempts,
         (SELECT old.document_id FROM documents old WHERE old.name = this.name AND old.rowid < this.rowid
             AND {HAS_CHUNKS.format("old")}) AS replaces,
@@ -108,11 +109,6 @@ class Removed:
     ended_jobs: tuple[str, ...]
 
 
-def document_id(name: str, raw: bytes) -> DocumentId:
-    """Id of this content under this name, so that sending it twice changes nothing."""
-    return DocumentId(hashlib.sha256(name.encode() + b"\0" + raw).hexdigest()[:24])
-
-
 class DocumentStore:
     """Tables documents and chunks."""
 
@@ -129,13 +125,15 @@ class DocumentStore:
         title: str = "",
         labels: Sequence[str] | None = None,
         created_at: float | None = None,
+        source: str | None = None,
     ) -> Accepted:
         """Commit a document and its job; what this name has served till now is served until the new content is indexed.
 
         The same content again is a no-op, but other labels are taken over at once; with another title or reader, or where it was
         parked or is damaged on disk, it is queued again. A version of this name that was never indexed gives way.
         Without ``labels`` a document keeps those that it has, or a new version those of the newest one; a new document has none.
-        ``created_at``: when a new one came to the site where it was before; None: now. Raises Conflict where those are damaged.
+        ``created_at``: when a new one came to the site where it was before; None: now. Without ``source`` the same content stays with
+        the sync that put it here, and new content belongs to none. Raises Conflict where those are damaged.
         """
         identity, now = document_id(name, raw), self.clock.now()
         with self.database.write() as tx, labels_watched(tx, name):
@@ -148,13 +146,16 @@ class DocumentStore:
                 (identity,),
             ).fetchone()
             if known is None:
-                row = (identity, name, title, listed, raw, crc(raw), reader, checksum, now if created_at is None else created_at)
+                came_at = now if created_at is None else created_at
+                row = (identity, name, title, listed, source or "", raw, crc(raw), reader, checksum, came_at)
                 tx.execute(
-                    "INSERT INTO documents (document_id, name, title, labels, raw, raw_crc, reader, row_crc, status, created_at)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?)",
+                    "INSERT INTO documents (document_id, name, title, labels, source, raw, raw_crc, reader, row_crc, status, created_at)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?)",
                     row,
                 )
                 return Accepted(identity, open_job(tx, identity, now), duplicate=False, labels=worn, ended_jobs=ended)
+            if source is not None:
+                tx.execute("UPDATE documents SET source = ? WHERE document_id = ?", (source, identity))
             if known["status"] == "parked" or not known["whole"] or (known["title"], known["reader"]) != (title, reader):
                 tx.execute(
                     "UPDATE documents SET name = ?, title = ?, labels = ?, raw = ?, raw_crc = ?, reader = ?, row_crc = ?"
@@ -204,6 +205,17 @@ class DocumentStore:
         rows = self.database.rows(f"{VIEW} WHERE {' AND '.join(where)} ORDER BY name, this.rowid LIMIT ?", arguments)
         together = len(rows) > limit and rows[limit]["name"] == rows[limit - 1]["name"]
         return [_view(row) for row in rows[: limit + together]]
+
+    def content(self, identity: DocumentId) -> Offered:
+        """A document as it was sent. Raises NotFound, and Conflict where it is damaged on disk."""
+        query = f"SELECT *, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE document_id = ?"
+        row = self.database.row(query, (identity,))
+        if row is None:
+            raise NotFound("document", identity)
+        labels = read_labels(row["labels"].encode())
+        if not row["whole"] or labels is None:
+            raise Conflict("the document is damaged on disk", next_step="send it again")
+        return Offered(identity, row["name"], row["raw"], row["reader"], row["title"], labels, source=row["source"])
 
     def get(self, identity: str) -> dict[str, Any]:
         """One document's view with its counts. Raises NotFound."""

@@ -5,7 +5,7 @@ A workload is a list of steps. Each is acknowledged by a line through a pipe, wh
 
 from dataclasses import dataclass
 
-from edge_node.documents.store import document_id
+from edge_node.records import document_id
 
 WARDS = {
     "ward.md": "Juniper Ward reported the failure of four infusion pumps in March. Each infusion pump used a battery pack of Corvid Cells.",

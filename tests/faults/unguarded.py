@@ -7,9 +7,10 @@ from threading import Timer
 from unittest.mock import patch
 
 from edge_node.database.replies import ReplyCache
-from edge_node.documents.store import Accepted, document_id
+from edge_node.documents.store import Accepted
 from edge_node.graph.passages import Passages
 from edge_node.node import EdgeNode
+from edge_node.records import document_id
 from shared import sqlite
 from tests.faults import workload
 

@@ -31,6 +31,7 @@ EDGE_BODIES = {
     ("POST", "/v1/policy/check"): {"text": "version = 1"},
     ("POST", "/v1/documents"): {"name": "a.md", "text": "Juniper Ward.", "title": "A", "labels": ["public"]},
     ("PUT", "/v1/documents/{document_id}/labels"): {"labels": ["public"]},
+    ("PUT", "/v1/documents/{document_id}/name"): {"name": "a.txt"},
     ("POST", "/v1/estimate"): {"documents": [{"name": "a.md", "text": "Juniper Ward.", "title": "", "labels": []}]},
     ("POST", "/v1/query"): {"question": "Which ward?", "mode": "local", "stream": False, "n": 1, "allow_escalation": "no", "filters": {}},
     ("POST", "/v1/retrieve"): {"question": "Which ward?", "budget_tokens": 50, "top_k": 3, "mode": "local", "purpose": "treatment"},

@@ -38,6 +38,7 @@ RULES: Rules = {
     ("GET", "/console/passages/{document_id}"): READ,
     ("GET", "/console/documents"): READ,
     ("GET", "/console/documents/list"): READ,
+    ("GET", "/console/documents/folders"): READ,
     ("POST", "/console/documents"): Rule(frozenset({"write"}), None, is_page=True),
     ("POST", "/console/documents/estimate"): Rule(frozenset({"write"}), None, is_page=True),
     ("POST", "/console/documents/retry"): WRITE,

@@ -91,8 +91,15 @@ class Totals(BaseModel):
 @router.get("/console/documents")
 async def documents_page(wanted: Annotated[Wanted, Query()], request: Request, node: Node) -> HTMLResponse:
     """All documents, and where some are added."""
-    listed, most_bytes = await _listed(node, wanted), node.settings.max_document_bytes
-    return pages_of(request).page(request, "own/documents.html", **listed, most_bytes=most_bytes, suffixes=sorted(SUFFIXES))
+    listed = await _listed(node, wanted) | {"folders": node.folders.states()}
+    most_bytes, suffixes = node.settings.max_document_bytes, sorted(SUFFIXES)
+    return pages_of(request).page(request, "own/documents.html", **listed, most_bytes=most_bytes, suffixes=suffixes)
+
+
+@router.get("/console/documents/folders")
+async def folders(request: Request, node: Node) -> HTMLResponse:
+    """The folders that the site keeps in step with, as they are now."""
+    return pages_of(request).page(request, "own/folders.html", folders=node.folders.states())
 
 
 @router.get("/console/documents/list")

@@ -1,0 +1,77 @@
+"""An edge over REST, as a target that a sync follows to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import httpx2
+
+from deploy.cli.documents import SETTLE_TIMEOUT
+from deploy.cli.rest import paged
+from deploy.cli.sending import NOT_FOUND, UPLOAD_TIMEOUT, patiently
+from deploy.cluster.errors import ClusterError
+from edge_node.folders.records import Held, Wishes, held_of
+from edge_node.folders.syncing import TOGETHER
+from shared.client.errors import ServiceError, body
+from shared.records import DocumentId
+
+UNFIT = {400, 409, 413, 415, 422}  # what an edge answers to one document, not to all
+
+
+class RestTarget:
+    """Implements ``edge_node.folders.records.Target``. Each call is made in a thread; all raise httpx2.TransportError and ServiceError."""
+
+    def __init__(self, http: httpx2.Client, url: str) -> None:
+        self.http = http
+        self.url = url
+        self._documents = f"{url}/v1/documents"
+        self._threads = ThreadPoolExecutor(TOGETHER)  # so many deletions wait for one settle of the edge
+
+    async def held(self) -> Mapping[str, Held]:
+        """All documents. Raises ClusterError for a key that may not see all: what it does not see would be sent again and again."""
+        return await asyncio.to_thread(self._held)
+
+    def _held(self) -> Mapping[str, Held]:
+        if body(self.http.get(f"{self.url}/v1/caller"))["labels"] is not None:
+            raise ClusterError("a key that reads some labels only cannot keep a folder in step", next_step="take one that reads all")
+        return held_of(paged(self.http, self._documents))
+
+    async def send(self, name: str, raw: bytes, wishes: Wishes) -> str:
+        """Send a file; its name travels as a field, as a file's name in a form loses some characters."""
+        fields = {"name": name, "source": wishes.source} | ({} if wishes.labels is None else {"labels": ",".join(wishes.labels)})
+        post = partial(self.http.post, self._documents, files={"file": ("file", raw)}, data=fields, timeout=UPLOAD_TIMEOUT)
+        try:
+            await self._ask(post)
+        except ServiceError as problem:
+            if problem.status not in UNFIT:
+                raise
+            return problem.message
+        except (httpx2.WriteError, httpx2.RemoteProtocolError):
+            await self._ask(partial(self.http.get, f"{self.url}/health"))  # raises where the edge is away
+            return "the edge closed the connection: the file is over its limit"
+        return ""
+
+    async def rename(self, identity: DocumentId, name: str) -> None:
+        """As the port says."""
+        await self._ask_of(partial(self.http.put, f"{self._documents}/{identity}/name", json={"name": name}, timeout=SETTLE_TIMEOUT))
+
+    async def relabel(self, identity: DocumentId, labels: tuple[str, ...]) -> None:
+        """As the port says."""
+        await self._ask_of(partial(self.http.put, f"{self._documents}/{identity}/labels", json={"labels": labels}))
+
+    async def remove(self, identity: DocumentId) -> None:
+        """As the port says."""
+        await self._ask_of(partial(self.http.delete, f"{self._documents}/{identity}", timeout=SETTLE_TIMEOUT))
+
+    async def _ask(self, call: Callable[[], httpx2.Response]) -> None:
+        body(await asyncio.get_running_loop().run_in_executor(self._threads, patiently, call))
+
+    async def _ask_of(self, call: Callable[[], httpx2.Response]) -> None:
+        try:
+            await self._ask(call)
+        except ServiceError as problem:
+            if problem.status != NOT_FOUND:  # it is gone meanwhile: the next run looks again
+                raise

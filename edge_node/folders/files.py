@@ -1,0 +1,128 @@
+"""A folder of this machine as a source."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from pathspec import GitIgnoreSpec
+
+from edge_node.documents.readers import SUFFIXES
+from edge_node.documents.readers.text import suffix
+from edge_node.folders.ignoring import FILE, ignoring
+from edge_node.folders.records import Entry, Problem, Survey
+from shared.errors import InputError
+from shared.ports import Clock
+from shared.wire import MAX_NAME_CHARS
+
+SETTLED_S = 2.0  # what was written so lately may be written again within one tick of the file system's clock
+OUTSIDE = "a link that leads out of the folder is not followed"
+
+
+class Folder:
+    """The readable files below a path. Links to files in it are followed; links to folders are not, as their files come by themselves."""
+
+    def __init__(self, root: Path, clock: Clock, *, prefix: str = "", most_bytes: int) -> None:
+        self.root = root
+        self.clock = clock
+        self.prefix = prefix  # of each document's name
+        self.most_bytes = most_bytes  # of a file
+
+    def survey(self) -> Survey:
+        """All files, without those that are ignored. Raises InputError where the folder or its list of ignored files cannot be read."""
+        walk = _Walk(self, self._ignored(), self.clock.now() - SETTLED_S)
+        try:
+            walk.into(Path())
+        except OSError as error:
+            raise InputError(f"the folder {self.root} cannot be read: {error.strerror}", next_step="see that it is there") from error
+        while walk.folders:
+            below = walk.folders.pop()
+            try:
+                walk.into(below)
+            except OSError as error:
+                walk.problems.append(Problem(walk.named(below), f"the folder cannot be read: {error.strerror}"))
+                walk.unseen.append(f"{walk.named(below)}/")
+        entries = sorted(walk.entries, key=lambda entry: entry.name)
+        return Survey(tuple(entries), tuple(walk.problems), tuple(walk.unseen), tuple(sorted(walk.left_out)))
+
+    def read(self, entry: Entry) -> bytes:
+        """The content of a file that is one still, and in the folder. Raises OSError."""
+        path = (self.root / entry.place).resolve(strict=True)
+        if not path.is_relative_to(self.root.resolve()):
+            raise PermissionError(0, OUTSIDE)
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise PermissionError(0, "it is no file any more")
+            return file.read(self.most_bytes + 1)
+
+    def _ignored(self) -> GitIgnoreSpec:
+        try:
+            return ignoring((self.root / FILE).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return ignoring()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{self.root / FILE} cannot be read", next_step="make it readable, as UTF-8 text") from error
+
+
+class _Walk:
+    """One walk through a folder."""
+
+    def __init__(self, folder: Folder, ignored: GitIgnoreSpec, before: float) -> None:
+        self.folder = folder
+        self.ignored = ignored
+        self.before_ns = int(before * 1e9)  # what was written earlier is known by its times
+        self.folders: list[Path] = []
+        self.entries: list[Entry] = []
+        self.problems: list[Problem] = []
+        self.unseen: list[str] = []
+        self.left_out: list[str] = []
+        self._root = folder.root.resolve()
+
+    def named(self, below: Path) -> str:
+        """The name of the document of a file."""
+        return f"{self.folder.prefix}{below.as_posix()}"
+
+    def into(self, below: Path) -> None:
+        """Take a folder's files, and note its folders. Raises OSError."""
+        for place, found in self._listed(below):
+            if found.is_dir(follow_symlinks=False):
+                if not self.ignored.match_file(f"{place}/"):
+                    self.folders.append(Path(place))
+            elif not self.ignored.match_file(place):
+                self._file(place, found)
+
+    def _listed(self, below: Path) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        with os.scandir(self.folder.root / below) as found:
+            yield from (((below / one.name).as_posix(), one) for one in found)
+
+    def _file(self, place: str, found: os.DirEntry[str]) -> None:
+        name = self.folder.prefix + place
+        if suffix(place) not in SUFFIXES:
+            self.left_out.append(name.encode(errors="replace").decode())
+            return
+        try:
+            if reason := self._unfit(name, found):
+                self.problems.append(Problem(name.encode(errors="replace").decode(), reason))
+            elif found.is_file():
+                told = found.stat()
+                self.entries.append(Entry(name, place, told.st_size, self._mark(told)))
+        except OSError as error:
+            self.problems.append(Problem(name, f"it cannot be read: {error.strerror}"))
+
+    def _unfit(self, name: str, found: os.DirEntry[str]) -> str:
+        if found.is_symlink() and not Path(found.path).resolve().is_relative_to(self._root):
+            return OUTSIDE
+        if name.encode(errors="replace").decode() != name:
+            return "its name is no UTF-8"
+        if len(name) > MAX_NAME_CHARS:
+            return f"its path has more than {MAX_NAME_CHARS} characters"
+        if found.is_file() and found.stat().st_size > self.folder.most_bytes:
+            return f"it has more than {self.folder.most_bytes:,} bytes"
+        return ""
+
+    def _mark(self, told: os.stat_result) -> str:
+        if max(told.st_mtime_ns, told.st_ctime_ns) >= self.before_ns:
+            return ""
+        return f"{told.st_size}:{told.st_mtime_ns}:{told.st_ctime_ns}:{told.st_ino}"

@@ -1,0 +1,125 @@
+"""What is said of a folder's files, and of the documents that an edge has of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from shared.records import DocumentId
+
+DAMAGED = "damaged"  # code of a document whose bytes, or name, are damaged on an edge's disk
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file as a listing tells of it; ``place``: where its source finds it."""
+
+    name: str  # of the document
+    place: str
+    size: int  # bytes
+    mark: str  # as long as it is the same, so is the content; "": nothing can be told from it
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file, or a folder, that is not in step, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All that is there. ``unseen``: beginnings of names that could not be listed, so what was there before counts as there."""
+
+    entries: tuple[Entry, ...]
+    problems: tuple[Problem, ...] = ()
+    unseen: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # files that no reader knows
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One file with the id that its document has; ``was``: the name under which the edge has the same content of a file that is gone."""
+
+    entry: Entry
+    document_id: DocumentId
+    was: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What an edge has under one name: its newest version, and ``older`` ones that are still served."""
+
+    name: str
+    document_id: DocumentId
+    size: int  # bytes
+    source: str
+    labels: frozenset[str]
+    is_damaged: bool = False
+    older: tuple[DocumentId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How an edge is to follow a source."""
+
+    source: str  # the sync's name: it deletes what came under it
+    labels: tuple[str, ...] | None = None  # of all its documents; None: as they are
+    keep_deleted: bool = False
+    force: bool = False  # delete, however many are gone
+    adopt: bool = False  # documents of the same names that came another way become this sync's
+
+
+class Source(Protocol):
+    """A folder or a bucket."""
+
+    def survey(self) -> Survey:
+        """What is there now. Raises InputError where the source itself cannot be listed."""
+        ...
+
+    def read(self, entry: Entry) -> bytes:
+        """The content of a file. Raises OSError."""
+        ...
+
+
+class Target(Protocol):
+    """An edge, over REST or in this process."""
+
+    async def held(self) -> Mapping[str, Held]:
+        """All its documents, by name."""
+        ...
+
+    async def send(self, name: str, raw: bytes, wishes: Wishes) -> str:
+        """Give it a document; returns why it refuses this one, "" where it does not."""
+        ...
+
+    async def rename(self, identity: DocumentId, name: str) -> None:
+        """Let a document have another name; one that is gone meanwhile is left to the next run."""
+        ...
+
+    async def relabel(self, identity: DocumentId, labels: tuple[str, ...]) -> None:
+        """Give a document other labels."""
+        ...
+
+    async def remove(self, identity: DocumentId) -> None:
+        """Delete a document."""
+        ...
+
+
+def held_of(views: Iterable[Mapping[str, Any]]) -> dict[str, Held]:
+    """The documents of a listing by name; versions of one name follow each other, the newest last.
+
+    >>> view = {"name": "a", "document_id": "1", "bytes": 5, "source": "", "labels": ["x"], "code": ""}
+    >>> held_of([view, view | {"document_id": "2"}])["a"]
+    Held(name='a', document_id='2', size=5, source='', labels=frozenset({'x'}), is_damaged=False, older=('1',))
+    """
+    found = dict[str, Held]()
+    for view in views:
+        labels, damaged = frozenset(view["labels"]), view["code"] == DAMAGED
+        held = Held(view["name"], DocumentId(view["document_id"]), view["bytes"], view["source"], labels, damaged)
+        if before := found.get(held.name):
+            held = replace(held, older=(*before.older, before.document_id))
+        found[held.name] = held
+    return found

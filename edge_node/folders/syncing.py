@@ -1,0 +1,130 @@
+"""One run: look, plan, do. A kill at any moment leaves what the next run sets right."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from edge_node.folders.memory import Memory
+from edge_node.folders.plan import Plan, missing, planned
+from edge_node.folders.records import Found, Held, Problem, Source, Survey, Target, Wishes
+from edge_node.records import document_id
+
+TOGETHER = 32  # deletions at once: an edge settles, and overwrites what was deleted, once for all that came meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What there is to do, and what cannot be done."""
+
+    plan: Plan
+    files: int
+    problems: tuple[Problem, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Done:
+    """What a run did; ``sent``: the documents whose content went to the edge."""
+
+    look: Look
+    sent: list[Found] = field(default_factory=list)
+    sent_bytes: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+async def look(source: Source, target: Target, memory: Memory, wishes: Wishes) -> Look:
+    """Compare a source with an edge. Raises Conflict as ``planned``, and as source and target."""
+    survey = await asyncio.to_thread(source.survey)
+    held = await target.held()
+    gone = missing(survey, held, wishes.source)
+    found, unread = await asyncio.to_thread(identified, source, survey, memory, gone)
+    plan = planned(found, gone, held, wishes)
+    problems = (*survey.problems, *unread, *plan.problems)
+    return Look(plan, len(survey.entries), problems, survey.left_out)
+
+
+def identified(source: Source, survey: Survey, memory: Memory, gone: Sequence[Held]) -> tuple[list[Found], list[Problem]]:
+    """Each file with its document's id, and those that cannot be read; what the memory knows by its mark is not read."""
+    found, problems, lost = list[Found](), list[Problem](), {one.name: one for one in gone}
+    for entry in survey.entries:
+        if (known := memory.recall(entry)) is not None:
+            found.append(Found(entry, known))
+            continue
+        try:
+            raw = source.read(entry)
+        except OSError as error:
+            problems.append(Problem(entry.name, f"it cannot be read: {error.strerror or error}"))
+            continue
+        was = next((one.name for one in lost.values() if one.size == len(raw) and document_id(one.name, raw) == one.document_id), "")
+        lost.pop(was, None)  # of two copies of a file only one is its new name
+        found.append(Found(entry, document_id(entry.name, raw), was))
+    memory.keep(found)
+    return found, problems
+
+
+async def apply(
+    what: Look, source: Source, target: Target, memory: Memory, wishes: Wishes, advance: Callable[[int], None] = lambda _: None
+) -> Done:
+    """Do what a look found; content comes before deletions, so that nothing is missing meanwhile. ``advance`` hears of bytes sent.
+
+    A file that is refused, or cannot be read, stops no other. Raises as the target.
+    """
+    done, plan = Done(what, problems=list(what.problems)), what.plan
+    for file in plan.sends:
+        await _send(file, source, target, memory, wishes, done)
+        advance(file.entry.size)
+    for one, file in plan.renamed:
+        await target.rename(one.document_id, file.entry.name)
+        if wishes.labels is not None and one.labels != frozenset(wishes.labels):
+            await target.relabel(file.document_id, wishes.labels)
+        for identity in one.older:
+            await target.remove(identity)
+    for one in plan.relabelled:
+        await target.relabel(one.document_id, wishes.labels or ())
+    every = [identity for one in plan.deleted for identity in (*one.older, one.document_id)]
+    for start in range(0, len(every), TOGETHER):
+        await asyncio.gather(*map(target.remove, every[start : start + TOGETHER]))
+    return done
+
+
+async def _send(file: Found, source: Source, target: Target, memory: Memory, wishes: Wishes, done: Done) -> None:
+    name = file.entry.name
+    refused, reason = memory.refused.get(name, ("", ""))
+    if refused != file.document_id:
+        try:
+            raw = await asyncio.to_thread(source.read, file.entry)
+        except OSError as error:
+            done.problems.append(Problem(name, f"it cannot be read: {error.strerror or error}"))
+            return
+        reason = await target.send(name, raw, wishes)
+        memory.refused.pop(name, None)
+        if not reason:
+            done.sent.append(file)
+            done.sent_bytes += len(raw)
+            return
+        memory.refused[name] = (document_id(name, raw), reason)
+    done.problems.append(Problem(name, reason))
+
+
+def names(files: Iterable[Found]) -> list[str]:
+    """The names of files."""
+    return [file.entry.name for file in files]
+
+
+def as_body(what: Look) -> dict[str, Any]:
+    """A look as one JSON value."""
+    plan = what.plan
+    return {
+        "added": names(plan.new),
+        "changed": names(plan.changed),
+        "renamed": [{"from": one.name, "to": file.entry.name} for one, file in plan.renamed],
+        "relabelled": [one.name for one in plan.relabelled],
+        "deleted": [one.name for one in plan.deleted],
+        "unchanged": plan.unchanged,
+        "kept": plan.kept,
+        "left_out": list(what.left_out),
+        "problems": [{"name": problem.name, "reason": problem.reason} for problem in what.problems],
+    }

@@ -1,0 +1,19 @@
+"""A folder and its edge are equal after every kind of edit and kill; the long run is ``python -m tests.faults.folders 1000``."""
+
+import pytest
+
+from tests.faults.folders import campaign
+
+pytestmark = [pytest.mark.process, pytest.mark.campaign]
+EDITS = 120
+
+
+def test_after_edits_and_kills_the_edge_equals_the_folder(tmp_path):
+    kills, differ, steps = campaign(tmp_path, EDITS)
+    assert (differ, steps) == (set(), 0)
+    assert sum(kills.values()) > 0
+
+
+def test_without_deletions_it_does_not(tmp_path):
+    _, differ, _ = campaign(tmp_path, EDITS, options=("--keep-deleted",))
+    assert differ
