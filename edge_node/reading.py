@@ -13,12 +13,11 @@ from typing import Any, TypeVar
 from edge_node.answering.answerer import Ask, SearchResult
 from edge_node.answering.overview import GlobalAsk
 from edge_node.communities.reports import Headline, Report
-from edge_node.documents.filters import Filters
 from edge_node.graph.knowledge_graph import Adjacency, Graph
 from edge_node.graph.view import graphml, named, neighbourhood
 from edge_node.memory.records import Remembered
 from edge_node.node import EdgeNode
-from edge_node.records import DocumentText, Retrieval
+from edge_node.records import DocumentText, Filters, Retrieval
 from shared.errors import NotFound
 from shared.records import Answer, Chunk, is_withheld
 from shared.reduce import OnText, ignore_text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import astuple, dataclass
 from typing import Literal, Protocol
@@ -191,3 +192,18 @@ class CachedGenerator(Protocol):
 
     def stream(self, prompt: Prompt, *, deadline_s: float) -> AsyncIterator[str]:
         """As the port says; streams are not kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """All that is given must hold; of several labels, languages or paths one must.
+
+    ``languages``: that of the most of the document. ``paths``: names with ``*`` and ``?``, or folders. ``since``, ``until``: the document
+    came to this site in [since, until), in seconds since the epoch.
+    """
+
+    labels: frozenset[str] = frozenset()
+    languages: frozenset[str] = frozenset()
+    paths: tuple[str, ...] = ()
+    since: float = -math.inf
+    until: float = math.inf

@@ -20,12 +20,11 @@ from edge_node.answering.other_words import OtherWords
 from edge_node.answering.released import ReleasedPassages
 from edge_node.answering.sampling import Sampling, answer_prompt, draw, sufficiency_prompt, with_passages
 from edge_node.cloud.client import CloudClient
-from edge_node.documents.filters import Filters
 from edge_node.egress.memory_outbox import Tells
 from edge_node.egress.sharing import Requester, Served, Sharing
 from edge_node.graph.local_search import lines_within
 from edge_node.policy.rules import EscalationMode
-from edge_node.records import NOTHING_WITHHELD, Retrieval, Retriever
+from edge_node.records import NOTHING_WITHHELD, Filters, Retrieval, Retriever
 from edge_node.settings import AnswerSettings
 from shared.errors import CloudError, InputError, ModelError, ModelTimeout, Withheld
 from shared.limits import Deadline

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from edge_node.documents.filters import Filters
 from edge_node.egress.sharing import Sharing
+from edge_node.records import Filters
 from shared.errors import Conflict
 
 T = TypeVar("T")

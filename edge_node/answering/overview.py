@@ -21,11 +21,11 @@ from edge_node.cloud.client import CloudClient
 from edge_node.communities.reports import Report
 from edge_node.communities.selection import ReportQuery
 from edge_node.communities.service import CommunityReports
-from edge_node.documents.filters import Filters
 from edge_node.egress.sharing import SPENT, OutgoingQuestion, ReportCoverage, Requester, Served, Sharing
 from edge_node.graph.tools import Tools
 from edge_node.policy.redaction import NOTHING_MASKED, Redactor
 from edge_node.policy.rules import EscalationMode
+from edge_node.records import Filters
 from edge_node.settings import GlobalSettings
 from shared.errors import CloudError, Conflict, ModelError, Withheld
 from shared.joining import Joiner

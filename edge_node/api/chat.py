@@ -23,8 +23,8 @@ from edge_node.api.forms import problem_of, said, telling
 from edge_node.api.sources import annotated, listed, uri_of, without_sources
 from edge_node.api.steps import told_step
 from edge_node.api.streaming import hearing
-from edge_node.documents.filters import Filters
 from edge_node.reading import Reader
+from edge_node.records import Filters
 from shared.client.hearing import Completed, Void
 from shared.errors import BlankQuestion, InputError
 from shared.http.middleware import while_connected

@@ -15,7 +15,7 @@ from edge_node.api.access import ReaderDep
 from edge_node.api.filtering import DATE_CHARS, FiltersBody, filters_of
 from edge_node.api.forms import said, telling
 from edge_node.api.sources import uri_of
-from edge_node.documents.filters import Filters
+from edge_node.records import Filters
 from shared.errors import InputError, NotFound
 from shared.http.middleware import while_connected
 from shared.http.problems import Told

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from edge_node.documents.filters import Filters
+from edge_node.records import Filters
 from shared.wire import MAX_NAME_CHARS
 
 DAY = timedelta(days=1)

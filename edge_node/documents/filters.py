@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from edge_node.database.schema import Database
 from edge_node.documents.store import read_labels
+from edge_node.records import Filters
 from shared.records import DocumentId
 
 NOTHING_MATCHES = "No document that you may read here matches these filters, or none of them is indexed yet."
@@ -17,21 +17,6 @@ NOTHING_MATCHES = "No document that you may read here matches these filters, or 
 LABELS = "SELECT rowid AS at, document_id, CAST(labels AS BLOB) AS labels FROM documents"
 NAMES = "SELECT rowid AS at, name FROM documents"
 DATES = "SELECT rowid AS at FROM documents WHERE created_at >= ? AND created_at < ?"
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """All that is given must hold; of several labels, languages or paths one must.
-
-    ``languages``: that of the most of the document. ``paths``: as ``is_under``. ``since``, ``until``: the document came to this site in
-    [since, until), in seconds since the epoch.
-    """
-
-    labels: frozenset[str] = frozenset()
-    languages: frozenset[str] = frozenset()
-    paths: tuple[str, ...] = ()
-    since: float = -math.inf
-    until: float = math.inf
 
 
 def is_under(name: str, path: str) -> bool:

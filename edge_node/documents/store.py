@@ -89,6 +89,13 @@ def require_space(folder: Path, *, floor: int) -> None:
         raise DiskFull(folder)
 
 
+INSERT = (
+    "INSERT INTO documents (document_id, name, title, labels, source, raw, raw_crc, reader, row_crc, status, created_at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?)"
+)
+RENEW = "UPDATE documents SET name = ?, title = ?, labels = ?, raw = ?, raw_crc = ?, reader = ?, row_crc = ? WHERE document_id = ?"
+
+
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """What the client learns when its document is committed. ``ended_jobs``: what this one made needless."""
@@ -148,20 +155,12 @@ class DocumentStore:
             if known is None:
                 came_at = now if created_at is None else created_at
                 row = (identity, name, title, listed, source or "", raw, crc(raw), reader, checksum, came_at)
-                tx.execute(
-                    "INSERT INTO documents (document_id, name, title, labels, source, raw, raw_crc, reader, row_crc, status, created_at)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?)",
-                    row,
-                )
+                tx.execute(INSERT, row)
                 return Accepted(identity, open_job(tx, identity, now), duplicate=False, labels=worn, ended_jobs=ended)
             if source is not None:
                 tx.execute("UPDATE documents SET source = ? WHERE document_id = ?", (source, identity))
             if known["status"] == "parked" or not known["whole"] or (known["title"], known["reader"]) != (title, reader):
-                tx.execute(
-                    "UPDATE documents SET name = ?, title = ?, labels = ?, raw = ?, raw_crc = ?, reader = ?, row_crc = ?"
-                    " WHERE document_id = ?",
-                    (name, title, listed, raw, crc(raw), reader, checksum, identity),
-                )
+                tx.execute(RENEW, (name, title, listed, raw, crc(raw), reader, checksum, identity))
                 ended += end_jobs(tx, identity, now)
                 return Accepted(identity, open_job(tx, identity, now), duplicate=True, labels=worn, ended_jobs=ended)
             if known["labels"] != listed:

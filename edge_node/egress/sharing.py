@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from edge_node.database.public_ids import PublicIds
-from edge_node.documents.filters import Filters, outside
+from edge_node.documents.filters import outside
 from edge_node.documents.languages import Languages, State
 from edge_node.documents.store import LABELS_CHANGED, DocumentStore
 from edge_node.egress.bodies import always, body_of, chunks_of
@@ -22,7 +22,7 @@ from edge_node.graph.store import OBEYS, GraphStore
 from edge_node.policy.keeping import WithheldCounts, holds
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in
 from edge_node.policy.rules import EscalationMode, Level, Policy, Share, share_of
-from edge_node.records import NOTHING_WITHHELD
+from edge_node.records import NOTHING_WITHHELD, Filters
 from shared.records import DENIED, ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk
 from shared.sqlite import crc
 from shared.text.quoting import is_copy
