@@ -239,6 +239,7 @@ BORDER = [
     "edge_node/documents/progress.py",
     "edge_node/documents/readers/__main__.py",
     "edge_node/documents/readers/pool.py",
+    "edge_node/documents/readers/recognition.py",
     "edge_node/documents/receipts.py",
     "edge_node/documents/store.py",
     "edge_node/documents/worker.py",
