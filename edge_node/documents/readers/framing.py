@@ -62,7 +62,7 @@ def write_answer(stream: BufferedIOBase, answer: ReadText | Failed, *, most_byte
     >>> write_answer(stream, ReadText("Ward", "28 beds."), most_bytes=100)
     >>> _ = stream.seek(0)
     >>> take_answer(stream, most_bytes=100)
-    ReadText(title='Ward', text='28 beds.')
+    ReadText(title='Ward', text='28 beds.', places=(), shortfalls=())
     """
     body = _body(answer) if isinstance(answer, ReadText) else b""
     if len(body) > most_bytes:

@@ -17,7 +17,7 @@ _MIN_FULL_LINE = 30  # characters: shorter lines are headings and table cells
 _MARGIN_LINES = 2  # at the top and at the foot of a page
 _MIN_PAGES_FOR_RUNNING_LINES = 3
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*+[-–—]?\s*+\d{1,5}+\s*+[-–—]?(?:\s*+(?:/|of|von)\s*+\d{1,5})?", re.IGNORECASE)
-_HYPHENATED = re.compile(r"\b(\w++)[-\u2010\u00ad]\n[ \t]*+([^\W\d_]\w*+)")
+_HYPHENATED = re.compile(r"\b(\w++)[-\u2010\u00ad]\n[ \t]*+([^\W_]\w*+)")
 _NEW_LINE_OF_ITS_OWN = re.compile(r"\s*(?:[-•*▪◦–#\uf0b7]|\(?\d{1,3}[.)]\s|\(?[a-z][.)]\s)")
 _SOFTWARE_TITLE = re.compile(r"(?:microsoft \w+|untitled|document\d*$|.*\.(?:docx?|tex|indd|pages|odt)$)", re.IGNORECASE)
 
