@@ -65,15 +65,19 @@ class Maker:
         self._folder = folder
         self._codes = iter(rng.sample(range(10_000, 100_000), 80_000))
 
-    def row(self) -> tuple[str, str, str, str, str]:
+    def row(self) -> tuple[str, ...]:
         """A device with its code, lot, day of recall and site."""
         pick, code = self._rng.choice, next(self._codes)
         day = f"20{self._rng.randrange(15, 25)}-{self._rng.randrange(1, 13):02}-{self._rng.randrange(1, 29):02}"
         return pick(DEVICES), f"P-{code}", f"L-{next(self._codes)}", day, pick(PLACES)
 
+    def rows(self, count: int) -> list[tuple[str, ...]]:
+        """So many rows."""
+        return [self.row() for _ in range(count)]
+
     def pages(self, count: int = PAGES) -> list[list[tuple[str, ...]]]:
         """Rows on each of so many pages."""
-        return [[self.row() for _ in range(SENTENCES)] for _ in range(count)]
+        return [self.rows(SENTENCES) for _ in range(count)]
 
     def facts(self, name: str, rows: Sequence[tuple[tuple[str, ...], str]], count: int) -> tuple[Fact, ...]:
         """Questions for some of the (row, place) of a file."""
@@ -101,7 +105,7 @@ def word(pages: Sequence[Sequence[Sequence[str]]], *, table: Sequence[Sequence[s
     made.add_heading("Report on devices", 0)
     for number, rows in enumerate(pages, start=1):
         if number > 1:
-            made.add_page_break()
+            made.add_paragraph().paragraph_format.page_break_before = True
         made.add_heading(f"Part {number}", 1)
         for first in range(0, len(rows), 2):
             made.add_paragraph(" ".join(map(sentence, rows[first : first + 2])))
@@ -183,7 +187,7 @@ def mail(rows: Sequence[Sequence[str]], attached: Sequence[tuple[str, bytes]], n
 
 
 def table_text(rows: Sequence[Sequence[str]]) -> bytes:
-    """CSV."""
+    """The rows as CSV, below their header."""
     target = io.StringIO()
     csv.writer(target).writerows([HEADER, *rows])
     return target.getvalue().encode()
@@ -207,7 +211,7 @@ def packed(parts: Sequence[tuple[str, bytes]]) -> bytes:
 
 
 def records(rows: Sequence[Sequence[str]]) -> bytes:
-    """JSON."""
+    """The rows as records of JSON."""
     return json.dumps({"devices": [dict(zip(map(str.lower, HEADER), row, strict=True)) for row in rows]}).encode()
 
 
@@ -238,42 +242,41 @@ def texts(maker: Maker) -> Iterator[Made]:
         pages = maker.pages()
         name = f"report-{number}.pdf"
         yield Made(name, maker.converted(word(pages), ".docx", "pdf"), maker.facts(name, paged(pages), 4))
-    for suffix, count, wanted in ((".docx", 6, 3), (".odt", 4, 3), (".rtf", 4, 3), (".epub", 3, 3), (".doc", 2, 3)):
+    for suffix, count in ((".docx", 6), (".odt", 4), (".rtf", 4), (".epub", 3), (".doc", 2)):
         for number in range(1, count + 1):
-            pages, table = maker.pages(), [maker.row() for _ in range(8)]
+            pages, table = maker.pages(), maker.rows(8)
             name, raw = f"notes-{number}{suffix}", word(pages, table=table)
             made = raw if suffix == ".docx" else maker.converted(raw, ".docx", suffix[1:])
-            rows = [*paged(pages, ""), *numbered(table, 0, "")] if suffix == ".doc" else paged([*pages, table], "")
-            yield Made(name, made, maker.facts(name, [(row, "") for row, _ in rows], wanted))
+            yield Made(name, made, maker.facts(name, paged([*pages, table], ""), 3))
     for number in range(1, 4):
-        rows, table = [maker.row() for _ in range(12)], [maker.row() for _ in range(12)]
+        rows, table = maker.rows(12), maker.rows(12)
         name = f"page-{number}.html"
         yield Made(name, page_of_web(rows, table), maker.facts(name, paged([rows, table], ""), 3))
     for number, suffix in enumerate((".md", ".md", ".txt", ".txt"), start=1):
-        rows = [maker.row() for _ in range(30)]
+        rows = maker.rows(30)
         name = f"plain-{number}{suffix}"
-        raw = "# Devices\n\n" + "\n\n".join(map(sentence, rows))
-        yield Made(name, raw.encode(), maker.facts(name, paged([rows], ""), 3))
+        text = "# Devices\n\n" + "\n\n".join(map(sentence, rows))
+        yield Made(name, text.encode(), maker.facts(name, paged([rows], ""), 3))
 
 
 def tables(maker: Maker) -> Iterator[Made]:
     """Spreadsheets, two of them long, slides, CSV and JSON."""
     for number, (suffix, count, first) in enumerate(WORKBOOKS, start=1):
-        rows = [maker.row() for _ in range(count)]
+        rows = maker.rows(count)
         name, raw = f"stock-{number}{suffix}", workbook(rows, first_row=first)
         made = raw if suffix == ".xlsx" else maker.converted(raw, ".xlsx", suffix[1:])
         yield Made(name, made, maker.facts(name, numbered(rows, first + 1, "Stock, row "), 12 if count == SHEET_ROWS else 4))
     for number in range(1, 6):
-        pages, table = maker.pages(), [maker.row() for _ in range(5)]
+        pages, table = maker.pages(), maker.rows(5)
         name = f"show-{number}.pptx"
-        rows = paged([page[:6] for page in pages] + [table], "slide")
-        yield Made(name, slides(pages, table), maker.facts(name, rows, 4))
+        placed = paged([*(page[:6] for page in pages), table], "slide")
+        yield Made(name, slides(pages, table), maker.facts(name, placed, 4))
     for number, count in enumerate((SHEET_ROWS, TABLE_ROWS), start=1):
-        rows = [maker.row() for _ in range(count)]
+        rows = maker.rows(count)
         name = f"list-{number}.csv"
         yield Made(name, table_text(rows), maker.facts(name, numbered(rows, 2, "row "), 12 if count == SHEET_ROWS else 3))
     for number in range(1, 3):
-        rows = [maker.row() for _ in range(TABLE_ROWS)]
+        rows = maker.rows(TABLE_ROWS)
         name = f"data-{number}.json"
         yield Made(name, records(rows), maker.facts(name, numbered(rows, 1, "devices, record "), 3))
 
@@ -293,7 +296,7 @@ def scanned(maker: Maker, rng: np.random.Generator) -> Iterator[Made]:
 def enclosed(maker: Maker) -> Iterator[Made]:
     """Mails with attachments, and archives."""
     for number in range(1, 7):
-        rows, pages, table = [maker.row() for _ in range(6)], maker.pages(2), [maker.row() for _ in range(12)]
+        rows, pages, table = maker.rows(6), maker.pages(2), maker.rows(12)
         pdf, sheet = maker.converted(word(pages), ".docx", "pdf"), workbook(table, first_row=3)
         places = [*((row, f"annex.pdf, {place}") for row, place in paged(pages)), *numbered(table, 4, "stock.xlsx, Stock, row ")]
         if number <= 4:

@@ -18,6 +18,7 @@ _MARGIN_LINES = 2  # at the top and at the foot of a page
 _MIN_PAGES_FOR_RUNNING_LINES = 3
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*+[-–—]?\s*+\d{1,5}+\s*+[-–—]?(?:\s*+(?:/|of|von)\s*+\d{1,5})?", re.IGNORECASE)
 _HYPHENATED = re.compile(r"\b(\w++)[-\u2010\u00ad]\n[ \t]*+([^\W_]\w*+)")
+_CUT = re.compile("[\x02\ufffe]")  # PDFium's sign for a hyphen at a line's end, in place of both
 _NEW_LINE_OF_ITS_OWN = re.compile(r"\s*(?:[-•*▪◦–#\uf0b7]|\(?\d{1,3}[.)]\s|\(?[a-z][.)]\s)")
 _SOFTWARE_TITLE = re.compile(r"(?:microsoft \w+|untitled|document\d*$|.*\.(?:docx?|tex|indd|pages|odt)$)", re.IGNORECASE)
 
@@ -34,7 +35,7 @@ def read_pdf(name: str, data: bytes) -> ReadText:
     told = found.pages or []
     if len(told) > MAX_PAGES:
         raise too_large(name, f"has more than {MAX_PAGES} pages")
-    layer = {page["page_number"]: page["content"] for page in told}
+    layer = {page["page_number"]: _CUT.sub("-\n", page["content"]) for page in told}
     pages, shortfalls = with_recognised(name, data, layer)
     texts = [normalised(pages[number]) for number in sorted(pages)]
     text = normalised(flowing(without_running_lines(capped(name, texts, separator="\f").split("\f"))))

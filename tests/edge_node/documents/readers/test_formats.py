@@ -148,3 +148,8 @@ def test_a_scan_without_recognition_is_parked_with_the_line_that_installs_it(mak
     assert reason_of("scan.png", b"\x89PNG\r\n\x1a\n") == "no_text"
     mixed = read("mixed.pdf", make_pdf([["The pump is old."], []]))
     assert mixed.shortfalls[0][0] == "pages_unread"
+
+
+def test_a_code_that_a_line_end_of_a_pdf_cuts_is_whole(make_pdf):
+    lines = ["The cooling fan P-35942 at Cedar Hall is of lot L-", "97868 and of the emer-", "gency stock."]
+    assert "lot L-97868 and of the emergency stock." in read("a.pdf", make_pdf([lines])).text
