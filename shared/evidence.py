@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence, TraceStep
+from shared.records import ChunkId, DocumentId, EdgeId, EdgeReport, Evidence, TraceStep, located
 from shared.text.inert import inert
 from shared.wire import MAX_EVIDENCE_CHARS, EdgeName, EvidenceBody, Purpose, Question, Wire
 
@@ -36,7 +36,9 @@ class FoundPassage(EvidenceBody):
     @classmethod
     def of(cls, evidence: Evidence) -> FoundPassage:
         """The body of a passage, without its words where they are not to be quoted."""
-        shown = evidence if evidence.quotable else replace(evidence, text="", title="")
+        shown = replace(evidence, document=located(evidence.document, evidence.place))
+        if not evidence.quotable:
+            shown = replace(shown, text="", title="")
         return cls(**{name: getattr(shown, name) for name in cls.model_fields})
 
     def to_record(self) -> Evidence:

@@ -5,6 +5,7 @@ Where a record is part of a body, pydantic holds foreign ones to the bounds that
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, NewType
@@ -20,6 +21,7 @@ Count = Annotated[int, Field(ge=0, lt=2**53)]  # JSON's integers: readers and wr
 Milliseconds = Annotated[float, Field(ge=0, lt=2**53)]
 PLAIN = Field(max_length=200, pattern=r"^[\w .:-]*$")  # of names and ids: no markup, no control character
 
+Mark = tuple[int, str]  # from this character of a document on its text stands at this place: "page 12", "Stock, row 17"
 Level = Literal["dynamic", "text", 0, 1, 2, 3]  # of reports that a global answer is made of (GraphRAG §2.6); "text": of passages
 Route = Literal["memory", "memory+model", "local", "cloud", "global", "degraded"]
 
@@ -36,6 +38,7 @@ class Document:
     title: str
     text: str
     labels: tuple[str, ...] = ()
+    places: tuple[Mark, ...] = ()  # in order; empty: the format has neither pages nor rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,34 @@ class Chunk:
     start: int
     end: int
     tokens: int
+    places: tuple[Mark, ...] = ()  # of its document, those that hold in the window
+
+
+def place_of(places: Sequence[Mark], span: tuple[int, int]) -> str:
+    """Where characters [start, end) of a document stand, in words; "" where its format has no places.
+
+    >>> marks = ((0, "page 1"), (900, "page 2"), (1800, "page 3"))
+    >>> place_of(marks, (950, 990)), place_of(marks, (850, 1900)), place_of((), (0, 9))
+    ('page 2', 'pages 1-3', '')
+    >>> place_of(((0, "Stock, row 2"), (40, "Wards, row 2")), (0, 80))
+    'Stock, row 2 to Wards, row 2'
+    """
+    start, end = span
+    pairs = enumerate(places)
+    within = [label for row, (at, label) in pairs if label and at < end and (row + 1 == len(places) or places[row + 1][0] > start)]
+    if not within or within[0] == within[-1]:
+        return within[0] if within else ""
+    (head, _, first), (other, _, last) = within[0].rpartition(" "), within[-1].rpartition(" ")
+    return f"{head}s {first}-{last}" if head == other and first.isdecimal() else f"{within[0]} to {within[-1]}"
+
+
+def located(document: str, place: str) -> str:
+    """A document's name with the place that is meant.
+
+    >>> located("report.pdf", "page 12"), located("notes.txt", "")
+    ('report.pdf, page 12', 'notes.txt')
+    """
+    return f"{document}, {place}" if place else document
 
 
 def document_of(chunk_id: str) -> DocumentId:
@@ -184,6 +215,12 @@ class Evidence:
     point: str = ""  # what somebody wrote about it, for a global answer; empty: it is said as it stands
     report: str = ""  # id of the report that it was told in
     chunk_ids: tuple[ChunkId, ...] = ()  # further passages that say the same
+    places: tuple[Mark, ...] = ()  # as of its chunk; none of a passage of another site: its document's name says the place
+
+    @property
+    def place(self) -> str:
+        """Where it stands in its document, in words."""
+        return place_of(self.places, self.span)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +237,7 @@ class Citation:
     score: float
     report: Annotated[str, PLAIN] = ""  # of a global answer: id of the report that tells of it, at that site
     chunks: Annotated[tuple[Annotated[ChunkId, PLAIN], ...], Field(max_length=8)] = ()  # … and further passages that it rests on
+    place: Annotated[str, Field(exclude_if=lambda place: not place)] = ""  # "page 12"; none of another site's: its document's name says it
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,7 +185,15 @@ def spoken(points: Sequence[Evidence], *, most: int) -> ReducedAnswer:
     for n, point in enumerate(shown, start=1):
         lines.append(_marked(shown_line(point), n))
         blank = Citation(
-            n, point.edge, point.document_id, one_line(inert(point.document)), point.chunk_id, point.span, _quote(point), point.score
+            n,
+            point.edge,
+            point.document_id,
+            one_line(inert(point.document)),
+            point.chunk_id,
+            point.span,
+            _quote(point),
+            point.score,
+            place=point.place,
         )
         citations.append(_resolved(blank, point))
     return ReducedAnswer("\n".join(lines), tuple(citations))
@@ -249,7 +257,7 @@ def _marked(line: str, n: int) -> str:
 def _resolved(citation: Citation, point: Evidence) -> Citation:
     """With the report and what the document itself says: a point's own sentence is nobody's quote."""
     found = replace(citation, report=point.report, chunks=point.chunk_ids)
-    return replace(found, span=point.span, quote=_quote(point)) if point.point else found
+    return replace(found, span=point.span, quote=_quote(point), place=point.place) if point.point else found
 
 
 def _quote(point: Evidence) -> str:

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from deploy.cli.sending import EdgeStatus, Refused, SentDocument
 from shared.plural import counted, duration
-from shared.records import Answer, Citation, EdgeReport, GateReport, MemoryReport, TraceStep
+from shared.records import Answer, Citation, EdgeReport, GateReport, MemoryReport, TraceStep, located
 from shared.text.plain import one_line, plain
 
 TOTAL = "total"
@@ -54,7 +54,9 @@ def heading(title: str) -> RenderableType:
 
 def citation(item: Citation) -> RenderableType:
     """Number, edge, document, of a global answer the report's id, score, and the passage's own words."""
-    places = "".join(f" · {plain(place)}" for place in (item.document, item.report and f"report {item.report}") if place)
+    places = "".join(
+        f" · {plain(place)}" for place in (located(item.document, item.place), item.report and f"report {item.report}") if place
+    )
     score = f"  {item.score:.2f}" if item.score else ""  # 0: nothing has compared it with the question
     head = Text.assemble((f"[{item.n}] ", "bold cyan"), (plain(item.edge), "bold"), places, (score, "dim"))
     quote = Text(f"“{plain(item.quote)}”", style="italic") if item.quote else Text("its words stay at the site; ask there", style="dim")

@@ -63,7 +63,9 @@ def counted(
 def _naming(name: str, told: tuple[Chunk, str, str], edge: EdgeId) -> Evidence | None:
     """The sentence of a passage that names something, or None."""
     chunk, document, title = told
-    whole = Evidence(edge, chunk.document_id, document, chunk.chunk_id, (chunk.start, chunk.end), chunk.text, 1.0, title=title)
+    whole = Evidence(
+        edge, chunk.document_id, document, chunk.chunk_id, (chunk.start, chunk.end), chunk.text, 1.0, title=title, places=chunk.places
+    )
     start, end = cite(f"{name} is named [1].", [whole])[1][0].span
     quote = chunk.text[start - chunk.start : end - chunk.start]
     return replace(whole, text=quote, span=(start, end)) if name.casefold() in quote.casefold() else None

@@ -136,7 +136,7 @@ class FastPath:
             span = (chunk.start + place.start, chunk.start + place.end)
             text = chunk.text[place.start : place.end]
             at = (self._edge, chunk.document_id, document, chunk.chunk_id, span)
-            return Evidence(*at, text, round(scored.cosine, 4), title=title)
+            return Evidence(*at, text, round(scored.cosine, 4), title=title, places=chunk.places)
 
         return [passage(place) for place in places if place.chunk_id in chunks]
 

@@ -230,7 +230,9 @@ def _same(one: str, other: str) -> bool:
 
 
 def _quoted(said: KeyPoint, chunk: Chunk, name: str, title: str, edge: EdgeId) -> Evidence:
-    whole = Evidence(edge, chunk.document_id, name, chunk.chunk_id, (chunk.start, chunk.end), chunk.text, said.score, title=title)
+    whole = Evidence(
+        edge, chunk.document_id, name, chunk.chunk_id, (chunk.start, chunk.end), chunk.text, said.score, title=title, places=chunk.places
+    )
     (citation,) = cite(f"{one_line(said.text).rstrip(_STOP)} [1].", [whole])[1]
     start, end = citation.span
     return replace(whole, text=chunk.text[start - chunk.start : end - chunk.start], span=(start, end))

@@ -28,7 +28,7 @@ from edge_node.records import Filters
 from shared.client.hearing import Completed, Void
 from shared.errors import BlankQuestion, InputError
 from shared.http.middleware import while_connected
-from shared.records import Answer, Citation, TraceStep
+from shared.records import Answer, Citation, TraceStep, located
 from shared.telemetry.trace import Trace
 from shared.text.fence import one_line
 from shared.text.inert import inert
@@ -134,7 +134,7 @@ def marked(text: str, citations: Sequence[Citation], *, start: int = 0) -> list[
             "url_citation": {
                 "start_index": one.start,
                 "end_index": one.end,
-                "title": f"{one.citation.document} – {one.citation.edge}",
+                "title": f"{located(one.citation.document, one.citation.place)} – {one.citation.edge}",
                 "url": uri_of(one.citation),
             },
         }

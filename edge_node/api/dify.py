@@ -19,7 +19,7 @@ from edge_node.records import Filters
 from shared.errors import InputError, NotFound
 from shared.http.middleware import while_connected
 from shared.http.problems import Told
-from shared.records import Evidence
+from shared.records import Evidence, located
 from shared.text.inert import inert
 from shared.wire import MAX_NAME_CHARS, Question
 
@@ -159,7 +159,7 @@ def records(evidence: Iterable[Evidence], wanted: RetrievalSetting) -> tuple[Rec
         Record(
             content=inert(one.text),
             score=max(one.score, 0.0),
-            title=inert(one.document),
+            title=inert(located(one.document, one.place)),
             metadata={"site": one.edge, "document_id": one.document_id, "span": one.span, "path": uri_of(one)},
         )
         for one in near[: wanted.top_k]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from shared.records import Citation, Evidence
+from shared.records import Citation, Evidence, located
 from shared.text.citations import NUMBER_SHOWN
 from shared.text.fence import one_line
 from shared.text.inert import inert
@@ -40,7 +40,7 @@ def listed(citations: Sequence[Citation]) -> str:
     >>> listed([Citation(2, EdgeId("plant"), DocumentId("d1"), "lots.md", ChunkId("d1:0"), (0, 9), "Lot 7713", 0.8)])
     'Sources:\n\n- [2] lots.md – plant'
     """
-    lines = (f"- [{one.n}] {one_line(inert(one.document))} – {one_line(inert(one.edge))}" for one in citations)
+    lines = (f"- [{one.n}] {one_line(inert(located(one.document, one.place)))} – {one_line(inert(one.edge))}" for one in citations)
     return "\n".join((HEADING, "", *lines)) if citations else ""
 
 

@@ -8,12 +8,14 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import starmap
+from operator import itemgetter
 
 from edge_node.documents.readers.pool import Reads
-from edge_node.records import Offered
+from edge_node.records import Offered, Shortfall
 from shared.errors import UnreadableDocument
 from shared.ports import Tokenizer
-from shared.records import Chunk, ChunkId, Document
+from shared.records import Chunk, ChunkId, Document, Mark
 
 _BLOCK = re.compile(r".{1,65536}(?=\s|\Z)|.{1,65536}", re.DOTALL)  # tokenised at once: bounds memory, cuts at white space
 _WORD = re.compile(r"\S+")
@@ -71,7 +73,14 @@ def _chunk(document: Document, pieces: _Pieces, ordinal: int, first: int, after:
         start=start,
         end=end,
         tokens=pieces.before[after] - pieces.before[first],
+        places=_places(document.places, start, end),
     )
+
+
+def _places(places: Sequence[Mark], start: int, end: int) -> tuple[Mark, ...]:
+    """Those marks that hold for characters [start, end)."""
+    first = max(0, bisect_right(places, start, key=itemgetter(0)) - 1)
+    return tuple(places[first : bisect_left(places, end, key=itemgetter(0))])
 
 
 # ---------------------------------------------------------------- pieces
@@ -174,6 +183,14 @@ def _ends_sentence(word: str, next_character: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """What a document was cut into, and what of it could not be read, or not well."""
+
+    chunks: list[Chunk]
+    shortfalls: tuple[Shortfall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Cutter:
     """Reads documents and cuts them into chunks of at most ``size`` tokens, which share about ``overlap``."""
 
@@ -182,11 +199,11 @@ class Cutter:
     size: int
     overlap: int
 
-    async def cut(self, offered: Offered) -> list[Chunk]:
+    async def cut(self, offered: Offered) -> Cut:
         """At least one chunk. Raises UnreadableDocument. Cancelled, it stops the reader."""
         text = await self.reads.read(offered.reader, offered.raw)
-        document = Document(offered.document_id, offered.name, offered.title or text.title, text.text, offered.labels or ())
+        document = Document(offered.document_id, offered.name, offered.title or text.title, text.text, offered.labels or (), text.places)
         chunks = await asyncio.to_thread(split, document, self.tokenizer, size=self.size, overlap=self.overlap)
         if not chunks:
             raise UnreadableDocument(offered.name, "empty", "there is no text in it", next_step="check the file")
-        return chunks
+        return Cut(chunks, tuple(starmap(Shortfall, text.shortfalls)))

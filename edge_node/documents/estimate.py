@@ -113,7 +113,7 @@ async def estimate(
             continue
         seen.add(document.document_id)
         try:
-            made = await cutter.cut(document)
+            made = (await cutter.cut(document)).chunks
         except InputError as error:
             code = error.reason if isinstance(error, UnreadableDocument) else error.code
             unreadable.append(Unreadable(document.name, code, error.message))

@@ -21,7 +21,7 @@ from edge_node.documents.receipts import mark_unerased, write_receipt
 from edge_node.records import Offered, document_id
 from shared.errors import Conflict, DiskFull, NotFound
 from shared.ports import Clock
-from shared.records import Chunk, ChunkId, DocumentId
+from shared.records import Chunk, ChunkId, DocumentId, Mark
 from shared.sqlite import crc
 
 log = logging.getLogger("dgrag.edge.store")
@@ -389,14 +389,28 @@ class DocumentStore:
 def insert_chunks(tx: sqlite3.Connection, chunks: Sequence[Chunk]) -> None:
     """Write chunks, part of the caller's transaction."""
     tx.executemany(
-        "INSERT OR REPLACE INTO chunks (chunk_id, document_id, ordinal, text, crc, start, end, tokens) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [(c.chunk_id, c.document_id, c.ordinal, c.text, chunk_crc(c), c.start, c.end, c.tokens) for c in chunks],
+        "INSERT OR REPLACE INTO chunks (chunk_id, document_id, ordinal, text, crc, start, end, tokens, places)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(c.chunk_id, c.document_id, c.ordinal, c.text, chunk_crc(c), c.start, c.end, c.tokens, _places_text(c.places)) for c in chunks],
     )
 
 
 def chunk_crc(chunk: Chunk) -> int:
     """Checksum of a chunk's row."""
-    return crc(chunk.chunk_id, chunk.document_id, chunk.ordinal, chunk.start, chunk.end, chunk.text)
+    places = _places_text(chunk.places)
+    return crc(chunk.chunk_id, chunk.document_id, chunk.ordinal, chunk.start, chunk.end, chunk.text, *([places] if places else []))
+
+
+def _places_text(places: Sequence[Mark]) -> str:
+    return json.dumps(places, ensure_ascii=False, separators=(",", ":")) if places else ""
+
+
+def _places(stored: str) -> tuple[Mark, ...]:
+    """The marks of a row; none where they are damaged, which its checksum tells."""
+    try:
+        return tuple((int(at), str(label)) for at, label in json.loads(stored)) if stored else ()
+    except (ValueError, TypeError):
+        return ()
 
 
 def delete_chunks(tx: sqlite3.Connection, identity: DocumentId) -> None:
@@ -408,7 +422,14 @@ def delete_chunks(tx: sqlite3.Connection, identity: DocumentId) -> None:
 def chunk_of(row: sqlite3.Row) -> Chunk:
     """The record of a row."""
     return Chunk(
-        ChunkId(row["chunk_id"]), DocumentId(row["document_id"]), row["ordinal"], row["text"], row["start"], row["end"], row["tokens"]
+        ChunkId(row["chunk_id"]),
+        DocumentId(row["document_id"]),
+        row["ordinal"],
+        row["text"],
+        row["start"],
+        row["end"],
+        row["tokens"],
+        _places(row["places"]),
     )
 
 

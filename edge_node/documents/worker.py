@@ -261,14 +261,15 @@ class Worker:
 
     async def _add(self, job: Job) -> None:
         await self.news.tell(Step("read", 0, 1, job.job_id))
-        chunks = await self._cutter.cut(job.document)
+        cut = await self._cutter.cut(job.document)
+        chunks = cut.chunks
         calls = model_calls(len(chunks), share=self.settings.model_share, gleanings=self.settings.gleanings)
         before = tuple((await self._background.run(usage, self._queue.database)).values())
         progress = self.news.jobs[job.job_id] = JobProgress(self.rates, len(chunks), calls, before, time.perf_counter())
         added = await with_space(lambda: self._indexer.add(chunks, self._progress(job.job_id)), self.news.tell)
         progress.report(Step(job_id=job.job_id), time.perf_counter())
         self._learn(progress, added.cost)
-        await self._keep(self._queue.record, job.job_id, added.cost, added.shortfalls)
+        await self._keep(self._queue.record, job.job_id, added.cost, (*cut.shortfalls, *added.shortfalls))
 
     def _learn(self, job: JobProgress, cost: Cost) -> None:
         """Note what this document took, for the estimates of the next ones; replies that were remembered took nothing."""

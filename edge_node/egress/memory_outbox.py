@@ -150,7 +150,9 @@ class ToldPassages:
             if is_withheld(chunk.chunk_id, withheld) or not text.strip():
                 continue
             span = chunk.start + support.start, chunk.start + support.start + len(text)
-            found.append(Evidence(self._edge, chunk.document_id, document, chunk.chunk_id, span, text, 0.0, title=title))
+            found.append(
+                Evidence(self._edge, chunk.document_id, document, chunk.chunk_id, span, text, 0.0, title=title, places=chunk.places)
+            )
         return found
 
 

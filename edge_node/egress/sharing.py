@@ -23,7 +23,7 @@ from edge_node.policy.keeping import WithheldCounts, holds
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in
 from edge_node.policy.rules import EscalationMode, Level, Policy, Share, share_of
 from edge_node.records import NOTHING_WITHHELD, Filters
-from shared.records import DENIED, ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk
+from shared.records import DENIED, ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk, located
 from shared.sqlite import crc
 from shared.text.quoting import is_copy
 from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
@@ -300,7 +300,8 @@ class Sharing:
         return replace(
             item,
             document_id=self.outside_ids.of(item.document_id),
-            document=redactor.mask(item.document),
+            document=redactor.mask(located(item.document, item.place)),  # no field of its own: older peers show the name as well
+            places=(),
             title=redactor.mask(item.title),
             chunk_id=self.outside_ids.of_chunk(item.chunk_id),
             text=text,

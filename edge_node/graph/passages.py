@@ -160,4 +160,4 @@ class Passages:
             if chunk_id in chunks:
                 chunk, document, title = chunks[chunk_id]
                 at = (self._edge, chunk.document_id, document, chunk.chunk_id, (chunk.start, chunk.end))
-                yield Evidence(*at, chunk.text, round(score, 4), title=title), chunk.tokens
+                yield Evidence(*at, chunk.text, round(score, 4), title=title, places=chunk.places), chunk.tokens

@@ -17,4 +17,4 @@ def metadata_of(passage: Evidence) -> dict[str, Any]:
     """Where a passage stands, and how near to the question it is (a cosine)."""
     start, end = passage.span
     place = {"document": passage.document, "title": passage.title, "document_id": passage.document_id, "chunk_id": passage.chunk_id}
-    return {**place, "site": passage.edge, "start": start, "end": end, "score": passage.score}
+    return {**place, "site": passage.edge, "place": passage.place, "start": start, "end": end, "score": passage.score}

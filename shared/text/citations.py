@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from shared.records import Answer, Citation, Evidence, Route
+from shared.records import Answer, Citation, Evidence, Route, place_of
 from shared.text.fence import one_line
 from shared.text.inert import inert
 from shared.text.refusals import is_refusal
@@ -278,7 +278,9 @@ def _citation(n: int, item: Evidence, passage: _Passage, words: frozenset[str]) 
     offset = item.span[0]
     span = (offset + start, offset + end)
     quote = item.text[start:end] if item.quotable else ""
-    return _shown(Citation(n, item.edge, item.document_id, item.document, item.chunk_id, span, quote, item.score))
+    return _shown(
+        Citation(n, item.edge, item.document_id, item.document, item.chunk_id, span, quote, item.score, place=place_of(item.places, span))
+    )
 
 
 def _shortened(text: str, start: int, end: int, words: frozenset[str]) -> tuple[int, int]:

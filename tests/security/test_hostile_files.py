@@ -6,6 +6,7 @@ import contextlib
 import pytest
 
 from benchmarks.dear_files import word_bomb
+from benchmarks.hostile_formats import good, hostile
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool, ReadsHere
 from shared.errors import UnreadableDocument
 from tests.edge_node.documents.readers.test_pool import SLOW, children, forker
@@ -131,3 +132,18 @@ async def test_a_bomb_that_is_sent_to_a_real_edge_is_parked_with_its_reason(tmp_
         assert (view["status"], view["code"]) == ("parked", "too_large")
         assert "67,108,864 bytes of memory" in view["reason"]
         assert (await http.get("/health")).is_success
+
+
+async def test_a_hostile_file_of_each_format_is_parked_and_health_is_well(edge_with):
+    running, _ = edge_with(seconds=20)
+    async with running as edge:
+        for suffix, sound in good().items():
+            name, raw = [one for one in hostile(suffix, sound) if one[0].startswith(("bomb", "misnamed"))][-1]
+            sending = upload(edge, "/v1/documents", name, raw)
+            assert (await edge.http.get("/health")).status_code == 200
+            assert (await sending).is_success
+        await edge.add("good.txt", GOOD)
+        assert (await edge.http.get("/health")).status_code == 200
+        listed = (await edge.http.get("/v1/documents", params={"status": "parked", "limit": 100})).json()["documents"]
+        assert len(listed) == len(good())
+        assert all(view["reason"] and view["next_step"] for view in listed)

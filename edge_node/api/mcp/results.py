@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from edge_node.api.mcp.harmless import framed
 from edge_node.api.sources import listed
-from shared.records import Citation, EdgeReport
+from shared.records import Citation, EdgeReport, Mark, located, place_of
 
 MAX_BODY_CHARS = 4_000  # of one body that would leave: a sync may have megabytes
 
@@ -39,6 +39,7 @@ class Passage(BaseModel):
     span: tuple[int, int]
     text: str
     score: float
+    places: tuple[Mark, ...] = ()  # where its text stands, by character of the document: "page 12"
 
 
 class PassagesResult(BaseModel):
@@ -115,7 +116,8 @@ def passages_text(told: PassagesResult, token: str) -> str:
     if not told.evidence:
         return "No passage was found." + (f" {told.reason}" if told.reason else "")
     parts = (
-        f"[{n}] {one.document} – {one.edge}, characters {one.span[0]} to {one.span[1]}\n{one.text or '(not to be quoted)'}"
+        f"[{n}] {located(one.document, place_of(one.places, one.span))} – {one.edge}, characters {one.span[0]} to {one.span[1]}\n"
+        f"{one.text or '(not to be quoted)'}"
         for n, one in enumerate(told.evidence, start=1)
     )
     return framed("\n\n".join(parts), token)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Callable
+from functools import partial
 
+from edge_node.documents.readers.json_text import read_json, read_json_lines
 from edge_node.documents.readers.markdown import read_markdown
 from edge_node.documents.readers.plain import read_plain, read_table
 from edge_node.documents.readers.text import MAX_TEXT_CHARS, OLE_MAGIC, ReadText, normalised, one_line, stem, suffix, too_large
@@ -12,9 +16,10 @@ from shared.errors import UnreadableDocument
 __all__ = ["MAX_TEXT_CHARS", "READERS", "SUFFIXES", "ReadText", "Reader", "load_all", "normalised", "read"]
 
 Reader = Callable[[str, bytes], ReadText]
+MAX_DEPTH = 3  # of documents in documents: a mail with an archive of mails
 
 
-# The libraries of these three belong to the extra `edge` and are loaded when first needed: the `dgrag` command runs without them.
+# The libraries of these belong to the extra `edge` and are loaded when first needed: the `dgrag` command runs without them.
 def _read_html(name: str, data: bytes) -> ReadText:
     from edge_node.documents.readers.web import read_html
 
@@ -33,45 +38,133 @@ def _read_word(name: str, data: bytes) -> ReadText:
     return read_word(name, data)
 
 
+def _read_sheet(name: str, data: bytes) -> ReadText:
+    from edge_node.documents.readers.sheet import read_sheet
+
+    return read_sheet(name, data)
+
+
+def _read_image(name: str, data: bytes) -> ReadText:
+    from edge_node.documents.readers.recognition import read_image
+
+    return read_image(name, data)
+
+
+def _read_office(kind: str, name: str, data: bytes) -> ReadText:
+    from edge_node.documents.readers.office import read_office
+
+    return read_office(name, data, kind)
+
+
+def _read_old_office(kind: str, name: str, data: bytes) -> ReadText:
+    from edge_node.documents.readers.office import read_old_office
+
+    return read_old_office(name, data, kind)
+
+
+def _read_msg(name: str, data: bytes) -> ReadText:
+    from edge_node.documents.readers.mail import read_msg
+
+    return read_msg(name, data)
+
+
+def _read_mail(name: str, data: bytes, depth: int = 0) -> ReadText:
+    from edge_node.documents.readers.mail import read_mail
+
+    return read_mail(name, data, partial(_inside, depth=depth + 1))
+
+
+def _read_zip(name: str, data: bytes, depth: int = 0) -> ReadText:
+    from edge_node.documents.readers.archive import read_zip
+
+    return read_zip(name, data, partial(_inside, depth=depth + 1))
+
+
 READERS: dict[str, Reader] = {
     ".csv": read_table,
+    ".doc": partial(_read_old_office, ".doc"),
     ".docx": _read_word,
+    ".eml": _read_mail,
+    ".epub": partial(_read_office, ".epub"),
     ".htm": _read_html,
     ".html": _read_html,
+    ".jpeg": _read_image,
+    ".jpg": _read_image,
+    ".json": read_json,
     ".markdown": read_markdown,
     ".md": read_markdown,
+    ".msg": _read_msg,
+    ".ods": _read_sheet,
+    ".odt": partial(_read_office, ".odt"),
     ".pdf": _read_pdf,
+    ".png": _read_image,
+    ".ppt": partial(_read_old_office, ".ppt"),
+    ".pptx": partial(_read_office, ".pptx"),
+    ".rtf": partial(_read_office, ".rtf"),
     ".text": read_plain,
+    ".tif": _read_image,
+    ".tiff": _read_image,
     ".tsv": read_table,
     ".txt": read_plain,
     ".xhtml": _read_html,
+    ".xls": _read_sheet,
+    ".xlsx": _read_sheet,
+    ".zip": _read_zip,
 }
 SUFFIXES = tuple(READERS)
+_ROWS = {".jsonl": read_json_lines, ".ndjson": read_json_lines}  # inside archives; else each row is a document of its own
+_HEADS = (  # first bytes, which tell more than a name does
+    (b"{\\rtf", ".rtf"),
+    (b"\x89PNG\r\n", ".png"),
+    (b"\xff\xd8\xff", ".jpg"),
+    (b"II*\0", ".tif"),
+    (b"MM\0*", ".tif"),
+)
+_PARTS = (  # of an archive: what it is
+    ("word/document.xml", ".docx"),
+    ("xl/workbook.xml", ".xlsx"),
+    ("xl/workbook.bin", ".xlsx"),
+    ("ppt/presentation.xml", ".pptx"),
+    ("META-INF/container.xml", ".epub"),
+)
+_OLE = (  # names of streams in a file of Microsoft's programs before 2007, or of one behind a password
+    ("WordDocument", ".doc"),
+    ("PowerPoint Document", ".ppt"),
+    ("Workbook", ".xls"),
+    ("__substg1.0_", ".msg"),
+)
 
 
 def load_all() -> None:
     """Import the readers that are otherwise loaded when first needed."""
-    from edge_node.documents.readers import pdf, web, word  # noqa: F401
+    from edge_node.documents.readers import archive, mail, office, pdf, recognition, sheet, web, word  # noqa: F401
 
 
 def read(name: str, data: bytes) -> ReadText:
-    r"""Return a document's title and normalised text; ``name`` chooses the reader by its suffix, PDF and Word show by their bytes.
+    r"""Return a document's title and normalised text; ``name`` chooses the reader by its suffix, where the first bytes do not tell.
 
-    Raises UnreadableDocument, whose reason is one of ``empty``, ``not_text``, ``encrypted``, ``bad_pdf``, ``no_text``,
-    ``bad_docx``, ``bad_html``, ``bad_table``, ``too_large``.
+    Raises UnreadableDocument, whose reason is one of ``empty``, ``not_text``, ``encrypted``, ``no_text``, ``bad_pdf``, ``bad_docx``,
+    ``bad_html``, ``bad_table``, ``bad_sheet``, ``bad_office``, ``bad_mail``, ``bad_json``, ``bad_image``, ``bad_archive``, ``too_large``.
 
-    >>> read('ward.md', b'# Juniper Ward\r\n\r\nIt has **28** beds.')
-    ReadText(title='Juniper Ward', text='# Juniper Ward\n\nIt has 28 beds.')
+    >>> read('ward.md', b'# Juniper Ward\r\n\r\nIt has **28** beds.').text
+    '# Juniper Ward\n\nIt has 28 beds.'
     """
+    return _inside(name, data, depth=0)
+
+
+def _inside(name: str, data: bytes, *, depth: int) -> ReadText:
+    if depth > MAX_DEPTH:
+        raise UnreadableDocument(name, "bad_archive", f"lies more than {MAX_DEPTH} deep in others", next_step="unpack it and add the parts")
     if not data.strip():
         raise _empty(name)
-    found = _reader(name, data)(name, data)
+    reader = _reader(name, data)
+    found = reader(name, data) if reader not in (_read_mail, _read_zip) else partial(reader, depth=depth)(name, data)
     if len(found.text) > MAX_TEXT_CHARS:
         raise too_large(name, f"holds more than {MAX_TEXT_CHARS} characters of text")
-    text = normalised(found.text)
+    text = found.text if found.places else normalised(found.text)
     if not any(character.isalnum() for character in text):
         raise _empty(name)
-    return ReadText(one_line(found.title) or one_line(stem(name)), text)
+    return ReadText(one_line(found.title) or one_line(stem(name)), text, found.places, found.shortfalls)
 
 
 def _reader(name: str, data: bytes) -> Reader:
@@ -79,11 +172,37 @@ def _reader(name: str, data: bytes) -> Reader:
     head = data[:1024].lstrip().lower()
     if head.startswith(b"%pdf-"):
         return _read_pdf
-    if data.startswith((b"PK\x03\x04", OLE_MAGIC)):
-        return _read_word
-    if known := READERS.get(suffix(name)):
+    if data.startswith(b"PK\x03\x04"):
+        return _packed(name, data)
+    if data.startswith(OLE_MAGIC):
+        return _of_ole(data)
+    if kind := next((kind for begins, kind in _HEADS if data.startswith(begins)), None):
+        return READERS[kind]
+    if known := {**READERS, **_ROWS}.get(suffix(name)):
         return known
     return _read_html if head.startswith((b"<!doctype html", b"<html")) else read_plain
+
+
+def _packed(name: str, data: bytes) -> Reader:
+    """The reader of an archive, by what it holds; of a damaged one, by its name."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            parts = set(archive.namelist())
+            if kind := next((kind for part, kind in _PARTS if part in parts), None):
+                return READERS[kind]
+            mime = archive.read("mimetype")[:100] if "mimetype" in parts else b""
+    except (zipfile.BadZipFile, ValueError, RuntimeError, NotImplementedError, OSError, EOFError):
+        return READERS.get(suffix(name), _read_zip)
+    if b"opendocument" in mime:
+        return _read_sheet if b"spreadsheet" in mime else READERS[".odt"]
+    return READERS[named] if (named := suffix(name)) in (".docx", ".xlsx", ".pptx", ".epub", ".odt", ".ods") else _read_zip
+
+
+def _of_ole(data: bytes) -> Reader:
+    """The reader of a compound file, by the names of its streams; Word's says why it cannot read any other."""
+    if "EncryptedPackage".encode("utf-16-le") in data:
+        return _read_word
+    return READERS[next((kind for stream, kind in _OLE if stream.encode("utf-16-le") in data), ".docx")]
 
 
 def _empty(name: str) -> UnreadableDocument:

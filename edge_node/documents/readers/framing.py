@@ -5,14 +5,16 @@ from __future__ import annotations
 import struct
 from dataclasses import asdict, dataclass
 from io import BufferedIOBase
+from typing import Any
 
 import orjson
 
-from edge_node.documents.readers.text import MAX_TEXT_CHARS, ReadText
+from edge_node.documents.readers.text import MAX_PLACE_CHARS, MAX_TEXT_CHARS, ReadText
 from shared.errors import UnreadableDocument
 
 HEAD = struct.Struct(">Q")
-MAX_HEADER_BYTES = 16_384
+MAX_HEADER_BYTES = 65_536
+MAX_SHORTFALLS = 40
 MAX_OUTPUT_BYTES = 4 * MAX_TEXT_CHARS  # of the text in UTF-8
 MAX_WORD_CHARS = 64
 MAX_MESSAGE_CHARS = 1_000
@@ -60,12 +62,12 @@ def write_answer(stream: BufferedIOBase, answer: ReadText | Failed, *, most_byte
     >>> write_answer(stream, ReadText("Ward", "28 beds."), most_bytes=100)
     >>> _ = stream.seek(0)
     >>> take_answer(stream, most_bytes=100)
-    ReadText(title='Ward', text='28 beds.')
+    ReadText(title='Ward', text='28 beds.', places=(), shortfalls=())
     """
-    body = answer.text.encode("utf-8") if isinstance(answer, ReadText) else b""
+    body = _body(answer) if isinstance(answer, ReadText) else b""
     if len(body) > most_bytes:
         answer, body = Failed("too_large", f"holds more than {most_bytes} bytes of text", "split the document and add the parts"), b""
-    header = {"title": answer.title} if isinstance(answer, ReadText) else asdict(answer)
+    header = _header(answer) if isinstance(answer, ReadText) else asdict(answer)
     _write(stream, orjson.dumps(header), body)
 
 
@@ -74,13 +76,25 @@ def take_answer(stream: BufferedIOBase, *, most_bytes: int) -> ReadText | Failed
     header, body = _take(stream, most_header=MAX_HEADER_BYTES, most_body=most_bytes)
     try:
         match orjson.loads(header):
-            case {"title": str(title)}:
-                return ReadText(title, body.decode("utf-8"))
+            case {"title": str(title), "length": int(length), "shortfalls": list(said)} if 0 <= length <= len(body):
+                marks = orjson.loads(body[length:] or b"[]")
+                places = tuple((int(at), str(place)[:MAX_PLACE_CHARS]) for at, place in marks)
+                shortfalls = tuple((str(code)[:MAX_WORD_CHARS], str(text)[:MAX_MESSAGE_CHARS]) for code, text in said[:MAX_SHORTFALLS])
+                return ReadText(title, body[:length].decode("utf-8"), places, shortfalls)
             case {"reason": str(reason), "message": str(message), "next_step": str(step)}:
                 return Failed(reason[:MAX_WORD_CHARS], message[:MAX_MESSAGE_CHARS], step[:MAX_MESSAGE_CHARS])
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise BrokenAnswerError("neither JSON nor UTF-8") from error
     raise BrokenAnswerError("another form")
+
+
+def _body(found: ReadText) -> bytes:
+    """The text, and behind it where its places begin."""
+    return found.text.encode("utf-8") + (orjson.dumps(found.places) if found.places else b"")
+
+
+def _header(found: ReadText) -> dict[str, Any]:
+    return {"title": found.title, "length": len(found.text.encode("utf-8")), "shortfalls": found.shortfalls[:MAX_SHORTFALLS]}
 
 
 def _write(stream: BufferedIOBase, header: bytes, body: bytes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from edge_node.documents.readers.plain import decoded
 from edge_node.documents.readers.text import ReadText, capped, stem, table_sentences
@@ -40,7 +40,7 @@ def read_markdown(name: str, data: bytes) -> ReadText:
     text = decoded(name, data).replace("\r\n", "\n")
     front = _FRONT_MATTER.match(text)
     lines = _COMMENT.sub("", text[front.end() :] if front else text).split("\n")
-    body = capped(name, _rendered(lines))
+    body = capped(name, rendered(lines))
     stated = _FRONT_TITLE.search(front.group(1)) if front else None
     if stated:
         return ReadText(stated.group(1).strip().strip("\"'"), body)
@@ -48,7 +48,8 @@ def read_markdown(name: str, data: bytes) -> ReadText:
     return ReadText(heading or stem(name), body)
 
 
-def _rendered(lines: list[str]) -> Iterator[str]:
+def rendered(lines: Iterable[str]) -> Iterator[str]:
+    """Lines of Markdown without the signs that are there for a renderer, the rows of tables as sentences."""
     fence = ""
     table: list[str] = []
     for line in lines:

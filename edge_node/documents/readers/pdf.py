@@ -2,74 +2,64 @@
 
 from __future__ import annotations
 
-import io
 import re
-import struct
-import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain, islice, pairwise
 
-from pypdf import PdfReader
-from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError, PyPdfError
-
-from edge_node.documents.readers.text import ReadText, capped, stem, too_large
+from edge_node.documents.readers.extracted import extracted
+from edge_node.documents.readers.recognition import MIME, with_recognised
+from edge_node.documents.readers.text import ReadText, capped, normalised, stem, too_large
 from shared.errors import UnreadableDocument
 
 MAX_PAGES = 5_000
 _MIN_FULL_LINE = 30  # characters: shorter lines are headings and table cells
 _MARGIN_LINES = 2  # at the top and at the foot of a page
 _MIN_PAGES_FOR_RUNNING_LINES = 3
-_DAMAGED = (  # pypdf trusts a file's structure, so a damaged one ends in any of these
-    PyPdfError,
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    struct.error,
-    zlib.error,
-)
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*+[-–—]?\s*+\d{1,5}+\s*+[-–—]?(?:\s*+(?:/|of|von)\s*+\d{1,5})?", re.IGNORECASE)
-_HYPHENATED = re.compile(r"\b(\w++)[-\u2010\u00ad]\n[ \t]*+([^\W\d_]\w*+)")
-_NEW_LINE_OF_ITS_OWN = re.compile(r"\s*(?:[-•*▪◦–#]|\(?\d{1,3}[.)]\s|\(?[a-z][.)]\s)")
+_HYPHENATED = re.compile(r"\b(\w++)[-\u2010\u00ad]\n[ \t]*+([^\W_]\w*+)")
+_CUT = re.compile("[\x02\ufffe]")  # PDFium's sign for a hyphen at a line's end, in place of both
+_NEW_LINE_OF_ITS_OWN = re.compile(r"\s*(?:[-•*▪◦–#\uf0b7]|\(?\d{1,3}[.)]\s|\(?[a-z][.)]\s)")
 _SOFTWARE_TITLE = re.compile(r"(?:microsoft \w+|untitled|document\d*$|.*\.(?:docx?|tex|indd|pages|odt)$)", re.IGNORECASE)
 
 
 def read_pdf(name: str, data: bytes) -> ReadText:
-    """Return a PDF's text layer; the title is the stated one, else a short first line.
+    """Return a PDF's text by pages; the title is the stated one, else a short first line. Pages that are images are recognised (OCR).
 
     Running headers and footers, page numbers and hyphens at line ends are undone. Raises UnreadableDocument:
-    ``encrypted``, ``bad_pdf``, ``no_text`` (a scan), ``too_large``.
+    ``encrypted``, ``bad_pdf``, ``no_text`` (a scan, and nothing here that recognises text), ``too_large``.
     """
-    try:
-        reader = PdfReader(io.BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise _encrypted(name)
-        if len(reader.pages) > MAX_PAGES:
-            raise too_large(name, f"has more than {MAX_PAGES} pages")
-        pages = capped(name, _page_texts(reader), separator="\f").split("\f")
-        stated = str((reader.metadata and reader.metadata.title) or "").strip()
-    except (DependencyError, FileNotDecryptedError) as error:
-        raise _encrypted(name) from error
-    except LimitReachedError as error:
-        raise too_large(name, "unfolds into more than can be read") from error
-    except _DAMAGED as error:
-        raise UnreadableDocument(name, "bad_pdf", "is damaged, or not a PDF", next_step="open and save it again as PDF") from error
-    text = flowing(without_running_lines(pages))
+    if b"%PDF-" not in data[:1024]:
+        raise UnreadableDocument(name, "bad_pdf", "is damaged, or not a PDF", next_step="open and save it again as PDF")
+    found = extracted(name, data, MIME, bad="bad_pdf")
+    told = found.pages or []
+    if len(told) > MAX_PAGES:
+        raise too_large(name, f"has more than {MAX_PAGES} pages")
+    layer = {page["page_number"]: _CUT.sub("-\n", page["content"]) for page in told}
+    pages, shortfalls = with_recognised(name, data, layer)
+    texts = [normalised(pages[number]) for number in sorted(pages)]
+    text = normalised(flowing(without_running_lines(capped(name, texts, separator="\f").split("\f"))))
     if not any(character.isalnum() for character in text):
-        raise UnreadableDocument(name, "no_text", "has no text layer", next_step="run text recognition (OCR) on it first")
+        raise UnreadableDocument(name, "no_text", "has no text in it", next_step="check the file")
     first = text.split("\n", 1)[0].strip()
     fallback = first if 3 <= len(first) <= 120 and first[-1] not in ".,;:" else stem(name)
-    return ReadText(fallback if not stated or _SOFTWARE_TITLE.match(stated) else stated, text)
+    stated = str(found.metadata.get("title") or "").strip()
+    places = tuple((at, f"page {number}") for at, number in page_starts(without_running_lines(texts), sorted(pages), text))
+    return ReadText(fallback if not stated or _SOFTWARE_TITLE.match(stated) else stated, text, places, shortfalls)
 
 
-def _page_texts(reader: PdfReader) -> Iterator[str]:
-    for page in reader.pages:
-        yield page.extract_text().replace("\f", "\n").replace("\r\n", "\n").strip("\n")
+def page_starts(pages: Sequence[str], numbers: Sequence[int], text: str) -> Iterator[tuple[int, int]]:
+    """Where in the flowing text of the pages each that has words begins, (character, number): letters and digits are those of the pages.
+
+    >>> list(page_starts(["An emer-", "", "gency."], [1, 2, 3], "An emergency."))
+    [(0, 1), (7, 3)]
+    """
+    places = (at for at, character in enumerate(text) if character.isalnum())
+    for number, page in zip(numbers, pages, strict=True):
+        count = sum(map(str.isalnum, page))
+        if count and (at := next(places, None)) is not None:
+            yield at, number
+            deque(islice(places, count - 1), maxlen=0)
 
 
 def without_running_lines(pages: Sequence[str]) -> list[str]:
@@ -127,7 +117,3 @@ def _goes_on(line: str, following: str, *, widest: int) -> bool:
     if _NEW_LINE_OF_ITS_OWN.match(following):
         return False
     return following[0].islower() or len(line) >= max(_MIN_FULL_LINE, 0.75 * widest)
-
-
-def _encrypted(name: str) -> UnreadableDocument:
-    return UnreadableDocument(name, "encrypted", "is behind a password", next_step="save it without a password")

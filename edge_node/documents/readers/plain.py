@@ -6,11 +6,11 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from charset_normalizer import from_bytes
 
-from edge_node.documents.readers.text import ReadText, capped, row_sentence, stem
+from edge_node.documents.readers.text import ReadText, placed, row_sentence, stem
 from shared.errors import UnreadableDocument
 
 _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
@@ -86,23 +86,29 @@ def read_table(name: str, data: bytes) -> ReadText:
     text = decoded(name, data).replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
     try:
         rows = csv.reader(io.StringIO(text), delimiter=_delimiter(text))
-        return ReadText(stem(name), capped(name, _sentences(rows)))
+        body, places = placed(name, ((f"row {row}", line) for row, line in row_sentences(enumerate(rows, start=1))))
+        return ReadText(stem(name), body, places)
     except csv.Error as error:
         raise UnreadableDocument(name, "bad_table", f"not a table: {error}", next_step="save it as CSV again") from error
 
 
-def _sentences(rows: Iterator[list[str]]) -> Iterator[str]:
-    first = next((row for row in rows if any(cell.strip() for cell in row)), [])
-    header = first if _names_columns(first) else []
-    if not header:
-        yield row_sentence([], first)
-    for row in rows:
-        if line := row_sentence(header, row):
-            yield line
+def row_sentences(rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, str]]:
+    """The sentence of each row with its number; the first filled row names the columns if it can, see ``read_table``."""
+    header: list[str] | None = None
+    for number, row in rows:
+        filled = sum(1 for cell in row if cell.strip()) if header is None else 0
+        if filled > 1 or (filled and len(row) == 1):  # what stands alone above a table is its title
+            header = row if _names_columns(row) else []
+            if header:
+                continue
+        if line := row_sentence(header or [], row):
+            yield number, line
 
 
 def _names_columns(row: list[str]) -> bool:
     cells = [cell.strip() for cell in row]
+    while cells and not cells[-1]:
+        cells.pop()
     return len(cells) > 1 and all(cells) and len(set(cells)) == len(cells) and not any(_is_number(cell) for cell in cells)
 
 

@@ -170,6 +170,10 @@ class _Child:
             return UnreadableDocument(
                 name, "too_large", f"reading it takes more than {self._limits.memory_bytes:,} bytes of memory", next_step=step
             )
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGABRT:  # native code that gets no memory ends so
+            step = "split it, or save it as PDF or text again; DGRAG_EDGE_READER_MEMORY_BYTES allows more"
+            said = f"its reader broke off: it is damaged, or takes more than {self._limits.memory_bytes:,} bytes of memory"
+            return UnreadableDocument(name, "too_large", said, next_step=step)
         return UnreadableDocument(name, "reader_failed", "its reader broke down", next_step="save it as PDF or text again")
 
 

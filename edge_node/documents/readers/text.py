@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from shared.errors import UnreadableDocument
+from shared.records import Mark
 
 MAX_TEXT_CHARS = 20_000_000  # of one document: about 30 thick books
 OLE_MAGIC = b"\xd0\xcf\x11\xe0"  # a Word file behind a password, or of before 2007
 MAX_TITLE_CHARS = 200
+MAX_PLACE_CHARS = 120
 
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 # Control characters but tab and newline, lone surrogates, and signs without width that would split a word for every later match.
@@ -27,6 +29,8 @@ class ReadText:
 
     title: str
     text: str
+    places: tuple[Mark, ...] = ()  # of the text as it is here: with places, it is normalised already
+    shortfalls: tuple[tuple[str, str], ...] = ()  # code and message: what of the document could not be read, or not well
 
 
 def normalised(text: str) -> str:
@@ -79,6 +83,25 @@ def capped(name: str, parts: Iterable[str], *, separator: str = "\n") -> str:
             raise too_large(name, f"holds more than {MAX_TEXT_CHARS} characters of text")
         kept.append(part)
     return separator.join(kept)
+
+
+def placed(name: str, parts: Iterable[tuple[str, str]], *, separator: str = "\n") -> tuple[str, tuple[Mark, ...]]:
+    r"""Join the texts of (place, text), each normalised, and say where each place begins. Raises as ``capped``.
+
+    >>> placed('a.pdf', [('page 1', 'One.\r\n'), ('page 2', ' '), ('page 3', 'Three.')])
+    ('One.\nThree.', ((0, 'page 1'), (5, 'page 3')))
+    """
+    marks: list[Mark] = []
+
+    def texts() -> Iterator[str]:
+        at = 0
+        for place, text in parts:
+            if kept := normalised(text):
+                marks.append((at, one_line(place)[:MAX_PLACE_CHARS]))
+                at += len(kept) + len(separator)
+                yield kept
+
+    return capped(name, texts(), separator=separator), tuple(marks)
 
 
 def too_large(name: str, message: str) -> UnreadableDocument:

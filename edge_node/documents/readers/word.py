@@ -12,10 +12,10 @@ import docx
 from docx.opc.exceptions import OpcError
 from docx.table import Table
 
-from edge_node.documents.readers.text import OLE_MAGIC, ReadText, capped, stem, table_sentences, too_large
+from edge_node.documents.readers.archive import check_unzipped
+from edge_node.documents.readers.text import OLE_MAGIC, ReadText, capped, stem, table_sentences
 from shared.errors import UnreadableDocument
 
-MAX_UNZIPPED_BYTES = 128_000_000
 # lxml reports bad XML as SyntaxError; the others are what python-docx ends in when parts or attributes are missing.
 _DAMAGED = (
     OpcError,
@@ -39,10 +39,7 @@ def read_word(name: str, data: bytes) -> ReadText:
     if data.startswith(OLE_MAGIC):
         raise UnreadableDocument(name, "encrypted", "is behind a password or too old", next_step="save it as .docx without a password")
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            unzipped = sum(part.file_size for part in archive.infolist())  # reading a part stops at its stated size
-        if unzipped > MAX_UNZIPPED_BYTES:
-            raise too_large(name, f"unfolds to {unzipped} bytes, over the limit of {MAX_UNZIPPED_BYTES}")
+        check_unzipped(name, data)
         document = docx.Document(io.BytesIO(data))
         body = capped(name, _blocks(document), separator="\n\n")
         stated = document.core_properties.title or ""

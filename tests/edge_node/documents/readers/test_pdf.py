@@ -113,3 +113,7 @@ def test_wrapped_lines_are_joined_and_list_items_are_not():
         flowing([f"Heading\n{line}\nOn here.\n- item one\n- item two\n1. first"])
         == f"Heading\n{line} On here.\n- item one\n- item two\n1. first"
     )
+
+
+def test_a_code_cut_at_its_hyphen_is_whole_again():
+    assert flowing(["the lot L-\n97868 of 2019-\n2021"]) == "the lot L-97868 of 2019-2021"

@@ -61,7 +61,7 @@ def test_a_page_of_scripts_is_empty():
 
 
 def test_another_zip_is_not_a_word_document():
-    assert reason_of("a.xlsx", b"PK\x03\x04 and so on") == "bad_docx"
+    assert reason_of("a.xlsx", b"PK\x03\x04 and so on") == "bad_sheet"
 
 
 def test_text_over_the_cap_is_too_large(monkeypatch: pytest.MonkeyPatch):

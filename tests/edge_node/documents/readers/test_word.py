@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from edge_node.documents.readers import word
+from edge_node.documents.readers import archive
 from edge_node.documents.readers.text import OLE_MAGIC
 from edge_node.documents.readers.word import read_word
 from shared.errors import UnreadableDocument
@@ -86,7 +86,7 @@ def test_broken_xml_is_bad(make_docx):
 def test_a_zip_bomb_is_refused_before_it_is_unzipped(make_docx, monkeypatch: pytest.MonkeyPatch):
     bomb = _with_document_xml(make_docx(lambda document: None), b" " * 3_000_000)
     assert len(bomb) < 100_000
-    monkeypatch.setattr(word, "MAX_UNZIPPED_BYTES", 1_000_000)
+    monkeypatch.setattr(archive, "MAX_UNZIPPED_BYTES", 1_000_000)
     assert reason_of(bomb) == "too_large"
 
 

@@ -1,0 +1,160 @@
+"""Ten hostile files of each format: cut off, garbled, bombs of archives and entities, too deep, too large, behind a password, misnamed."""
+
+from __future__ import annotations
+
+import io
+import random
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+
+import docx
+import openpyxl
+import pptx
+from PIL import Image
+
+from benchmarks.dear_files import many_operators, one_line
+
+PACKED = {
+    ".docx": "word/document.xml",
+    ".xlsx": "xl/workbook.xml",
+    ".pptx": "ppt/slides/slide1.xml",
+    ".odt": "content.xml",
+    ".epub": "OEBPS/c.xhtml",
+}
+BOMB_BYTES = 150_000_000
+DEEP = 100_000
+PICTURES = (".png", ".jpg", ".tiff", ".msg")
+LAUGHS = b'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "ha">' + b"".join(
+    b'<!ENTITY %c "%s">' % (97 + n, b"&%c;" % (96 + n) * 10) for n in range(1, 12)
+)
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+OFFICE = 'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
+CONTAINER = (
+    '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
+    '<rootfiles><rootfile full-path="OEBPS/p.opf"/></rootfiles></container>'
+)
+BOOK = (
+    '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="c" href="c.xhtml" media-type="application/xhtml+xml"/></manifest>'
+    '<spine><itemref idref="c"/></spine></package>'
+)
+
+
+def good() -> dict[str, bytes]:
+    """A sound small file of each format, to be spoilt."""
+    word, book, show, picture = docx.Document(), openpyxl.Workbook(), pptx.Presentation(), Image.new("L", (400, 300), 255)
+    word.add_paragraph("The pump is old.")
+    book.active.append(["Pump", "Lot"])
+    book.active.append(["P-7", "L-22"])
+    show.slides.add_slide(show.slide_layouts[5]).shapes.title.text = "Pumps"
+    body = "<office:body><office:text><text:p>The pump is old.</text:p></office:text></office:body>"
+    text = f"<office:document-content {OFFICE}>{body}</office:document-content>"
+    return {
+        ".docx": _saved(word.save),
+        ".xlsx": _saved(book.save),
+        ".pptx": _saved(show.save),
+        ".odt": zipped({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": text.encode()}),
+        ".epub": zipped(
+            {
+                "mimetype": b"application/epub+zip",
+                "META-INF/container.xml": CONTAINER.encode(),
+                "OEBPS/p.opf": BOOK.encode(),
+                "OEBPS/c.xhtml": b"<html><body><p>The pump is old.</p></body></html>",
+            }
+        ),
+        ".pdf": one_line(b"The pump is old."),
+        ".zip": zipped({"a.txt": b"The pump is old.", "b.csv": b"Pump,Lot\nP-7,L-22\n"}),
+        ".eml": b"From: a@example.org\r\nSubject: Pump\r\n\r\nThe pump is old.\r\n",
+        ".msg": OLE + "__substg1.0_0037001F".encode("utf-16-le") + bytes(4_000),
+        ".rtf": rb"{\rtf1\ansi The pump is old.\par}",
+        ".json": b'[{"pump": "P-7", "lot": "L-22"}]',
+        ".png": _saved(lambda target: picture.save(target, "PNG")),
+        ".jpg": _saved(lambda target: picture.save(target, "JPEG")),
+        ".tiff": _saved(lambda target: picture.save(target, "TIFF")),
+        ".html": b"<html><body><p>The pump is old.</p></body></html>",
+        ".csv": b"Pump,Lot\nP-7,L-22\n",
+    }
+
+
+def hostile(suffix: str, sound: bytes) -> Iterator[tuple[str, bytes]]:
+    """Ten (name, content) of a format, from a sound file of it."""
+    rng = random.Random(suffix)
+    for number, share in enumerate((0.2, 0.6, 0.95)):
+        yield f"cut-{number}{suffix}", sound[: int(share * len(sound))]
+    for number, count in enumerate((3, 40)):
+        spoilt = bytearray(sound)
+        for _ in range(count):
+            spoilt[rng.randrange(8 % len(sound), len(sound))] = rng.randrange(256)
+        yield f"garbled-{number}{suffix}", bytes(spoilt)
+    yield f"noise{suffix}", sound[:8] + rng.randbytes(200_000)
+    yield f"password{suffix}", OLE + "EncryptedPackage".encode("utf-16-le") + rng.randbytes(20_000)
+    yield f"misnamed{suffix}", zipped({"a.bin": rng.randbytes(5_000)})
+    yield from _own(suffix, sound)
+
+
+def _own(suffix: str, sound: bytes) -> Iterator[tuple[str, bytes]]:
+    """What is hostile in this format alone: two."""
+    if suffix in PACKED:
+        yield f"bomb{suffix}", _with(sound, PACKED[suffix], b"<a>" + b" " * BOMB_BYTES)
+        yield f"entities{suffix}", _with(sound, PACKED[suffix], LAUGHS + b"]><a>&k;</a>")
+    elif suffix in PICTURES:
+        yield from _pictures(suffix, sound)
+    elif suffix == ".zip":
+        yield "bomb.zip", zipped({"a.txt": b" " * BOMB_BYTES})
+        yield "nested.zip", _nested(30)
+    else:
+        yield from ((f"{word}{suffix}", data) for word, data in _plain()[suffix].items())
+
+
+def _plain() -> dict[str, dict[str, bytes]]:
+    parts = b"".join(b"Content-Type: multipart/mixed; boundary=b%d\n\n--b%d\n" % (n, n) for n in range(5_000))
+    return {
+        ".pdf": {"operators": many_operators(), "spaces": one_line(b"1" + b" " * 30_000 + b"x")},
+        ".eml": {"deep": parts, "heads": b"From: " + b"=?utf-8?q?" * 200_000 + b"\n\nx"},
+        ".rtf": {"deep": rb"{\rtf1 " + b"{" * DEEP + b"x", "binary": rb"{\rtf1 \bin2000000000 x}"},
+        ".json": {"deep": b"[" * DEEP, "keys": b'{"a":' * DEEP + b"1" + b"}" * DEEP},
+        ".html": {"deep": b"<div>" * DEEP + b"x", "comments": b"<!--" * 200_000},
+        ".csv": {"quote": b'name,what\n"' + b"a,\n" * 300_000, "columns": b"a," * 100_000 + b"\n" + b"1," * 100_000},
+    }
+
+
+def _nested(depth: int) -> bytes:
+    """An archive of archives: two in each as long as it stays small."""
+    inner = zipped({"a.txt": b"deep"})
+    for _ in range(depth):
+        inner = zipped({"a.zip": inner, "b.zip": inner} if len(inner) < 100_000 else {"a.zip": inner})
+    return inner
+
+
+def _pictures(suffix: str, sound: bytes) -> Iterator[tuple[str, bytes]]:
+    """Images that say that they are 60,000 by 60,000, and one that unfolds to that."""
+    side = struct.pack(">II", 60_000, 60_000)
+    head = b"IHDR" + side + b"\x08\x00\x00\x00\x00"
+    chunk = struct.pack(">I", 13) + head + struct.pack(">I", zlib.crc32(head))
+    rows = b"IDAT" + zlib.compress(bytes(60_001) * 2_000, 9)
+    yield f"wide{suffix}", sound[:8] + chunk + struct.pack(">I", len(rows) - 4) + rows + struct.pack(">I", zlib.crc32(rows))
+    claims = {struct.pack(">HH", 300, 400): b"\xff\xff\xff\xff", struct.pack("<HH", 1, 400): b"\x01\x00\xff\xff"}
+    for told, claimed in claims.items():
+        sound = sound.replace(told, claimed)
+    yield f"claims{suffix}", sound
+
+
+def zipped(parts: dict[str, bytes]) -> bytes:
+    """An archive."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return target.getvalue()
+
+
+def _with(sound: bytes, part: str, content: bytes) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(sound)) as archive:
+        return zipped({name: archive.read(name) for name in archive.namelist()} | {part: content})
+
+
+def _saved(save: Callable[[io.BytesIO], object]) -> bytes:
+    target = io.BytesIO()
+    save(target)
+    return target.getvalue()

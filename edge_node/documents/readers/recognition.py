@@ -1,0 +1,111 @@
+"""Text in images (OCR): by Tesseract, which kreuzberg brings; the data of its languages are those that are installed."""
+
+from __future__ import annotations
+
+import resource
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from edge_node.documents.readers.extracted import extracted, paged
+from edge_node.documents.readers.text import ReadText, placed, stem
+from shared.errors import UnreadableDocument
+
+MIME = "application/pdf"
+IMAGES = {".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".png": "image/png", ".tif": "image/tiff", ".tiff": "image/tiff"}
+FOLDERS = (  # where the engine looks, in its order
+    "/opt/homebrew/share/tessdata",
+    "/opt/homebrew/opt/tesseract/share/tessdata",
+    "/usr/local/opt/tesseract/share/tessdata",
+    "/usr/share/tesseract-ocr/5/tessdata",
+    "/usr/share/tesseract-ocr/4/tessdata",
+    "/usr/share/tessdata",
+    "/usr/local/share/tessdata",
+)
+MOST_LANGUAGES = 4  # at once: each takes its time
+AT_ONCE = 4  # pages
+SHARE_OF_TIME = 0.6  # of the seconds that a reader has: then the pages that are left stay unread
+MAX_IMAGES = 500  # in one TIFF file
+INSTALL = "apt-get install tesseract-ocr tesseract-ocr-deu (or another language), then retry it"
+Shortfalls = tuple[tuple[str, str], ...]
+
+
+def languages() -> str:
+    """The installed languages as Tesseract names them together, English first: "eng+deu"; "" where none is installed."""
+    for folder in FOLDERS:
+        found = {path.stem for path in Path(folder).glob("*.traineddata")} - {"osd"}
+        if found:
+            return "+".join(sorted(found, key=lambda name: (name != "eng", name))[:MOST_LANGUAGES])
+    return ""
+
+
+def with_recognised(name: str, data: bytes, layer: dict[int, str]) -> tuple[dict[int, str], Shortfalls]:
+    """A PDF's pages, those without text recognised, and how much that is. Raises UnreadableDocument (``no_text``) if none has any."""
+    bare = [number for number, text in layer.items() if not any(map(str.isalnum, text))]
+    if not bare:
+        return layer, ()
+    read = languages()
+    if not read:
+        if len(bare) == len(layer):
+            raise UnreadableDocument(name, "no_text", "its pages are images", next_step=INSTALL)
+        return layer, (
+            ("pages_unread", f"{len(bare)} of {len(layer)} pages have no text layer, and no text recognition is installed: {INSTALL}"),
+        )
+    found, left = dict[int, str](), list(bare)
+    while left and not _is_late():
+        some, left = left[:AT_ONCE], left[AT_ONCE:]
+        pages = paged(extracted(name, data, MIME, bad="bad_pdf", languages=read, pages=some).content)
+        found |= {number: pages.get(number, "") for number in some}
+    pages = layer | found
+    late = (
+        (("pages_unread", f"{len(left)} of {len(layer)} pages, from page {left[0]} on, were not recognised in time: split it"),)
+        if left
+        else ()
+    )
+    return pages, (*_share(found, pages, read), *late)
+
+
+def read_image(name: str, data: bytes) -> ReadText:
+    """Return the text in an image, of a TIFF file with several by page. Raises UnreadableDocument: ``no_text``, ``bad_image``."""
+    read = languages()
+    if not read:
+        raise UnreadableDocument(name, "no_text", "it is an image, and no text recognition is installed", next_step=INSTALL)
+    kind = "image/png" if data.startswith(b"\x89PNG") else "image/jpeg" if data.startswith(b"\xff\xd8") else "image/tiff"
+    pages = dict[int, str]()
+    for number, one in enumerate(_single(data) if kind == "image/tiff" else (data,), start=1):
+        if not _is_late():
+            pages[number] = "\n".join(paged(extracted(name, one, kind, bad="bad_image", languages=read).content).values())
+    body, places = placed(name, ((f"page {number}", text) for number, text in pages.items()))
+    return ReadText(stem(name), body, places if len(pages) > 1 else (), _share(pages, pages, read))
+
+
+def _share(found: dict[int, str], pages: dict[int, str], read: str) -> Shortfalls:
+    total, recognised = (sum(map(len, texts.values())) for texts in (pages, found))
+    said = (
+        f"{100 * recognised / total:.0f} % of its text was recognised in images ({read}), so figures and names may be misread"
+        if recognised
+        else ""
+    )
+    return (("ocr", said),) if said else ()
+
+
+def _is_late() -> bool:
+    """Whether most of the seconds of a core that this process may take are used."""
+    used, (most, _) = resource.getrusage(resource.RUSAGE_SELF), resource.getrlimit(resource.RLIMIT_CPU)
+    return most != resource.RLIM_INFINITY and used.ru_utime + used.ru_stime > SHARE_OF_TIME * most
+
+
+def _single(data: bytes) -> Iterator[bytes]:
+    """A TIFF file's images, each as a file whose first image it is: only the offset in the head is another."""
+    order = "<" if data[:2] == b"II" else ">"
+    if len(data) < 8 or data[:4] not in (b"II*\0", b"MM\0*"):
+        yield data
+        return
+    seen = set[int]()
+    (at,) = struct.unpack_from(f"{order}I", data, 4)
+    while 8 <= at <= len(data) - 6 and at not in seen and len(seen) < MAX_IMAGES:
+        seen.add(at)
+        yield data[:4] + struct.pack(f"{order}I", at) + data[8:]
+        (entries,) = struct.unpack_from(f"{order}H", data, at)
+        following = at + 2 + 12 * entries
+        at = struct.unpack_from(f"{order}I", data, following)[0] if following + 4 <= len(data) else 0
