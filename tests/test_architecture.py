@@ -61,7 +61,7 @@ BORDER = [
     "benchmarks/indexing.py",
     "benchmarks/instant_edge.py",
     "benchmarks/journal.py",
-    "benchmarks/languages.py",
+    "benchmarks/multilingual.py",
     "benchmarks/leiden.py",
     "benchmarks/levels.py",
     "benchmarks/life.py",

@@ -1,4 +1,4 @@
-"""How well an embedding model finds passages in other languages than English: ``python -m benchmarks.languages MODEL …``.
+"""How well an embedding model finds passages in other languages than English: ``python -m benchmarks.multilingual MODEL …``.
 
 40 invented facts, each as a passage in English, German, French, Spanish and Chinese, and a question in each but English. A question is
 right where its own fact's passage is the nearest of 40. Models are named as ``DGRAG_MODEL_EMBEDDER`` names them.
