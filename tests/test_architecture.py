@@ -252,6 +252,7 @@ BORDER = [
     "edge_node/extraction/__main__.py",
     "edge_node/extraction/extractor.py",
     "edge_node/extraction/model_extraction.py",
+    "edge_node/extraction/packs/words.py",
     "edge_node/extraction/parser_process.py",
     "edge_node/graph/leiden.py",
     "edge_node/graph/mentions.py",

@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 
 _ABBREVIATION = r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\bFig)(?<!\b[A-Z])"
-_SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}\.|[!?])[\"'”’)]*(?=\s|$))\s*|\n+")
+_SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}\.|[!?])[\"'”’)]*(?=\s|$)|[。！？][”’」』）]*)\s*|\n+")
 WORD = re.compile(r"\w+")
 _STOP_WORDS = frozenset(
     """
@@ -42,6 +42,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
     >>> sentences("One. Two!")
     [(0, 5), (5, 9)]
+    >>> sentences("泵坏了。换了！")
+    [(0, 4), (4, 7)]
     """
     ends = [match.end() for match in _SENTENCE_END.finditer(text)]
     return list(pairwise(sorted({0, *ends, len(text)})))
