@@ -25,6 +25,9 @@ _WORD = re.compile(r"[^\W\d_]+")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _NOT_CHINESE = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")  # kana and Hangul stand beside Han letters
 _ENGLISH = re.compile(r"\b(?:the|of|is|are|was|were|what|which|who|whom|whose|when|where|why|how|does|did|has|have|and)\b", re.IGNORECASE)
+_ENGLISH_WORDS = frozenset({"and", "are", "by", "from", "his", "the", "which", "with"})  # that hardly any other language writes so
+_MORE_ENGLISH = frozenset({"is", "of", "was"})
+LEAST_ENGLISH = 0.07  # of a passage's words, from which on it is English with foreign names
 _END = re.compile(r"[.!?。！？…|]+\s*|\n+")
 
 
@@ -67,13 +70,27 @@ def reading_languages(texts: Sequence[str]) -> list[str]:
 
 
 def _most_told(text: str) -> str:
-    """The language of most of a text; "": it does not tell."""
+    """The language of most of a text; "": it does not tell. An English sentence full of foreign names is English."""
+    if _is_english(text):
+        return READ
     sizes = Counter[str]()
     for piece in _pieces(text):
         sizes[_language_of(piece)] += len(piece)
     del sizes[""]
     language = max(sorted(sizes), key=sizes.__getitem__, default="")
-    return language if language in ("", READ) or sizes[language] > MOST_READ * len(text) else READ
+    is_known = language in WIDELY_WRITTEN or language in (CHINESE, OTHER_SCRIPT)
+    return language if not language or (is_known and sizes[language] > MOST_READ * len(text)) else READ
+
+
+def _is_english(text: str) -> bool:
+    """Whether a text has so many of English's own small words as only English has.
+
+    >>> [_is_english(text) for text in ("Kauf dir einen Luftballon is a film by Géza von Cziffra.", "Gestern spielten The Band und andere.")]
+    [True, False]
+    """
+    words = [word.lower() for word in _WORD.findall(text)]
+    own = sum(word in _ENGLISH_WORDS for word in words)
+    return own > 0 and own + sum(word in _MORE_ENGLISH for word in words) >= max(2, LEAST_ENGLISH * len(words))
 
 
 def language_of_question(question: str) -> str:
