@@ -85,7 +85,7 @@ def _most_told(text: str) -> str:
 def _is_english(text: str) -> bool:
     """Whether a text has so many of English's own small words as only English has.
 
-    >>> [_is_english(text) for text in ("Kauf dir einen Luftballon is a film by Géza von Cziffra.", "Gestern spielten The Band und andere.")]
+    >>> [_is_english(text) for text in ("Kauf dir was is a film by Géza von Cziffra.", "Hier spielten The Band und andere.")]
     [True, False]
     """
     words = [word.lower() for word in _WORD.findall(text)]

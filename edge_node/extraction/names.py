@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from edge_node.extraction.words import DETERMINERS, FURNITURE, GENERAL_NOUNS, QUANTIFIERS, STOP_WORDS, VAGUE_ADJECTIVES
 from shared.records import ChunkId
-from shared.text.sentences import NUMBER_WORDS
+from shared.text.sentences import NUMBER_WORDS, spaced
 
 MAX_WORDS = 8
 REMEMBERED = 20_000  # names whose normal form is kept: each is asked for ten times on its way into the graph
@@ -49,7 +49,6 @@ _SHORT_LONG = re.compile(rf"\b{_SHORT}\s*+\(([^()]{{6,90}})\)")
 _SKIPPED = frozenset({"of", "and", "the", "for", "in", "on", "to", "a", "an", "or", "by", "with"})
 
 WORD = re.compile(r"[^\W_]+")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")  # Han letters and kana: no blanks stand between their words
 
 
 MOST_WORDS = 2**18  # that are remembered
@@ -202,29 +201,14 @@ def _term(word: str) -> str:
 
 
 def terms_of(text: str) -> Counter[str]:
-    """The terms of a text with their counts.
+    """The terms of a text with their counts; of scripts that write no blanks between words, pairs of neighbouring letters.
 
     >>> sorted(terms_of("The pumps of a ward: a pump leaks.").items())
     [('leak', 1), ('pump', 2), ('ward', 1)]
     """
-    counts = Counter(map(_term, _words_of(text.casefold())))
+    counts = Counter(map(_term, WORD.findall(spaced(text.casefold()))))
     del counts[""]
     return counts
-
-
-def _words_of(text: str) -> Iterator[str]:
-    """Words; of scripts that write none, all pairs of neighbouring letters.
-
-    >>> list(_words_of("p-7输液泵 泵"))
-    ['p', '7', '输液', '液泵', '泵']
-    """
-    for word in WORD.findall(text):
-        if word.isascii() or not _UNSPACED.search(word):
-            yield word
-            continue
-        yield from WORD.findall(_UNSPACED.sub(" ", word))
-        for run in _UNSPACED.findall(word):
-            yield from map("".join, pairwise(run)) if len(run) > 1 else [run]
 
 
 def name_pairs_of(text: str) -> set[str]:
