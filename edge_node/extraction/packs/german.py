@@ -18,6 +18,7 @@ LEAST_COMPOUND = 9  # letters of a noun that is a phrase in one word
 _WORD = re.compile(r"\w[\w’'-]*(?:(?<=\d)[.,]\d+)*|[^\w\s]")
 _PROPER = frozenset({"NE", "FM", "XY"})
 _GENITIVE = frozenset({"der", "des"})  # "the pump of the ward"
+_BEFORE_NOUNS = ("ADJ", "APPRART", "ART", "CARD", "NN", "PD", "PI", "PP")
 _DROPPED_ENDINGS = ("s", "n", "en", "es")
 
 
@@ -82,13 +83,14 @@ def _name_end(words: Sequence[Word], row: int, lists: PackWords) -> int:
     titled = _is_titled(words, row, lists)
     of_organization = any(_is(word, lists.organizations) for word in words[row : _run_end(words, row, lists)])
     of_place = _is(words[row], lists.places) and row + 1 < len(words) and _is_proper(words[row + 1], lists)
-    if not (titled or of_organization or of_place or _is_proper(words[row], lists)):
+    is_pair = _is_pair(words, row, lists)
+    if not (titled or of_organization or of_place or is_pair or _is_proper(words[row], lists)):
         return row
     if _is(words[row], lists.titles) and not of_organization:
         return row
     end = row + 1
     while end < len(words) and _may_name(words[end], lists):
-        goes_on = titled or of_organization or _is_proper(words[end], lists) or not _is_object(words, row)
+        goes_on = titled or of_organization or is_pair or _is_proper(words[end], lists) or not _is_object(words, row)
         if not goes_on or _is(words[end], lists.titles):
             break
         end += 1
@@ -108,6 +110,12 @@ def _may_name(word: Word, lists: PackWords) -> bool:
 
 def _is_proper(word: Word, lists: PackWords) -> bool:
     return word.tag in _PROPER and _may_name(word, lists) and not _is(word, lists.titles)
+
+
+def _is_pair(words: Sequence[Word], row: int, lists: PackWords) -> bool:
+    """Two nouns side by side without an article, adjective or number before them are a name whose parts the tagger does not know."""
+    alone = row == 0 or not words[row - 1].tag.startswith(_BEFORE_NOUNS)
+    return alone and _run_end(words, row, lists) - row in (2, 3)
 
 
 def _is_object(words: Sequence[Word], row: int) -> bool:

