@@ -24,6 +24,7 @@ from edge_node.documents.filters import NOTHING_MATCHES
 from edge_node.documents.jobs import JobQueue
 from edge_node.documents.labelling import relabel
 from edge_node.documents.progress import Backoff
+from edge_node.documents.read_by import language_counts
 from edge_node.documents.receipts import Receipt, ReceiptStore
 from edge_node.documents.store import Accepted, DocumentStore, require_space
 from edge_node.documents.worker import Background, Worker, failure_of
@@ -472,6 +473,7 @@ class EdgeNode:
             "documents": counts,
             **self.documents.totals(),
             **self.strategy.counts(),
+            "languages": [asdict(one) for one in language_counts(self.documents.database)],
             "stale": self.strategy.stale,
             "busy_s": round(self.worker.busy_s, 1),
             "progress": {"step": now.step, "done": now.done, "total": now.total},

@@ -13,6 +13,7 @@ from shared.plural import counted
 from shared.ports import Generator, Message, Prompt, Reply
 from shared.records import Citation, EdgeReport, Evidence
 from shared.telemetry.trace import Trace
+from shared.text.asking import asked
 from shared.text.citations import MARKER, MAX_QUOTE_CHARS, Citer, with_marker
 from shared.text.fence import FENCE_BYTES, Fence, one_line
 from shared.text.inert import inert
@@ -297,7 +298,7 @@ class Reducer:
     ) -> bool:
         """Whether it could be written to its end."""
         fence = Fence(secrets.token_hex(FENCE_BYTES))
-        messages = REDUCE.render(points=fence.around(listed(listable(points))), question=one_line(question))
+        messages = REDUCE.render(points=fence.around(listed(listable(points))), question=asked(question))
         prompt, text = Prompt(messages, self._max_tokens, stop=("\nQuestion:",)), ""
         with trace.step("reduce") as step:
             try:

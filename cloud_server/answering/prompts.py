@@ -10,7 +10,8 @@ from cloud_server.answering.fan_out import FanOutResult
 from shared.missing import missing_reason
 from shared.ports import Message
 from shared.records import Answer, EdgeId, EdgeReport, Evidence, TraceStep
-from shared.text.fence import Fence, one_line
+from shared.text.asking import asked
+from shared.text.fence import Fence
 from shared.text.prompts import PromptFile, listed
 
 NOT_MATCHED = "No connected site seems to share documents about this question."
@@ -41,7 +42,7 @@ def unsupported_by(evidence: Sequence[Evidence]) -> str:
 
 def render(prompt: PromptFile, question: str, passages: Sequence[Evidence], fence: Fence, *, task: str = "") -> tuple[Message, ...]:
     """The messages that put ``question`` and the numbered passages before the model."""
-    return prompt.render(passages=fence.around(listed(passages)), question=one_line(question), task=task)
+    return prompt.render(passages=fence.around(listed(passages)), question=asked(question), task=task)
 
 
 def with_edges(answer: Answer, reports: Sequence[EdgeReport], steps: Sequence[TraceStep]) -> Answer:

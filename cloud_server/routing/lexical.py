@@ -10,7 +10,7 @@ from unicodedata import normalize
 from tantivy import Document, Filter, Index, Occur, Query, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from shared.records import EdgeId
-from shared.text.sentences import WORD, content_words, names_in
+from shared.text.sentences import WORD, content_words, names_in, spaced
 
 MOST_WORDS, MOST_NAMES = 64, 16  # of a text that is looked up
 LOOKED_AT, OF_ONE_EDGE = 1000, 50  # summaries: many of one edge push none of the others' out of sight (goal S10)
@@ -31,6 +31,9 @@ class LexicalIndex:
     >>> index.put(["bank/s1", "ward/s1"], ["Loans and gold", "Infusion pumps of Juniper Ward"])
     >>> [key for key, _ in index.top("Who repairs the pump of Juniper Ward?")]
     ['ward/s1']
+    >>> index.put(["yiyuan/s1"], ["雪松病房的输液泵"])
+    >>> [key for key, _ in index.top("谁更换了输液泵？")]
+    ['yiyuan/s1']
     """
 
     def __init__(self) -> None:
@@ -67,7 +70,7 @@ class LexicalIndex:
 
     def _add(self, keys: Sequence[str], texts: Sequence[str]) -> None:
         for key, text in dict(zip(keys, texts, strict=True)).items():
-            self._writer.add_document(Document(text=normalize("NFKC", text), key=key, edge=_edge_of(key)))
+            self._writer.add_document(Document(text=spaced(normalize("NFKC", text)), key=key, edge=_edge_of(key)))
 
     def _delete(self, keys: Iterable[str]) -> bool:
         given = tuple(keys)
@@ -90,7 +93,7 @@ class LexicalIndex:
         return [self._search(self._phrase(name), barred) for name in names_in(text)[:MOST_NAMES]]
 
     def _terms(self, text: str) -> list[str]:
-        return self._analyser.analyze(normalize("NFKC", text))
+        return self._analyser.analyze(spaced(normalize("NFKC", text)))
 
     def _term(self, term: str) -> Query:
         return Query.term_query(self._schema, "text", term)

@@ -16,6 +16,7 @@ ENOUGH_EDGES = 2  # one that matches alone could be the only one that lies
 FURTHER = 0.7  # of the threshold: how far down a second opinion is sought
 BEST = 3  # summaries of an edge that speak for it: one alone may be near by chance
 PLAUSIBLE = 0.67  # cosine of the best edge's nearest: of 241 questions at five edges 0.49 in the middle, 0.67 for 99 %, 0.70 at most
+MANY_WORDS = 0.6  # of the best summary's BM25
 CLEARLY = 0.1  # cosine
 ENOUGH_HEARD = 8  # edges: who comes after them is not asked
 WORDS = 0.3  # of shared words beside the cosine, the best of all summaries having 1
@@ -161,6 +162,28 @@ def by_words(
     for text in shared:
         said |= {edge: max(score, said.get(edge, 0.0)) for edge, score in text.by_edge().items()}
     return sorted(near, key=lambda edge: (-said.get(edge, 0.0), -near[edge], edge))
+
+
+def led_by_words(near: Sequence[SummaryMatch], words: Mapping[str, float], *, m: int, slots: int, min_cosine: float) -> list[SummaryMatch]:
+    """The m summaries that share most with a question, by their BM25 in ``words``, and behind them those that are ``near``.
+
+    One that shares less than MANY_WORDS of what the best one does shares it by chance. The threshold stands for an unknown cosine.
+
+    >>> a, b = EdgeId("a"), EdgeId("b")
+    >>> near = [SummaryMatch(b, SummaryId("2"), 0.5)]
+    >>> [match.edge for match in led_by_words(near, {"a/1": 9.0, "b/3": 2.0}, m=5, slots=3, min_cosine=0.3)]
+    ['a', 'b']
+    """
+    most = max(words.values(), default=0.0)
+    cosines = {summary_key(one.edge, one.summary_id): one.score for one in near}
+    shared = [
+        replace(one, score=cosines.get(key, min_cosine))
+        for key, score in sorted(words.items(), key=lambda item: (-item[1], item[0]))
+        if score >= MANY_WORDS * most
+        for one in [_taken_apart(key, score)]
+    ]
+    known = {(one.edge, one.summary_id) for one in shared}
+    return within_slots([*shared, *(one for one in near if (one.edge, one.summary_id) not in known)], m=m, slots=slots)
 
 
 def _best_of_edges(found: Sequence[tuple[str, float]]) -> dict[EdgeId, float]:

@@ -11,11 +11,12 @@ import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.lexical import LexicalIndex
-from cloud_server.routing.matching import Descent, SummaryMatch, WordMatches, by_words, match, second_opinion, summary_key
+from cloud_server.routing.matching import Descent, SummaryMatch, WordMatches, by_words, led_by_words, match, second_opinion, summary_key
 from cloud_server.routing.screening import Samples, judged
 from cloud_server.routing.summaries import EdgeSummaries, SummaryStore
 from shared.ports import Embedder, FloatArray, VectorIndex
 from shared.records import EdgeId, SummaryDelta, SummaryId
+from shared.text.asking import is_foreign
 
 JUDGED_ANEW = 1000  # of what is held back, with each delta: what it copied may be gone
 
@@ -117,13 +118,16 @@ class SummaryIndex:
         lead: float,
         reaches: Callable[[EdgeId], bool] = lambda _: True,
     ) -> list[SummaryMatch]:
-        """As ``matching.match``, off the event loop; summaries of a quarantined edge match nothing."""
+        """As ``matching.match``, off the event loop; summaries of a quarantined edge match nothing.
+
+        Where a question is not in English, those that share its words come first: an English embedder places it by chance.
+        """
 
         def found() -> list[SummaryMatch]:
             barred = self._registry.quarantined()
             words = dict(self._lexicon.top(question, barred))
             sizes = self._samples.sizes()  # exact where small, which is what counts
-            return match(
+            near = match(
                 questions,
                 self._index,
                 m=m,
@@ -135,6 +139,7 @@ class SummaryIndex:
                 reaches=reaches,
                 sizes=sizes,
             )
+            return led_by_words(near, words, m=m, slots=slots, min_cosine=min_cosine) if is_foreign(question) else near
 
         return await asyncio.to_thread(found)
 

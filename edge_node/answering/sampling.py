@@ -11,6 +11,7 @@ from edge_node.records import Retrieval
 from shared.ports import Generator, Message, Prompt
 from shared.records import Evidence
 from shared.telemetry.trace import Trace
+from shared.text.asking import asked
 from shared.text.citations import MARKER
 from shared.text.fence import Fence, one_line
 from shared.text.inert import inert
@@ -43,7 +44,7 @@ def answer_prompt(question: str, found: Retrieval, fence: Fence, *, task: str = 
     summaries = ["Summaries of several passages:", *texts] if texts else []
     relations = ["Known relations:", *map(one_line, found.facts)] if found.facts else []
     framed = fence.around("\n".join([listed(found.evidence), *summaries, *relations]))
-    return ANSWER.render(passages=framed, question=one_line(question), task=task)
+    return ANSWER.render(passages=framed, question=asked(question), task=task)
 
 
 def sufficiency_prompt(question: str, found: Retrieval, fence: Fence) -> tuple[Message, ...]:

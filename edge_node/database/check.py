@@ -133,6 +133,7 @@ CHECKS = (  # a mended table may bring the rows of the next ones with it, so the
     Check("claims", "forget", "chunk_id", _mismatch(*CLAIM)),
     Check("claim_readings", "forget", "chunk_id", _unreadable("chunk_id", "model")),
     Check("facts", "index again", "chunk_id", _mismatch("chunk_id", "ordinal", "start", "end", *FACT), _OF_CHUNK.format("facts.chunk_id")),
+    Check("chunk_readers", "forget", "chunk_id", _mismatch("chunk_id", "language", "pack")),
     Check("memory_readings", "forget", "chunk_id", f"{_unreadable('chunk_id')} OR typeof(templates) <> 'integer'"),
     Check(
         "memory_chunks",

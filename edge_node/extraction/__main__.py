@@ -1,7 +1,7 @@
 """``python -m edge_node.extraction FD MODEL``: parses passages for the edge, which speaks on the socket ``FD``, until that is closed.
 
-It holds spaCy and its model and nothing else: no key, no store, no other socket. Each message is the name of a method of ``Parser`` with
-its arguments, and each gets what that returns, or the OSError of a model that is not there.
+It holds the packs' models and nothing else: no key, no store, no other socket. Each message is the name of a method of ``Readers`` with
+its arguments, and each gets what that returns, or the OSError or ImportError of a model that is not there.
 """
 
 from __future__ import annotations
@@ -11,23 +11,24 @@ import signal
 import sys
 from multiprocessing.connection import Connection
 
-from edge_node.extraction.parsing import Parser
+from edge_node.extraction.readers import Readers
 
 NICENESS = 5  # questions go first
 
 
 def serve(line: Connection, model_name: str) -> None:
     """Parse until the edge has gone."""
-    try:
-        parser: Parser | OSError = Parser(model_name)
-    except OSError as error:
-        parser = error
+    readers = Readers(model_name)
     while True:
         try:
             name, arguments, options = line.recv()
         except EOFError:
             return
-        line.send(parser if isinstance(parser, OSError) else getattr(parser, name)(*arguments, **options))
+        try:
+            reply = getattr(readers, name)(*arguments, **options)
+        except (OSError, ImportError) as error:
+            reply = error
+        line.send(reply)
 
 
 if __name__ == "__main__":

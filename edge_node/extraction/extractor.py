@@ -1,9 +1,9 @@
-"""Extraction of a whole document: spaCy reads all of it, a model the share that it is given; one bad passage blocks nothing."""
+"""Extraction of a whole document: packs read all of it, a model the share that it is given; one bad passage blocks nothing."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -12,7 +12,8 @@ from typing import Protocol
 from edge_node.extraction.facts import Fact
 from edge_node.extraction.model_extraction import ModelExtraction, ModelExtractor
 from edge_node.extraction.names import Definition, acronym_definitions
-from edge_node.extraction.nlp import Extraction, SpacyExtractor
+from edge_node.extraction.nlp import Extraction, ReadBy, SpacyExtractor
+from edge_node.extraction.packs.table import INSTALL, PACKS
 from edge_node.records import Cost, Progress, Shortfall
 from shared.errors import ModelError, ModelReplyError
 from shared.limits import RetryBudget
@@ -23,6 +24,7 @@ REPEAT_TEMPERATURE = 0.3  # so that a second answer to the same question differs
 LOW_YIELD = 0.5  # a larger share of passages without any entity is worth telling
 MOST_FAILED = 0.5  # of a document's model calls; with more, the model is at fault, not the passages
 MIN_FAILED = 2
+MISSING = f"its pack is missing ({INSTALL}, then retry the document)"
 _NOTHING = Extraction((), ())
 
 
@@ -48,6 +50,7 @@ class Extracted:
     cost: Cost = Cost()  # noqa: RUF009 - frozen
     shortfalls: tuple[Shortfall, ...] = ()
     facts: tuple[Fact, ...] = ()  # by chunk; none where they are not wanted
+    read_by: tuple[ReadBy, ...] = ()  # by chunk
 
 
 class Extracts(Protocol):
@@ -85,8 +88,9 @@ class Extractor:
             tuple(mention for extraction in said for mention in extraction.relations),
             definitions,
             sum((Cost(outcome.calls, outcome.tokens_in, outcome.tokens_out) for outcome in outcomes.values()), Cost()),
-            (*unusable_replies(outcomes), *low_yield(chunks, said)),
+            (*unusable_replies(outcomes), *unread_languages(found.read_by), *low_yield(chunks, said)),
             found.facts,
+            found.read_by,
         )
 
     async def _ask_all(
@@ -161,6 +165,23 @@ def failures(outcomes: Mapping[ChunkId, ModelExtraction]) -> dict[ChunkId, Model
 def unusable_replies(outcomes: Mapping[ChunkId, ModelExtraction]) -> list[Shortfall]:
     """One for each chunk that the model was of no use for."""
     return [Shortfall(error.code, f"only spaCy read this passage: {error.message}", key) for key, error in failures(outcomes).items()]
+
+
+def unread_languages(read_by: Sequence[ReadBy]) -> list[Shortfall]:
+    """One for each language that no installed pack reads, with what would.
+
+    >>> [one.message for one in unread_languages([ReadBy(ChunkId("d:0"), "tr", "")])]
+    ['1 passage in the language tr was read by nobody, as no pack knows it: no names are found there; words and vectors find it']
+    """
+    unread = Counter(one.language for one in read_by if not one.pack)
+    return [
+        Shortfall(
+            "unread_language",
+            f"{counted(number, 'passage')} in the language {language} {'was' if number == 1 else 'were'} read by nobody, as "
+            f"{MISSING if language in PACKS else 'no pack knows it'}: no names are found there; words and vectors find it",
+        )
+        for language, number in sorted(unread.items())
+    ]
 
 
 def low_yield(chunks: Sequence[Chunk], said: Sequence[Extraction]) -> list[Shortfall]:

@@ -1,4 +1,4 @@
-"""Which language a passage is in: names are found in the languages that the detector reads, and in no other (goal P5)."""
+"""Which language a passage is in: by it a pack is chosen that finds the names, and what nobody reads is masked closed (goal P5)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from functools import cache
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
-READ = "en"  # what spaCy's en_core_web_sm reads
+READ = "en"  # what spaCy's en_core_web_sm reads, and what few words, codes and tables count as
+CHINESE = "zh"
 NEARLY_READ = frozenset({READ, "pcm"})  # Nigerian Pidgin, for which English dates are taken
 NO_LANGUAGE = "zxx"  # formulas, codes
 OTHER_SCRIPT = "other"  # a script that the detector does not read; which language is of no matter
@@ -19,7 +20,14 @@ PIECE_WORDS = 8  # a piece of fewer words is looked at together with the next on
 LEAST_SURE = 0.3  # probability of a language from which on a piece is in it; tables and codes stay below
 LEAST_ODDS = 30.0  # of a widely written language against English, from which on few words are in it; English notes stay below
 MOST_STRANGE = 0.3  # share of letters of other scripts; formulas stay below
+MOST_READ = 0.5  # share of a passage's characters from which on it is read as one in another language
 _WORD = re.compile(r"[^\W\d_]+")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_NOT_CHINESE = re.compile(r"[\u3040-\u30ff\uac00-\ud7af]")  # kana and Hangul stand beside Han letters
+_ENGLISH = re.compile(r"\b(?:the|of|is|are|was|were|what|which|who|whom|whose|when|where|why|how|does|did|has|have|and)\b", re.IGNORECASE)
+_ENGLISH_WORDS = frozenset({"and", "are", "by", "from", "his", "the", "which", "with"})  # that hardly any other language writes so
+_MORE_ENGLISH = frozenset({"is", "of", "was"})
+LEAST_ENGLISH = 0.07  # of a passage's words, from which on it is English with foreign names
 _END = re.compile(r"[.!?。！？…|]+\s*|\n+")
 
 
@@ -41,6 +49,57 @@ def languages_of(title: str, texts: Sequence[str]) -> list[str]:
     sure = [_surely(text) for text in texts]
     others = (_most_of(texts, sure) or _as_a_whole("\n".join((title, *texts)))) if "" in sure else ""
     return [language or others for language in sure]
+
+
+def reading_languages(texts: Sequence[str]) -> list[str]:
+    """The language that each passage of a document is best read in: the one of most of its characters.
+
+    ``languages_of`` asks whether anything is foreign; here a quotation makes no passage foreign. What does not tell is in the language of
+    most of the document.
+
+    >>> german = "Die Patientin Anna Schulz wurde am Montag von der Station aufgenommen."
+    >>> reading_languages([german, "Befund: Anna Schulz", f"The nurse wrote this down in the ward: {german[:20]}"])
+    ['de', 'de', 'en']
+    """
+    told = [_most_told(text) for text in texts]
+    sizes = Counter[str]()
+    for text, language in zip(texts, told, strict=True):
+        sizes[language] += len(text) if language else 0
+    others = max(sizes, key=lambda language: (sizes[language], language), default="") if sizes.total() else _as_a_whole("\n".join(texts))
+    return [language or others for language in told]
+
+
+def _most_told(text: str) -> str:
+    """The language of most of a text; "": it does not tell. An English sentence full of foreign names is English."""
+    if _is_english(text):
+        return READ
+    sizes = Counter[str]()
+    for piece in _pieces(text):
+        sizes[_language_of(piece)] += len(piece)
+    del sizes[""]
+    language = max(sorted(sizes), key=sizes.__getitem__, default="")
+    is_known = language in WIDELY_WRITTEN or language in (CHINESE, OTHER_SCRIPT)
+    return language if not language or (is_known and sizes[language] > MOST_READ * len(text)) else READ
+
+
+def _is_english(text: str) -> bool:
+    """Whether a text has so many of English's own small words as only English has.
+
+    >>> [_is_english(text) for text in ("Kauf dir was is a film by Géza von Cziffra.", "Hier spielten The Band und andere.")]
+    [True, False]
+    """
+    words = [word.lower() for word in _WORD.findall(text)]
+    own = sum(word in _ENGLISH_WORDS for word in words)
+    return own > 0 and own + sum(word in _MORE_ENGLISH for word in words) >= max(2, LEAST_ENGLISH * len(words))
+
+
+def language_of_question(question: str) -> str:
+    """The language of a few words; English unless they are clearly in another one.
+
+    >>> [language_of_question(text) for text in ("Wer hat die Pumpe ersetzt?", "谁更换了泵？", "Who is María de la Cruz?", "P-7")]
+    ['de', 'zh', 'en', 'en']
+    """
+    return READ if _ENGLISH.search(question) else _as_a_whole(question)
 
 
 def _surely(text: str) -> str:
@@ -84,7 +143,7 @@ def _language_of(piece: str) -> str:
     words = _WORD.findall(piece)
     letters = [letter for word in words for letter in word]
     if sum(not is_latin(letter) for letter in letters) > MOST_STRANGE * len(letters):
-        return OTHER_SCRIPT
+        return CHINESE if _is_chinese(piece) else OTHER_SCRIPT
     likely = _likely(piece)
     language = max(likely, key=likely.__getitem__)
     if likely[language] < LEAST_SURE or language == NO_LANGUAGE:
@@ -92,6 +151,11 @@ def _language_of(piece: str) -> str:
     if language in NEARLY_READ:
         return READ
     return language if len(words) >= PIECE_WORDS or _is_strange(likely) else ""
+
+
+def _is_chinese(text: str) -> bool:
+    """Whether its letters of another script are Han letters, and it is no Japanese or Korean."""
+    return _HAN.search(text) is not None and _NOT_CHINESE.search(text) is None
 
 
 def _is_strange(likely: Mapping[str, float]) -> bool:

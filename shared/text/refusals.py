@@ -32,6 +32,9 @@ _VERDICTS = (  # at a sentence's start: the answer judges itself
     r"(?:i|we) (?:would )?need more (?:details?|information|context)\b",
     r"(?:it is )?(?:unable|not possible|impossible) to (?:answer|determine|provide|say|tell|identify)\b",
     r"it(?: is|'s) (?:not (?:clear|known|specified|stated|mentioned)|unclear|unknown)\b(?! to\b)",
+    r"(?:(?:unzureichende|keine(?: ausreichenden)?|nicht gen[uü]gend) Informationen|informations? insuffisantes?|pas assez d'informations?"
+    r"|(?:información|informaciones) insuficientes?|no hay (?:suficiente )?información)\b",
+    r"(?:信息不足|没有足够的?信息|没有(?:提到|提及|相关信息)|未提及|无法(?:回答|确定))",
     r"(?:unknown|n/a|not (?:mentioned|specified|stated|provided|available|given|known|found)|no answer)\W*$",
 )
 _ABOUT_SOURCES = (  # anywhere in a sentence: it speaks about the passages or the question, not about the world
@@ -47,7 +50,7 @@ _ABOUT_SOURCES = (  # anywhere in a sentence: it speaks about the passages or th
 )
 _VERDICT = re.compile(_OPENING + "(?:" + "|".join(_VERDICTS) + ")", re.IGNORECASE)
 _GAP = re.compile("|".join(_ABOUT_SOURCES), re.IGNORECASE)
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+")
 
 
 def probability_of(first_token: Mapping[str, float] | None, wanted: str, others: Sequence[str]) -> float | None:
@@ -104,6 +107,8 @@ def is_refusal(text: str) -> bool:
 
     >>> is_refusal("The passages do not mention a fuel limit."), is_refusal("The patient had insufficient iron.")
     (True, False)
+    >>> is_refusal("Unzureichende Informationen."), is_refusal("信息不足。"), is_refusal("王芳更换了泵。")
+    (True, True, False)
     """
     sentences = [sentence for sentence in _SENTENCE_END.split(text.replace("’", "'").strip()) if re.search(r"\w", sentence)]
     if not sentences:

@@ -6,8 +6,9 @@ import re
 from itertools import pairwise
 
 _ABBREVIATION = r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\bFig)(?<!\b[A-Z])"
-_SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}\.|[!?])[\"'”’)]*(?=\s|$))\s*|\n+")
+_SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}\.|[!?])[\"'”’)]*(?=\s|$)|[。！？][”’」』）]*)\s*|\n+")
 WORD = re.compile(r"\w+")
+UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")  # Han letters and kana: no blanks stand between their words
 _STOP_WORDS = frozenset(
     """
     a about after all also an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it
@@ -42,9 +43,24 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
     >>> sentences("One. Two!")
     [(0, 5), (5, 9)]
+    >>> sentences("泵坏了。换了！")
+    [(0, 4), (4, 7)]
     """
     ends = [match.end() for match in _SENTENCE_END.finditer(text)]
     return list(pairwise(sorted({0, *ends, len(text)})))
+
+
+def spaced(text: str) -> str:
+    """The text with all pairs of neighbouring letters in the place of what is written without blanks between words.
+
+    >>> spaced("P-7输液泵 fails"), spaced("泵")
+    ('P-7 输液 液泵  fails', ' 泵 ')
+    """
+    return text if text.isascii() else UNSPACED.sub(_pairs, text)
+
+
+def _pairs(match: re.Match[str]) -> str:
+    return f" {' '.join(map(''.join, pairwise(match[0]))) or match[0]} "
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -53,8 +69,10 @@ def content_words(text: str) -> frozenset[str]:
     >>> sorted(content_words("The pumps of Ward 3 were replaced."))
     ['3', 'pump', 'replaced', 'ward']
     """
-    words = (word.casefold() for word in WORD.findall(text))
-    return frozenset(_singular(word) for word in words if word not in _STOP_WORDS and (len(word) > 1 or word.isdigit()))
+    words = (word.casefold() for word in WORD.findall(spaced(text)))
+    return frozenset(
+        _singular(word) for word in words if word not in _STOP_WORDS and (len(word) > 1 or word.isdigit() or UNSPACED.match(word))
+    )
 
 
 def _singular(word: str) -> str:

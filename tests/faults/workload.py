@@ -14,7 +14,7 @@ import httpx2
 from edge_node.database.backup import back_up
 from edge_node.documents import progress
 from edge_node.extraction import nlp
-from edge_node.extraction.parsing import Parser
+from edge_node.extraction.readers import Readers
 from shared.errors import DgragError
 from shared.http.problems import status_of
 from shared.wire import WIRE_VERSION
@@ -43,7 +43,7 @@ def preload():
 
     spaCy parses in the children themselves: they must not share a process that their parent has started.
     """
-    nlp.parser_of = cache(Parser)
+    nlp.parser_of = cache(Readers)
     with tempfile.TemporaryDirectory() as name:
 
         def remember(line):

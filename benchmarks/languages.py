@@ -1,0 +1,94 @@
+"""How well the packs find names: ``python -m benchmarks.languages``, no model server.
+
+Of 200 sentences with planted names for each language: the share of persons, organisations and places that the pack finds with all their
+words and as what they are (``typed``), and the share that it finds at all (``found``). A name counts as found where an entity has all of
+its words. Every sentence is a document of its own. Prints the table and writes ``results/languages.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.machine import code, machine
+from edge_node.extraction.languages import READ
+from edge_node.extraction.nlp import SpacyExtractor
+from edge_node.extraction.packs.table import installed_pack
+from shared.records import Chunk, ChunkId, DocumentId, EntityMention
+
+OUT = Path("benchmarks/results/languages.json")
+SENTENCES = 200
+KINDS = ("person", "organization", "place")
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A sentence, and the names in it by their kind."""
+
+    text: str
+    names: Mapping[str, str]
+
+
+def planted(language: str, said: Mapping[str, Any], n: int = SENTENCES) -> Iterator[Planted]:
+    """The first n sentences of a language, each frame and each name as often as any other.
+
+    >>> said = {"first": "Ann", "last": "Lee", "organization": "A; B", "place": "Ulm", "frames": ["{person} is in {place}."]}
+    >>> next(planted("en", said)).text
+    'Ann Lee is in Ulm.'
+    """
+    first, last = said["first"].split(), said["last"].split()
+    organizations, places = ([name.strip() for name in said[kind].split(";")] for kind in ("organization", "place"))
+    for row in range(n):
+        turn = row // len(said["frames"])
+        one, two = first[row % len(first)], last[(row + turn) % len(last)]
+        names = {
+            "person": f"{two}{one}" if language == "zh" else f"{one} {two}",
+            "organization": organizations[(row + turn) % len(organizations)],
+            "place": places[(row + 3 * turn) % len(places)],
+        }
+        frame = said["frames"][row % len(said["frames"])]
+        yield Planted(frame.format(**names), {kind: name for kind, name in names.items() if f"{{{kind}}}" in frame})
+
+
+def told(sentences: list[Planted]) -> dict[str, dict[str, float]]:
+    """By kind, the share of the names that are found as what they are, that are found at all, and how many there are."""
+    chunks = [Chunk(ChunkId(f"{row}:0"), DocumentId(str(row)), 0, one.text, 0, len(one.text), 1) for row, one in enumerate(sentences)]
+    mentions: dict[str, list[EntityMention]] = {}
+    for mention in SpacyExtractor().extract(chunks).entities:
+        mentions.setdefault(mention.chunk_id, []).append(mention)
+    counts = Counter[tuple[str, str]]()
+    for row, one in enumerate(sentences):
+        for kind, name in one.names.items():
+            holding = [mention for mention in mentions.get(f"{row}:0", []) if name.rstrip(".") in mention.name]
+            counts[kind, "n"] += 1
+            counts[kind, "found"] += bool(holding)
+            counts[kind, "typed"] += any(mention.type == kind for mention in holding)
+    return {
+        kind: {"n": n, "found": round(counts[kind, "found"] / n, 3), "typed": round(counts[kind, "typed"] / n, 3)}
+        for kind in KINDS
+        if (n := counts[kind, "n"])
+    }
+
+
+def measure(out: Annotated[Path, typer.Option(dir_okay=False)] = OUT) -> None:
+    """Measure all installed packs."""
+    data = tomllib.loads(files("benchmarks.datasets").joinpath("languages.toml").read_text(encoding="utf-8"))
+    packs = {language: pack for language in data if (pack := installed_pack(language))}
+    figures = {language: {"pack": pack} | told(list(planted(language, data[language]))) for language, pack in packs.items()}
+    for language, figure in figures.items():
+        typer.echo(f"{language} {figure}" + (" (open as ever)" if language == READ else ""))
+    out.write_text(
+        json.dumps({"machine": machine(), "code": code(), "figures": figures}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+    )
+
+
+if __name__ == "__main__":
+    typer.run(measure)

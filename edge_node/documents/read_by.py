@@ -1,0 +1,59 @@
+"""Which pack read which chunk, on disk: for the status alone. What leaves is decided by the languages of ``languages.py``."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edge_node.database.schema import Database
+from edge_node.extraction.nlp import ReadBy
+from edge_node.extraction.packs.table import INSTALL, PACKS, installed_pack
+from shared.records import ChunkId
+from shared.sqlite import crc
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageCount:
+    """How many passages of a language one pack read; "": none did. ``next_step``: what would have their names found."""
+
+    language: str
+    pack: str
+    passages: int
+    next_step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadByDraft:
+    """Implements ChunkDraft: written with the chunks."""
+
+    rows: Sequence[ReadBy]
+
+    def write(self, tx: sqlite3.Connection) -> None:
+        """Note who read them."""
+        values = [(one.chunk_id, one.language, one.pack, crc(one.chunk_id, one.language, one.pack)) for one in self.rows]
+        tx.executemany("INSERT OR REPLACE INTO chunk_readers VALUES (?, ?, ?, ?)", values)
+
+    def show(self, replaced: Sequence[ChunkId]) -> None:
+        """Nothing: no search reads it."""
+
+
+def language_counts(database: Database) -> list[LanguageCount]:
+    """The passages by language and pack, most first; those of an older release, which knew no packs, are left out."""
+    query = "SELECT language, pack, count(*) AS n FROM chunk_readers GROUP BY 1, 2 ORDER BY n DESC, 1, 2"
+    return [LanguageCount(row["language"], row["pack"], row["n"], next_step(row["language"], row["pack"])) for row in database.rows(query)]
+
+
+def next_step(language: str, pack: str) -> str:
+    """What would have the names of passages found that nobody has read.
+
+    >>> next_step("de", "HanTa 1.2.1 r1"), next_step("tlh", "")
+    ('', 'no pack knows this language: no names are found; words and vectors find the passages')
+    """
+    if pack:
+        return ""
+    if language not in PACKS:
+        return "no pack knows this language: no names are found; words and vectors find the passages"
+    return (
+        "send these documents again: the pack is installed now" if installed_pack(language) else f"{INSTALL}, restart, and send them again"
+    )

@@ -1,0 +1,106 @@
+"""From tagged pieces of sentences to a reading: what all packs but the English one share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, Protocol
+
+from edge_node.extraction.names import is_entity, normalise
+from edge_node.extraction.parsing import Passage, Reading, column_names, shortened
+from edge_node.extraction.syntax import NameCandidate, Standing, Triple
+
+VERB, JOINT, OTHER = "verb", "joint", "other"
+Role = Literal["name", "phrase", "noun", "verb", "joint", "other"]
+MOST_PHRASE = 6  # pieces of the words that join two names
+MOST_APART = 12  # pieces between two names that a sentence relates
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Characters [start, end) of a passage: a word, a name or a noun phrase.
+
+    ``role``: what stands as an entity by itself ("name"), must earn it ("phrase", "noun"), or joins them. ``type``: of an entity.
+    """
+
+    start: int
+    end: int
+    role: Role
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Characters [start, end) of a passage, with its pieces in their order."""
+
+    start: int
+    end: int
+    pieces: tuple[Piece, ...]
+
+
+class Tagger(Protocol):
+    """Knows one language. Made without arguments; raises ImportError where the library or the weights are not installed."""
+
+    def sentences(self, text: str) -> list[Sentence]:
+        """The sentences of a passage."""
+
+
+class TaggedReader:
+    """Reads passages of one language by its tagger. It finds names, phrases and who is named with whom; facts it does not find."""
+
+    def __init__(self, tagger: Tagger) -> None:
+        self._tagger = tagger
+
+    def read(self, passages: Sequence[Passage], *, with_facts: bool) -> list[Reading]:  # noqa: ARG002 - the port's
+        """One reading for each passage, in their order."""
+        return [reading_of(passage.text, self._tagger.sentences(passage.text), heading=passage.is_heading) for passage in passages]
+
+    def phrases(self, question: str) -> list[str]:
+        """The names and noun phrases of a question, in its order."""
+        found = reading_of(question, self._tagger.sentences(question), heading=False).candidates
+        return list(dict.fromkeys(candidate.name for _, candidate in sorted(found.items())))
+
+
+def reading_of(text: str, sentences: Sequence[Sentence], *, heading: bool) -> Reading:
+    """What a passage says: its candidates by the number of their piece, and who is joined to whom within a sentence.
+
+    >>> said = [Sentence(0, 14, (Piece(0, 4, "name", "person"), Piece(5, 10, "verb"), Piece(11, 13, "name", "place")))]
+    >>> found = reading_of("Anna kennt Ulm", [Sentence(0, 14, (*said[0].pieces[:2], Piece(11, 14, "name", "place")))], heading=False)
+    >>> [(one.name, one.type) for one in found.candidates.values()], found.triples
+    ([('Anna', 'person'), ('Ulm', 'place')], [Triple(source=0, target=2, phrase='kennt')])
+    """
+    columns = column_names(text)
+    candidates: dict[int, NameCandidate] = {}
+    told: dict[int, str] = {}
+    triples: list[Triple] = []
+    first = 0
+    for sentence in sentences:
+        here = {first + row: one for row, one in _candidates(text, sentence, heading=heading) if not _within(one[0], columns)}
+        candidates |= {row: NameCandidate(normalise(name), name, kind, standing, row) for row, (_, name, kind, standing) in here.items()}
+        told |= dict.fromkeys(here, shortened(text[sentence.start : sentence.end]))
+        if not heading:
+            triples += _triples(text, sentence.pieces, first, {row: candidates[row] for row in here})
+        first += len(sentence.pieces)
+    return Reading(candidates, triples, told, [])
+
+
+def _within(place: int, columns: Sequence[range]) -> bool:
+    return any(place in column for column in columns)
+
+
+def _candidates(text: str, sentence: Sentence, *, heading: bool) -> Iterator[tuple[int, tuple[int, str, str, Standing]]]:
+    for row, piece in enumerate(sentence.pieces):
+        name = " ".join(text[piece.start : piece.end].split())
+        if piece.role in ("name", "phrase", "noun") and is_entity(name):
+            standing: Standing = "noun" if piece.role == "noun" else "phrase" if heading or piece.role == "phrase" else "name"
+            yield row, (piece.start, name, piece.type, standing)
+
+
+def _triples(text: str, pieces: Sequence[Piece], first: int, found: Mapping[int, NameCandidate]) -> Iterator[Triple]:
+    """Neighbours that a verb or a preposition joins; neighbours alone are related by nothing that is said."""
+    for source, target in pairwise(sorted(found)):
+        between = pieces[source - first + 1 : target - first]
+        words = [text[piece.start : piece.end] for piece in between if piece.role in (VERB, JOINT)][:MOST_PHRASE]
+        if words and len(between) <= MOST_APART and found[source].key != found[target].key:
+            yield Triple(source, target, " ".join(words).lower())
