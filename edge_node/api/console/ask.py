@@ -31,7 +31,7 @@ from shared.http.console.pages import Pages, pages_of
 from shared.http.console.routes import BLANK_IS_NONE
 from shared.http.middleware import while_connected
 from shared.http.problems import KNOWN, told_of
-from shared.records import Answer, Evidence, TraceStep
+from shared.records import Answer, Evidence, TraceStep, located
 from shared.telemetry.trace import Trace, component_of
 from shared.text.citations import supporting
 from shared.text.fence import one_line
@@ -109,7 +109,7 @@ def _near(passage: Evidence, question: str) -> Near:
     place = urlencode({"start": offset + start, "end": offset + end})
     text = one_line(passage.text)
     cut = text if len(text) <= BEGINNING else f"{text[: word_start(text, BEGINNING)].rstrip()} …"
-    return Near(passage.title or passage.document, cut, f"/console/passages/{passage.document_id}?{place}")
+    return Near(located(passage.title or passage.document, passage.place), cut, f"/console/passages/{passage.document_id}?{place}")
 
 
 async def _events(pages: Pages, request: Request, node: EdgeNode, asked: Ask | GlobalAsk, form: AskForm) -> AsyncIterator[dict[str, str]]:

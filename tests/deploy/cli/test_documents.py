@@ -181,8 +181,8 @@ def test_retry_wants_one_document_or_all_that_are_parked(edge, dgrag, arguments)
 def test_an_estimate_adds_up_files_and_rows_and_sends_no_document(edge, dgrag, tmp_path: Path):
     (tmp_path / "a.md").write_text("The pump stopped.")
     (tmp_path / "rows.jsonl").write_text('{"doc_id": "r1", "title": "R", "text": "A row."}\n{broken\n')
-    (tmp_path / "pumps.png").write_bytes(b"\x89PNG")
-    (tmp_path / ".hidden.png").write_bytes(b"\x89PNG")
+    (tmp_path / "pumps.mov").write_bytes(b"moov")
+    (tmp_path / ".hidden.mov").write_bytes(b"moov")
     code, out, _ = dgrag("add", str(tmp_path), "--estimate")
     told = " ".join(out.split())
     assert code == 0
@@ -191,7 +191,7 @@ def test_an_estimate_adds_up_files_and_rows_and_sends_no_document(edge, dgrag, t
     assert "model calls at most 4" in told
     assert "time about 2 min 30 s (defaults)" in told
     assert "x empty no text" in told
-    assert "pumps.png skipped no reader knows this kind of file" in told
+    assert "pumps.mov skipped no reader knows this kind of file" in told
     assert "hidden" not in told
     assert json.loads(dgrag("add", str(tmp_path), "--estimate", "--json")[1])["duplicates"] == 2
 

@@ -35,7 +35,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_a_folder_gives_its_readable_files_sorted_and_named_below_it(tmp_path: Path):
-    for name in ("b.md", "a/b.md", "a/x.PDF", ".git/c.md", ".hidden.md", "photo.png", "rows.jsonl"):
+    for name in ("b.md", "a/b.md", "a/x.PDF", ".git/c.md", ".hidden.md", "film.mov", "rows.jsonl"):
         write(tmp_path / name, "x")
     assert [file.name for file in files_in([tmp_path])] == ["a/b.md", "a/x.PDF", "b.md", "rows.jsonl"]
 
