@@ -20,7 +20,7 @@ def modules_of(extra):
 
 def test_the_cloud_and_the_command_import_nothing_of_the_edges_extra():
     absent = modules_of("edge")
-    assert {"docx", "pypdf", "selectolax", "spacy"} <= set(absent)
+    assert {"docx", "kreuzberg", "selectolax", "spacy"} <= set(absent)
     code = f"import sys; sys.modules.update(dict.fromkeys({[*absent, 'lxml']!r})); import cloud_server.__main__, deploy.cli.main"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
