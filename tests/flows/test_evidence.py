@@ -61,4 +61,4 @@ async def test_the_question_is_in_the_ledger_before_it_leaves(sites):
 
 async def test_an_unknown_mode_is_refused(sites):
     edges, _, _ = sites
-    assert (await find(edges["ward"], mode="everywhere")).status_code == httpx2.codes.UNPROCESSABLE_ENTITY
+    assert (await find(edges["ward"], mode="everywhere")).status_code == httpx2.codes.UNPROCESSABLE_CONTENT

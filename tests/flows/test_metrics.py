@@ -11,6 +11,7 @@ from tests.support.running_edge import running_edge
 MEMBERS = {"ward": (WARD, REFUSAL), "plant": (PLANT, "Lot L-7713 caused the failure [1].")}
 QUESTION = "Which lot of the battery pack caused the failure of infusion pumps?"
 STILL_AT_REST = {
+    "dgrag_embedder_change",
     "dgrag_memory_hits_total",
     "dgrag_questions_failed_total",
     "dgrag_cloud_breaker_open",

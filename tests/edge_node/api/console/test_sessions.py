@@ -264,7 +264,7 @@ def test_every_piece_of_a_page_that_polls_says_so():
         for template in (files(package) / "templates").iterdir()
         for tag in re.findall(r"<[^>]*hx-trigger=\"every [^>]*>", template.read_text())
     ]
-    assert len(polling) == 5
+    assert len(polling) == 6
     assert [tag for tag in polling if """hx-headers='{"X-Poll": "true"}'""" not in tag] == []
 
 
