@@ -164,23 +164,30 @@ def by_words(
     return sorted(near, key=lambda edge: (-said.get(edge, 0.0), -near[edge], edge))
 
 
-def led_by_words(near: Sequence[SummaryMatch], words: Mapping[str, float], *, m: int, slots: int, min_cosine: float) -> list[SummaryMatch]:
+def led_by_words(
+    near: Sequence[SummaryMatch],
+    words: Mapping[str, float],
+    *,
+    m: int,
+    slots: int,
+    min_cosine: float,
+    reaches: Callable[[EdgeId], bool] = lambda _: True,
+) -> list[SummaryMatch]:
     """The m summaries that share most with a question, by their BM25 in ``words``, and behind them those that are ``near``.
 
     One that shares less than MANY_WORDS of what the best one does shares it by chance. The threshold stands for an unknown cosine.
+    Who is away takes nobody's place.
 
     >>> a, b = EdgeId("a"), EdgeId("b")
     >>> near = [SummaryMatch(b, SummaryId("2"), 0.5)]
     >>> [match.edge for match in led_by_words(near, {"a/1": 9.0, "b/3": 2.0}, m=5, slots=3, min_cosine=0.3)]
     ['a', 'b']
     """
-    most = max(words.values(), default=0.0)
-    cosines = {summary_key(one.edge, one.summary_id): one.score for one in near}
+    best_first = sorted(words.items(), key=lambda item: (-item[1], item[0]))
+    here = [one for one in (_taken_apart(key, score) for key, score in best_first) if reaches(one.edge)]
+    cosines = {(one.edge, one.summary_id): one.score for one in near}
     shared = [
-        replace(one, score=cosines.get(key, min_cosine))
-        for key, score in sorted(words.items(), key=lambda item: (-item[1], item[0]))
-        if score >= MANY_WORDS * most
-        for one in [_taken_apart(key, score)]
+        replace(one, score=cosines.get((one.edge, one.summary_id), min_cosine)) for one in here if one.score >= MANY_WORDS * here[0].score
     ]
     known = {(one.edge, one.summary_id) for one in shared}
     return within_slots([*shared, *(one for one in near if (one.edge, one.summary_id) not in known)], m=m, slots=slots)

@@ -26,11 +26,14 @@ log = logging.getLogger("dgrag.cloud.summaries")
 class SummaryIndex:
     """Takes deltas in, finds summaries, forgets edges."""
 
-    def __init__(self, registry: EdgeRegistry, store: SummaryStore, index: VectorIndex, embedder: Embedder) -> None:
+    def __init__(
+        self, registry: EdgeRegistry, store: SummaryStore, index: VectorIndex, embedder: Embedder, *, english_only: bool = False
+    ) -> None:
         self._registry = registry
         self._store = store
         self._index = index
         self._embedder = embedder
+        self._english_only = english_only  # the embedder
         self._lexicon = LexicalIndex()  # of the same summaries as the index
         self._samples = Samples()  # what other edges' summaries are measured by
         self._writing = asyncio.Lock()  # the index must see deltas in the order in which the store took them
@@ -120,7 +123,7 @@ class SummaryIndex:
     ) -> list[SummaryMatch]:
         """As ``matching.match``, off the event loop; summaries of a quarantined edge match nothing.
 
-        Where a question is not in English, those that share its words come first: an English embedder places it by chance.
+        Where a question is not in English and the embedder reads nothing else, those that share its words come first.
         """
 
         def found() -> list[SummaryMatch]:
@@ -139,7 +142,9 @@ class SummaryIndex:
                 reaches=reaches,
                 sizes=sizes,
             )
-            return led_by_words(near, words, m=m, slots=slots, min_cosine=min_cosine) if is_foreign(question) else near
+            if not (self._english_only and is_foreign(question)):
+                return near
+            return led_by_words(near, words, m=m, slots=slots, min_cosine=min_cosine, reaches=reaches)
 
         return await asyncio.to_thread(found)
 

@@ -1,4 +1,4 @@
-"""How the wheel is built: the packages of the repository stand in it as ``dgrag.shared``, ``dgrag.edge_node`` … (ADR 35)."""
+"""How the wheel is built: the packages of the repository stand in it as ``dgrag.shared``, ``dgrag.edge_node`` … (ADR 36)."""
 
 from __future__ import annotations
 

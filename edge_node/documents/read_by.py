@@ -54,6 +54,4 @@ def next_step(language: str, pack: str) -> str:
         return ""
     if language not in PACKS:
         return "no pack knows this language: no names are found; words and vectors find the passages"
-    return (
-        "send these documents again: the pack is installed now" if installed_pack(language) else f"{INSTALL}, restart, and send them again"
-    )
+    return "retry these documents: the pack is installed now" if installed_pack(language) else f"{INSTALL}, restart, and retry them"

@@ -216,7 +216,7 @@ def run(serve: Callable[[], None], *, prefix: str = "") -> int:
     """
     os.umask(0o077)  # store and log hold documents: for this user only
     logs.begin()
-    for chatty in ("httpx2", "pypdf", "nano-vectordb"):  # a line for each model request, each flaw of a PDF, each index
+    for chatty in ("httpx2", "nano-vectordb"):  # a line for each model request, each index
         logging.getLogger(chatty).setLevel(logging.ERROR)
     try:
         serve()

@@ -44,13 +44,15 @@ class ModelFile:
 class Cosines:
     """From which cosine a passage is worth sampling an answer of, a summary is matched, and a passage is evidence.
 
-    ``memories``: whether the thresholds of answers from memory were measured with the embedder too.
+    ``memories``: whether the thresholds of answers from memory were measured with the embedder too. ``english_only``: texts in other
+    languages lie near to English ones by chance.
     """
 
     nearness: float
     match: float
     evidence: float
     memories: bool = False
+    english_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,12 @@ import re
 from shared.text.fence import one_line
 
 _WORD = re.compile(r"[^\W\d_]+")
-_ENGLISH = frozenset("the of is it she to on are were what which who whom whose when where why how does did do has have can".split())  # noqa: SIM905
+_ENGLISH = frozenset(
+    """
+    the of is it she to on are were what which who whom whose when where why how does did do has have can about at and for from with by
+    any there this that these those their list tell give show find compare describe explain summarise summarize
+    """.split()  # noqa: SIM905
+)
 _FOREIGN = frozenset(  # question words, articles and prepositions that are no English words
     """
     wer wen wem wessen welche welcher welches welchen wann warum wo wohin woher wieviel wie der die das den dem des und ist sind wurde
@@ -24,7 +29,7 @@ LINE = "Answer in the language of the question; say Insufficient information in 
 def is_foreign(question: str) -> bool:
     """Whether a question is clearly not in English: in another script, or with words of its own and none of English's.
 
-    >>> [is_foreign(text) for text in ("Was tat die Wache?", "谁更换了泵？", "Who directed Das Boot?", "Insulin?")]
+    >>> [is_foreign(text) for text in ("Was tat die Wache?", "谁更换了泵？", "Compare Das Boot", "Insulin?")]
     [True, True, False, False]
     """
     words = {word.lower() for word in _WORD.findall(question)}

@@ -193,7 +193,8 @@ def checked_answer(answer: Answer, *, route: Route = "cloud") -> Answer:
 
 def _shown(citation: Citation) -> Citation:
     """A citation whose words are inert and of bounded length."""
-    return replace(citation, quote=inert(citation.quote[:MAX_QUOTE_CHARS]), document=_line(citation.document)[:MAX_NAME_CHARS])
+    name, place = (_line(text)[:MAX_NAME_CHARS] for text in (citation.document, citation.place))
+    return replace(citation, quote=inert(citation.quote[:MAX_QUOTE_CHARS]), document=name, place=place)
 
 
 def _line(text: str) -> str:

@@ -76,7 +76,8 @@ def joined(name: str, title: str, text: str, parts: Iterable[tuple[str, bytes]],
         except UnreadableDocument as error:
             failed.append(error)
             continue
-        heading = f"# {' '.join(normalised(part).split())}\n\n"
+        part = " ".join(normalised(part).split())
+        heading = f"# {part}\n\n"
         marks = found.places or ((0, ""),)
         inside = [(len(heading) + at if at else 0, f"{part}, {label}" if label else part) for at, label in marks]
         made.add(heading + found.text, inside)

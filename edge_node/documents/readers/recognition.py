@@ -57,12 +57,7 @@ def with_recognised(name: str, data: bytes, layer: dict[int, str]) -> tuple[dict
         pages = paged(extracted(name, data, MIME, bad="bad_pdf", languages=read, pages=some).content)
         found |= {number: pages.get(number, "") for number in some}
     pages = layer | found
-    late = (
-        (("pages_unread", f"{len(left)} of {len(layer)} pages, from page {left[0]} on, were not recognised in time: split it"),)
-        if left
-        else ()
-    )
-    return pages, (*_share(found, pages, read), *late)
+    return pages, (*_share(found, pages, read), *_late(left, len(layer)))
 
 
 def read_image(name: str, data: bytes) -> ReadText:
@@ -71,12 +66,21 @@ def read_image(name: str, data: bytes) -> ReadText:
     if not read:
         raise UnreadableDocument(name, "no_text", "it is an image, and no text recognition is installed", next_step=INSTALL)
     kind = "image/png" if data.startswith(b"\x89PNG") else "image/jpeg" if data.startswith(b"\xff\xd8") else "image/tiff"
-    pages = dict[int, str]()
+    pages, left = dict[int, str](), list[int]()
     for number, one in enumerate(_single(data) if kind == "image/tiff" else (data,), start=1):
-        if not _is_late():
+        if _is_late():
+            left.append(number)
+        else:
             pages[number] = "\n".join(paged(extracted(name, one, kind, bad="bad_image", languages=read).content).values())
     body, places = placed(name, ((f"page {number}", text) for number, text in pages.items()))
-    return ReadText(stem(name), body, places if len(pages) > 1 else (), _share(pages, pages, read))
+    shortfalls = (*_share(pages, pages, read), *_late(left, len(pages) + len(left)))
+    return ReadText(stem(name), body, places if len(pages) > 1 else (), shortfalls)
+
+
+def _late(left: list[int], total: int) -> Shortfalls:
+    if not left:
+        return ()
+    return (("pages_unread", f"{len(left)} of {total} pages, from page {left[0]} on, were not recognised in time: split it"),)
 
 
 def _share(found: dict[int, str], pages: dict[int, str], read: str) -> Shortfalls:

@@ -3,8 +3,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cloud_server.routing.matching import SummaryMatch, WordMatches, by_words, match, owners, second_opinion, summary_key
+from cloud_server.routing.matching import SummaryMatch, WordMatches, by_words, led_by_words, match, owners, second_opinion, summary_key
 from shared.index import open_index
+from shared.records import EdgeId, SummaryId
 from shared.vectors import unit
 
 
@@ -199,3 +200,10 @@ def test_the_edge_of_the_clearly_nearest_summary_leads_too_unless_one_is_to_lead
     assert edges_of(index) == ["note", "broad"]
     assert edges_of(index, m=1) == ["broad"]
     assert edges_of(spoken(broad=[0.5, 0.5, 0.5], note=[0.59])) == ["broad"]
+
+
+def test_words_lead_to_no_edge_that_is_away_and_cosines_follow():
+    near = [SummaryMatch(EdgeId("c"), SummaryId("9"), 0.4)]
+    words = {"a/1": 9.0, "b/2": 5.0, "c/3": 2.0}
+    led = led_by_words(near, words, m=5, slots=3, min_cosine=0.3, reaches=lambda edge: edge != "a")
+    assert [(one.edge, one.score) for one in led] == [("b", 0.3), ("c", 0.4)]

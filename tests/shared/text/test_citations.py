@@ -268,3 +268,11 @@ def test_a_foreign_answer_that_was_checked_once_is_checked(text):
     once = checked_answer(foreign(text, cited(1), cited(2)))
     assert {int(n) for n in re.findall(r"\[(\d+)\]", once.answer)} == {citation.n for citation in once.citations}
     assert checked_answer(once) == once
+
+
+def test_a_place_that_a_file_or_another_service_names_is_one_inert_line():
+    (citation,) = checked_answer(
+        foreign("A [1].", replace(cited(1), place="a![x](https://evil.example/p.png)\n<b>" + "x" * 5000))
+    ).citations
+    assert not re.search(r"[\n<]|!\[", citation.place)
+    assert len(citation.place) <= 512
