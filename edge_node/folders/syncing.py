@@ -47,8 +47,11 @@ async def look(source: Source, target: Target, memory: Memory, wishes: Wishes) -
 
 
 def identified(source: Source, survey: Survey, memory: Memory, gone: Sequence[Held]) -> tuple[list[Found], list[Problem]]:
-    """Each file with its document's id, and those that cannot be read; what the memory knows by its mark is not read."""
-    found, problems, lost = list[Found](), list[Problem](), {one.name: one for one in gone}
+    """Each file with its document's id, and those that cannot be read; what the memory knows by its mark is not read.
+
+    What is damaged at the edge has no content to be renamed with: its file is sent. A renamed file is remembered once the edge has its name.
+    """
+    found, problems, lost = list[Found](), list[Problem](), {one.name: one for one in gone if not one.is_damaged}
     for entry in survey.entries:
         if (known := memory.recall(entry)) is not None:
             found.append(Found(entry, known))
@@ -61,7 +64,7 @@ def identified(source: Source, survey: Survey, memory: Memory, gone: Sequence[He
         was = next((one.name for one in lost.values() if one.size == len(raw) and document_id(one.name, raw) == one.document_id), "")
         lost.pop(was, None)  # of two copies of a file only one is its new name
         found.append(Found(entry, document_id(entry.name, raw), was))
-    memory.keep(found)
+    memory.keep(file for file in found if not file.was)
     return found, problems
 
 

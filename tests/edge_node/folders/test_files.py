@@ -6,8 +6,9 @@ import pytest
 
 from edge_node.folders.files import OUTSIDE, Folder
 from edge_node.folders.memory import Memory
-from edge_node.folders.records import Entry
+from edge_node.folders.records import Entry, Held
 from edge_node.folders.syncing import identified
+from edge_node.records import document_id
 from shared.errors import InputError
 from shared.ports import SystemClock
 
@@ -139,6 +140,24 @@ def test_a_file_that_cannot_be_read_stops_no_other(tmp_path):
     (root / "a.txt").unlink()
     found, problems = identified(folder(root), survey, Memory(tmp_path / "s.json"), [])
     assert ([file.entry.name for file in found], [problem.name for problem in problems]) == (["b.txt"], ["a.txt"])
+
+
+def was(root, path, **fields):
+    """The old name by which the one file of a folder is known at an edge that has it as ``old.txt``."""
+    [entry] = (source := folder(root)).survey().entries
+    raw = source.read(entry)
+    one = Held("old.txt", document_id("old.txt", raw), len(raw), "s", frozenset(), **fields)
+    [file], _ = identified(source, source.survey(), Memory(path), [one])
+    return file.was
+
+
+def test_a_renamed_file_is_known_as_such_until_the_edge_has_its_new_name(tmp_path):
+    root = made(tmp_path / "in", "new.txt")
+    assert [was(root, tmp_path / "s.json") for _ in range(2)] == ["old.txt", "old.txt"]
+
+
+def test_a_file_whose_document_is_damaged_is_no_renamed_one_but_sent_anew(tmp_path):
+    assert was(made(tmp_path / "in", "new.txt"), tmp_path / "s.json", is_damaged=True) == ""
 
 
 def test_a_mark_that_is_missing_recalls_nothing(tmp_path):
