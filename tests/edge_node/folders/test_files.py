@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from edge_node.folders.files import OUTSIDE, Folder
+from edge_node.folders.files import MOST_PATTERNS, OUTSIDE, Folder
 from edge_node.folders.memory import Memory
 from edge_node.folders.records import Entry, Held
 from edge_node.folders.syncing import identified
@@ -56,6 +56,28 @@ def test_a_list_of_ignored_files_that_cannot_be_used_stops_the_run(tmp_path, con
     (tmp_path / ".dgragignore").write_bytes(content)
     with pytest.raises(InputError, match="dgragignore"):
         folder(tmp_path).survey()
+
+
+def test_a_list_of_ignored_files_is_read_as_any_file_of_the_folder(tmp_path):
+    root, secret = made(tmp_path / "in", "a.txt", "list"), made(tmp_path / "out", "secret", text="!\n") / "secret"
+    (root / ".dgragignore").symlink_to(root / "list")
+    assert names(folder(root).survey()) == ["a.txt"]
+    for lay, reason in (
+        (lambda path: path.symlink_to(secret), OUTSIDE),
+        (lambda path: path.symlink_to(path), "symbolic links"),
+        (os.mkfifo, "no file"),
+        (lambda path: path.write_text("x\n" * MOST_PATTERNS), "more than"),
+    ):
+        (root / ".dgragignore").unlink()
+        lay(root / ".dgragignore")
+        with pytest.raises(InputError, match=rf"dgragignore cannot be read: .*{reason}"):
+            folder(root).survey()
+
+
+def test_a_link_to_itself_stops_no_other_file(tmp_path):
+    (made(tmp_path, "a.txt") / "loop.txt").symlink_to("loop.txt")
+    survey = folder(tmp_path).survey()
+    assert (names(survey), [problem.name for problem in survey.problems]) == (["a.txt"], ["loop.txt"])
 
 
 def test_a_folder_that_is_not_there_is_no_empty_one(tmp_path):
