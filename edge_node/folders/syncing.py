@@ -32,6 +32,7 @@ class Done:
     look: Look
     sent: list[Found] = field(default_factory=list)
     sent_bytes: int = 0
+    renamed: int = 0
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -71,7 +72,8 @@ def identified(source: Source, survey: Survey, memory: Memory, gone: Sequence[He
 async def apply(
     what: Look, source: Source, target: Target, memory: Memory, wishes: Wishes, advance: Callable[[int], None] = lambda _: None
 ) -> Done:
-    """Do what a look found; content comes before deletions, so that nothing is missing meanwhile. ``advance`` hears of bytes sent.
+    """Do what a look found; content comes before deletions, and a changed document answers in its
+    former version until then. A renamed one is missing from the answers until it is indexed under its new name. ``advance`` hears of bytes sent.
 
     A file that is refused, or cannot be read, stops no other. Raises as the target.
     """
@@ -80,7 +82,10 @@ async def apply(
         await _send(file, source, target, memory, wishes, done)
         advance(file.entry.size)
     for one, file in plan.renamed:
-        await target.rename(one.document_id, file.entry.name)
+        if reason := await target.rename(one.document_id, file.entry.name):
+            done.problems.append(Problem(file.entry.name, reason))
+            continue
+        done.renamed += 1
         if wishes.labels is not None and one.labels != frozenset(wishes.labels):
             await target.relabel(file.document_id, wishes.labels)
         for identity in one.older:

@@ -6,8 +6,8 @@ import pytest
 
 from edge_node.folders.files import MOST_PATTERNS, OUTSIDE, Folder
 from edge_node.folders.memory import Memory
-from edge_node.folders.records import Entry, Held
-from edge_node.folders.syncing import identified
+from edge_node.folders.records import Entry, Held, Wishes
+from edge_node.folders.syncing import apply, identified, look
 from edge_node.records import document_id
 from shared.errors import InputError
 from shared.ports import SystemClock
@@ -176,6 +176,28 @@ def was(root, path, **fields):
 def test_a_renamed_file_is_known_as_such_until_the_edge_has_its_new_name(tmp_path):
     root = made(tmp_path / "in", "new.txt")
     assert [was(root, tmp_path / "s.json") for _ in range(2)] == ["old.txt", "old.txt"]
+
+
+class Refusing:
+    """An edge that has one document and lets it have no other name."""
+
+    def __init__(self, *held):
+        self._held = {one.name: one for one in held}
+
+    async def held(self):
+        return self._held
+
+    async def rename(self, identity, name):
+        return f"{name} must wait"
+
+
+async def test_a_rename_that_the_edge_refuses_is_told_and_tried_again_by_the_next_run(tmp_path):
+    source, memory, wishes = folder(made(tmp_path / "in", "new.txt")), Memory(tmp_path / "s.json"), Wishes("s")
+    raw = b"The pump failed."
+    target = Refusing(Held("old.txt", document_id("old.txt", raw), len(raw), "s", frozenset()))
+    for _ in range(2):
+        done = await apply(await look(source, target, memory, wishes), source, target, memory, wishes)
+        assert ([(one.name, one.reason) for one in done.problems], done.renamed) == ([("new.txt", "new.txt must wait")], 0)
 
 
 def test_a_file_whose_document_is_damaged_is_no_renamed_one_but_sent_anew(tmp_path):
