@@ -50,7 +50,7 @@ async def look(source: Source, target: Target, memory: Memory, wishes: Wishes) -
 def identified(source: Source, survey: Survey, memory: Memory, gone: Sequence[Held]) -> tuple[list[Found], list[Problem]]:
     """Each file with its document's id, and those that cannot be read; what the memory knows by its mark is not read.
 
-    What is damaged at the edge has no content to be renamed with: its file is sent. A renamed file is remembered once the edge has its name.
+    What is damaged at the edge has no content to be renamed with: its file is sent. A renamed one is remembered once the edge has its name.
     """
     found, problems, lost = list[Found](), list[Problem](), {one.name: one for one in gone if not one.is_damaged}
     for entry in survey.entries:
@@ -72,10 +72,9 @@ def identified(source: Source, survey: Survey, memory: Memory, gone: Sequence[He
 async def apply(
     what: Look, source: Source, target: Target, memory: Memory, wishes: Wishes, advance: Callable[[int], None] = lambda _: None
 ) -> Done:
-    """Do what a look found; content comes before deletions, and a changed document answers in its
-    former version until then. A renamed one is missing from the answers until it is indexed under its new name. ``advance`` hears of bytes sent.
+    """Do what a look found; content comes before deletions. ``advance`` hears of bytes sent.
 
-    A file that is refused, or cannot be read, stops no other. Raises as the target.
+    A changed document answers in its former version meanwhile; a renamed one is missing until it is indexed under its new name. A file that is refused, or cannot be read, stops no other. Raises as the target.
     """
     done, plan = Done(what, problems=list(what.problems)), what.plan
     for file in plan.sends:
