@@ -354,6 +354,8 @@ class EdgeNode:
 
         Raises NotFound, Conflict where it is damaged, and as ``accept``.
         """
+        if self._moving:  # nothing is indexed then: the document would be missing until it is done
+            raise Conflict("another embedding model takes over", next_step="try again when it has")
         before = await self.background.run(self.documents.content, identity)
         reader = name if before.reader == before.name else before.reader
         accepted = await self.accept(replace(before, document_id=document_id(name, before.raw), name=name, reader=reader))

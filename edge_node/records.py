@@ -6,7 +6,9 @@ import hashlib
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import astuple, dataclass
-from typing import Literal, Protocol
+from typing import Annotated, Literal, Protocol
+
+from pydantic import AfterValidator, Field
 
 from shared.ports import Prompt, Reply
 from shared.records import Chunk, ChunkId, DocumentId, Evidence
@@ -16,6 +18,16 @@ Kind = Literal["template", "model", "learned"]  # made from a fact, written by a
 NOTHING_WITHHELD: frozenset[str] = frozenset()
 NO_GRAPH = "the edge's strategy builds no graph"
 WITH_GRAPH = "start the edge with the strategy dgrag, ketrag or erarag"
+
+
+def _label(text: str) -> str:
+    if "," in text or text != text.strip():
+        raise ValueError("a label has no comma, which stands between two, and no blanks around it")
+    return text
+
+
+LABEL_PATTERN = r"^[^\s,]([^,]*[^\s,])?$"  # what ``_label`` takes, for the schema
+Label = Annotated[str, Field(min_length=1, max_length=64, json_schema_extra={"pattern": LABEL_PATTERN}), AfterValidator(_label)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, TypeAdapter, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-from edge_node.records import Kind
+from edge_node.records import Kind, Label
 from shared.records import Level
 from shared.settings import Count, FrontSettings, Port, Section, TelemetrySettings
 from shared.wire import EDGE_ID_PATTERN, EVIDENCE_MIN_SCORE, HEARTBEAT_S, MOST_WHOLE
@@ -25,6 +25,7 @@ ROUNDING = 1e-6  # of a sum of shares
 KINDS: tuple[Kind, ...] = get_args(Kind)
 THRESHOLDS: dict[Kind, float] = {"template": 0.92, "model": 0.92, "learned": 0.88}
 HIGHEST = 2.0  # a score is at most 1: above it never answers
+_LABEL: TypeAdapter[str] = TypeAdapter(Label)
 _FORM = "as in template=0.92,model=0.92,learned=0.88"
 
 
@@ -113,6 +114,11 @@ def folders_of(value: object) -> Mapping[str, str]:
         raise ValueError(f"{value!r} must name folders by their whole paths, or buckets, as in /data/reports=public,s3://bucket/notes")
     if twice := sorted({name for name in last if last.count(name) > 1}):
         raise ValueError(f"two folders are called {twice[0]!r}, with which the names of their documents begin: let one have another name")
+    for folder, label in ((folder, label) for folder, label in named.items() if label):
+        try:
+            _LABEL.validate_python(label)
+        except ValidationError as error:
+            raise ValueError(f"the label of {folder} is none: {error.errors()[0]['msg']}") from error
     return named
 
 

@@ -54,9 +54,15 @@ class RestTarget:
             return "the edge closed the connection: the file is over its limit"
         return ""
 
-    async def rename(self, identity: DocumentId, name: str) -> None:
+    async def rename(self, identity: DocumentId, name: str) -> str:
         """As the port says."""
-        await self._ask_of(partial(self.http.put, f"{self._documents}/{identity}/name", json={"name": name}, timeout=SETTLE_TIMEOUT))
+        try:
+            await self._ask_of(partial(self.http.put, f"{self._documents}/{identity}/name", json={"name": name}, timeout=SETTLE_TIMEOUT))
+        except ServiceError as problem:
+            if problem.status not in UNFIT:
+                raise
+            return problem.message
+        return ""
 
     async def relabel(self, identity: DocumentId, labels: tuple[str, ...]) -> None:
         """As the port says."""

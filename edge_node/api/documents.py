@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypeVar
 import orjson
 from fastapi import APIRouter, Query, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from sse_starlette import EventSourceResponse
 from starlette.datastructures import UploadFile
 
@@ -20,7 +20,7 @@ from edge_node.documents.estimate import Estimate
 from edge_node.documents.store import MOST_CHARS, Accepted
 from edge_node.node import EdgeNode
 from edge_node.policy.rules import Share
-from edge_node.records import DocumentText, Offered, document_id
+from edge_node.records import DocumentText, Label, Offered, document_id
 from shared.errors import InputError, NotFound
 from shared.http.middleware import while_connected
 from shared.records import DocumentId
@@ -28,16 +28,6 @@ from shared.wire import MAX_NAME_CHARS
 
 T = TypeVar("T")
 MAX_ESTIMATED = 1000  # documents in one request
-
-
-def _label(text: str) -> str:
-    if "," in text or text != text.strip():
-        raise ValueError("a label has no comma, which stands between two, and no blanks around it")
-    return text
-
-
-PATTERN = r"^[^\s,]([^,]*[^\s,])?$"  # what ``_label`` takes, for the schema
-Label = Annotated[str, Field(min_length=1, max_length=64, json_schema_extra={"pattern": PATTERN}), AfterValidator(_label)]
 Labels = Annotated[tuple[Label, ...], Field(max_length=32)]
 LABELS: TypeAdapter[tuple[str, ...]] = TypeAdapter(Labels)
 

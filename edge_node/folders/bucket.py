@@ -84,6 +84,8 @@ def _client(settings: BucketSettings) -> Any:
     if place.scheme not in {"http", "https"} or not place.netloc:
         raise InputError(f"{settings.endpoint!r} is no address of a store", next_step="set DGRAG_S3_ENDPOINT to http(s)://HOST:PORT")
     keys = settings.access_key or None, settings.secret_key.get_secret_value() or None
+    if (keys[0] is None) is not (keys[1] is None):
+        raise InputError("a store takes both of its keys, or none", next_step="set DGRAG_S3_ACCESS_KEY and DGRAG_S3_SECRET_KEY")
     return Minio(place.netloc, *keys, secure=place.scheme == "https", region=settings.region or None)
 
 

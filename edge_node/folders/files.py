@@ -18,6 +18,7 @@ from shared.ports import Clock
 from shared.wire import MAX_NAME_CHARS
 
 SETTLED_S = 2.0  # what was written so lately may be written again within one tick of the file system's clock
+MOST_PATTERNS = 2**16  # bytes of the list of ignored files
 OUTSIDE = "a link that leads out of the folder is not followed"
 
 
@@ -49,21 +50,28 @@ class Folder:
 
     def read(self, entry: Entry) -> bytes:
         """The content of a file that is one still, and in the folder. Raises OSError."""
-        path = (self.root / entry.place).resolve(strict=True)
+        return self._read(entry.place, self.most_bytes)
+
+    def _read(self, place: str, most_bytes: int) -> bytes:
+        path = Path(os.path.realpath(self.root / place, strict=True))
         if not path.is_relative_to(self.root.resolve()):
             raise PermissionError(0, OUTSIDE)
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise PermissionError(0, "it is no file any more")
-            return file.read(self.most_bytes + 1)
+                raise PermissionError(0, "it is no file")
+            return file.read(most_bytes + 1)
 
     def _ignored(self) -> GitIgnoreSpec:
         try:
-            return ignoring((self.root / FILE).read_text(encoding="utf-8"))
+            raw = self._read(FILE, MOST_PATTERNS)
+            if len(raw) > MOST_PATTERNS:
+                raise OSError(0, f"it has more than {MOST_PATTERNS:,} bytes")
+            return ignoring(raw.decode())
         except FileNotFoundError:
             return ignoring()
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{self.root / FILE} cannot be read", next_step="make it readable, as UTF-8 text") from error
+            reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+            raise InputError(f"{self.root / FILE} cannot be read: {reason}", next_step="make it a readable file of UTF-8 text") from error
 
 
 class _Walk:
@@ -112,7 +120,7 @@ class _Walk:
             self.problems.append(Problem(name, f"it cannot be read: {error.strerror}"))
 
     def _unfit(self, name: str, found: os.DirEntry[str]) -> str:
-        if found.is_symlink() and not Path(found.path).resolve().is_relative_to(self._root):
+        if found.is_symlink() and not Path(os.path.realpath(found.path)).is_relative_to(self._root):
             return OUTSIDE
         if name.encode(errors="replace").decode() != name:
             return "its name is no UTF-8"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from edge_node.documents.store import Accepted, DocumentStore
 from edge_node.folders.records import Held, Wishes, held_of
 from edge_node.records import Offered, document_id
-from shared.errors import Conflict, InputError, NotFound
+from shared.errors import Conflict, DgragError, InputError, NotFound
 from shared.records import DocumentId
 
 PAGE = 1000
@@ -58,15 +59,17 @@ class Inside:
         try:
             await self.site.accept(Offered(document_id(name, raw), name, raw, name, labels=wishes.labels, source=wishes.source))
         except (InputError, Conflict) as error:
-            return " – ".join(filter(None, (error.message, error.next_step)))
+            return _reason(error)
         return ""
 
-    async def rename(self, identity: DocumentId, name: str) -> None:
-        """As the port says."""
-        try:
-            await self.site.rename(identity, name)
-        except NotFound:
-            return  # the next run looks again
+    async def rename(self, identity: DocumentId, name: str) -> str:
+        """As the port says. Raises DiskFull."""
+        with contextlib.suppress(NotFound):  # the next run looks again
+            try:
+                await self.site.rename(identity, name)
+            except (InputError, Conflict) as error:
+                return _reason(error)
+        return ""
 
     async def relabel(self, identity: DocumentId, labels: tuple[str, ...]) -> None:
         """As the port says."""
@@ -81,3 +84,7 @@ class Inside:
             await self.site.remove(identity)
         except NotFound:
             return
+
+
+def _reason(error: DgragError) -> str:
+    return " – ".join(filter(None, (error.message, error.next_step)))

@@ -87,7 +87,7 @@ class FolderKeeper:
             files=found.files,
             left_out=len(found.left_out),
             sent=before.sent + len(done.sent),
-            renamed=before.renamed + len(plan.renamed),
+            renamed=before.renamed + done.renamed,
             deleted=before.deleted + len(plan.deleted),
             error="",
             problems=tuple(done.problems[:MOST_TOLD]),

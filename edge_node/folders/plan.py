@@ -45,7 +45,8 @@ def missing(survey: Survey, held: Mapping[str, Held], source: str) -> list[Held]
 
 def planned(found: Sequence[Found], gone: Sequence[Held], held: Mapping[str, Held], wishes: Wishes) -> Plan:
     """The steps. Raises Conflict where so many files are gone that the source is rather not there, as one that is not mounted."""
-    moves = {file.was: file for file in found if file.was} if not wishes.keep_deleted else {}
+    movable = () if wishes.keep_deleted else found
+    moves = {file.was: file for file in movable if file.was and file.entry.name not in held}  # a rename would replace what has the name
     lost = [one for one in gone if one.name not in moves]
     if not (wishes.force or wishes.keep_deleted):
         _check(lost, sum(one.source == wishes.source for one in held.values()))

@@ -95,8 +95,8 @@ class Target(Protocol):
         """Give it a document; returns why it refuses this one, "" where it does not."""
         ...
 
-    async def rename(self, identity: DocumentId, name: str) -> None:
-        """Let a document have another name; one that is gone meanwhile is left to the next run."""
+    async def rename(self, identity: DocumentId, name: str) -> str:
+        """Let a document have another name; returns why not, "" where it has. One that is gone meanwhile is left to the next run."""
         ...
 
     async def relabel(self, identity: DocumentId, labels: tuple[str, ...]) -> None:

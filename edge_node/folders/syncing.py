@@ -32,6 +32,7 @@ class Done:
     look: Look
     sent: list[Found] = field(default_factory=list)
     sent_bytes: int = 0
+    renamed: int = 0
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -47,8 +48,11 @@ async def look(source: Source, target: Target, memory: Memory, wishes: Wishes) -
 
 
 def identified(source: Source, survey: Survey, memory: Memory, gone: Sequence[Held]) -> tuple[list[Found], list[Problem]]:
-    """Each file with its document's id, and those that cannot be read; what the memory knows by its mark is not read."""
-    found, problems, lost = list[Found](), list[Problem](), {one.name: one for one in gone}
+    """Each file with its document's id, and those that cannot be read; what the memory knows by its mark is not read.
+
+    What is damaged at the edge has no content to be renamed with: its file is sent. A renamed one is remembered once the edge has its name.
+    """
+    found, problems, lost = list[Found](), list[Problem](), {one.name: one for one in gone if not one.is_damaged}
     for entry in survey.entries:
         if (known := memory.recall(entry)) is not None:
             found.append(Found(entry, known))
@@ -61,23 +65,26 @@ def identified(source: Source, survey: Survey, memory: Memory, gone: Sequence[He
         was = next((one.name for one in lost.values() if one.size == len(raw) and document_id(one.name, raw) == one.document_id), "")
         lost.pop(was, None)  # of two copies of a file only one is its new name
         found.append(Found(entry, document_id(entry.name, raw), was))
-    memory.keep(found)
+    memory.keep(file for file in found if not file.was)
     return found, problems
 
 
 async def apply(
     what: Look, source: Source, target: Target, memory: Memory, wishes: Wishes, advance: Callable[[int], None] = lambda _: None
 ) -> Done:
-    """Do what a look found; content comes before deletions, so that nothing is missing meanwhile. ``advance`` hears of bytes sent.
+    """Do what a look found; content comes before deletions. ``advance`` hears of bytes sent.
 
-    A file that is refused, or cannot be read, stops no other. Raises as the target.
+    A changed document answers in its former version meanwhile; a renamed one is missing until it is indexed under its new name. A file that is refused, or cannot be read, stops no other. Raises as the target.
     """
     done, plan = Done(what, problems=list(what.problems)), what.plan
     for file in plan.sends:
         await _send(file, source, target, memory, wishes, done)
         advance(file.entry.size)
     for one, file in plan.renamed:
-        await target.rename(one.document_id, file.entry.name)
+        if reason := await target.rename(one.document_id, file.entry.name):
+            done.problems.append(Problem(file.entry.name, reason))
+            continue
+        done.renamed += 1
         if wishes.labels is not None and one.labels != frozenset(wishes.labels):
             await target.relabel(file.document_id, wishes.labels)
         for identity in one.older:

@@ -163,6 +163,9 @@ async def test_where_the_former_model_is_away_words_and_graph_find_passages_and_
         assert "Ole Berg" in (await found(edge, "Who was inspected by Ole Berg?"))[0]
         added = await edge.http.post("/v1/documents", json={"name": "new.md", "text": "# News\n\nRook Lane opened the Larch Clinic."})
         assert (added.status_code, edge.node.status()["documents"]["queued"]) == (202, 1)
+        [named, *_] = edge.node.documents.list(limit=1)
+        refused = await edge.http.put(f"/v1/documents/{named['document_id']}/name", json={"name": "other.md"})
+        assert (refused.status_code, "takes over" in refused.text) == (409, True)  # it would be missing until then
         new.let.set()
         await at_rest(edge)
         assert "Rook Lane" in (await found(edge, "Who opened the Larch Clinic?"))[0]

@@ -4,10 +4,11 @@ import os
 
 import pytest
 
-from edge_node.folders.files import OUTSIDE, Folder
+from edge_node.folders.files import MOST_PATTERNS, OUTSIDE, Folder
 from edge_node.folders.memory import Memory
-from edge_node.folders.records import Entry
-from edge_node.folders.syncing import identified
+from edge_node.folders.records import Entry, Held, Wishes
+from edge_node.folders.syncing import apply, identified, look
+from edge_node.records import document_id
 from shared.errors import InputError
 from shared.ports import SystemClock
 
@@ -55,6 +56,28 @@ def test_a_list_of_ignored_files_that_cannot_be_used_stops_the_run(tmp_path, con
     (tmp_path / ".dgragignore").write_bytes(content)
     with pytest.raises(InputError, match="dgragignore"):
         folder(tmp_path).survey()
+
+
+def test_a_list_of_ignored_files_is_read_as_any_file_of_the_folder(tmp_path):
+    root, secret = made(tmp_path / "in", "a.txt", "list"), made(tmp_path / "out", "secret", text="!\n") / "secret"
+    (root / ".dgragignore").symlink_to(root / "list")
+    assert names(folder(root).survey()) == ["a.txt"]
+    for lay, reason in (
+        (lambda path: path.symlink_to(secret), OUTSIDE),
+        (lambda path: path.symlink_to(path), "symbolic links"),
+        (os.mkfifo, "no file"),
+        (lambda path: path.write_text("x\n" * MOST_PATTERNS), "more than"),
+    ):
+        (root / ".dgragignore").unlink()
+        lay(root / ".dgragignore")
+        with pytest.raises(InputError, match=rf"dgragignore cannot be read: .*{reason}"):
+            folder(root).survey()
+
+
+def test_a_link_to_itself_stops_no_other_file(tmp_path):
+    (made(tmp_path, "a.txt") / "loop.txt").symlink_to("loop.txt")
+    survey = folder(tmp_path).survey()
+    assert (names(survey), [problem.name for problem in survey.problems]) == (["a.txt"], ["loop.txt"])
 
 
 def test_a_folder_that_is_not_there_is_no_empty_one(tmp_path):
@@ -139,6 +162,46 @@ def test_a_file_that_cannot_be_read_stops_no_other(tmp_path):
     (root / "a.txt").unlink()
     found, problems = identified(folder(root), survey, Memory(tmp_path / "s.json"), [])
     assert ([file.entry.name for file in found], [problem.name for problem in problems]) == (["b.txt"], ["a.txt"])
+
+
+def was(root, path, **fields):
+    """The old name by which the one file of a folder is known at an edge that has it as ``old.txt``."""
+    [entry] = (source := folder(root)).survey().entries
+    raw = source.read(entry)
+    one = Held("old.txt", document_id("old.txt", raw), len(raw), "s", frozenset(), **fields)
+    [file], _ = identified(source, source.survey(), Memory(path), [one])
+    return file.was
+
+
+def test_a_renamed_file_is_known_as_such_until_the_edge_has_its_new_name(tmp_path):
+    root = made(tmp_path / "in", "new.txt")
+    assert [was(root, tmp_path / "s.json") for _ in range(2)] == ["old.txt", "old.txt"]
+
+
+class Refusing:
+    """An edge that has one document and lets it have no other name."""
+
+    def __init__(self, *held):
+        self._held = {one.name: one for one in held}
+
+    async def held(self):
+        return self._held
+
+    async def rename(self, identity, name):
+        return f"{name} must wait"
+
+
+async def test_a_rename_that_the_edge_refuses_is_told_and_tried_again_by_the_next_run(tmp_path):
+    source, memory, wishes = folder(made(tmp_path / "in", "new.txt")), Memory(tmp_path / "s.json"), Wishes("s")
+    raw = b"The pump failed."
+    target = Refusing(Held("old.txt", document_id("old.txt", raw), len(raw), "s", frozenset()))
+    for _ in range(2):
+        done = await apply(await look(source, target, memory, wishes), source, target, memory, wishes)
+        assert ([(one.name, one.reason) for one in done.problems], done.renamed) == ([("new.txt", "new.txt must wait")], 0)
+
+
+def test_a_file_whose_document_is_damaged_is_no_renamed_one_but_sent_anew(tmp_path):
+    assert was(made(tmp_path / "in", "new.txt"), tmp_path / "s.json", is_damaged=True) == ""
 
 
 def test_a_mark_that_is_missing_recalls_nothing(tmp_path):

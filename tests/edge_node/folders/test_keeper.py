@@ -68,8 +68,8 @@ async def test_a_file_that_is_not_in_step_is_shown_with_its_reason(tmp_path, rep
     assert "reports/big.txt" in page
 
 
-@pytest.mark.parametrize("value", ["reports", "/a/x,/b/x", "/"])
-def test_folders_that_cannot_be_told_apart_are_refused_at_the_start(value, monkeypatch):
+@pytest.mark.parametrize("value", ["reports", "/a/x,/b/x", "/", f"/a/x={'l' * 65}"])
+def test_folders_that_cannot_be_told_apart_or_have_no_right_label_are_refused_at_the_start(value, monkeypatch):
     monkeypatch.setenv("DGRAG_EDGE_FOLDERS", value)
     with pytest.raises(ValueError, match="folders"):
         EdgeSettings()

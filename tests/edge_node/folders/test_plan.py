@@ -54,6 +54,18 @@ def test_a_file_with_the_content_of_one_that_is_gone_is_that_one_renamed():
     assert (names(made.new), names(made.deleted)) == ([], [])
 
 
+def test_no_file_is_renamed_onto_a_document_that_came_another_way():
+    there = held("a", identity="9", source="") | held("b", "c")
+    made = plan([file("a", "2", was="b"), file("c")], there)
+    assert (made.renamed, names(made.deleted), made.problems) == ((), ["b"], (Problem("a", TAKEN),))
+    assert (names(made.sends), made.unchanged) == ([], 1)
+
+
+def test_a_file_that_took_the_name_of_another_is_that_one_changed():
+    made = plan([file("a", "2", was="b")], held("a", "b"))
+    assert (made.renamed, names(made.changed), names(made.deleted), made.unchanged) == ((), ["a"], ["b"], 0)
+
+
 def test_a_damaged_document_is_sent_again():
     assert names(plan([file("a")], held("a", is_damaged=True)).changed) == ["a"]
 
