@@ -33,4 +33,4 @@ def _content(tx: sqlite3.Connection, identity: DocumentId) -> Offered:
     labels = read_labels(row["labels"].encode())
     if not row["whole"] or labels is None:
         raise Conflict("the document is damaged on disk", next_step="send it again")
-    return Offered(identity, row["name"], row["raw"], row["reader"], row["title"], labels, source=row["source"])
+    return Offered(identity, row["name"], row["raw"], row["reader"], row["title"], labels, row["created_at"], row["source"])

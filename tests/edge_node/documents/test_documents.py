@@ -305,12 +305,12 @@ def test_what_is_not_there_cannot_be_removed_and_leaves_no_receipt(documents, da
 # ---------------------------------------------------------------- another name
 
 
-def test_a_renamed_document_keeps_labels_source_and_the_name_that_chooses_its_reader(documents, database):
+def test_a_renamed_document_keeps_labels_date_source_and_the_name_that_chooses_its_reader(documents, database):
     first = accept(documents, labels=("ward",), title="Pumps", source="folder", reader="text.txt")
     relabel(database, first.document_id, ["secret"])
     accepted, removed = rename(database, first.document_id, "b.txt", now=2000.0)
-    [row] = database.rows("SELECT document_id, name, title, labels, source, reader FROM documents")
-    assert tuple(row) == (accepted.document_id, "b.txt", "Pumps", '["secret"]', "folder", "text.txt")
+    [row] = database.rows("SELECT document_id, name, title, labels, created_at, source, reader FROM documents")
+    assert tuple(row) == (accepted.document_id, "b.txt", "Pumps", '["secret"]', 1000.0, "folder", "text.txt")
     assert removed.ended_jobs == (first.job_id,)
     assert rename(database, accepted.document_id, "b.txt", now=2000.0) == (replace(accepted, duplicate=True), None)  # it has this name
 
