@@ -262,14 +262,14 @@ class DocumentStore:
             "SELECT one FROM (SELECT rowid AS one, row_number() OVER (PARTITION BY name ORDER BY status = 'parked', rowid DESC) AS n"
             " FROM documents) WHERE n = 1 ORDER BY one"
         )
-        query = (
-            f"SELECT name, title, labels, reader, created_at, raw, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE rowid = ?"
-        )
+        columns = "name, title, labels, reader, created_at, source, raw"
+        query = f"SELECT {columns}, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE rowid = ?"
         for number in [row["one"] for row in self.database.rows(newest)]:
             if (row := self.database.row(query, (number,))) is None:
                 continue  # deleted meanwhile
             raw = row["raw"] if row["whole"] else None
-            yield Original(row["name"], row["title"], tuple(_listed(row["labels"])), row["reader"], row["created_at"], raw)
+            labels = tuple(_listed(row["labels"]))
+            yield Original(row["name"], row["title"], labels, row["reader"], row["created_at"], raw, row["source"])
 
     # ------------------------------------------------------------ what the sharing policy asks
 
