@@ -25,7 +25,7 @@ from shared.settings_reference import reference
 from shared.wire import MAX_NAME_CHARS
 
 ZIP = "application/zip"
-OF_THE_MACHINE = {*NodeSettings.model_fields, *CloudLineSettings.model_fields, "policy_file"}  # also all that may hold a secret
+OF_THE_MACHINE = {*NodeSettings.model_fields, *CloudLineSettings.model_fields, "policy_file", "folders"}  # also all that may hold a secret
 Outcome = Literal["added", "here", "kept"]
 
 router = APIRouter(prefix="/v1", tags=["archive"], route_class=GuardedRoute)

@@ -216,6 +216,13 @@ def test_no_setting_that_a_secret_may_stand_in_is_in_an_archive():
     assert texts - OF_THE_MACHINE == set()
 
 
+def test_what_is_of_this_machine_is_no_setting_of_an_archive():
+    from edge_node.api.archive import settings_text
+
+    folders = {"/data/reports": "public", "s3://bucket/notes": ""}
+    assert settings_text(EdgeSettings(strategy="naive", folders=folders)) == "DGRAG_EDGE_STRATEGY=naive\n"
+
+
 async def test_only_an_admin_takes_or_brings_an_archive(tmp_path: Path, command: Commands, monkeypatch: pytest.MonkeyPatch):
     made_key(tmp_path / "one", "admin")
     monkeypatch.setenv("DGRAG_API_KEY", made_key(tmp_path / "one", "write"))
