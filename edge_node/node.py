@@ -26,7 +26,8 @@ from edge_node.documents.labelling import relabel
 from edge_node.documents.progress import Backoff
 from edge_node.documents.read_by import language_counts
 from edge_node.documents.receipts import Receipt, ReceiptStore
-from edge_node.documents.store import Accepted, DocumentStore, require_space
+from edge_node.documents.renaming import rename
+from edge_node.documents.store import Accepted, DocumentStore, Removed, require_space
 from edge_node.documents.worker import Background, Worker, failure_of
 from edge_node.egress.ledger import Ledger
 from edge_node.egress.policy_editor import PolicyEditor
@@ -34,7 +35,7 @@ from edge_node.egress.sharing import Sharing
 from edge_node.folders.inside import Inside
 from edge_node.folders.keeper import FolderKeeper
 from edge_node.graph.store import GraphStore
-from edge_node.records import DocumentText, Offered, document_id, silent
+from edge_node.records import DocumentText, Offered, silent
 from edge_node.renewal import Models, Renewal, Searching
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
@@ -350,17 +351,16 @@ class EdgeNode:
         return found
 
     async def rename(self, identity: DocumentId, name: str) -> Accepted:
-        """Let a document have another name, which is read and indexed anew from the content that is here; the old one then goes.
-
-        Raises NotFound, Conflict where it is damaged, and as ``accept``.
-        """
+        """Let a document have another name, and index it anew. Raises NotFound, Conflict where it is damaged, and as ``accept``."""
         if self._moving:  # nothing is indexed then: the document would be missing until it is done
             raise Conflict("another embedding model takes over", next_step="try again when it has")
-        before = await self.background.run(self.documents.content, identity)
-        reader = name if before.reader == before.name else before.reader
-        accepted = await self.accept(replace(before, document_id=document_id(name, before.raw), name=name, reader=reader))
-        if accepted.document_id != identity:
-            await self.remove(identity)
+        self._check(Offered(identity, name, b"", name))
+        await self.background.run(require_space, self.settings.state_dir, floor=self.settings.min_free_bytes)
+        accepted, removed = await self.background.run(rename, self.documents.database, identity, name, now=self.documents.clock.now())
+        self.worker.stop(accepted.ended_jobs)
+        self.worker.wake()
+        if removed is not None:
+            await self._removed(removed)
         return accepted
 
     async def remove(self, identity: DocumentId) -> dict[str, Any]:
@@ -376,6 +376,9 @@ class EdgeNode:
             if earlier := await asyncio.to_thread(self.receipts_of, identity):
                 return earlier[0] if earlier[0]["erased"] else earlier[0] | {"reason": "the deletion is still being finished"}
             raise
+        return await self._removed(removed)
+
+    async def _removed(self, removed: Removed) -> dict[str, Any]:
         self.worker.stop(removed.ended_jobs)
         for index in (self.strategy, *([self._next.strategy] if self._next else ())):
             await index.forget(removed.chunks)

@@ -258,6 +258,7 @@ BORDER = [
     "edge_node/documents/readers/pool.py",
     "edge_node/documents/readers/recognition.py",
     "edge_node/documents/receipts.py",
+    "edge_node/documents/renaming.py",
     "edge_node/documents/store.py",
     "edge_node/documents/worker.py",
     "edge_node/egress/dry_run.py",

@@ -25,14 +25,17 @@ from shared.settings_reference import reference
 from shared.wire import MAX_NAME_CHARS
 
 ZIP = "application/zip"
-OF_THE_MACHINE = {*NodeSettings.model_fields, *CloudLineSettings.model_fields, "policy_file"}  # also all that may hold a secret
+OF_THE_MACHINE = {*NodeSettings.model_fields, *CloudLineSettings.model_fields, "policy_file", "folders"}  # also all that may hold a secret
 Outcome = Literal["added", "here", "kept"]
 
 router = APIRouter(prefix="/v1", tags=["archive"], route_class=GuardedRoute)
 
 
 class ImportAbout(BaseModel):
-    """What an archive's manifest tells of a document. ``replace``: also where another version of its name is here."""
+    """What an archive's manifest tells of a document.
+
+    ``source``: the sync that put it there; "": none. ``replace``: also where another version of its name is here.
+    """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -41,6 +44,7 @@ class ImportAbout(BaseModel):
     labels: Labels = ()
     reader: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
     created_at: Annotated[float, Field(ge=0, lt=2**40)]
+    source: Annotated[str, Field(max_length=MAX_NAME_CHARS)] = ""
     replace: bool = False
 
 
@@ -111,7 +115,8 @@ async def import_document(request: Request, node: Node) -> Imported:
     identity = document_id(about.name, raw)
     if outcome := await asyncio.to_thread(_here, node, about, identity):
         return Imported(document_id=identity, outcome=outcome)
-    await node.accept(Offered(identity, about.name, raw, about.reader, about.title, about.labels, created_at=about.created_at))
+    source = about.source or None
+    await node.accept(Offered(identity, about.name, raw, about.reader, about.title, about.labels, about.created_at, source))
     return Imported(document_id=identity, outcome="added")
 
 

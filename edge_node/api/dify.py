@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from glob import escape
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
@@ -15,6 +14,7 @@ from edge_node.api.access import ReaderDep
 from edge_node.api.filtering import DATE_CHARS, FiltersBody, filters_of
 from edge_node.api.forms import said, telling
 from edge_node.api.sources import uri_of
+from edge_node.documents.filters import literally
 from edge_node.records import Filters
 from shared.errors import InputError, NotFound
 from shared.http.middleware import while_connected
@@ -30,10 +30,10 @@ MEANT: dict[tuple[str, str], tuple[str, Callable[[str], str]]] = {  # what a con
     ("language", "is"): ("language", str),
     ("date", "after"): ("since", str),
     ("date", "before"): ("until", lambda text: f"{text}T00:00" if len(text) == DATE_CHARS else text),
-    ("path", "is"): ("path", escape),
-    ("path", "contains"): ("path", lambda text: f"*{escape(text)}*"),
-    ("path", "start with"): ("path", lambda text: f"{escape(text)}*"),
-    ("path", "end with"): ("path", lambda text: f"*{escape(text)}"),
+    ("path", "is"): ("path", literally),
+    ("path", "contains"): ("path", lambda text: f"*{literally(text)}*"),
+    ("path", "start with"): ("path", lambda text: f"{literally(text)}*"),
+    ("path", "end with"): ("path", lambda text: f"*{literally(text)}"),
 }
 UNDERSTOOD = f"use, each name once: {', '.join(f'{name} {operator}' for name, operator in MEANT)}"
 # Dify's own; for others the status stands

@@ -41,7 +41,10 @@ Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 class ArchivedDocument(BaseModel):
-    """A document in an archive: the member with its bytes, and what it was given with. ``created_at``: when it came to its edge."""
+    """A document in an archive: the member with its bytes, and what it was given with.
+
+    ``created_at``: when it came to its edge; ``source``: the sync that put it there, "" for none and in archives of older releases.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -53,6 +56,7 @@ class ArchivedDocument(BaseModel):
     labels: tuple[str, ...]
     reader: str  # as in ``Offered``
     created_at: Annotated[float, Field(ge=0)]
+    source: Annotated[str, Field(max_length=MAX_NAME_CHARS)] = ""
 
 
 class Manifest(BaseModel):
@@ -80,6 +84,7 @@ class Original:
     reader: str
     created_at: float
     raw: bytes | None
+    source: str = ""
 
 
 class _Pipe(io.RawIOBase):
@@ -126,7 +131,7 @@ def archive_of(originals: Iterable[Original], texts: Mapping[str, str], *, relea
 
 def _listed(original: Original, raw: bytes, number: int) -> ArchivedDocument:
     file = f"documents/{number:06}-{_ODD.sub('_', original.name)[-80:]}"
-    given = {name: getattr(original, name) for name in ("name", "title", "labels", "reader", "created_at")}
+    given = {name: getattr(original, name) for name in ("name", "title", "labels", "reader", "created_at", "source")}
     return ArchivedDocument(file=file, sha256=hashlib.sha256(raw).hexdigest(), bytes=len(raw), **given)
 
 

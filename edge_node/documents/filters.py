@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
@@ -18,14 +19,31 @@ LABELS = "SELECT rowid AS at, document_id, CAST(labels AS BLOB) AS labels FROM d
 NAMES = "SELECT rowid AS at, name FROM documents"
 DATES = "SELECT rowid AS at FROM documents WHERE created_at >= ? AND created_at < ?"
 
+_BRACKET = re.compile(r"\[(?![*?]\])")  # one that begins no [*] or [?]
+_LITERAL = re.compile(r"\[([*?])\]")
+
+
+def literally(text: str) -> str:
+    """A path that means this text alone, whatever is in it.
+
+    >>> literally("a*[1]")
+    'a[*][1]'
+    """
+    return re.sub(r"[*?]", r"[\g<0>]", text)
+
 
 def is_under(name: str, path: str) -> bool:
     """Whether a document's name is a path, with ``*`` for any characters and ``?`` for one, or is in the folder of that name.
 
+    ``[*]`` and ``[?]`` are these characters themselves; any other bracket is one.
+
     >>> [is_under("wards/icu/pumps.md", path) for path in ("wards/*", "wards", "wards/icu/", "*.md", "icu", "ward")]
     [True, True, True, True, False, False]
+    >>> [is_under("a[1]/b?.md", path) for path in ("a[1]/b?.md", "a[1]", "a[1]/*", "*/b[?].md", "a1/*", "[a]*")]
+    [True, True, True, True, False, False]
     """
-    return fnmatchcase(name, path) or name.startswith(path.rstrip("/") + "/")
+    folders = (path.rstrip("/") + "/", _LITERAL.sub(r"\1", path).rstrip("/") + "/")
+    return name == path or fnmatchcase(name, _BRACKET.sub("[[]", path)) or name.startswith(folders)
 
 
 def outside(database: Database, filters: Filters, languages: Mapping[DocumentId, str]) -> frozenset[DocumentId]:

@@ -142,40 +142,15 @@ class DocumentStore:
         ``created_at``: when a new one came to the site where it was before; None: now. Without ``source`` the same content stays with
         the sync that put it here, and new content belongs to none. Raises Conflict where those are damaged.
         """
-        identity, now = document_id(name, raw), self.clock.now()
-        with self.database.write() as tx, labels_watched(tx, name):
-            worn = labels_kept(tx, name, identity) if labels is None else tuple(labels)
-            listed = json.dumps(worn)
-            checksum = crc(identity, name, title, listed, reader)
-            ended = _drop_waiting(tx, name, identity, now)
-            known = tx.execute(
-                f"SELECT status, title, labels, reader, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE document_id = ?",
-                (identity,),
-            ).fetchone()
-            if known is None:
-                came_at = now if created_at is None else created_at
-                row = (identity, name, title, listed, source or "", raw, crc(raw), reader, checksum, came_at)
-                tx.execute(INSERT, row)
-                return Accepted(identity, open_job(tx, identity, now), duplicate=False, labels=worn, ended_jobs=ended)
-            if source is not None:
-                tx.execute("UPDATE documents SET source = ? WHERE document_id = ?", (source, identity))
-            if known["status"] == "parked" or not known["whole"] or (known["title"], known["reader"]) != (title, reader):
-                tx.execute(RENEW, (name, title, listed, raw, crc(raw), reader, checksum, identity))
-                ended += end_jobs(tx, identity, now)
-                return Accepted(identity, open_job(tx, identity, now), duplicate=True, labels=worn, ended_jobs=ended)
-            if known["labels"] != listed:
-                tx.execute("UPDATE documents SET labels = ?, row_crc = ? WHERE document_id = ?", (listed, checksum, identity))
-            job = tx.execute(f"SELECT job_id {NEWEST_JOB.replace('this.document_id', '?')}", (identity,)).fetchone()
-        return Accepted(identity, str(job["job_id"]), duplicate=True, labels=worn, ended_jobs=ended)
+        identity = document_id(name, raw)
+        offered = Offered(identity, name, raw, reader, title, None if labels is None else tuple(labels), created_at, source)
+        with self.database.write() as tx:
+            return accept(tx, offered, self.clock.now())
 
     def remove(self, identity: DocumentId) -> Removed:
         """Delete a document with all that came from it, and note that in a receipt. Raises NotFound."""
-        now = self.clock.now()
-        row = self.database.row("SELECT CAST(name AS BLOB) AS name FROM documents WHERE document_id = ?", (identity,))
-        with self.database.write() as tx, labels_watched(tx, row["name"].decode(errors="replace") if row else ""):
-            ended = end_jobs(tx, identity, now)
-            chunks = _purge(tx, identity)
-            return Removed(write_receipt(tx, identity, chunks=len(chunks), now=now), chunks, ended)
+        with self.database.write() as tx:
+            return remove(tx, identity, self.clock.now())
 
     def list(
         self,
@@ -204,17 +179,6 @@ class DocumentStore:
         rows = self.database.rows(f"{VIEW} WHERE {' AND '.join(where)} ORDER BY name, this.rowid LIMIT ?", arguments)
         together = len(rows) > limit and rows[limit]["name"] == rows[limit - 1]["name"]
         return [_view(row) for row in rows[: limit + together]]
-
-    def content(self, identity: DocumentId) -> Offered:
-        """A document as it was sent. Raises NotFound, and Conflict where it is damaged on disk."""
-        query = f"SELECT *, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE document_id = ?"
-        row = self.database.row(query, (identity,))
-        if row is None:
-            raise NotFound("document", identity)
-        labels = read_labels(row["labels"].encode())
-        if not row["whole"] or labels is None:
-            raise Conflict("the document is damaged on disk", next_step="send it again")
-        return Offered(identity, row["name"], row["raw"], row["reader"], row["title"], labels, source=row["source"])
 
     def get(self, identity: str) -> dict[str, Any]:
         """One document's view with its counts. Raises NotFound."""
@@ -298,14 +262,14 @@ class DocumentStore:
             "SELECT one FROM (SELECT rowid AS one, row_number() OVER (PARTITION BY name ORDER BY status = 'parked', rowid DESC) AS n"
             " FROM documents) WHERE n = 1 ORDER BY one"
         )
-        query = (
-            f"SELECT name, title, labels, reader, created_at, raw, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE rowid = ?"
-        )
+        columns = "name, title, labels, reader, created_at, source, raw"
+        query = f"SELECT {columns}, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE rowid = ?"
         for number in [row["one"] for row in self.database.rows(newest)]:
             if (row := self.database.row(query, (number,))) is None:
                 continue  # deleted meanwhile
             raw = row["raw"] if row["whole"] else None
-            yield Original(row["name"], row["title"], tuple(_listed(row["labels"])), row["reader"], row["created_at"], raw)
+            labels = tuple(_listed(row["labels"]))
+            yield Original(row["name"], row["title"], labels, row["reader"], row["created_at"], raw, row["source"])
 
     # ------------------------------------------------------------ what the sharing policy asks
 
@@ -384,6 +348,43 @@ class DocumentStore:
             text = text.ljust(row["start"] - begins)
             text += row["text"][len(text) - (row["start"] - begins) :]
         return text, begins
+
+
+def accept(tx: sqlite3.Connection, offered: Offered, now: float) -> Accepted:
+    """As ``DocumentStore.accept``, part of the caller's transaction."""
+    identity, name, raw, title, reader = offered.document_id, offered.name, offered.raw, offered.title, offered.reader
+    with labels_watched(tx, name):
+        worn = labels_kept(tx, name, identity) if offered.labels is None else offered.labels
+        listed = json.dumps(worn)
+        checksum = crc(identity, name, title, listed, reader)
+        ended = _drop_waiting(tx, name, identity, now)
+        known = tx.execute(
+            f"SELECT status, title, labels, reader, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE document_id = ?",
+            (identity,),
+        ).fetchone()
+        if known is None:
+            came_at = now if offered.created_at is None else offered.created_at
+            tx.execute(INSERT, (identity, name, title, listed, offered.source or "", raw, crc(raw), reader, checksum, came_at))
+            return Accepted(identity, open_job(tx, identity, now), duplicate=False, labels=worn, ended_jobs=ended)
+        if offered.source is not None:
+            tx.execute("UPDATE documents SET source = ? WHERE document_id = ?", (offered.source, identity))
+        if known["status"] == "parked" or not known["whole"] or (known["title"], known["reader"]) != (title, reader):
+            tx.execute(RENEW, (name, title, listed, raw, crc(raw), reader, checksum, identity))
+            ended += end_jobs(tx, identity, now)
+            return Accepted(identity, open_job(tx, identity, now), duplicate=True, labels=worn, ended_jobs=ended)
+        if known["labels"] != listed:
+            tx.execute("UPDATE documents SET labels = ?, row_crc = ? WHERE document_id = ?", (listed, checksum, identity))
+        job = tx.execute(f"SELECT job_id {NEWEST_JOB.replace('this.document_id', '?')}", (identity,)).fetchone()
+    return Accepted(identity, str(job["job_id"]), duplicate=True, labels=worn, ended_jobs=ended)
+
+
+def remove(tx: sqlite3.Connection, identity: DocumentId, now: float) -> Removed:
+    """As ``DocumentStore.remove``, part of the caller's transaction."""
+    row = tx.execute("SELECT CAST(name AS BLOB) AS name FROM documents WHERE document_id = ?", (identity,)).fetchone()
+    with labels_watched(tx, row["name"].decode(errors="replace") if row else ""):
+        ended = end_jobs(tx, identity, now)
+        chunks = _purge(tx, identity)
+        return Removed(write_receipt(tx, identity, chunks=len(chunks), now=now), chunks, ended)
 
 
 def insert_chunks(tx: sqlite3.Connection, chunks: Sequence[Chunk]) -> None:

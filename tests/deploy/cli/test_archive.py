@@ -50,7 +50,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Commands:
 async def filled(edge: Edge) -> None:
     await edge.add("wards/icu.md", "The blue pump of the ward failed on Monday.", title="Pumps", labels=["internal"])
     await edge.add("wards/icu.md", "The red pump of the ward failed on Friday.", title="Pumps", labels=["internal", "public"])
-    await edge.add("stores.md", "The stores hold forty valves.")
+    await edge.add("stores.md", "The stores hold forty valves.", source="sync of the stores")
     files = {"file": ("報 告.html", b"<h1>Report</h1><p>Nurse Ann Lee leads the ward.</p>")}
     assert (await edge.http.post("/v1/documents", files=files, data={"labels": "public"})).status_code == 202
     assert (await edge.http.post("/v1/documents", files={"file": ("scan.pdf", b"%PDF-1.4 nothing")})).status_code == 202
@@ -61,7 +61,7 @@ async def told(edge: Edge) -> tuple[Any, ...]:
     """What an edge has and finds: its documents but for the jobs, and the passages of sample questions."""
     await edge.settled()
     views = (await edge.http.get("/v1/documents")).json()["documents"]
-    kept = ("document_id", "name", "title", "labels", "bytes", "status", "created_at", "code")
+    kept = ("document_id", "name", "title", "labels", "source", "bytes", "status", "created_at", "code")
     found = [(await edge.http.post("/v1/retrieve", json={"question": one, "top_k": 20})).json()["evidence"] for one in QUESTIONS]
     retrieved = [[{name: value for name, value in one.items() if name != "edge"} for one in passages] for passages in found]
     return [{name: view[name] for name in kept} for view in views], retrieved
@@ -214,6 +214,13 @@ def test_no_setting_that_a_secret_may_stand_in_is_in_an_archive():
 
     texts = {name for name, field in EdgeSettings.model_fields.items() if field.annotation is str or "Secret" in str(field.annotation)}
     assert texts - OF_THE_MACHINE == set()
+
+
+def test_what_is_of_this_machine_is_no_setting_of_an_archive():
+    from edge_node.api.archive import settings_text
+
+    folders = {"/data/reports": "public", "s3://bucket/notes": ""}
+    assert settings_text(EdgeSettings(strategy="naive", folders=folders)) == "DGRAG_EDGE_STRATEGY=naive\n"
 
 
 async def test_only_an_admin_takes_or_brings_an_archive(tmp_path: Path, command: Commands, monkeypatch: pytest.MonkeyPatch):

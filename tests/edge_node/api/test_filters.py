@@ -8,7 +8,9 @@ import httpx2
 import pytest
 
 from edge_node.answering.answerer import Ask
+from edge_node.api.dify import Condition, MetadataCondition, narrowed
 from edge_node.api.filtering import FiltersBody
+from edge_node.documents.filters import is_under
 from edge_node.reading import Reader
 from shared.client.calls import Filters
 from shared.ports import SystemClock
@@ -260,6 +262,24 @@ async def test_conditions_of_dify_mean_filters(tmp_path, given, meant):
         body = {"knowledge_id": "ward", "query": QUESTION, "retrieval_setting": {"top_k": 50}, "metadata_condition": conditions(*given)}
         records = (await edge.http.post("/retrieval", json=body)).json()["records"]
         assert {one["title"] for one in records} == {one.name for one in GIVEN if is_meant(one, meant)}
+
+
+@pytest.mark.parametrize(
+    ("operator", "value", "is_meant"),
+    [
+        ("is", "a[1]*?/b[x].md", True),
+        ("is", "a[1]*?", True),  # its folder
+        ("start with", "a[1]*", True),
+        ("contains", "*?/b[x]", True),
+        ("end with", "/b[x].md", True),
+        ("start with", "a[1]?", False),
+        ("is", "a1xx/bx.md", False),
+        ("contains", "[1][*]", False),
+    ],
+)
+def test_a_path_of_dify_is_taken_as_it_stands_whatever_is_in_it(operator, value, is_meant):
+    (path,) = narrowed(MetadataCondition(conditions=[Condition(**on("path", operator, value))])).paths
+    assert is_under("a[1]*?/b[x].md", path) == is_meant
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from edge_node.documents.labelling import relabel
+from shared.errors import NotFound
 from shared.models.fake import HashEmbedder
 from tests.support.federation import PLANT, REFUSAL, WARD, federation
 from tests.support.running_edge import running_edge
@@ -94,6 +96,24 @@ async def test_labels_are_those_of_the_name_and_no_version_that_waits_undoes_the
         (left,) = edge.node.documents.list(limit=9)
         assert (left["document_id"], left["labels"], left["served"], left["status"]) == (new, ["patients"], True, "indexed")
         assert edge.node.sharing.beyond(frozenset()) == {new}
+
+
+async def test_labels_that_change_while_a_document_gets_another_name_are_kept_or_refused(tmp_path, monkeypatch):
+    async with running_edge(tmp_path) as edge:
+        document = (await edge.add("a.md", "Juniper Ward has a pump."))["document_id"]
+        database, wake = edge.node.documents.database, edge.node.worker.wake
+        monkeypatch.setattr("edge_node.node.require_space", lambda *_, **__: relabel(database, document, ["secret"]))  # before it is there
+
+        def woken():  # after it is there
+            with pytest.raises(NotFound):
+                relabel(database, document, ["late"])
+            wake()
+
+        monkeypatch.setattr(edge.node.worker, "wake", woken)
+        assert (await edge.http.put(f"/v1/documents/{document}/name", json={"name": "b.md"})).status_code == 202
+        await edge.settled()
+        (view,) = edge.node.documents.list(limit=2)
+        assert (view["name"], view["labels"], view["status"]) == ("b.md", ["secret"], "indexed")
 
 
 async def test_what_was_shared_under_the_former_labels_is_withdrawn_from_the_cloud_and_is_not_served_again(tmp_path):

@@ -14,7 +14,7 @@ from edge_node.documents.archive import Original, archive_of, checked_archive
 from shared.errors import InputError
 
 ORIGINALS = [
-    Original("wards/icu pumps.md", "Pumps", ("internal",), "text.txt", 1_767_225_600.5, b"The pump stopped."),
+    Original("wards/icu pumps.md", "Pumps", ("internal",), "text.txt", 1_767_225_600.5, b"The pump stopped.", "folder ward"),
     Original("../../etc/passwd", "", (), "../../etc/passwd", 0.0, b"\x00\xff" * 5_000),
     Original("電/報告.md", "報告", (), "報告.md", 1.0, b""),
     Original("gone.md", "", (), "gone.md", 2.0, None),
@@ -30,7 +30,10 @@ def read(folder: Path, content: bytes):
     path = folder / "a.zip"
     path.write_bytes(content)
     with checked_archive(path) as archive:
-        found = [(one.name, one.title, one.labels, one.reader, one.created_at, archive.raw(one)) for one in archive.manifest.documents]
+        found = [
+            (one.name, one.title, one.labels, one.reader, one.created_at, archive.raw(one), one.source)
+            for one in archive.manifest.documents
+        ]
         return archive.manifest, found, {name: archive.text(name) for name in ("policy.toml", "settings.env")}
 
 
@@ -65,12 +68,22 @@ def with_document(**fields):
 
 def test_all_that_is_written_is_read_again_and_no_member_has_a_path_of_its_documents(tmp_path):
     manifest, found, texts = read(tmp_path, written())
-    assert found == [(one.name, one.title, one.labels, one.reader, one.created_at, one.raw) for one in ORIGINALS[:3]]
+    assert found == [(one.name, one.title, one.labels, one.reader, one.created_at, one.raw, one.source) for one in ORIGINALS[:3]]
     assert texts == TEXTS
     assert (manifest.edge, manifest.release, manifest.left_out) == ("ward", "1.0", ("gone.md",))
     names = zipfile.ZipFile(tmp_path / "a.zip").namelist()
     assert names[:3] == ["documents/000001-wards_icu_pumps.md", "documents/000002-.._.._etc_passwd", "documents/000003-_.md"]
     assert read(tmp_path, written([], {}))[1:] == ([], {"policy.toml": "", "settings.env": ""})
+
+
+def test_an_archive_of_a_release_that_knew_no_sources_is_read(tmp_path):
+    def older(members):
+        manifest = json.loads(members["manifest.json"])
+        for document in manifest["documents"]:
+            del document["source"]
+        members["manifest.json"] = json.dumps(manifest).encode()
+
+    assert [one[-1] for one in read(tmp_path, changed(written(), older))[1]] == ["", "", ""]
 
 
 def test_one_document_at_a_time_is_held():

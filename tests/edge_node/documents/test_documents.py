@@ -1,12 +1,16 @@
 """Documents: accepted once, replaced late, deleted with a receipt."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edge_node.database.schema import Database
 from edge_node.documents.jobs import JobQueue
+from edge_node.documents.labelling import relabel
 from edge_node.documents.receipts import UNSETTLED, ReceiptStore
+from edge_node.documents.renaming import rename
 from edge_node.documents.store import DocumentStore
 from shared.errors import Conflict, NotFound
 from tests.support.storing import SetClock, serve
@@ -296,3 +300,25 @@ def test_what_is_not_there_cannot_be_removed_and_leaves_no_receipt(documents, da
     with pytest.raises(NotFound):
         documents.remove("unknown")
     assert ReceiptStore(database).unfinished() == ()
+
+
+# ---------------------------------------------------------------- another name
+
+
+def test_a_renamed_document_keeps_labels_date_source_and_the_name_that_chooses_its_reader(documents, database):
+    first = accept(documents, labels=("ward",), title="Pumps", source="folder", reader="text.txt")
+    relabel(database, first.document_id, ["secret"])
+    accepted, removed = rename(database, first.document_id, "b.txt", now=2000.0)
+    [row] = database.rows("SELECT document_id, name, title, labels, created_at, source, reader FROM documents")
+    assert tuple(row) == (accepted.document_id, "b.txt", "Pumps", '["secret"]', 1000.0, "folder", "text.txt")
+    assert removed.ended_jobs == (first.job_id,)
+    assert rename(database, accepted.document_id, "b.txt", now=2000.0) == (replace(accepted, duplicate=True), None)  # it has this name
+
+
+@pytest.mark.parametrize(("column", "value"), [("raw", b"other"), ("title", "other"), ("labels", "[")])
+def test_a_damaged_document_is_not_renamed_and_stays(documents, database, column, value):
+    first = accept(documents)
+    damage(database, column, value)
+    with pytest.raises(Conflict, match="damaged"):
+        rename(database, first.document_id, "b.txt", now=2000.0)
+    assert [row["name"] for row in database.rows("SELECT name FROM documents")] == ["a.txt"]
