@@ -471,7 +471,7 @@ class EdgeNode:
         counts, now, link = self.documents.counts(), self.worker.news.now, self.link
         quiet = counts["queued"] == 0 and counts["running"] == 0 and self.worker.idle
         state = link.state if link else None
-        change = self.renewal.change if self.renewal else None
+        change = asdict(self.renewal.change.view) if self.renewal and self.renewal.change else None
         return {
             "edge": self.settings.id,
             "strategy": self.settings.strategy_said,
@@ -483,11 +483,7 @@ class EdgeNode:
             "busy_s": round(self.worker.busy_s, 1),
             "progress": {"step": now.step, "done": now.done, "total": now.total},
             "failed": self.failed,
-            "embedding": {
-                "model": self.models.embedder.fingerprint,
-                "off": list(self.models.untuned),
-                "change": asdict(change.view) if change else None,
-            },
+            "embedding": {"model": self.models.embedder.fingerprint, "off": list(self.models.untuned), "change": change},
             "policy": self.sharing.view(),
             "folders": [state.as_body() for state in self.folders.states()],
             "cloud": {
