@@ -12,6 +12,8 @@ from shared.sqlite import crc
 
 TOLD = "languages_told"  # key in meta: how often some were written
 SOUND = "SELECT chunk_id FROM chunk_languages WHERE crc(CAST(chunk_id AS BLOB), CAST(language AS BLOB)) = crc"
+TELLING = SOUND.replace("chunk_id FROM", "chunk_id, language FROM")
+READERS = "SELECT chunk_id, language FROM chunk_readers WHERE crc(CAST(chunk_id AS BLOB), CAST(language AS BLOB), CAST(pack AS BLOB)) = crc"
 IS_READ = f"{SOUND} AND language = '{READ}'"
 UNREAD = f"SELECT chunk_id, document_id FROM chunks WHERE chunk_id NOT IN ({IS_READ})"
 State = tuple[int, ...]
@@ -47,12 +49,16 @@ class Languages:
             tx.execute("UPDATE meta SET value = value + 1 WHERE key = ?", (TOLD,))
 
     def of_documents(self) -> dict[DocumentId, str]:
-        """The language that the most of each document is in; without documents of which none is known."""
+        """The language that the most of each document is in; without documents of which none is known.
+
+        A chunk is in the language that it was read in; where that is not told, in the one that decides what leaves.
+        """
         query = (
-            f"SELECT document_id, language, sum(tokens) AS n FROM chunks JOIN chunk_languages USING (chunk_id)"
-            f" WHERE chunk_id IN ({SOUND}) GROUP BY document_id, language ORDER BY n, language DESC"
+            f"SELECT document_id, coalesce(readers.language, told.language) AS spoken, sum(tokens) AS n FROM chunks"
+            f" LEFT JOIN ({READERS}) AS readers USING (chunk_id) LEFT JOIN ({TELLING}) AS told USING (chunk_id)"
+            " WHERE spoken IS NOT NULL GROUP BY document_id, spoken ORDER BY n, spoken DESC"
         )
-        return {row["document_id"]: row["language"] for row in self._database.rows(query)}
+        return {row["document_id"]: row["spoken"] for row in self._database.rows(query)}
 
     def unread(self) -> frozenset[str]:
         """What no detector of names reads: documents none of whose chunks is read, by id, and of others the single chunks."""

@@ -1,4 +1,4 @@
-"""Which pack read which chunk, on disk: for the status alone. What leaves is decided by the languages of ``languages.py``."""
+"""Which pack read which chunk, on disk: for the status and the filter of languages. ``languages.py`` has those that decide what leaves."""
 
 from __future__ import annotations
 

@@ -127,6 +127,14 @@ async def test_what_is_found_under_a_filter_is_what_an_edge_with_the_matching_do
     assert {0, 1} < sizes
 
 
+async def test_a_document_is_in_the_language_that_it_was_read_in_whatever_that_of_its_title(tmp_path):
+    async with running_edge(tmp_path, strategy="dgrag") as edge:
+        await edge.add("a.md", ENGLISH.format("blue", "Icu"), title="Die Pumpe der Station wurde am Montag ausgetauscht und geprüft")
+        await edge.add("b.md", GERMAN.format("blue", "Icu"), title="The pump of the ward was replaced on Monday and looked at again")
+        for language, document in (("en", "a.md"), ("de", "b.md")):
+            assert {one["document"] for one in (await found(edge, {"language": language}))["evidence"]} == {document}
+
+
 @pytest.mark.parametrize("mode", ["local", "auto", "global"])
 async def test_every_citation_and_every_word_of_an_answer_is_of_a_matching_document(tmp_path, mode):
     def told(prompt):
