@@ -74,7 +74,8 @@ async def apply(
 ) -> Done:
     """Do what a look found; content comes before deletions. ``advance`` hears of bytes sent.
 
-    A changed document answers in its former version meanwhile; a renamed one is missing until it is indexed under its new name. A file that is refused, or cannot be read, stops no other. Raises as the target.
+    A changed document answers in its former version meanwhile; a renamed one is missing until it is indexed under its new name.
+    A file that is refused, or cannot be read, stops no other. Raises as the target.
     """
     done, plan = Done(what, problems=list(what.problems)), what.plan
     for file in plan.sends:
