@@ -121,13 +121,12 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     eraser = Eraser(database, every_s=settings.erase_every_s)
     registry = EdgeRegistry(database, clock)
     store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)
-    known, index = cosines_of(models.embedder.fingerprint), open_index(settings.index, models.embedder.dimensions)
-    summary_index = SummaryIndex(registry, store, index, models.embedder, english_only=known is not None and known.english_only)
+    index, known = open_index(settings.index, models.embedder.dimensions), cosines_of(models.embedder.fingerprint)
+    summary_index = SummaryIndex(registry, store, index, models.embedder, english_only=bool(known and known.english_only))
     memories = MemoryStore(database, clock, max_per_edge=settings.max_memories_per_edge, on_removed=eraser.note)
     direct, hints = (open_index(settings.index, models.embedder.dimensions) for _ in range(2))
     bank = MemoryIndex(registry, memories, direct, hints, models.embedder, is_on=settings.memory_bank)
-    mailbox = Mailbox(clock)
-    fan_out = FanOut(mailbox, clock, new_id)
+    fan_out = FanOut(mailbox := Mailbox(clock), clock, new_id)
     availability = Availability(
         database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s, deadline_s=settings.deadline_s
     )
