@@ -76,7 +76,7 @@ def ready(port: int) -> bool:
 
 def timed(root: Path, port: int, home: Path) -> tuple[dict[str, float], int]:
     """Seconds of one sync, and how many files it found unchanged."""
-    command = (sys.executable, "-m", "deploy.cli.main", "sync", str(root), "--edge", f"http://127.0.0.1:{port}", "--source", SOURCE)
+    command = (sys.executable, "-P", "-m", "deploy.cli.main", "sync", str(root), "--edge", f"http://127.0.0.1:{port}", "--source", SOURCE)
     options = ("--state", str(home), "--no-wait", "--json")
     before, cache = cpu_s(), ("/usr/bin/env", f"XDG_CACHE_HOME={home}")
     began, edge_began = time.perf_counter(), time.process_time()

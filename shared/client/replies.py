@@ -82,6 +82,7 @@ class Document:
     status: str  # queued, running, indexed, parked
     title: str = ""
     labels: tuple[str, ...] = ()
+    source: str = ""  # the sync that put it there; "": it came another way
     bytes: int = 0
     code: str = ""
     reason: str = ""

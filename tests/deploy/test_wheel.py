@@ -31,6 +31,13 @@ assert migrations_of("dgrag.edge_node.database") and migrations_of("dgrag.cloud_
 print(load_prompt("dgrag.edge_node", "answer").name)
 """
 
+CLIENT = """
+import sys
+from dgrag.client import AsyncClient, Client, TooMany
+heavy = ("torch", "spacy", "fastapi", "starlette", "igraph", "numpy", "onnxruntime", "dgrag.edge_node", "dgrag.cloud_server")
+print(Client.__module__.startswith("dgrag.shared.client"), [name for name in heavy if name in sys.modules])
+"""
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
@@ -66,6 +73,12 @@ def test_no_module_of_the_wheel_imports_by_a_name_of_the_clone(site):
 def test_names_of_modules_in_texts_are_those_of_the_wheel(site):
     done = run(site, "-c", READ)
     assert done.stdout.strip() == "answer", done.stderr
+
+
+@pytest.mark.process
+def test_a_program_that_imports_the_client_imports_nothing_of_a_service(site):
+    done = run(site, "-c", CLIENT)
+    assert done.stdout.strip() == "True []", done.stderr
 
 
 @pytest.mark.process

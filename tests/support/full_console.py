@@ -3,16 +3,20 @@
 import contextlib
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 from edge_node.answering.feedback import Outcome
 from edge_node.api.console import ask, sharing
 from edge_node.api.memories import FeedbackReply
+from edge_node.change import ChangeView
 from edge_node.database.backup import Backups, KeptBackup, MadeBackup
 from edge_node.documents.jobs import JobQueue
 from edge_node.egress.dry_run import Shown
 from edge_node.egress.ledger import EgressRecord
+from edge_node.folders.keeper import FolderKeeper, FolderState
+from edge_node.folders.records import Problem
 from edge_node.node import EdgeNode
 from shared.errors import ModelUnavailable, NotFound
 from shared.http.keyring import KeyRing
@@ -36,6 +40,11 @@ types = ["people"]
 NONE = "version = 1\nunlabelled = 'fall'"
 PUMP = "Juniper Ward uses the Maristow Pump. The Maristow Pump has a CX-40 battery pack. Ann Lee leads Juniper Ward."
 SHORT = json.dumps([{"code": "x", "message": "the model did not answer", "chunk_id": "d1:7"}])
+PROBLEMS = (Problem("a.md", "it cannot be read"),)
+FOLDERS = [
+    FolderState("/data/reports", "night", "reports/", ran_at=1.0, files=3, left_out=2, problems=PROBLEMS, more_problems=4),
+    FolderState("/data/notes", "", "notes/", error="it is gone"),
+]
 SAMPLES = ("They failed [1].", "The seal leaked [2].")
 
 
@@ -123,6 +132,7 @@ async def full_consoles(folder, monkeypatch, *, headers=()):
         ward = edges["ward"]
         await fill_site(ward)
         monkeypatch.setattr(JobQueue, "take_next", lambda *_, **__: None)  # what waits goes on waiting
+        monkeypatch.setattr(FolderKeeper, "states", lambda _: FOLDERS)
         cloud.registry.enrol(EdgeId("lab"))
         cloud.registry.expel(EdgeId("lab"))
         cloud.registry.enrol(EdgeId("mill"))
@@ -140,6 +150,8 @@ async def fill_site(edge):
     node.documents.accept("empty.md", b" ", reader="a.md", labels=["night"])
     node.worker.wake()
     await edge.settled()
+    node.renewal = SimpleNamespace(change=SimpleNamespace(view=ChangeView("a", "b", words_only=True, total=9, error="it is away")))
+    node.models = replace(node.models, untuned=("min_nearness", "memory_fast"))
     node.policies.replace(POLICY, base=node.policies.present().hash, who="anna")
     node.meter.answered(ANSWERS[0], 1.0)
     with contextlib.suppress(NotFound), node.meter.counting_failures():

@@ -68,7 +68,7 @@ def run_foreground(directory: StateDir, *arguments: str) -> subprocess.Popen[byt
     return process
 
 
-def until(condition: Callable[[], bool], *, seconds: float = 20.0) -> None:
+def until(condition: Callable[[], bool], *, seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
@@ -90,7 +90,7 @@ def test_a_signal_to_the_supervisor_leaves_no_process_and_no_state(directory: St
     process = run_foreground(directory)
     marks = marks_of(directory)
     process.send_signal(number)
-    assert process.wait(20) == 128 + number
+    assert process.wait(120) == 128 + number
     assert not any(mark.alive() for mark in marks)
     assert not directory.file.exists()
 
@@ -100,14 +100,14 @@ def test_children_die_with_a_supervisor_that_is_killed_hard(directory: StateDir)
     process = run_foreground(directory)
     marks = marks_of(directory)
     process.kill()
-    process.wait(20)
+    process.wait(120)
     assert wait_gone(marks, patience_s=10)
     assert down(directory) == []
 
 
 def test_a_detached_cluster_lives_on_and_down_stops_it(directory: StateDir):
     process = run_foreground(directory, "--detach")
-    assert process.wait(20) == 0
+    assert process.wait(120) == 0
     marks = marks_of(directory)
     assert [member.mark for member in down(directory)] == marks[:2]
     assert wait_gone(marks, patience_s=1)
@@ -119,7 +119,7 @@ def test_down_ends_a_foreground_supervisor_too(directory: StateDir):
     marks = marks_of(directory)
     until_reaped = down(directory)
     assert len(until_reaped) == 2
-    assert process.wait(20) == 128 + signal.SIGTERM
+    assert process.wait(120) == 128 + signal.SIGTERM
     assert not any(mark.alive() for mark in marks)
 
 
@@ -136,7 +136,7 @@ def test_down_never_kills_a_process_that_got_a_pid_of_ours(directory: StateDir):
 
 
 def test_up_twice_is_refused_while_the_first_one_runs(directory: StateDir):
-    run_foreground(directory, "--detach").wait(20)
+    run_foreground(directory, "--detach").wait(120)
     with pytest.raises(ClusterError, match="running already"), supervised(ByProcess(directory), detached=True):
         pytest.fail("it started twice")
     assert len(marks_of(directory)) == 3
