@@ -34,6 +34,7 @@ OURS = (  # lines with numbers and words of ours alone, in cases that these cons
     "document_list.html: {% if next %}",
     'federation.html: <p class="hint">The number',
     "federation.html: {% if one.held_back %}",
+    "folders.html: {% elif one.problems",
     "graph.html: {% if centre.degree >",
     "graph.html: {% if found|length >",
     "graph.html: {% if next %}",
