@@ -169,7 +169,8 @@ async def test_readers_get_no_key_and_no_file_of_the_edge(pool_of, tmp_path):
         (child,) = children(forker(pool))
         held, environment = what_it_holds(child)
         assert b"canary-key" not in environment
-        assert {name.split(":")[0] for name in held} <= {"/dev/null", "socket", "anon_inode"}  # the last: what native threads wait on
+        ours = {name.split(":")[0] for name in held if not name.startswith("/usr/share/fonts")}  # which a page may be drawn with
+        assert ours <= {"/dev/null", "socket", "anon_inode"}  # the last: what native threads wait on
         reading.cancel()
 
 
