@@ -1,6 +1,7 @@
 """A reader in a process of its own: the same text as here, and an end for whatever takes too much."""
 
 import asyncio
+import contextlib
 import io
 import os
 import signal
@@ -64,7 +65,12 @@ def runs(pid):
 
 
 def what_it_holds(pid):
-    return {str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()}, Path(f"/proc/{pid}/environ").read_bytes()
+    """What the open files of a process that works are, and its environment; a file that it closes meanwhile is left out."""
+    held = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            held.add(str(link.readlink()))
+    return held, Path(f"/proc/{pid}/environ").read_bytes()
 
 
 async def failure(pool, name, raw):
