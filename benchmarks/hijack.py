@@ -23,7 +23,7 @@ from rich.table import Table
 from benchmarks.ten_edges import Amount, Federation, federation_of
 from cloud_server.answering.availability import Availability
 from cloud_server.answering.merging import fill_budget, rescore
-from cloud_server.database import Database
+from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.routing.lexical import LexicalIndex
 from cloud_server.routing.matching import match, owners, second_opinion, summary_key
 from cloud_server.routing.screening import Samples, judged
@@ -118,7 +118,7 @@ class Cloud:
         self._index: VectorIndex = open_index("numpy", embedder.dimensions)
         self._lexicon = LexicalIndex()
         self._samples = Samples()
-        self._database = Database(folder / "cloud.db")
+        self._database = SqliteDatabase(folder / "cloud.db")
         self._availability = Availability(self._database, SystemClock(), breaker_failures=5, breaker_s=30.0, deadline_s=20.0, rng=Random(7))
 
     async def take(self, edge: EdgeId, summaries: Sequence[str]) -> float:

@@ -23,7 +23,7 @@ import typer
 from benchmarks.cluster import drop_settings_of_the_shell
 from benchmarks.machine import code, machine
 from benchmarks.meters import percentile_ms
-from cloud_server.database import Database
+from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.summaries import SummaryStore
 from cloud_server.routing.summary_index import SummaryIndex
@@ -101,7 +101,7 @@ async def embedded(passages: list[list[str]], questions: list[str]) -> tuple[Fie
 
 def fill(folder: Path, field: Field, fingerprint: str, edges: int, each: int) -> None:
     """A store as the cloud writes it."""
-    database = Database(folder / "cloud.db")
+    database = SqliteDatabase(folder / "cloud.db")
     registry, store = EdgeRegistry(database, SystemClock()), SummaryStore(database, SystemClock(), max_per_edge=MOST_SUMMARIES)
     asyncio.run(store.embed_by(Ready(fingerprint, field.vectors.shape[1])))
     for edge in range(edges):
@@ -117,7 +117,7 @@ def measured(folder: Path, field: Field, fingerprint: str, index: str, edges: in
 
 
 async def _measured(folder: Path, field: Field, fingerprint: str, index: str, edges: int) -> dict[str, Any]:
-    before_mb, began, database = _memory_mb("VmRSS"), time.perf_counter(), Database(folder / "cloud.db")
+    before_mb, began, database = _memory_mb("VmRSS"), time.perf_counter(), SqliteDatabase(folder / "cloud.db")
     registry, embedder = EdgeRegistry(database, SystemClock()), Ready(fingerprint, field.vectors.shape[1])
     store = SummaryStore(database, SystemClock(), max_per_edge=MOST_SUMMARIES)
     summaries = SummaryIndex(registry, store, open_index(index, embedder.dimensions), embedder)

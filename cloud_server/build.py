@@ -13,7 +13,9 @@ from cloud_server.answering.gathering import EvidenceCollector
 from cloud_server.answering.mailbox import Mailbox
 from cloud_server.answering.overview import GlobalCoordinator
 from cloud_server.answering.stored_answers import StoredAnswers
-from cloud_server.database import Database, Eraser
+from cloud_server.database.erasing import Eraser
+from cloud_server.database.port import Database
+from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.credentials import Credentials, open_credentials
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.memories import MemoryStore
@@ -117,7 +119,7 @@ def suited(settings: CloudSettings, fingerprint: str) -> CloudSettings:
 def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None = None, new_id: Callable[[], str] = random_id) -> Cloud:
     """Put a cloud together; ``Cloud.open`` fills its indexes later. Raises StoreError and SettingsError."""
     clock, settings = clock or SystemClock(), suited(settings, models.embedder.fingerprint)
-    database = Database(settings.state_dir / "cloud.db")
+    database = SqliteDatabase(settings.state_dir / "cloud.db")
     eraser = Eraser(database, every_s=settings.erase_every_s)
     registry = EdgeRegistry(database, clock)
     store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)

@@ -32,7 +32,8 @@ DgragError
 │   ├── StoreInUse            another process has this store open
 │   ├── SafeMode              the store is damaged, so the node serves its status only
 │   ├── DiskFull              there is no room (507)
-│   └── DiskFailed            the disk cannot be read or written
+│   ├── DiskFailed            the disk cannot be read or written
+│   └── StoreAway             the database server cannot be reached (503): `retry_after_s`
 ├── FetchError            weights could not be had or do not match their hash
 └── SettingsError         a setting that cannot work, found at start
 """
@@ -65,6 +66,7 @@ __all__ = [
     "SafeMode",
     "SettingsError",
     "StaleEpoch",
+    "StoreAway",
     "StoreDamaged",
     "StoreError",
     "StoreInUse",
@@ -164,6 +166,18 @@ class DiskFailed(StoreError):
 
     def __init__(self, path: object, why: str) -> None:
         super().__init__(f"{path} cannot be read or written: {why}", next_step="check the disk and its permissions, and try again")
+
+
+class StoreAway(StoreError):
+    """The database server cannot be reached, or has ended what was under way; nothing is known to be stored."""
+
+    code = "store_away"
+    retry_after_s = 2.0
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"the database server does not answer: {why}", next_step="try again; see that PostgreSQL runs and takes connections"
+        )
 
 
 class CloudError(DgragError):

@@ -57,9 +57,9 @@ def store_error(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> DgragE
     return None
 
 
-def migrations_of(package: str) -> tuple[str, ...]:
-    """The SQL texts of a package's folder ``migrations``, in the order of their numbers."""
-    texts = [entry for entry in files(package).joinpath("migrations").iterdir() if entry.name.endswith(".sql")]
+def migrations_of(package: str, folder: str = "migrations") -> tuple[str, ...]:
+    """The SQL texts of a package's folder, in the order of their numbers."""
+    texts = [entry for entry in files(package).joinpath(folder).iterdir() if entry.name.endswith(".sql")]
     return tuple(entry.read_text(encoding="utf-8") for entry in sorted(texts, key=lambda entry: entry.name))
 
 

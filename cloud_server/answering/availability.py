@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from cloud_server.database import Database
+from cloud_server.database.port import Database
 from shared.errors import StoreError
 from shared.limits import Breaker, BreakerState
 from shared.ports import Clock
@@ -210,4 +210,8 @@ class Availability:
 
     def _insert(self, rows: Sequence[tuple[EdgeId, str, float, float]]) -> None:
         with self._database.write() as tx:
-            tx.executemany("INSERT OR REPLACE INTO reliability (edge, requester, useful, useless) VALUES (?, ?, ?, ?)", rows)
+            tx.executemany(
+                "INSERT INTO reliability (edge, requester, useful, useless) VALUES (?, ?, ?, ?)"
+                " ON CONFLICT (edge, requester) DO UPDATE SET useful = excluded.useful, useless = excluded.useless",
+                rows,
+            )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from cloud_server.database import Database
-from cloud_server.registry.authenticator import EdgeAuthenticator, NonceStore
+from cloud_server.database.port import Database
+from cloud_server.database.postgres import PostgresDatabase
+from cloud_server.registry.authenticator import EdgeAuthenticator
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.registry.enrolment import InviteStore, Joining
 from cloud_server.registry.keys import KeyStore
 from cloud_server.registry.ledger_heads import HeadStore
+from cloud_server.registry.nonces import Nonces, NonceStore, SharedNonces
 from shared.errors import Unauthenticated
 from shared.identity import Identity, is_signed, open_identity
 from shared.ports import Clock
@@ -27,7 +29,7 @@ class Credentials:
 
     identity: Identity
     keys: KeyStore
-    nonces: NonceStore
+    nonces: Nonces
     authenticator: EdgeAuthenticator
     invites: InviteStore
     joining: Joining
@@ -45,7 +47,7 @@ def open_credentials(state_dir: Path, database: Database, registry: EdgeRegistry
     """Put the parts together; the cloud's key is made at its first start. Raises SettingsError for a key that others can read."""
     identity = open_identity(state_dir / KEY_FILE)
     keys, invites = KeyStore(database, clock), InviteStore(database, clock)
-    nonces = NonceStore(state_dir / "nonces.db")
+    nonces = SharedNonces(database) if isinstance(database, PostgresDatabase) else NonceStore(state_dir / "nonces.db")
     authenticator = EdgeAuthenticator(keys, nonces, clock, audience=identity.key_id, skew_s=skew_s)
     joining = Joining(database, registry, keys, invites)
     return Credentials(identity, keys, nonces, authenticator, invites, joining, HeadStore(database, identity, clock))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
 from dataclasses import fields as fields_of
 from typing import Literal
 
-from cloud_server.database import Database
+from cloud_server.database.port import Database, Row, Transaction
 from cloud_server.registry.keys import end_keys_in
 from shared.errors import Expelled, NotFound, Quarantined
 from shared.ports import Clock
@@ -58,11 +57,11 @@ class EdgeRegistry:
             self.enrol_in(tx, edge)
         return self.get(edge)
 
-    def enrol_in(self, tx: sqlite3.Connection, edge: EdgeId) -> None:
+    def enrol_in(self, tx: Transaction, edge: EdgeId) -> None:
         """As ``enrol``, as part of a transaction."""
         self.admit(edge)
         tx.execute(
-            "INSERT INTO edges (edge, last_seen) VALUES (?1, ?2) ON CONFLICT (edge) DO UPDATE SET last_seen = ?2",
+            "INSERT INTO edges (edge, last_seen) VALUES (?, ?) ON CONFLICT (edge) DO UPDATE SET last_seen = excluded.last_seen",
             (edge, self._clock.now()),
         )
 
@@ -108,7 +107,8 @@ class EdgeRegistry:
             tx.execute("DELETE FROM edges WHERE edge = ?", (edge,))
             tx.execute("DELETE FROM invites WHERE edge = ?", (edge,))
             end_keys_in(tx, edge, self._clock.now())
-            tx.execute("INSERT OR REPLACE INTO expelled VALUES (?, ?)", (edge, self._clock.now()))
+            said = "INSERT INTO expelled VALUES (?, ?) ON CONFLICT (edge) DO UPDATE SET at = excluded.at"
+            tx.execute(said, (edge, self._clock.now()))
             self._decide(tx, edge, "expelled", by=by)
         self._seen.pop(edge, None)
         return int(purged)
@@ -147,9 +147,9 @@ class EdgeRegistry:
             tx.execute("UPDATE edges SET quarantined = ? WHERE edge = ?", (reason, edge))
             self._decide(tx, edge, "set aside" if reason else "released", by=by, why=reason)
 
-    def _decide(self, tx: sqlite3.Connection, edge: EdgeId, what: Verdict, *, by: str, why: str = "") -> None:
+    def _decide(self, tx: Transaction, edge: EdgeId, what: Verdict, *, by: str, why: str = "") -> None:
         tx.execute("INSERT INTO decisions (edge, at, who, what, why) VALUES (?, ?, ?, ?, ?)", (edge, self._clock.now(), by, what, why))
 
-    def _row(self, row: sqlite3.Row) -> EdgeRow:
+    def _row(self, row: Row) -> EdgeRow:
         fields = {field.name: row[field.name] for field in fields_of(EdgeRow)}
         return EdgeRow(**fields | {"last_seen": max(row["last_seen"], self._seen.get(row["edge"], 0.0))})

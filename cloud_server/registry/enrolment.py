@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import sqlite3
 from dataclasses import dataclass
 
-from cloud_server.database import Database
+from cloud_server.database.port import Database, Transaction
 from cloud_server.registry.edges import EdgeRegistry, EdgeRow
 from cloud_server.registry.keys import KeyStore
 from shared.errors import Conflict, Forbidden, NotFound
@@ -70,7 +69,7 @@ class InviteStore:
         if row is None or row["edge"] != edge or row["expires"] <= self._clock.now():
             raise not_invited()
 
-    def redeem_in(self, tx: sqlite3.Connection, token: str, edge: EdgeId) -> bool:
+    def redeem_in(self, tx: Transaction, token: str, edge: EdgeId) -> bool:
         """Use an invitation up, as part of a transaction; returns whether it replaces the edge's keys.
 
         Raises Forbidden, with one wording for a token that is unknown, used, expired or for another edge.
@@ -154,6 +153,6 @@ class Joining:
     def _knows(self, edge: EdgeId, public_key: str) -> bool:
         return public_key in {key.public_key for key in self._keys.live(edge)}
 
-    def _admit_in(self, tx: sqlite3.Connection, edge: EdgeId, public_key: str) -> None:
+    def _admit_in(self, tx: Transaction, edge: EdgeId, public_key: str) -> None:
         self._registry.enrol_in(tx, edge)
         self._keys.replace_in(tx, edge, public_key)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
 
-from cloud_server.database import Database
+from cloud_server.database.port import Database, Transaction
 from shared.errors import Conflict, Expelled, Unauthenticated
 from shared.identity import key_id as id_of
 from shared.ports import Clock
@@ -53,7 +52,7 @@ class KeyStore:
         )
         return [EdgeKey(row["key_id"], edge, row["public_key"]) for row in rows]
 
-    def replace_in(self, tx: sqlite3.Connection, edge: EdgeId, public_key: str) -> None:
+    def replace_in(self, tx: Transaction, edge: EdgeId, public_key: str) -> None:
         """Make ``public_key`` the edge's only key, as part of a transaction. Raises Conflict when it is another edge's."""
         end_keys_in(tx, edge, self._clock.now())
         self._add_in(tx, edge, public_key)
@@ -76,17 +75,17 @@ class KeyStore:
             )
             self._add_in(tx, edge, public_key)
 
-    def _add_in(self, tx: sqlite3.Connection, edge: EdgeId, public_key: str) -> None:
+    def _add_in(self, tx: Transaction, edge: EdgeId, public_key: str) -> None:
         key_id = id_of(public_key)
         added = tx.execute(
-            "INSERT INTO edge_keys VALUES (?1, ?2, ?3, ?4, NULL) ON CONFLICT (key_id)"
-            " DO UPDATE SET added = ?4, ends = NULL WHERE edge = ?2",
+            "INSERT INTO edge_keys VALUES (?, ?, ?, ?, NULL) ON CONFLICT (key_id)"
+            " DO UPDATE SET added = excluded.added, ends = NULL WHERE edge_keys.edge = excluded.edge",
             (key_id, edge, public_key, self._clock.now()),
         )
         if not added.rowcount:
             raise Conflict("this key belongs to another edge", next_step="make a key for each edge: delete its identity folder and join")
 
 
-def end_keys_in(tx: sqlite3.Connection, edge: EdgeId, now: float) -> None:
+def end_keys_in(tx: Transaction, edge: EdgeId, now: float) -> None:
     """End all keys of an edge at ``now``, as part of a transaction."""
     tx.execute("UPDATE edge_keys SET ends = ? WHERE edge = ? AND (ends IS NULL OR ends > ?)", (now, edge, now))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 
-from cloud_server.database import Database
+from cloud_server.database.port import Database, Row
 from shared.errors import Conflict, NotFound, Overloaded
 from shared.identity import Identity
 from shared.limits import Buckets
@@ -78,9 +77,10 @@ class HeadStore:
 
     def sequence_numbers(self) -> dict[EdgeId, int]:
         """The newest head's sequence number, by edge."""
-        rows = self._database.rows("SELECT edge, seq, max(at) FROM ledger_heads GROUP BY edge")
+        newest = "SELECT max(at) FROM ledger_heads AS one WHERE one.edge = ledger_heads.edge"
+        rows = self._database.rows(f"SELECT edge, max(seq) AS seq FROM ledger_heads WHERE at = ({newest}) GROUP BY edge")
         return {EdgeId(row["edge"]): int(row["seq"]) for row in rows}
 
 
-def _countersigned(row: sqlite3.Row) -> Countersigned:
+def _countersigned(row: Row) -> Countersigned:
     return Countersigned(head=Head(epoch=row["epoch"], seq=row["seq"], hash=row["hash"]), at=row["at"], signature=row["signature"])

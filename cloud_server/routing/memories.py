@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-
+from cloud_server.database.port import Row
 from cloud_server.routing.replica import Columns, Replica, Value
 from shared.errors import TooLarge
 from shared.records import EdgeId
@@ -25,7 +24,7 @@ class MemoryStore(Replica[MemoryBody, MemoryDelta]):
     def _values(self, body: MemoryBody) -> tuple[Value, ...]:
         return body.question, body.answer, int(body.direct)
 
-    def _body(self, row: sqlite3.Row) -> MemoryBody:
+    def _body(self, row: Row) -> MemoryBody:
         return MemoryBody(memory_id=row["memory_id"], question=row["question"], answer=row["answer"], direct=bool(row["direct"]))
 
     def _embedded(self, body: MemoryBody) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from cloud_server.database import Database
+from cloud_server.database.port import Database, Row, Transaction
 from shared.errors import NotFound, ResyncNeeded, StaleEpoch, TooLarge
 from shared.ports import Clock, Embedder, FloatArray, embed_questions
 from shared.records import EdgeId, SummaryDelta
@@ -77,7 +76,7 @@ class Replica(ABC, Generic[Body, Delta]):
         """In the order of ``columns.of_body``."""
 
     @abstractmethod
-    def _body(self, row: sqlite3.Row) -> Body:
+    def _body(self, row: Row) -> Body:
         """The reverse."""
 
     @abstractmethod
@@ -88,7 +87,7 @@ class Replica(ABC, Generic[Body, Delta]):
     def _too_many(self, edge: EdgeId) -> TooLarge:
         """What an edge is told that tells more than ``max_per_edge``."""
 
-    def _note(self, tx: sqlite3.Connection, edge: EdgeId, delta: Delta, *, held_back: int) -> None:
+    def _note(self, tx: Transaction, edge: EdgeId, delta: Delta, *, held_back: int) -> None:
         """Write what else a delta says, in its transaction."""
 
     def _checksum(self, said: Sequence[Value], vector: bytes) -> int:
@@ -155,19 +154,19 @@ class Replica(ABC, Generic[Body, Delta]):
         upserts: tuple[Any, ...] = delta.upserts
         return set(map(self._key, upserts))
 
-    def _retire(self, tx: sqlite3.Connection, edge: EdgeId, epoch: str) -> None:
+    def _retire(self, tx: Transaction, edge: EdgeId, epoch: str) -> None:
         """Take no delta any more of the store that an edge had until now, if it had another one than ``epoch``."""
         former, _ = self.known(edge)
         if former not in ("", epoch):
-            said = "INSERT OR IGNORE INTO retired_epochs (edge, epoch, at) VALUES (?, ?, ?)"
+            said = "INSERT INTO retired_epochs (edge, epoch, at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
             tx.execute(said, (edge, former, self._clock.now()))
         tx.execute(
-            "DELETE FROM retired_epochs WHERE edge = ?1 AND epoch IN"
-            " (SELECT epoch FROM retired_epochs WHERE edge = ?1 ORDER BY at DESC LIMIT -1 OFFSET ?2)",
-            (edge, RETIRED_KEPT),
+            "DELETE FROM retired_epochs WHERE edge = ? AND epoch NOT IN"
+            " (SELECT epoch FROM retired_epochs WHERE edge = ? ORDER BY at DESC LIMIT ?)",
+            (edge, edge, RETIRED_KEPT),
         )
 
-    def _judge(self, tx: sqlite3.Connection, edge: EdgeId, verdicts: Mapping[str, str]) -> None:
+    def _judge(self, tx: Transaction, edge: EdgeId, verdicts: Mapping[str, str]) -> None:
         kept = {self._key(row.body): row for row in self.some(edge, verdicts)}
         self._insert(tx, (Replicated(edge, row.body, row.vector, verdicts[key]) for key, row in kept.items()))
 
@@ -216,14 +215,16 @@ class Replica(ABC, Generic[Body, Delta]):
 
     def counts(self) -> dict[EdgeId, tuple[int, int]]:
         """Rows of each edge that has any, and how many of them are held back."""
-        rows = self._database.rows(f"SELECT edge, count(*), sum(held_back != '') FROM {self.columns.table} GROUP BY edge")
+        rows = self._database.rows(
+            f"SELECT edge, count(*), sum(CASE WHEN held_back != '' THEN 1 ELSE 0 END) FROM {self.columns.table} GROUP BY edge"
+        )
         return {EdgeId(edge): (count, held_back) for edge, count, held_back in rows}
 
-    def _is_sound(self, row: sqlite3.Row) -> bool:
+    def _is_sound(self, row: Row) -> bool:
         said = [row[column] for column in ("edge", self.columns.key, *self.columns.of_body, "held_back")]
         return bool(row["crc"] == self._checksum(said, row["vector"]))
 
-    def _replicated(self, row: sqlite3.Row) -> Replicated[Body]:
+    def _replicated(self, row: Row) -> Replicated[Body]:
         return Replicated(EdgeId(row["edge"]), self._body(row), unpacked(row["vector"], 1)[0], row["held_back"])
 
     # ------------------------------------------------------------ vectors
@@ -255,15 +256,19 @@ class Replica(ABC, Generic[Body, Delta]):
     def _replace_vectors(self, rows: Sequence[Replicated[Body]], fingerprint: str) -> None:
         with self._database.write() as tx:
             self._insert(tx, rows)
-            tx.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (self.columns.embedder, fingerprint))
+            said = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+            tx.execute(said, (self.columns.embedder, fingerprint))
 
-    def _insert(self, tx: sqlite3.Connection, rows: Iterable[Replicated[Body]]) -> None:
+    def _insert(self, tx: Transaction, rows: Iterable[Replicated[Body]]) -> None:
         told = list(rows)
         blobs = packed(np.array([row.vector for row in told])) if told else []
         columns = ("edge", self.columns.key, *self.columns.of_body, "held_back", "vector", "crc")
         places = ", ".join("?" * len(columns))
+        again = ", ".join(f"{column} = excluded.{column}" for column in columns)
         tx.executemany(
-            f"INSERT OR REPLACE INTO {self.columns.table} ({', '.join(columns)}) VALUES ({places})", map(self._stored, told, blobs)
+            f"INSERT INTO {self.columns.table} ({', '.join(columns)}) VALUES ({places})"
+            f" ON CONFLICT (edge, {self.columns.key}) DO UPDATE SET {again}",
+            map(self._stored, told, blobs),
         )
 
     def _stored(self, row: Replicated[Body], blob: bytes) -> tuple[Value | bytes, ...]:

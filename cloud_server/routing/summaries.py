@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cloud_server.database.port import Row, Transaction
 from cloud_server.routing.replica import Columns, Replica, Value, unpacked
 from shared.errors import TooLarge
 from shared.ports import FloatArray
@@ -34,7 +34,7 @@ class SummaryStore(Replica[Summary, SummaryDelta]):
     def _values(self, body: Summary) -> tuple[Value, ...]:
         return body.text, body.entities, body.relations
 
-    def _body(self, row: sqlite3.Row) -> Summary:
+    def _body(self, row: Row) -> Summary:
         return Summary(SummaryId(row["summary_id"]), row["text"], row["entities"], row["relations"])
 
     def _checksum(self, said: Sequence[Value], vector: bytes) -> int:
@@ -72,14 +72,13 @@ class SummaryStore(Replica[Summary, SummaryDelta]):
         rows = self._database.rows(f"SELECT edge, ({newest}) AS at FROM edges")
         return {EdgeId(edge): at for edge, at in rows if at is not None}
 
-    def _note(self, tx: sqlite3.Connection, edge: EdgeId, delta: SummaryDelta, *, held_back: int) -> None:
+    def _note(self, tx: Transaction, edge: EdgeId, delta: SummaryDelta, *, held_back: int) -> None:
         tx.execute("UPDATE edges SET withheld = ? WHERE edge = ?", (delta.withheld, edge))
         tx.execute(
             "INSERT INTO syncs (edge, at, epoch, version, upserts, removals, held_back) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (edge, self._clock.now(), delta.epoch, delta.version, len(delta.upserts), len(delta.removals), held_back),
         )
         tx.execute(
-            "DELETE FROM syncs WHERE edge = ?1"
-            " AND rowid <= (SELECT rowid FROM syncs WHERE edge = ?1 ORDER BY rowid DESC LIMIT 1 OFFSET ?2)",
-            (edge, SYNCS_KEPT),
+            "DELETE FROM syncs WHERE edge = ? AND rowid <= (SELECT rowid FROM syncs WHERE edge = ? ORDER BY rowid DESC LIMIT 1 OFFSET ?)",
+            (edge, edge, SYNCS_KEPT),
         )

@@ -35,6 +35,7 @@ STATUS: dict[type[errors.DgragError], int] = {  # the nearest base class counts
     errors.StoreError: 500,
     errors.DiskFull: 507,
     errors.DiskFailed: 503,
+    errors.StoreAway: 503,
     errors.SafeMode: 503,
     errors.FetchError: 503,
     errors.NotInstalled: 501,
@@ -76,7 +77,7 @@ def headers_of(error: errors.DgragError, request: Request) -> dict[str, str]:
     The connection is closed where more may come than has been read; else a server would go on reading what nobody uses.
     """
     headers = closing(request)
-    if isinstance(error, errors.Overloaded):
+    if isinstance(error, errors.Overloaded | errors.StoreAway):
         headers["Retry-After"] = str(math.ceil(error.retry_after_s))
     if isinstance(error, errors.Unauthenticated):
         headers["WWW-Authenticate"] = "Bearer"

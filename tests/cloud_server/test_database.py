@@ -4,13 +4,13 @@ import sqlite3
 
 import pytest
 
-from cloud_server.database import Database
+from cloud_server.database.sqlite import SqliteDatabase
 from shared.sqlite import migrations_of
 
 
 @pytest.fixture
 def database(tmp_path):
-    opened = Database(tmp_path / "cloud.db")
+    opened = SqliteDatabase(tmp_path / "cloud.db")
     with opened.write() as tx:
         tx.execute("CREATE TABLE parent (id TEXT PRIMARY KEY)")
         tx.execute("CREATE TABLE child (id TEXT REFERENCES parent)")
@@ -36,13 +36,13 @@ def test_an_error_after_which_sqlite_has_rolled_back_by_itself_is_told_as_it_was
 
 
 def test_a_store_of_a_former_release_keeps_its_edges_and_holds_no_memories_of_them_yet(tmp_path, monkeypatch):
-    monkeypatch.setattr("cloud_server.database.migrations_of", lambda package: migrations_of(package)[:3])
-    former = Database(tmp_path / "former.db")
+    monkeypatch.setattr("cloud_server.database.sqlite.migrations_of", lambda *folder: migrations_of(*folder)[:3])
+    former = SqliteDatabase(tmp_path / "former.db")
     with former.write() as tx:
         tx.execute("INSERT INTO edges (edge, epoch, version, last_seen) VALUES ('ward', 'e1', 7, 5.0)")
     former.close()
     monkeypatch.undo()
-    opened = Database(tmp_path / "former.db")
+    opened = SqliteDatabase(tmp_path / "former.db")
     [row] = opened.rows("SELECT edge, epoch, version, memory_epoch, memory_version FROM edges")
     assert tuple(row) == ("ward", "e1", 7, "", 0)
     opened.close()

@@ -3,7 +3,7 @@ import contextlib
 
 import pytest
 
-from cloud_server.database import Eraser
+from cloud_server.database.erasing import Eraser
 from shared.errors import DiskFull
 from tests.support.waiting import until
 

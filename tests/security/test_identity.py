@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives import serialization
 
 from cloud_server.api.access import RULES
 from cloud_server.registry import authenticator
-from cloud_server.registry.authenticator import NonceStore
+from cloud_server.registry.nonces import NonceStore
 from edge_node.cloud import membership as joining
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.membership import Membership

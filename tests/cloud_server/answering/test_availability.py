@@ -4,14 +4,14 @@ from random import Random
 import pytest
 
 from cloud_server.answering.availability import PROBE_SHARE, WRITTEN_EVERY_S, Availability, Reliability
-from cloud_server.database import Database
+from cloud_server.database.sqlite import SqliteDatabase
 from shared.errors import DiskFull
 from shared.records import EdgeReport
 
 
 @pytest.fixture
 def database(tmp_path):
-    database = Database(tmp_path / "cloud.db")
+    database = SqliteDatabase(tmp_path / "cloud.db")
     yield database
     database.close()
 

@@ -2,17 +2,17 @@ from itertools import pairwise
 
 import pytest
 
-from cloud_server.database import Database
-from cloud_server.registry.authenticator import NonceStore
+from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.registry.keys import KeyStore
+from cloud_server.registry.nonces import NonceStore
 from shared.errors import Conflict, Expelled, Unauthenticated
 from shared.identity import make_identity
 
 
 @pytest.fixture
 def database(tmp_path):
-    return Database(tmp_path / "cloud.db")
+    return SqliteDatabase(tmp_path / "cloud.db")
 
 
 @pytest.fixture

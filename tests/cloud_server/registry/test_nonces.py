@@ -1,6 +1,6 @@
 import pytest
 
-from cloud_server.registry.authenticator import NonceStore
+from cloud_server.registry.nonces import NonceStore
 from shared.errors import Unauthenticated
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cloud_server.database import Database
+from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing import memory_index as module
 from cloud_server.routing.memories import MemoryStore
@@ -22,7 +22,7 @@ class Bank:
     """A bank of three edges, and its parts."""
 
     def __init__(self, folder, clock, *, embedder=None, is_on=True):
-        self.database = Database(folder / "cloud.db")
+        self.database = SqliteDatabase(folder / "cloud.db")
         self.registry = EdgeRegistry(self.database, clock)
         self.embedder = embedder or HashEmbedder(128)
         self.store = MemoryStore(self.database, clock, max_per_edge=100)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloud_server.database import Database
+from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing import replica
 from cloud_server.routing.memories import MemoryStore
@@ -56,7 +56,7 @@ class Kind:
 
 @pytest.fixture
 def database(tmp_path, clock):
-    made = Database(tmp_path / "cloud.db")
+    made = SqliteDatabase(tmp_path / "cloud.db")
     EdgeRegistry(made, clock).enrol("ward")
     EdgeRegistry(made, clock).enrol("bank")
     yield made

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from cloud_server.database import Database
+from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.summaries import SummaryStore
 from shared.errors import StoreError
@@ -15,7 +15,7 @@ from shared.records import Summary, SummaryDelta
 
 @pytest.fixture
 def database(tmp_path):
-    database = Database(tmp_path / "cloud.db")
+    database = SqliteDatabase(tmp_path / "cloud.db")
     yield database
     database.close()
 
@@ -40,16 +40,16 @@ def vectors(n):
 def test_a_file_that_is_no_store_is_named(tmp_path):
     (tmp_path / "cloud.db").write_bytes(b"x" * 5000)
     with pytest.raises(StoreError, match=r"cloud\.db"):
-        Database(tmp_path / "cloud.db")
+        SqliteDatabase(tmp_path / "cloud.db")
 
 
 def test_a_store_of_a_newer_release_is_left_alone(tmp_path):
-    Database(tmp_path / "cloud.db").close()
+    SqliteDatabase(tmp_path / "cloud.db").close()
     connection = sqlite3.connect(tmp_path / "cloud.db")
     connection.execute("PRAGMA user_version=99")
     connection.close()
     with pytest.raises(StoreError, match="schema 99"):
-        Database(tmp_path / "cloud.db")
+        SqliteDatabase(tmp_path / "cloud.db")
 
 
 def test_the_file_is_durable_at_each_commit(database):

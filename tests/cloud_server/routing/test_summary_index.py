@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from cloud_server.database import Database
+from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.summaries import SummaryStore
 from cloud_server.routing.summary_index import SummaryIndex
@@ -23,7 +23,7 @@ class CountingEmbedder(HashEmbedder):
 
 
 async def opened(folder, clock, embedder):
-    database = Database(folder / "cloud.db")
+    database = SqliteDatabase(folder / "cloud.db")
     registry = EdgeRegistry(database, clock)
     summary_index = SummaryIndex(
         registry, SummaryStore(database, clock, max_per_edge=100), open_index("nano", embedder.dimensions), embedder

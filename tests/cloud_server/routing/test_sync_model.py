@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloud_server.database import Database
+from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.summaries import SummaryStore
 from shared.errors import ResyncNeeded, StaleEpoch
@@ -65,7 +65,7 @@ def test_the_cloud_ends_with_what_the_edge_has_in_a_thousand_histories(steps, ch
 def play(steps, chance):
     """Take the steps, then send once more: both must be equal."""
     with tempfile.TemporaryDirectory() as folder:
-        database = Database(Path(folder) / "cloud.db")
+        database = SqliteDatabase(Path(folder) / "cloud.db")
         EdgeRegistry(database, SystemClock()).enrol("ward")
         store, edge = SummaryStore(database, SystemClock(), max_per_edge=1000), Edge()
         for number, step in enumerate(steps):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cloud_server.database import Database as CloudDatabase
+from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.summaries import SummaryStore
 from edge_node.database.schema import Database
@@ -26,7 +26,7 @@ class Cloud:
     """The cloud's store with one edge."""
 
     def __init__(self, folder):
-        self.database = CloudDatabase(folder / "cloud.db")
+        self.database = SqliteDatabase(folder / "cloud.db")
         self.registry = EdgeRegistry(self.database, SystemClock())
         self.registry.enrol("ward")
         self.store = SummaryStore(self.database, SystemClock(), max_per_edge=100_000)

@@ -1,0 +1,1 @@
+"""The cloud's store: one SQLite file, or a PostgreSQL that several clouds share."""

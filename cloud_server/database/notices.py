@@ -1,0 +1,74 @@
+"""What clouds that share a PostgreSQL tell each other at once: short notices, by LISTEN and NOTIFY."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable, Mapping
+
+import psycopg
+
+from cloud_server.database.port import Transaction
+
+CHANNEL = "dgrag"
+EVERYBODY = "*"
+AGAIN_S = 0.5  # after a line that broke
+ALIVE_S = 10.0  # a line that says nothing is looked at so often
+
+log = logging.getLogger("dgrag.cloud.notices")
+
+Heard = Callable[[Mapping[str, str]], None]
+
+
+def notify(tx: Transaction, to: str, kind: str, **facts: str) -> None:
+    """Tell one cloud, by its name, or ``EVERYBODY``, once the transaction is committed. Facts are ids: some 7,000 bytes at most."""
+    tx.execute("SELECT pg_notify(?, ?)", (CHANNEL, json.dumps({"to": to, "kind": kind, **facts})))
+
+
+class Notices:
+    """One line that listens; it is dialled again when it breaks. What was said meanwhile is lost: ``on_gap`` says that something may be.
+
+    Everything runs on the event loop's thread.
+    """
+
+    def __init__(self, url: str, name: str) -> None:
+        self._url = url
+        self._name = name
+        self._heard: dict[str, Heard] = {}
+        self._gaps: list[Callable[[], None]] = []
+        self.listening = asyncio.Event()
+
+    def on(self, kind: str, heard: Heard) -> None:
+        """Call ``heard`` with the facts of each notice of this kind that is for this cloud."""
+        self._heard[kind] = heard
+
+    def on_gap(self, looks: Callable[[], None]) -> None:
+        """Call ``looks`` whenever the line is up anew: also the first time."""
+        self._gaps.append(looks)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            try:
+                await self._listen()
+            except psycopg.Error as error:
+                log.warning("the line for notices broke: %s", " ".join(str(error).split())[:200])
+            self.listening.clear()
+            await asyncio.sleep(AGAIN_S)
+
+    async def _listen(self) -> None:
+        async with await psycopg.AsyncConnection.connect(self._url, autocommit=True, connect_timeout=2) as line:
+            await line.execute(f"LISTEN {CHANNEL}")
+            self.listening.set()
+            for looks in self._gaps:
+                looks()
+            while True:
+                async for notice in line.notifies(timeout=ALIVE_S):
+                    self._take(notice.payload)
+                await line.execute("SELECT 1")
+
+    def _take(self, payload: str) -> None:
+        facts = json.loads(payload)
+        if facts["to"] in (self._name, EVERYBODY) and (heard := self._heard.get(facts["kind"])):
+            heard(facts)
