@@ -10,7 +10,7 @@ from cloud_server.answering.availability import Availability
 from cloud_server.answering.coordinator import Coordinator, Models
 from cloud_server.answering.fan_out import FanOut
 from cloud_server.answering.gathering import EvidenceCollector
-from cloud_server.answering.mailbox import Mailbox
+from cloud_server.answering.mailbox import LocalMailbox, Mailbox
 from cloud_server.answering.overview import GlobalCoordinator
 from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.database.erasing import Eraser
@@ -67,8 +67,7 @@ class Cloud:
         purged = await self.summary_index.expel(edge, by=by)
         await self.bank.forget(edge)
         self.eraser.note()
-        self.mailbox.forget(edge)
-        self.fan_out.give_up(edge)
+        await self.mailbox.forget(edge)
         return purged
 
     def close(self) -> None:
@@ -128,7 +127,7 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     memories = MemoryStore(database, clock, max_per_edge=settings.max_memories_per_edge, on_removed=eraser.note)
     direct, hints = (open_index(settings.index, models.embedder.dimensions) for _ in range(2))
     bank = MemoryIndex(registry, memories, direct, hints, models.embedder, is_on=settings.memory_bank)
-    fan_out = FanOut(mailbox := Mailbox(clock), clock, new_id)
+    fan_out = FanOut(mailbox := LocalMailbox(clock), clock, new_id)
     availability = Availability(
         database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s, deadline_s=settings.deadline_s
     )
