@@ -10,12 +10,12 @@ from cloud_server.answering.availability import Availability
 from cloud_server.answering.coordinator import Coordinator, Models
 from cloud_server.answering.fan_out import FanOut
 from cloud_server.answering.gathering import EvidenceCollector
-from cloud_server.answering.mailbox import Mailbox
+from cloud_server.answering.mailbox import LocalMailbox, Mailbox
 from cloud_server.answering.overview import GlobalCoordinator
 from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.database.erasing import Eraser
+from cloud_server.database.opening import open_database, replica_name
 from cloud_server.database.port import Database
-from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.credentials import Credentials, open_credentials
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.memories import MemoryStore
@@ -67,8 +67,7 @@ class Cloud:
         purged = await self.summary_index.expel(edge, by=by)
         await self.bank.forget(edge)
         self.eraser.note()
-        self.mailbox.forget(edge)
-        self.fan_out.give_up(edge)
+        await self.mailbox.forget(edge)
         return purged
 
     def close(self) -> None:
@@ -110,16 +109,20 @@ def random_id() -> str:
 
 
 def suited(settings: CloudSettings, fingerprint: str) -> CloudSettings:
-    """The settings with the thresholds of that embedder, where none is given; without known ones, with those of the default embedder."""
+    """The settings with the thresholds of that embedder, where none is given; without known ones, with those of the default embedder.
+
+    Among several clouds, each also has a name.
+    """
     known = cosines_of(fingerprint)
     wanted = {"match_threshold": known.match, "evidence_threshold": known.evidence} if known else {}
-    return settings.model_copy(update={name: value for name, value in wanted.items() if name not in settings.model_fields_set})
+    named = {"replica": settings.replica or replica_name()} if settings.store_url() else {}
+    return settings.model_copy(update={name: value for name, value in wanted.items() if name not in settings.model_fields_set} | named)
 
 
 def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None = None, new_id: Callable[[], str] = random_id) -> Cloud:
     """Put a cloud together; ``Cloud.open`` fills its indexes later. Raises StoreError and SettingsError."""
     clock, settings = clock or SystemClock(), suited(settings, models.embedder.fingerprint)
-    database = SqliteDatabase(settings.state_dir / "cloud.db")
+    database = open_database(settings.state_dir, settings.store_url(), replica=settings.replica)
     eraser = Eraser(database, every_s=settings.erase_every_s)
     registry = EdgeRegistry(database, clock)
     store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)
@@ -128,7 +131,7 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     memories = MemoryStore(database, clock, max_per_edge=settings.max_memories_per_edge, on_removed=eraser.note)
     direct, hints = (open_index(settings.index, models.embedder.dimensions) for _ in range(2))
     bank = MemoryIndex(registry, memories, direct, hints, models.embedder, is_on=settings.memory_bank)
-    fan_out = FanOut(mailbox := Mailbox(clock), clock, new_id)
+    fan_out = FanOut(mailbox := LocalMailbox(clock), clock, new_id)
     availability = Availability(
         database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s, deadline_s=settings.deadline_s
     )

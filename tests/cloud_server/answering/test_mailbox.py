@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from cloud_server.answering.mailbox import Mailbox
+from cloud_server.answering.mailbox import LocalMailbox
 from shared.wire import MAX_POLLED, EvidenceRequest
 
 
@@ -12,7 +12,7 @@ def request(name="r1", deadline_ms=10_000):
 
 @pytest.fixture
 def box(clock):
-    return Mailbox(clock, grace_s=5)
+    return LocalMailbox(clock, grace_s=5)
 
 
 async def held_poll(box, kit, edge="ward", wait_s=30.0):
@@ -23,13 +23,13 @@ async def held_poll(box, kit, edge="ward", wait_s=30.0):
 
 async def test_an_edge_that_never_polled_is_offline(box):
     assert not box.online("ward")
-    assert not box.post("ward", request())
+    assert not await box.post("ward", request())
 
 
 async def test_a_held_poll_returns_as_soon_as_a_request_comes(box, kit):
     task = await held_poll(box, kit)
     assert box.online("ward")
-    assert box.post("ward", request())
+    assert await box.post("ward", request())
     assert [r.request_id for r in await task] == ["r1"]
 
 
@@ -44,8 +44,8 @@ async def test_a_poll_runs_out_empty(box):
 
 async def test_requests_posted_between_two_polls_wait_in_order(box):
     await box.poll("ward", wait_s=0)
-    assert box.post("ward", request("r1"))
-    assert box.post("ward", request("r2"))
+    assert await box.post("ward", request("r1"))
+    assert await box.post("ward", request("r2"))
     assert [r.request_id for r in await box.poll("ward", wait_s=30)] == ["r1", "r2"]
     assert await box.poll("ward", wait_s=0) == []
 
@@ -55,20 +55,20 @@ async def test_an_edge_is_offline_some_seconds_after_its_last_poll(box, clock):
     clock.seconds += 5
     assert box.online("ward")
     clock.seconds += 0.1
-    assert not box.post("ward", request())
+    assert not await box.post("ward", request())
 
 
 async def test_of_two_polls_the_newer_gets_the_request(box, kit):
     older = await held_poll(box, kit)
     newer = asyncio.create_task(box.poll("ward", wait_s=30))
     assert await older == []
-    box.post("ward", request())
+    await box.post("ward", request())
     assert len(await newer) == 1
 
 
 async def test_a_request_goes_to_its_edge_only(box, kit):
     bank, ward = await held_poll(box, kit, "bank"), await held_poll(box, kit, "ward")
-    box.post("bank", request())
+    await box.post("bank", request())
     assert len(await bank) == 1
     assert not ward.done()
     box.close()
@@ -77,21 +77,21 @@ async def test_a_request_goes_to_its_edge_only(box, kit):
 
 async def test_a_request_tells_the_time_left_when_it_is_handed_over(box, clock):
     await box.poll("ward", wait_s=0)
-    box.post("ward", request(deadline_ms=10_000))
+    await box.post("ward", request(deadline_ms=10_000))
     clock.seconds += 4
     assert [r.deadline_ms for r in await box.poll("ward", wait_s=0)] == [6_000]
 
 
 async def test_a_request_whose_time_has_passed_is_not_handed_over(box, clock):
     await box.poll("ward", wait_s=0)
-    box.post("ward", request(deadline_ms=1_000))
+    await box.post("ward", request(deadline_ms=1_000))
     clock.seconds += 2
     assert await box.poll("ward", wait_s=0) == []
 
 
 async def test_a_withdrawn_request_is_gone(box):
     await box.poll("ward", wait_s=0)
-    box.post("ward", request())
+    await box.post("ward", request())
     box.withdraw("ward", "r1")
     box.withdraw("nobody", "r1")
     assert await box.poll("ward", wait_s=0) == []
@@ -99,7 +99,7 @@ async def test_a_withdrawn_request_is_gone(box):
 
 async def test_a_request_that_the_edge_has_already_is_told_as_withdrawn_at_once_and_once(box, kit):
     await box.poll("ward", wait_s=0)
-    box.post("ward", request())
+    await box.post("ward", request())
     await box.poll("ward", wait_s=0)
     held = await held_poll(box, kit)
     box.withdraw("ward", "r1")
@@ -133,7 +133,7 @@ async def test_of_many_withdrawn_requests_the_last_ones_are_told(box):
 
 async def test_a_request_is_not_lost_with_a_poll_that_is_cancelled(box, kit):
     task = await held_poll(box, kit)
-    box.post("ward", request())
+    await box.post("ward", request())
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -149,8 +149,8 @@ async def test_closing_releases_all_polls_and_holds_no_more(box, kit):
 
 async def test_a_forgotten_edge_gets_its_poll_back_empty(box, kit):
     task = await held_poll(box, kit)
-    box.forget("ward")
-    box.forget("nobody")
+    await box.forget("ward")
+    await box.forget("nobody")
     assert await task == []
     assert not box.online("ward")
 
@@ -158,6 +158,6 @@ async def test_a_forgotten_edge_gets_its_poll_back_empty(box, kit):
 async def test_one_answer_to_a_poll_holds_so_many_requests_and_the_next_one_the_others(box, kit):
     task = await held_poll(box, kit)
     for i in range(MAX_POLLED + 1):
-        box.post("ward", request(f"r{i}"))
+        await box.post("ward", request(f"r{i}"))
     assert [r.request_id for r in await task] == [f"r{i}" for i in range(MAX_POLLED)]
     assert [r.request_id for r in await box.poll("ward", wait_s=30.0)] == [f"r{MAX_POLLED}"]
