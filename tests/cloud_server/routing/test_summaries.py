@@ -62,7 +62,7 @@ def test_reads_do_not_wait_for_a_writer(store, database):
         return store.counts()
 
     with database.write() as tx, ThreadPoolExecutor(1) as other_thread:
-        tx.execute("INSERT INTO summaries VALUES ('ward', 's', 't', 1, 1, x'', 0, '')")
+        tx.execute("INSERT INTO summaries VALUES ('ward', 's', 't', 1, 1, x'', 0, '', 0)")
         assert other_thread.submit(count).result(timeout=10) == {}
     assert store.counts() == {"ward": (1, 0)}
 
