@@ -49,7 +49,7 @@ class HnswIndex:
         self._line.execute("VACUUM ANALYZE near")
 
     def top(self, vector: FloatArray, k: int, *, candidates: int) -> list[tuple[str, float]]:
-        """The k nearest (key, cosine) that the graph finds among so many candidates, by the stored bytes, best first; of none: by a scan."""
+        """The k nearest (key, cosine) that the graph finds among so many candidates, by the stored bytes, best first; 0: by a scan."""
         self._line.execute(f"SET enable_indexscan = {'on' if candidates else 'off'}")
         self._line.execute(f"SET hnsw.ef_search = {candidates or 1}")
         query = "SELECT key, bytes FROM near ORDER BY half <#> %s::halfvec LIMIT %s"
