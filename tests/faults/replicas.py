@@ -77,7 +77,7 @@ class Replica:
 
     async def start(self):
         """Return when it is ready."""
-        self.process = subprocess.Popen(self._command, stdout=self._log, stderr=self._log)
+        self.process = await asyncio.to_thread(subprocess.Popen, self._command, stdout=self._log, stderr=self._log)
         async with httpx2.AsyncClient(base_url=self.url, headers=CALLER, trust_env=False) as http, asyncio.timeout(60):
             while True:
                 with contextlib.suppress(*AWAY):
