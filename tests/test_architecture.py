@@ -176,6 +176,7 @@ BORDER = [
     "deploy/cluster/state.py",
     "deploy/cluster/supervisor.py",
     "deploy/container/__main__.py",
+    "deploy/container/clouds_start.py",
     "deploy/container/edge_start.py",
     "deploy/container/first_start.py",
     "deploy/container/health.py",
