@@ -8,6 +8,7 @@ import sys
 from cloud_server.answering.coordinator import Models
 from cloud_server.api.app import create_app
 from cloud_server.build import Cloud, build_cloud
+from cloud_server.database.opening import open_ring
 from cloud_server.settings import CloudSettings
 from shared.http.service import Server, check_front, recorder_of, run, warn_of_strangers
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
@@ -32,8 +33,9 @@ class CloudServer(Server):
 def server(settings: CloudSettings, models: ModelSettings) -> CloudServer:
     """Put the server together. Raises StoreError, FetchError and SettingsError."""
     parts = Models(build_embedder(models), build_generator(models, model_http(models)), build_tokenizer(models))
-    recorder = recorder_of(settings.otlp_url, service="dgrag-cloud", instance="cloud", setting="DGRAG_CLOUD_OTLP_URL")
-    return CloudServer(build_cloud(settings, parts), recorder)
+    cloud = build_cloud(settings, parts)
+    instance = cloud.settings.replica or "cloud"
+    return CloudServer(cloud, recorder_of(settings.otlp_url, service="dgrag-cloud", instance=instance, setting="DGRAG_CLOUD_OTLP_URL"))
 
 
 def serve() -> None:
@@ -41,7 +43,7 @@ def serve() -> None:
     settings = CloudSettings()
     logs.use(settings.log, service="cloud")
     warn_of_strangers(settings)
-    check_front(settings, verb="cloud")
+    check_front(settings, verb="cloud", ring=lambda: open_ring(settings.state_dir, settings.store_url()))
     server(settings, ModelSettings()).run()
 
 

@@ -14,8 +14,8 @@ from cloud_server.answering.mailbox import Mailbox
 from cloud_server.answering.overview import GlobalCoordinator
 from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.database.erasing import Eraser
+from cloud_server.database.opening import open_database, replica_name
 from cloud_server.database.port import Database
-from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.credentials import Credentials, open_credentials
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.memories import MemoryStore
@@ -112,16 +112,20 @@ def random_id() -> str:
 
 
 def suited(settings: CloudSettings, fingerprint: str) -> CloudSettings:
-    """The settings with the thresholds of that embedder, where none is given; without known ones, with those of the default embedder."""
+    """The settings with the thresholds of that embedder, where none is given; without known ones, with those of the default embedder.
+
+    Among several clouds, each also has a name.
+    """
     known = cosines_of(fingerprint)
     wanted = {"match_threshold": known.match, "evidence_threshold": known.evidence} if known else {}
-    return settings.model_copy(update={name: value for name, value in wanted.items() if name not in settings.model_fields_set})
+    named = {"replica": settings.replica or replica_name()} if settings.store_url() else {}
+    return settings.model_copy(update={name: value for name, value in wanted.items() if name not in settings.model_fields_set} | named)
 
 
 def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None = None, new_id: Callable[[], str] = random_id) -> Cloud:
     """Put a cloud together; ``Cloud.open`` fills its indexes later. Raises StoreError and SettingsError."""
     clock, settings = clock or SystemClock(), suited(settings, models.embedder.fingerprint)
-    database = SqliteDatabase(settings.state_dir / "cloud.db")
+    database = open_database(settings.state_dir, settings.store_url(), replica=settings.replica)
     eraser = Eraser(database, every_s=settings.erase_every_s)
     registry = EdgeRegistry(database, clock)
     store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)

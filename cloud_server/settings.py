@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from shared.settings import Count, FrontSettings, Port, Section, TelemetrySettings
+from shared.settings import Count, FrontSettings, Port, Section, TelemetrySettings, secret_of
 from shared.wire import EVIDENCE_BUDGET_TOKENS, EVIDENCE_MIN_SCORE, MAX_MEMORIES, POINTS_MAX_BYTES
 
 PAPER_THRESHOLD = 0.4  # DGRAG §IV-B, both thresholds; a cosine of the paper's embedding model
@@ -16,7 +16,20 @@ MATCH_THRESHOLD = 0.25  # of MiniLM: 96 % of 241 textbook questions reach their 
 EVIDENCE_THRESHOLD = EVIDENCE_MIN_SCORE  # the paper's; suits MiniLM: answering passages of the samples score 0.56 or more
 
 Cosine = Annotated[float, Field(ge=-1, le=1)]
+ReplicaName = Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,62})?$")]
 Seconds = Annotated[float, Field(gt=0, le=600)]
+
+
+class StoreSettings(Section):
+    """Where the cloud keeps what it holds: docs/operations.md, "Several clouds over PostgreSQL"."""
+
+    database_url: SecretStr = SecretStr("")  # postgresql://user:password@host/database, of several clouds; empty: a file in state_dir
+    database_url_file: Path | None = None  # the same in a file, for who keeps passwords out of the environment
+    replica: ReplicaName = ""  # this cloud's name among several; empty: its host's, with random digits
+
+    def store_url(self) -> str:
+        """Of the PostgreSQL; "" for the file. Raises SettingsError for a file that cannot be read."""
+        return secret_of(self.database_url, self.database_url_file, "DGRAG_CLOUD_DATABASE_URL_FILE")
 
 
 class ServiceSettings(TelemetrySettings, FrontSettings):
@@ -91,7 +104,7 @@ class GlobalSettings(Section):
     global_answer_tokens: Annotated[int, Field(ge=16, le=4000)] = 320  # by the paper's method
 
 
-class CloudSettings(GlobalSettings, AnswerSettings, RetrievalSettings, ServiceSettings, BaseSettings):
+class CloudSettings(GlobalSettings, AnswerSettings, RetrievalSettings, StoreSettings, ServiceSettings, BaseSettings):
     """The cloud's settings."""
 
     model_config = SettingsConfigDict(env_prefix="DGRAG_CLOUD_", frozen=True)

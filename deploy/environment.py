@@ -16,7 +16,7 @@ from shared.settings_reference import meanings, secret, sections, shown, takes
 FOLDER = Path(__file__).parent / "compose"
 FILES: Mapping[str, type[BaseSettings]] = {"edge.env": EdgeSettings, "cloud.env": CloudSettings, "model.env": ModelSettings}
 HEAD = "# Made by `make env` from {origin}, which keeps the lines that are set. To set one, take the # before its name away."
-HEAD_OF_SECRETS = "# A secret does not go here: `docker inspect` shows the environment. Name its file: DGRAG_MODEL_KEY_FILE in .env."
+HEAD_OF_SECRETS = "# A secret does not go here: `docker inspect` shows the environment. Name its file: DGRAG_MODEL_KEY_FILE in .env, say."
 ASSIGNMENT = re.compile(r"^#?(DGRAG_[A-Z0-9_]+)=(.*)$")
 
 

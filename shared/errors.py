@@ -3,6 +3,7 @@
 DgragError
 ├── InputError            what the caller sent cannot be used (4xx)
 │   ├── BlankQuestion         a question of which nothing can be seen (422)
+│   ├── Unstorable            a text that no store takes (422)
 │   ├── UnreadableDocument    a document's bytes cannot become text
 │   ├── TooLarge              a body, a file or a list is over its cap
 │   ├── NotFound              no such document, job, edge, request
@@ -77,6 +78,7 @@ __all__ = [
     "UnreadableDocument",
     "Unrecorded",
     "Unsendable",
+    "Unstorable",
     "WireMismatch",
     "Withheld",
 ]
@@ -176,10 +178,9 @@ class StoreAway(StoreError):
     code = "store_away"
     retry_after_s = 2.0
 
-    def __init__(self, why: str) -> None:
-        super().__init__(
-            f"the database server does not answer: {why}", next_step="try again; see that PostgreSQL runs and takes connections"
-        )
+    def __init__(self, why: str = "") -> None:
+        told = f"the database server does not answer{f': {why}' if why else '; the log tells why'}"
+        super().__init__(told, next_step="try again; see that PostgreSQL runs and takes connections")
 
 
 class EmbedderChanged(StoreError):
@@ -282,6 +283,15 @@ class InputError(DgragError):
 
 class BlankQuestion(InputError):
     """A question without a character that can be seen."""
+
+
+class Unstorable(InputError):
+    """A text holds what PostgreSQL takes into no text: NUL, or half a surrogate pair."""
+
+    code = "unstorable"
+
+    def __init__(self) -> None:
+        super().__init__("a text holds a NUL character or half of a surrogate pair", next_step="leave these characters out")
 
 
 class UnreadableDocument(InputError):

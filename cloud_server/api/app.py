@@ -14,6 +14,7 @@ from cloud_server.api.access import GuardedRoute
 from cloud_server.api.console import federation, invite, match
 from cloud_server.api.console.access import KEYS, ConsoleRoute, cloud_pages
 from cloud_server.build import Cloud
+from cloud_server.database.opening import ring_in
 from shared.http.console.keys import key_pages
 from shared.http.console.routes import console_problem, console_router
 from shared.http.docs import docs_router
@@ -76,7 +77,7 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     ``recorder``: of spans; it is closed too.
     """
     settings = cloud.settings
-    ring = KeyRing(settings.state_dir)
+    ring = ring_in(settings.state_dir, cloud.database)
     sessions = browser_sessions(settings, ring, kind="cloud", name="dgrag", key_id=cloud.credentials.identity.key_id)
     door = doorkeeper(settings, ring, cloud.credentials.authenticator, sessions=sessions)
 

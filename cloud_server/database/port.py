@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 
 class Row(Protocol):
@@ -65,3 +65,13 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Wait for what is under way, then close all connections."""
+
+
+@runtime_checkable
+class SharedDatabase(Database, Protocol):
+    """A store that several clouds have open at once."""
+
+    url: str  # with its password: not for any log
+
+    def join(self) -> AbstractContextManager[Transaction]:
+        """As ``write``, but others may write meanwhile."""

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 import psycopg
+from psycopg import errors as said
 from psycopg.rows import no_result
-from psycopg_pool import ConnectionPool, PoolTimeout
+from psycopg_pool import ConnectionPool
 
-from shared.errors import DiskFull, SettingsError, StoreAway, StoreError
+from shared.errors import DiskFull, SettingsError, StoreAway, StoreDamaged, StoreError, Unstorable
 from shared.sqlite import migrations_of
 
 SCHEMA = "dgrag"  # all tables stand in it: a database may hold other things
 WRITERS = 0x6467726167  # key of the advisory lock that the one writer of all clouds holds ("dgrag")
 READERS = 8  # connections of one cloud, beside its writer's
 CONNECT_S = 2.0  # longest wait for a connection before a request is told to come again
+RECONNECT_S = 5.0  # then a connection is given up, and the next request tries: else the pool would wait ever longer between two tries
 STATEMENT_MS = 30_000  # longest run of one statement; a writer waits as long for its turn
+URL = "DGRAG_CLOUD_DATABASE_URL"
 OPTIONS = (
     f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c lock_timeout={STATEMENT_MS}"
     f" -c idle_in_transaction_session_timeout={STATEMENT_MS} -c synchronous_commit=on"
 )
+
+log = logging.getLogger("dgrag.cloud.postgres")
 
 
 class NamedRow(tuple[Any, ...]):
@@ -69,13 +75,43 @@ def translated(sql: str) -> str:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Psycopg's errors as ours. One that only a mistake of ours causes stays as it is."""
+    """Psycopg's errors as ours; why it is away goes into the log, for a stranger may ask. What only a mistake of ours causes stays."""
     try:
         yield
-    except psycopg.errors.DiskFull as error:
+    except said.DiskFull as error:
         raise DiskFull("PostgreSQL") from error
-    except (psycopg.OperationalError, psycopg.InterfaceError, PoolTimeout) as error:
-        raise StoreAway(" ".join(str(error).split())[:200]) from error
+    except (said.DataCorrupted, said.IndexCorrupted) as error:
+        log.critical("PostgreSQL: %s", one_line(error))
+        raise StoreDamaged("the store in PostgreSQL is damaged; its log tells more") from error
+    except AWAY as error:
+        log.warning("PostgreSQL: %s", one_line(error))
+        raise StoreAway from error
+
+
+AWAY = (  # cannot be reached, is starting, ends or cancels what is under way, or is a stand-by that takes no writes
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    said.ReadOnlySqlTransaction,
+    said.IdleInTransactionSessionTimeout,
+)
+
+
+def one_line(error: psycopg.Error) -> str:
+    """What PostgreSQL or its library says, in short; it names hosts and users, and no passwords."""
+    return " ".join(str(error).split())[:200]
+
+
+@contextmanager
+def storable() -> Iterator[None]:
+    """Around the values of a statement. Raises Unstorable for a text that PostgreSQL takes nowhere."""
+    try:
+        yield
+    except UnicodeEncodeError as error:
+        raise Unstorable from error
+    except psycopg.DataError as error:
+        if "NUL" in str(error):
+            raise Unstorable from error
+        raise
 
 
 class Writer:
@@ -86,68 +122,72 @@ class Writer:
 
     def execute(self, sql: str, arguments: Sequence[Any] = (), /) -> psycopg.Cursor[NamedRow]:
         """One statement, in the SQL that both stores read."""
-        return self._connection.execute(translated(sql), arguments)
+        with storable():
+            return self._connection.execute(translated(sql), arguments)
 
     def executemany(self, sql: str, arguments: Iterable[Sequence[Any]], /) -> None:
         """One statement for each row of values, sent together."""
-        with self._connection.cursor() as cursor:
+        with storable(), self._connection.cursor() as cursor:
             cursor.executemany(translated(sql), list(arguments))
 
 
 class PostgresDatabase:
     """A pool of connections; implements ``database.port.Database``.
 
-    Each method raises StoreAway when PostgreSQL cannot be reached or ends what it was doing, and DiskFull; the pool connects
-    again by itself. Raises SettingsError for a URL that is none, and StoreError for a store of a newer release.
+    ``name``: what PostgreSQL shows of who is connected. Each method raises StoreAway when PostgreSQL cannot be reached or ends what
+    it was doing, DiskFull, and Unstorable for a text with a NUL; the pool connects again by itself. Raises SettingsError for a URL
+    that is none or a user who may not, and StoreError for a store of a newer release.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, name: str = "") -> None:
         self.url = url
         self._writing = threading.RLock()  # one writer a cloud: else all of the pool might wait for the one lock
         try:
             psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.ProgrammingError as error:
-            raise SettingsError("DGRAG_CLOUD_DATABASE_URL is not of the form postgresql://user:password@host/database") from error
+            raise SettingsError(f"{URL} is not of the form postgresql://user:password@host/database", next_step=f"check {URL}") from error
+        kwargs: dict[str, Any] = {
+            "autocommit": True,
+            "row_factory": named_rows,
+            "options": OPTIONS,
+            "application_name": f"dgrag {name}".strip(),
+            "connect_timeout": int(CONNECT_S),
+            "tcp_user_timeout": STATEMENT_MS,
+        }
+        migrate(url, kwargs)
         self._pool: ConnectionPool[psycopg.Connection[NamedRow]] = ConnectionPool(
             url,
-            kwargs={
-                "autocommit": True,
-                "row_factory": named_rows,
-                "options": OPTIONS,
-                "connect_timeout": int(CONNECT_S),
-                "tcp_user_timeout": STATEMENT_MS,
-            },
+            kwargs=kwargs,
             min_size=1,
             max_size=READERS + 1,
             timeout=CONNECT_S,
+            reconnect_timeout=RECONNECT_S,
             check=ConnectionPool.check_connection,
             open=False,
         )
-        with told():
-            self._pool.open()
-        self._migrate()
+        self._pool.open()
 
     @contextmanager
     def write(self) -> Iterator[Writer]:
         """One transaction, alone among all clouds; committed and on disk when the block ends, rolled back when it raises."""
-        with self.join() as writer:
+        with self._writing, self.join() as writer:
             writer.execute("SELECT pg_advisory_xact_lock(?)", (WRITERS,))
             yield writer
 
     @contextmanager
     def join(self) -> Iterator[Writer]:
         """As ``write``, but others may write meanwhile."""
-        with self._writing, told(), self._pool.connection() as connection, connection.transaction():
+        with told(), self._pool.connection() as connection, connection.transaction():
             yield Writer(connection)
 
     def rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[NamedRow]:
         """All rows of a query, from the last commit."""
-        with told(), self._pool.connection() as connection:
+        with told(), storable(), self._pool.connection() as connection:
             return connection.execute(translated(sql), arguments).fetchall()
 
     def row(self, sql: str, arguments: Sequence[Any] = ()) -> NamedRow | None:
         """The first row of a query, or None."""
-        with told(), self._pool.connection() as connection:
+        with told(), storable(), self._pool.connection() as connection:
             return connection.execute(translated(sql), arguments).fetchone()
 
     def size(self) -> int:
@@ -160,24 +200,38 @@ class PostgresDatabase:
     def erase(self) -> bool:
         """Let PostgreSQL use the room of what was deleted again. Its log and its backups are the operator's to keep short."""
         with told(), self._pool.connection() as connection:
+            connection.execute("SET statement_timeout = 0")  # a large table takes longer than any request may
             connection.execute("VACUUM summaries, memories")
+            connection.execute("RESET statement_timeout")
         return True
 
     def close(self) -> None:
         """Close all connections."""
         self._pool.close()
 
-    def _migrate(self) -> None:
-        """Run what is missing; one cloud of several does it, the others wait. Raises StoreError for a store of a newer release."""
-        migrations = migrations_of("cloud_server.database", "migrations/postgres")
-        with self.write() as tx:
-            tx.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-            tx.execute("CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY)")
-            row = tx.execute("SELECT coalesce(max(version), 0) AS version FROM migrations").fetchone()
-            found = int(row["version"]) if row else 0
+
+def migrate(url: str, kwargs: Mapping[str, Any]) -> None:
+    """Run what is missing; one cloud of several does it, the others wait.
+
+    Raises StoreAway with the reason, SettingsError for a user who may not, and StoreError for a store of a newer release.
+    """
+    migrations = migrations_of("cloud_server.database", "migrations/postgres")
+    try:
+        with psycopg.connect(url, **kwargs) as connection, connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITERS,))
+            if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (SCHEMA,)).fetchone() is None:
+                connection.execute(f"CREATE SCHEMA {SCHEMA}")
+            connection.execute("CREATE TABLE IF NOT EXISTS migrations (version BIGINT PRIMARY KEY)")
+            row = connection.execute("SELECT coalesce(max(version), 0) FROM migrations").fetchone()
+            found = int(row[0]) if row else 0
             if found > len(migrations):
                 step = "install the newer release again"
                 raise StoreError(f"the PostgreSQL store has schema {found}, this release reads up to {len(migrations)}", next_step=step)
             for version in range(found + 1, len(migrations) + 1):
-                tx.execute(migrations[version - 1])
-                tx.execute("INSERT INTO migrations VALUES (?)", (version,))
+                connection.execute(migrations[version - 1])
+                connection.execute("INSERT INTO migrations VALUES (%s)", (version,))
+    except said.InsufficientPrivilege as error:
+        step = f"let it make the schema {SCHEMA}: GRANT CREATE ON DATABASE …, or make it this user's own"
+        raise SettingsError(f"the user of {URL} may not: {one_line(error)}", next_step=step) from error
+    except AWAY as error:
+        raise StoreAway(one_line(error)) from error

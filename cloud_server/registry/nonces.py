@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 from typing import Protocol
 
-from cloud_server.database.postgres import PostgresDatabase
+from cloud_server.database.port import SharedDatabase
 from shared.errors import Unauthenticated
 from shared.sqlite import Database
 
@@ -70,7 +70,7 @@ class NonceStore:
 class SharedNonces:
     """In the store that several clouds share: one that takes a request has taken it for all."""
 
-    def __init__(self, database: PostgresDatabase) -> None:
+    def __init__(self, database: SharedDatabase) -> None:
         self._database = database
         self._forgot = 0.0
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hmac
 import re
 import secrets
-import sqlite3
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import get_args
+from typing import Any, Protocol, get_args
 
 from shared.errors import Conflict, InputError, NotFound, Unauthenticated
 from shared.http.access import Caller, Role
@@ -71,11 +72,30 @@ class MadeKey:
     notice: str
 
 
-class KeyRing:
-    """The keys in ``state_dir/keys.db``; the command line writes it while the service reads it. Raises as ``sqlite.Database``."""
+class KeyTable(Protocol):
+    """A store that has the table of keys."""
 
-    def __init__(self, state_dir: Path) -> None:
-        self._database = Database(state_dir / FILE, migrations=SCHEMA)
+    def write(self) -> AbstractContextManager[Any]:
+        """One transaction."""
+
+    def rows(self, sql: str, arguments: Sequence[Any] = ()) -> Sequence[Any]:
+        """All rows of a query."""
+
+    def row(self, sql: str, arguments: Sequence[Any] = ()) -> Any:
+        """The first one, or None."""
+
+    def close(self) -> None:
+        """Close all connections; again: nothing happens."""
+
+
+class KeyRing:
+    """The keys in a folder's ``keys.db``, or in a store that several services share; the command line writes it while they read it.
+
+    Raises as its store.
+    """
+
+    def __init__(self, store: Path | KeyTable) -> None:
+        self._database: KeyTable = Database(store / FILE, migrations=SCHEMA) if isinstance(store, Path) else store
 
     def close(self) -> None:
         """Close the store."""
@@ -112,7 +132,7 @@ class KeyRing:
         with self._database.write() as tx:
             tx.execute("UPDATE keys SET revoked = ? WHERE name = ? AND key_id <> ? AND revoked IS NULL", (now, key.name, key.key_id))
             row = (key.key_id, key.name, key.role, token_hash, key.created, key.expires, key.revoked)
-            tx.execute("INSERT OR IGNORE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            tx.execute("INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", row)
 
     def hash_of(self, key_id: str) -> str:
         """What a service that adopts the key has to know of its secret. Raises NotFound."""
@@ -168,7 +188,7 @@ class KeyRing:
         return Caller(row["name"], ROLES[row["role"]])
 
 
-def _added(tx: sqlite3.Connection, name: str, role: str, *, now: float, days: float | None) -> str:
+def _added(tx: Any, name: str, role: str, *, now: float, days: float | None) -> str:
     if not NAME.fullmatch(name):
         raise InputError(f"{name[:80]!r} is no name for a key", next_step="use up to 64 letters, digits, '.', '_' and '-'")
     if role not in get_args(KeyRole):
@@ -180,7 +200,7 @@ def _added(tx: sqlite3.Connection, name: str, role: str, *, now: float, days: fl
     return f"dgk_{key_id}_{secret}"
 
 
-def _revoked(tx: sqlite3.Connection, key: str, *, now: float) -> ApiKey:
+def _revoked(tx: Any, key: str, *, now: float) -> ApiKey:
     found = tx.execute(f"SELECT {COLUMNS} FROM keys WHERE revoked IS NULL AND (key_id = ? OR name = ?)", (key, key)).fetchone()
     if found is None:
         if tx.execute("SELECT 1 FROM keys WHERE key_id = ? OR name = ?", (key, key)).fetchone():

@@ -97,8 +97,11 @@ def typed_folder(front: FrontSettings) -> str:
     return "FOLDER" if is_exposed(front) else shlex.quote(str(front.state_dir.absolute()))
 
 
-def check_front(front: FrontSettings, *, verb: str) -> None:
-    """Closed by default (goal S1): others come in with keys and over TLS only. ``verb``: ``edge`` or ``cloud``. Raises SettingsError."""
+def check_front(front: FrontSettings, *, verb: str, ring: Callable[[], KeyRing] | None = None) -> None:
+    """Closed by default (goal S1): others come in with keys and over TLS only. ``verb``: ``edge`` or ``cloud``. Raises SettingsError.
+
+    ``ring``: opens the service's keys, where they are not in its folder.
+    """
     prefix = f"DGRAG_{verb.upper()}"
     both = f"{prefix}_TLS_CERT and {prefix}_TLS_KEY"
     if (front.tls_cert is None) != (front.tls_key is None):
@@ -112,7 +115,7 @@ def check_front(front: FrontSettings, *, verb: str) -> None:
             f"{front.host} can be reached from other machines, and there is no TLS",
             next_step=f"set {both}, or {prefix}_BEHIND_TLS_PROXY=true where a proxy speaks HTTPS, or listen on 127.0.0.1",
         )
-    keys = KeyRing(front.state_dir)
+    keys = ring() if ring else KeyRing(front.state_dir)
     try:
         if keys.is_empty() and not front.oidc_issuer:
             step = f"make one with `dgrag {verb} key add NAME --role admin --state {front.state_dir}`, or listen on 127.0.0.1"

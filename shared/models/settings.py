@@ -9,8 +9,8 @@ import platformdirs
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from shared.errors import SettingsError
 from shared.models.fetch import HUB_URL
+from shared.settings import secret_of
 
 EmbedderRuntime = Literal["auto", "openvino", "onnxruntime"]
 
@@ -45,17 +45,8 @@ class ModelSettings(BaseSettings):
 
     def key(self) -> str:
         """The key for the server; "" for none. Raises SettingsError for a file that cannot be read."""
-        return _key(self.api_key, self.api_key_file, "DGRAG_MODEL_API_KEY_FILE")
+        return secret_of(self.api_key, self.api_key_file, "DGRAG_MODEL_API_KEY_FILE")
 
     def embedder_key(self) -> str:
         """The same for the embedding server."""
-        return _key(self.embedder_api_key, self.embedder_api_key_file, "DGRAG_MODEL_EMBEDDER_API_KEY_FILE")
-
-
-def _key(given: SecretStr | None, file: Path | None, variable: str) -> str:
-    if given:
-        return given.get_secret_value()
-    try:
-        return file.read_text(encoding="utf-8").strip() if file else ""
-    except OSError as error:
-        raise SettingsError(f"{file} cannot be read: {error.strerror}", next_step=f"check {variable}, and who may read it") from error
+        return secret_of(self.embedder_api_key, self.embedder_api_key_file, "DGRAG_MODEL_EMBEDDER_API_KEY_FILE")

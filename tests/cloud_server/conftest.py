@@ -9,6 +9,7 @@ import pytest
 from cloud_server.answering.coordinator import Models
 from cloud_server.api.app import create_app
 from cloud_server.build import build_cloud
+from cloud_server.database.opening import open_database
 from cloud_server.settings import CloudSettings
 from shared.http.open_mode import CALLER
 from shared.models.fake import HashEmbedder, ScriptedGenerator, WordTokenizer
@@ -33,6 +34,14 @@ class ManualClock:
 @pytest.fixture
 def clock():
     return ManualClock()
+
+
+@pytest.fixture
+def database(tmp_path, database_url):
+    """An empty store."""
+    opened = open_database(tmp_path, database_url)
+    yield opened
+    opened.close()
 
 
 def answer_with_first_passage(prompt):

@@ -4,16 +4,8 @@ from random import Random
 import pytest
 
 from cloud_server.answering.availability import PROBE_SHARE, WRITTEN_EVERY_S, Availability, Reliability
-from cloud_server.database.sqlite import SqliteDatabase
 from shared.errors import DiskFull
 from shared.records import EdgeReport
-
-
-@pytest.fixture
-def database(tmp_path):
-    database = SqliteDatabase(tmp_path / "cloud.db")
-    yield database
-    database.close()
 
 
 def standing_of(database, clock, **changes):

@@ -1,13 +1,12 @@
 import pytest
 
-from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from shared.errors import Expelled, NotFound
 
 
 @pytest.fixture
-def registry(tmp_path, clock):
-    return EdgeRegistry(SqliteDatabase(tmp_path / "cloud.db"), clock)
+def registry(database, clock):
+    return EdgeRegistry(database, clock)
 
 
 def test_an_edge_that_enrols_twice_is_one_edge(registry):
@@ -29,22 +28,22 @@ def test_an_unknown_edge_is_not_found(registry):
             call("nobody")
 
 
-def test_last_seen_is_exact_but_written_rarely(registry, clock, tmp_path):
+def test_last_seen_is_exact_but_written_rarely(registry, clock, database):
     registry.enrol("ward")
     clock.seconds += 10
     registry.seen("ward")
     assert registry.get("ward").last_seen == 1010.0
-    after_restart = EdgeRegistry(SqliteDatabase(tmp_path / "cloud.db"), clock)
+    after_restart = EdgeRegistry(database, clock)
     assert after_restart.get("ward").last_seen == 1000.0
     clock.seconds += 60
     registry.seen("ward")
     assert after_restart.get("ward").last_seen == 1070.0
 
 
-def test_an_expelled_edge_stays_out_over_a_restart_until_it_is_readmitted(registry, clock, tmp_path):
+def test_an_expelled_edge_stays_out_over_a_restart_until_it_is_readmitted(registry, clock, database):
     registry.enrol("ward")
     assert registry.expel("ward") == 0
-    after_restart = EdgeRegistry(SqliteDatabase(tmp_path / "cloud.db"), clock)
+    after_restart = EdgeRegistry(database, clock)
     for call in (after_restart.get, after_restart.enrol, after_restart.seen, after_restart.admit):
         with pytest.raises(Expelled):
             call("ward")

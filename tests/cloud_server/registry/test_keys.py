@@ -2,17 +2,11 @@ from itertools import pairwise
 
 import pytest
 
-from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.registry.keys import KeyStore
 from cloud_server.registry.nonces import NonceStore
 from shared.errors import Conflict, Expelled, Unauthenticated
 from shared.identity import make_identity
-
-
-@pytest.fixture
-def database(tmp_path):
-    return SqliteDatabase(tmp_path / "cloud.db")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 import pytest
 
-from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry import ledger_heads as registry_heads
 from cloud_server.registry.ledger_heads import HeadStore, LedgerFork
 from shared.errors import Conflict, NotFound, Overloaded
@@ -15,8 +14,8 @@ def head(seq, digit="0", epoch="e1"):
 
 
 @pytest.fixture
-def heads(tmp_path, clock):
-    return HeadStore(SqliteDatabase(tmp_path / "cloud.db"), IDENTITY, clock)
+def heads(database, clock):
+    return HeadStore(database, IDENTITY, clock)
 
 
 def test_a_head_is_signed_with_the_clouds_key_and_time(heads):

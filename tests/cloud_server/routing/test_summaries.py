@@ -14,13 +14,6 @@ from shared.records import Summary, SummaryDelta
 
 
 @pytest.fixture
-def database(tmp_path):
-    database = SqliteDatabase(tmp_path / "cloud.db")
-    yield database
-    database.close()
-
-
-@pytest.fixture
 def store(database, clock):
     EdgeRegistry(database, clock).enrol("ward")
     return SummaryStore(database, clock, max_per_edge=10)
@@ -52,9 +45,11 @@ def test_a_store_of_a_newer_release_is_left_alone(tmp_path):
         SqliteDatabase(tmp_path / "cloud.db")
 
 
-def test_the_file_is_durable_at_each_commit(database):
+def test_the_file_is_durable_at_each_commit(tmp_path):
+    database = SqliteDatabase(tmp_path / "cloud.db")
     assert database.row("PRAGMA journal_mode")[0] == "wal"
     assert database.row("PRAGMA synchronous")[0] == 2  # FULL
+    database.close()
 
 
 def test_reads_do_not_wait_for_a_writer(store, database):
@@ -62,7 +57,7 @@ def test_reads_do_not_wait_for_a_writer(store, database):
         return store.counts()
 
     with database.write() as tx, ThreadPoolExecutor(1) as other_thread:
-        tx.execute("INSERT INTO summaries VALUES ('ward', 's', 't', 1, 1, x'', 0, '', 0)")
+        tx.execute("INSERT INTO summaries VALUES ('ward', 's', 't', 1, 1, ?, 0, '', 0)", (b"",))
         assert other_thread.submit(count).result(timeout=10) == {}
     assert store.counts() == {"ward": (1, 0)}
 

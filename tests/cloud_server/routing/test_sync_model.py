@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cloud_server.database.opening import open_shared
 from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.summaries import SummaryStore
@@ -62,18 +63,38 @@ def test_the_cloud_ends_with_what_the_edge_has_in_a_thousand_histories(steps, ch
     play(steps, chance)
 
 
+@pytest.mark.process
+def test_the_cloud_ends_with_what_the_edge_has_over_postgresql_too(postgres):
+    database = open_shared(postgres.fresh())
+
+    @settings(max_examples=25)
+    @given(STEPS, CHANCE)
+    def histories(steps, chance):
+        with database.write() as tx:
+            tx.execute("DELETE FROM edges")
+        take_all(steps, chance, database)
+
+    histories()
+    database.close()
+
+
 def play(steps, chance):
-    """Take the steps, then send once more: both must be equal."""
+    """One history in a store of its own."""
     with tempfile.TemporaryDirectory() as folder:
         database = SqliteDatabase(Path(folder) / "cloud.db")
-        EdgeRegistry(database, SystemClock()).enrol("ward")
-        store, edge = SummaryStore(database, SystemClock(), max_per_edge=1000), Edge()
-        for number, step in enumerate(steps):
-            take(step, number, store, edge, chance)
-        ((epoch, version),) = database.rows("SELECT epoch, version FROM edges")
-        assert send(store, edge.delta(epoch, version)) or send(store, edge.delta("", 0))
-        assert {row.body.summary_id: row.body.text for row in store.load("ward")} == edge.versions[-1]
+        take_all(steps, chance, database)
         database.close()
+
+
+def take_all(steps, chance, database):
+    """Take the steps, then send once more: both must be equal."""
+    EdgeRegistry(database, SystemClock()).enrol("ward")
+    store, edge = SummaryStore(database, SystemClock(), max_per_edge=1000), Edge()
+    for number, step in enumerate(steps):
+        take(step, number, store, edge, chance)
+    ((epoch, version),) = database.rows("SELECT epoch, version FROM edges")
+    assert send(store, edge.delta(epoch, version)) or send(store, edge.delta("", 0))
+    assert {row.body.summary_id: row.body.text for row in store.load("ward")} == edge.versions[-1]
 
 
 def take(step, number, store, edge, chance):

@@ -3,14 +3,21 @@ import inspect
 
 import pytest
 
+from cloud_server.database.opening import open_ring
 from shared.errors import Conflict, InputError, NotFound, Unauthenticated
 from shared.http import keyring
 from shared.http.keyring import DAY_S, KeyRing
 
 
 @pytest.fixture
-def ring(tmp_path):
-    ring = KeyRing(tmp_path)
+def opened(tmp_path, database_url):
+    """Opens the ring, as another process would."""
+    return lambda: open_ring(tmp_path, database_url)
+
+
+@pytest.fixture
+def ring(opened):
+    ring = opened()
     yield ring
     ring.close()
 
@@ -23,8 +30,10 @@ def test_a_key_names_its_holder_and_what_he_may(ring, role, roles):
     assert (caller.name, set(caller.roles)) == ("ops", roles)
 
 
-def test_the_secret_is_not_in_the_store(ring, tmp_path):
+def test_the_secret_is_not_in_the_store(tmp_path):
+    ring = KeyRing(tmp_path)
     token = ring.add("ops", "read", now=1.0)
+    ring.close()
     stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert token[17:].encode() not in stored
     assert b"ops" in stored
@@ -50,10 +59,10 @@ def test_a_key_ends_when_it_expires_and_when_it_is_revoked(ring):
         ring.caller_of(long, now=6.0)
 
 
-def test_a_revocation_by_another_process_counts_at_the_next_request(ring, tmp_path):
+def test_a_revocation_by_another_process_counts_at_the_next_request(ring, opened):
     token = ring.add("ops", "read", now=0.0)
     ring.caller_of(token, now=1.0)
-    other = KeyRing(tmp_path)
+    other = opened()
     other.revoke(ring.list()[0].key_id, now=1.0)
     other.close()
     with pytest.raises(Unauthenticated, match="revoked"):
