@@ -20,6 +20,7 @@ from cloud_server.registry.credentials import Credentials, open_credentials
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.memories import MemoryStore
 from cloud_server.routing.memory_index import MemoryIndex
+from cloud_server.routing.renewal import Renewal
 from cloud_server.routing.summaries import SummaryStore
 from cloud_server.routing.summary_index import SummaryIndex
 from cloud_server.settings import CloudSettings
@@ -50,6 +51,7 @@ class Cloud:
     coordinator: Coordinator
     global_coordinator: GlobalCoordinator
     eraser: Eraser
+    renewal: Renewal
     credentials: Credentials
     clock: Clock
     meter: Meter
@@ -65,7 +67,7 @@ class Cloud:
         ``by``: the name of whoever decided it.
         """
         purged = await self.summary_index.expel(edge, by=by)
-        await self.bank.forget(edge)
+        await self.bank.renew()
         self.eraser.note()
         self.mailbox.forget(edge)
         self.fan_out.give_up(edge)
@@ -140,7 +142,6 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     stored_answers = StoredAnswers(bank, collector, availability, settings, clock)
     coordinator = Coordinator(collector, stored_answers, models, settings, clock, new_id)
     global_coordinator = GlobalCoordinator(registry, fan_out, availability, models, settings, clock, new_id)
-    credentials = open_credentials(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
     return Cloud(
         settings=settings,
         models=models,
@@ -157,7 +158,8 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
         coordinator=coordinator,
         global_coordinator=global_coordinator,
         eraser=eraser,
-        credentials=credentials,
+        renewal=Renewal((summary_index, bank, availability)),
+        credentials=open_credentials(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s),
         clock=clock,
         meter=Meter("cloud"),
     )

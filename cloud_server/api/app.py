@@ -85,11 +85,12 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await cloud.open()
         app.state.ready = True
-        erasing = asyncio.create_task(cloud.eraser.run(), name="eraser")
+        tasks = [asyncio.create_task(cloud.eraser.run(), name="eraser"), asyncio.create_task(cloud.renewal.run(), name="renewal")]
         yield
         app.state.ready = False
-        erasing.cancel()
-        await asyncio.wait([erasing])
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
         cloud.mailbox.close()
         await asyncio.to_thread(cloud.close)
         door.close()
