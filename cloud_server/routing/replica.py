@@ -206,11 +206,11 @@ class Replica(ABC, Generic[Body, Delta]):
         A damaged row is deleted and its edge's version forgotten, so that the edge sends a snapshot when it next enrols or
         syncs: the edge holds the truth about what it tells.
         """
-        columns, sound, damaged = self.columns, list[Replicated[Body]](), list[tuple[str, str]]()
+        columns, sound, damaged = self.columns, list[Row](), list[tuple[str, str]]()
         query = f"SELECT * FROM {columns.table} WHERE edge = ? AND changed > ? ORDER BY {columns.key}"
         for row in self._database.rows(query, (edge, after)):
             if self._is_sound(row):
-                sound.append(self._replicated(row))
+                sound.append(row)
             else:
                 damaged.append((edge, row[columns.key]))
         if damaged:
@@ -221,7 +221,7 @@ class Replica(ABC, Generic[Body, Delta]):
                 note_change(tx, edge, columns.table)
                 tx.executemany(f"DELETE FROM {columns.table} WHERE edge = ? AND {columns.key} = ?", damaged)
                 tx.execute(f"UPDATE edges SET {columns.epoch} = '', {columns.version} = 0 WHERE edge = ?", (edge,))
-        return sound
+        return self._replicated(sound)
 
     def shelf(self, edge: EdgeId) -> Shelf:
         """All rows of an edge by id, without their texts."""
@@ -239,7 +239,7 @@ class Replica(ABC, Generic[Body, Delta]):
         """Those of these rows that are there and sound."""
         query = f"SELECT * FROM {self.columns.table} WHERE edge = ? AND {self.columns.key} = ?"
         rows = (row for key in keys for row in self._database.rows(query, (edge, key)))
-        return [self._replicated(row) for row in rows if self._is_sound(row)]
+        return self._replicated([row for row in rows if self._is_sound(row)])
 
     def counts(self) -> dict[EdgeId, tuple[int, int]]:
         """Rows of each edge that has any, and how many of them are held back."""
@@ -252,8 +252,10 @@ class Replica(ABC, Generic[Body, Delta]):
         said = [row[column] for column in ("edge", self.columns.key, *self.columns.of_body, "held_back")]
         return bool(row["crc"] == self._checksum(said, row["vector"]))
 
-    def _replicated(self, row: Row) -> Replicated[Body]:
-        return Replicated(EdgeId(row["edge"]), self._body(row), unpacked(row["vector"], 1)[0], row["held_back"])
+    def _replicated(self, rows: Sequence[Row]) -> list[Replicated[Body]]:
+        vectors = unpacked(b"".join(row["vector"] for row in rows), len(rows))
+        told = zip(rows, vectors, strict=True)
+        return [Replicated(EdgeId(row["edge"]), self._body(row), vector, row["held_back"]) for row, vector in told]
 
     # ------------------------------------------------------------ vectors
 

@@ -126,6 +126,8 @@ def as_body(members: tuple[Member, ...], ready: dict[str, bool], found: dict[str
         if member.role == "edge":
             status_now = found[member.name] or EdgeStatus(member.name)
             body["edges"].append({**asdict(status_now), **facts})
+        elif member.role == "replica":
+            body.setdefault("clouds", []).append({**facts, "name": member.name})
         else:
             body[member.role] = {**facts, "name": member.name}
     return body

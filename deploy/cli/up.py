@@ -22,7 +22,7 @@ from deploy.cluster.launch import Here, Places, Plan
 from deploy.cluster.lifecycle import purge as delete
 from deploy.cluster.lifecycle import require_ours, safe_mode, supervised, take_down, wait_ready
 from deploy.cluster.local import ByProcess
-from deploy.cluster.names import edge_ids
+from deploy.cluster.names import MOST_CLOUDS, edge_ids
 from deploy.cluster.runtimes import Runtime
 from deploy.cluster.services import CLOUD_PORT, EDGE_PORT, EdgeOptions, Service, Summaries
 from deploy.cluster.state import ClusterState, Member, StateDir
@@ -50,6 +50,9 @@ def up(
     cloud_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for the cloud.")] = CLOUD_PORT,
     edge_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for the edges.")] = EDGE_PORT,
     runtime: Annotated[str, typer.Option(help="process; netns: with links between (Linux, root); docker: containers.")] = "process",
+    clouds: Annotated[
+        int, typer.Option(min=1, max=MOST_CLOUDS, help="How many clouds; more than one share a PostgreSQL that is started with them.")
+    ] = 1,
     link: Annotated[str, typer.Option(help='The links of --runtime netns, as "rate=50mbit delay=15ms loss=0%".')] = "",
 ) -> None:
     """Start a model server, a cloud and edges on this machine, index the documents, and say where everything answers."""
@@ -59,7 +62,9 @@ def up(
     ids = _ids(chosen, edges, [name.strip() for name in names.split(",") if name.strip()], [path.resolve().stem for path in paths])
     options = EdgeOptions(extraction_share(extraction), _summaries(summaries))
     places = _places(directory, runtime, link)
-    plan = Plan(tuple(ids), model=model, options=options, cloud_port=cloud_port, edge_port=edge_port, places=places)
+    if clouds > 1 and runtime != "process":
+        raise ClusterError(f"--clouds {clouds} is for --runtime process", next_step="with containers: docker compose --profile scale up")
+    plan = Plan(tuple(ids), model=model, options=options, cloud_port=cloud_port, edge_port=edge_port, places=places, clouds=clouds)
     with supervised(chosen, detached=detach) as running, client() as http:
         statuses, failed = bring_up(running, plan, dict(zip(ids, files, strict=False)), http)
         _report(running, statuses, failed, as_json=as_json)

@@ -9,20 +9,27 @@ from typing import Protocol
 
 import httpx2
 
+from cloud_server.registry.credentials import KEY_FILE
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.names import Ports
+from deploy.cluster.postgres import check_installed
 from deploy.cluster.services import (
     CLOUD_PORT,
     EDGE_PORT,
     MODEL_PORT,
+    REPLICA_PORT,
     EdgeOptions,
     ModelEndpoint,
     Service,
+    balancer_service,
     cloud_service,
+    database_service,
     edge_service,
     model_service,
+    replica_service,
 )
 from deploy.cluster.state import Member, SupervisorPlan
+from shared.identity import open_identity
 from shared.models.catalogue import model_named
 from shared.models.fetch import FetchProgress, Sources, fetch
 from shared.models.settings import ModelSettings
@@ -79,6 +86,7 @@ class Plan:
     cloud_port: int = CLOUD_PORT
     edge_port: int = EDGE_PORT
     places: Places = field(default_factory=Here)
+    clouds: int = 1  # more than one: over a PostgreSQL of the cluster's own, behind one address
 
 
 def is_url(model: str) -> bool:
@@ -107,12 +115,25 @@ def charge_of(plan: Plan, root: Path, http: httpx2.Client, *, on_fetch: FetchPro
         weights = fetch_generator(plan.model, settings, on_fetch)
         services.append(model_service(plan.model, str(weights), port=ports.take(plan.model_port)))
         model = ModelEndpoint(services[0].url, plan.model)
-    services.append(cloud_service(model, str(root / "cloud"), port=take(plan.cloud_port)))
-    cloud_url = services[-1].url
+    if plan.clouds > 1:
+        services += _clouds(plan, model, root, ports)
+    else:
+        services.append(cloud_service(model, str(root / "cloud"), port=take(plan.cloud_port)))
+    (cloud_url,) = (service.url for service in services if service.role == "cloud")
     for place, edge in enumerate(plan.edges):
         port = take(plan.edge_port + place)
         services.append(edge_service(edge, model, cloud_url, str(root / "edges" / edge), plan.options, port=port))
     return SupervisorPlan(plan.places.arranged(services), others)
+
+
+def _clouds(plan: Plan, model: ModelEndpoint, root: Path, ports: Ports) -> list[Service]:
+    """Several clouds, what they share, and what stands before them. Raises NotInstalled, ClusterError."""
+    check_installed()
+    state, database = root / "cloud", root / "database"
+    open_identity(state / KEY_FILE)  # before they start: each of them would make one
+    taken = [ports.take(REPLICA_PORT) for _ in range(plan.clouds)]
+    replicas = [replica_service(n + 1, model, str(state), database, port=port) for n, port in enumerate(taken)]
+    return [database_service(str(database)), balancer_service(replicas, port=ports.take(plan.cloud_port)), *replicas]
 
 
 def remote_model(url: str, http: httpx2.Client, settings: ModelSettings) -> ModelEndpoint:

@@ -126,7 +126,9 @@ class ByProcess:
         return running
 
     def is_ready(self, member: Member) -> bool | None:
-        """Of what carries the links: whether it answers at its socket."""
+        """Of what carries the links: whether it answers at its socket; of the database: whether it runs."""
+        if member.role == "database":
+            return member.mark is not None and member.mark.alive()
         if member.role != "link":
             return None
         try:

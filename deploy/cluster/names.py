@@ -10,7 +10,10 @@ from deploy.cluster.errors import ClusterError
 from shared.plural import counted
 from shared.wire import EDGE_ID_PATTERN
 
-RESERVED = frozenset({"again", "cloud", "keeper", "model", "wan"})  # logs and tables carry these names already, containers a word
+MOST_CLOUDS = 9
+RESERVED = frozenset(
+    {"again", "cloud", "database", "keeper", "model", "wan", *(f"cloud-{n + 1}" for n in range(MOST_CLOUDS))}
+)  # logs and tables carry these names already, containers a word
 MOST_CHARS = 63
 
 LAST_PORT = 65_535

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
+from deploy.cluster.postgres import url_of
+
 HOST = "127.0.0.1"
-Role = Literal["model", "cloud", "edge", "link"]  # "link": what carries the packets between the others
+Role = Literal["model", "cloud", "edge", "link", "replica", "database"]  # "link": what carries the packets between the others
 Summaries = Literal["extractive", "model"]
 MODEL_PORT = 8090
 CLOUD_PORT = 8099
+REPLICA_PORT = 8300  # of the first of several clouds; CLOUD_PORT is then what stands before them
 EDGE_PORT = 8100
 
 
@@ -57,6 +62,26 @@ def model_service(name: str, weights: str, *, port: int) -> Service:
     url = f"http://{HOST}:{port}/v1"
     command = ("-m", "shared.models.serve", "--model", weights, "--name", name, "--host", HOST, "--port", str(port))
     return Service("model", name, url, f"{url}/models", command, {"GOMP_SPINCOUNT": "1000"})
+
+
+def database_service(folder: str) -> Service:
+    """What several clouds share."""
+    return Service("database", "database", "", "", ("-m", "deploy.cluster.postgres", "serve", folder), {})
+
+
+def balancer_service(replicas: Sequence[Service], *, port: int) -> Service:
+    """The one address of several clouds; it is ready when one of them is."""
+    addresses = [replica.url.removeprefix("http://") for replica in replicas]
+    url = f"http://{HOST}:{port}"
+    return Service("cloud", "cloud", url, f"{url}/ready", ("-m", "deploy.cluster.balancing", str(port), *addresses), {})
+
+
+def replica_service(number: int, model: ModelEndpoint, state_dir: str, database: Path, *, port: int) -> Service:
+    """One of several clouds: it starts when the database takes connections. They share a folder: it holds their common key, no store."""
+    one, name = cloud_service(model, state_dir, port=port), f"cloud-{number}"
+    environment = {**one.environment, "DGRAG_CLOUD_DATABASE_URL": url_of(database), "DGRAG_CLOUD_REPLICA": name}
+    waits = (sys.executable, "-P", "-m", "deploy.cluster.postgres", "behind", str(database))
+    return replace(one, role="replica", name=name, environment=environment, prefix=waits)
 
 
 def cloud_service(model: ModelEndpoint, state_dir: str, *, port: int) -> Service:

@@ -1,6 +1,7 @@
 """``python -m deploy.container WORD``: what a container of docker-compose.yml runs; most words end as the service itself.
 
 setup · enrol COUNT|ID… [again ID…] · again ID… · edge [COUNT] · cloud · model NAME [THREADS] · key [NAME] · healthy URL [CA] · asked URL
+For several clouds: database · clouds · share KEYS [IDENTITY] · invited EDGE
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from functools import partial
 from pathlib import Path
 
 # What a word does is imported when it is said: the health check runs every few seconds, and the cloud's image lacks an edge's packages.
-STATE, TRUST, KEYS, INVITATIONS = map(Path, ("/state", "/trust", "/keys", "/invitations"))  # mounted by docker-compose.yml
+STATE, TRUST, KEYS, INVITATIONS, DATABASE, PROXY = map(
+    Path, ("/state", "/trust", "/keys", "/invitations", "/database", "/proxy")
+)  # mounted by docker-compose.yml
 CLOUD = "https://cloud:8099"
 MODEL = "standard"  # the name that all model servers of docker-compose.yml answer to
 log = logging.getLogger("dgrag.container")
@@ -74,10 +77,41 @@ def _asked(url: str) -> int:
 def _setup() -> None:
     import time
 
+    from cloud_server.settings import CloudSettings
     from deploy.container.first_start import set_up
 
-    set_up(STATE, TRUST, KEYS, now=time.time())
+    set_up(STATE, TRUST, KEYS, now=time.time(), store_url=CloudSettings(state_dir=STATE).store_url())
     log.info("certificates and keys are there; `docker compose run --rm setup key` prints the user's")
+
+
+def _database() -> None:
+    from deploy.container.clouds_start import database_files
+
+    database_files(DATABASE)
+
+
+def _clouds() -> None:
+    from deploy.container.clouds_start import proxy_files
+
+    _setup()
+    proxy_files(STATE, TRUST, PROXY)
+
+
+def _share(keys: str, identity: str = "") -> None:
+    from cloud_server.settings import CloudSettings
+    from deploy.container.clouds_start import share
+
+    settings = CloudSettings()
+    share(settings.state_dir, settings.store_url(), Path(keys), Path(identity) if identity else None)
+    log.info("the clouds' key and the hashes of API keys are where the clouds find them")
+
+
+def _invited(edge: str) -> None:
+    from cloud_server.settings import CloudSettings
+    from deploy.container.clouds_start import invited
+
+    settings = CloudSettings()
+    sys.stdout.write(invited(edge, settings.state_dir, settings.store_url()))
 
 
 def _key(name: str = "user") -> None:
@@ -167,6 +201,10 @@ def _fetching(file: str, step: str, done: int, total: int) -> None:
 
 ACTIONS: Mapping[str, Callable[..., None]] = {
     "setup": _setup,
+    "database": _database,
+    "clouds": _clouds,
+    "share": _share,
+    "invited": _invited,
     "enrol": _enrol,
     "again": _again,
     "edge": _edge,

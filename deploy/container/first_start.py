@@ -20,11 +20,13 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from pydantic import TypeAdapter, ValidationError
 
+from cloud_server.database.opening import open_ring
+from cloud_server.registry.credentials import KEY_FILE
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.names import edge_ids
 from shared.client.errors import ServiceError, body
 from shared.http.keyring import ApiKey, KeyRing
-from shared.identity import replace_private
+from shared.identity import open_identity, replace_private
 from shared.settings import KeyRole
 from shared.tls import trouble
 
@@ -128,8 +130,11 @@ class KnownKey:
     hash: str
 
 
-def set_up(state: Path, trust: Path, keys: Path, *, now: float) -> None:
-    """Make what is missing: TLS files of the cloud in ``state``, tokens in ``keys``, and in ``trust`` what all services may read."""
+def set_up(state: Path, trust: Path, keys: Path, *, now: float, store_url: str = "") -> None:
+    """Make what is missing: TLS files of the cloud in ``state``, tokens in ``keys``, and in ``trust`` what all services may read.
+
+    ``store_url``: of the PostgreSQL that the clouds share; empty: there is one cloud.
+    """
     tls = state / "tls"
     if not all(path.exists() for path in (trust / AUTHORITY, tls / "cloud.pem", tls / "cloud-key.pem")):
         new = made(NAMES, now=datetime.fromtimestamp(now, tz=UTC))
@@ -138,7 +143,8 @@ def set_up(state: Path, trust: Path, keys: Path, *, now: float) -> None:
         replace_private(trust / AUTHORITY, new.authority)
     if not (trust / MODEL_KEY).exists():
         replace_private(trust / MODEL_KEY, secrets.token_urlsafe(32).encode())
-    ring = KeyRing(state)
+    open_identity(state / KEY_FILE)  # before clouds that share it start: each of them would make one
+    ring = open_ring(state, store_url)
     try:
         for name, role in KEYS.items():
             _have_key(ring, name, role, (trust if name in IN_TRUST else keys) / name, now=now)
@@ -158,9 +164,10 @@ def _have_key(ring: KeyRing, name: str, role: KeyRole, file: Path, *, now: float
 
 
 def model_key(trust: Path, secret: Path = SECRET) -> dict[str, str]:
-    """The setting that names the file of the model server's key: the operator's secret, else what ``set_up`` has made."""
+    """The setting that names the file of the model server's key: the operator's secret, else what ``set_up`` has made; none: none."""
     given = secret.exists() and secret.read_text(encoding="utf-8").strip()
-    return {"DGRAG_MODEL_API_KEY_FILE": str(secret if given else trust / MODEL_KEY)}
+    file = secret if given else trust / MODEL_KEY
+    return {"DGRAG_MODEL_API_KEY_FILE": str(file)} if file.exists() else {}
 
 
 def adopt_keys(state: Path, trust: Path) -> None:

@@ -3,7 +3,7 @@ FROM python:3.11-slim-bookworm AS base
 ENV PATH=/opt/dgrag/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HOME=/tmp
 # a named volume takes its owner from the folder that it is mounted on
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dgrag \
-    && install -d -o dgrag -g dgrag -m 0700 /state /trust /keys /invitations /models
+    && install -d -o dgrag -g dgrag -m 0700 /state /trust /keys /invitations /models /database /proxy
 
 FROM base AS built
 WORKDIR /src

@@ -21,7 +21,7 @@ if [ ${#here[@]} = 0 ]; then
     exit
 fi
 for compose in "${here[@]}"; do
-    for profile in cpu vllm ''; do
+    for profile in cpu vllm own scale; do
         COMPOSE_PROFILES=$profile $compose config -q
     done
     echo "docker-compose.yml: $compose $($compose version --short 2>/dev/null) takes it under each profile"

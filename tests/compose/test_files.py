@@ -49,7 +49,10 @@ def test_the_compose_file_suits_the_old_and_the_new_compose():
     assert "name" not in COMPOSE  # 1.29 refuses it
     assert not [name for name, service in SERVICES.items() if "container_name" in service or "extends" in service]
     assert not [
-        name for name, service in SERVICES.items() for needed in service.get("depends_on", {}) if SERVICES[needed].get("profiles")
+        name
+        for name, service in SERVICES.items()
+        for needed in service.get("depends_on", {})
+        if not set(service.get("profiles", ["none"])) <= set(SERVICES[needed].get("profiles", service.get("profiles", ["none"])))
     ]  # a service of a profile that is off is "undefined"
 
 
@@ -83,12 +86,12 @@ def test_an_image_installs_by_hash(path):
     assert "://" not in lock
 
 
-@pytest.mark.parametrize("name", ["cloud", "edge", "model"])
+@pytest.mark.parametrize("name", ["cloud", "edge", "model", "clouds", "sites", "database", "proxy"])
 def test_a_service_that_stays_has_limits_and_a_health_check(name):
     assert {"mem_limit", "cpus", "healthcheck"} <= set(SERVICES[name])
 
 
-@pytest.mark.parametrize("name", ["cloud", "edge"])
+@pytest.mark.parametrize("name", ["cloud", "edge", "clouds", "sites"])
 def test_healthy_is_who_can_be_asked(name):
     """In safe mode, and while caches are built, /health is 200 and /ready is not."""
     urls = [word for word in SERVICES[name]["healthcheck"]["test"] if word.startswith("http")]
@@ -116,18 +119,37 @@ def test_an_edge_meets_the_cloud_on_a_network_of_its_own():
     assert set(SERVICES["cloud"]["networks"]) - {"link"}
 
 
+def test_several_clouds_are_reached_through_the_proxy_alone_and_their_database_by_them_alone():
+    on = {
+        network: {name for name, service in SERVICES.items() if network in service.get("networks", ())} for network in COMPOSE["networks"]
+    }
+    assert on["store"] == {"database", "clouds-setup", "clouds"}
+    assert on["front"] == {"proxy", "clouds"}
+    assert on["link"] == {"cloud", "edge", "enrol", "proxy", "clouds-enrol", "sites"}
+    assert [name for name in ("front", "store") if COMPOSE["networks"][name] != {"internal": True}] == []
+    assert SERVICES["proxy"]["networks"]["link"] == {"aliases": ["cloud"]}  # as edges call it
+    assert SERVICES["clouds"]["ports"] == []
+
+
 def test_secrets_stay_where_they_are_needed():
     """Tokens: setup and enrol. The cloud's private key: setup and the cloud. An edge holds its own alone, with the other replicas."""
     holders = {
         volume: {name for name, service in SERVICES.items() for mount in service["volumes"] if mount.startswith(f"{volume}:")}
-        for volume in ("keys", "cloud", "edges", "invitations")
+        for volume in ("keys", "cloud", "edges", "invitations", "database", "proxy")
     }
-    assert holders == {"keys": {"setup", "enrol"}, "cloud": {"setup", "cloud"}, "edges": {"edge"}, "invitations": {"enrol", "edge"}}
+    assert holders == {
+        "keys": {"setup", "enrol", "clouds-setup", "clouds-enrol"},
+        "cloud": {"setup", "cloud", "clouds-setup", "clouds"},
+        "edges": {"edge", "sites"},
+        "invitations": {"enrol", "edge", "clouds-enrol", "sites"},
+        "database": {"database-secrets", "database", "clouds-setup", "clouds"},
+        "proxy": {"clouds-setup", "proxy"},
+    }
     assert "invitations:/invitations:ro" in SERVICES["edge"]["volumes"]
 
 
 def test_every_model_server_is_called_model():
-    servers = [service for service in SERVICES.values() if service.get("profiles")]
+    servers = [SERVICES[name] for name in ("model", "vllm-edge", "vllm-cloud")]
     assert len(servers) == 3
     assert all(network["aliases"] == ["model"] for service in servers for network in service["networks"].values())
     assert all("standard" in service["command"] for service in servers[1:])
@@ -141,13 +163,13 @@ def test_each_variable_of_the_compose_file_stands_in_dotenv_with_its_default():
 
 def test_settings_of_the_services_come_from_the_generated_files():
     used = {file for service in SERVICES.values() for file in service.get("env_file", [])}
-    assert used == {f"deploy/compose/{name}" for name in FILES}
+    assert used == {f"deploy/compose/{name}" for name in [*FILES, "scale.env"]}
     assert [value for service in OURS.values() for value in service.get("environment", {}).values() if value is not None] == []
 
 
 def test_a_key_is_a_secret_and_in_no_environment():
     """`docker inspect` shows the environment."""
-    assert {name for name, service in SERVICES.items() if service.get("secrets")} == {"cloud", "edge", "model"}
+    assert {name for name, service in SERVICES.items() if service.get("secrets")} == {"cloud", "edge", "clouds", "sites", "model"}
     assert not [name for name, service in SERVICES.items() if any("KEY" in variable for variable in service.get("environment", {}))]
     assert (ROOT / "deploy" / "compose" / "no-key").read_bytes() == b""
     assert not [name for name in FILES if re.search(r"^#?DGRAG_MODEL_API_KEY=", (FOLDER / name).read_text(), re.MULTILINE)]

@@ -1,0 +1,51 @@
+{{/* Names: short enough for what is put behind them. */}}
+{{- define "dgrag.name" -}}
+{{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}{{ end -}}
+{{- end }}
+
+{{/* Of one part: (list $ "cloud"). */}}
+{{- define "dgrag.selector" -}}
+app.kubernetes.io/name: {{ (index . 0).Chart.Name }}
+app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+{{- end }}
+
+{{- define "dgrag.labels" -}}
+{{ include "dgrag.selector" . }}
+app.kubernetes.io/version: {{ (index . 0).Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
+{{- end }}
+
+{{- define "dgrag.secrets" -}}
+{{ .Values.secrets.existing | default (printf "%s-secrets" (include "dgrag.name" .)) }}
+{{- end }}
+
+{{- define "dgrag.model" -}}
+{{- if .Values.vllm.enabled }}http://{{ include "dgrag.name" . }}-vllm:8000/v1
+{{- else }}{{ required "model.url: name an OpenAI-compatible server, or set vllm.enabled" .Values.model.url }}{{ end -}}
+{{- end }}
+
+{{/* What any container of ours may do: little. */}}
+{{- define "dgrag.confined" -}}
+allowPrivilegeEscalation: false
+capabilities: {drop: [ALL]}
+readOnlyRootFilesystem: true
+{{- end }}
+
+{{- define "dgrag.user" -}}
+runAsNonRoot: true
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
+fsGroupChangePolicy: OnRootMismatch # else each mount would let the group read private keys, which are then refused
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{/* On as many nodes as there are: (list $ "cloud"). */}}
+{{- define "dgrag.spread" -}}
+- maxSkew: 1
+  topologyKey: kubernetes.io/hostname
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels: {{- include "dgrag.selector" . | nindent 6 }}
+{{- end }}

@@ -1,0 +1,177 @@
+"""The Helm chart, rendered by Helm's own engine: what it makes is what a cluster takes, closed, and as it is in ``golden``.
+
+After an intended change ``python -m tests.deploy.helm.record`` writes the golden files anew.
+"""
+
+import copy
+import hashlib
+import json
+import re
+
+import pytest
+import yaml
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from pydantic import TypeAdapter
+
+from deploy.container.first_start import KnownKey
+from shared.http.keyring import TOKEN
+from tests.conftest import ROOT
+
+helm = pytest.importorskip("helm_python")
+kubernetes_validate = pytest.importorskip("kubernetes_validate")
+
+CHART = ROOT / "deploy" / "helm" / "dgrag"
+GOLDEN = ROOT / "tests" / "deploy" / "helm" / "golden"
+VERSIONS = ("1.30", "1.34", "1.37")  # of Kubernetes
+OTHERS = {"Certificate", "ServiceMonitor"}  # of cert-manager and the Prometheus operator: their schemas are not Kubernetes's
+SMALL = {"secrets": {"existing": "dgrag-secrets"}, "model": {"url": "http://model:8090/v1"}}
+MONITORING = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
+FULL = {
+    **SMALL,
+    "model": {"secret": "model-key"},
+    "cloud": {"autoscaling": {"min": 4}, "env": {"DGRAG_CLOUD_MATCH_M": "8"}},
+    "postgresql": {"bundled": False, "external": {"cidr": "10.0.0.7/32"}},
+    "tls": {"issuer": {"name": "private", "kind": "ClusterIssuer"}},
+    "vllm": {"enabled": True, "nodeSelector": {"gpu": "a100"}},
+    "monitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    "networkPolicy": {"monitoring": MONITORING},
+}
+VALUES = {"small": SMALL, "full": FULL}
+
+
+def rendered(values):
+    """The text of each template, by its file's name."""
+    with helm.Chart.load(CHART) as chart:
+        texts = chart.render(values, name="dgrag", namespace="dgrag")
+    return {name.rpartition("/")[2]: text for name, text in texts.items() if text.strip()}
+
+
+def objects(values):
+    texts = rendered(values)
+    return [one for name in sorted(texts) if name.endswith(".yaml") for one in yaml.safe_load_all(texts[name]) if one]
+
+
+def golden(values):
+    """What stands in a golden file: all objects, without the templates' comments and order of keys."""
+    return yaml.safe_dump_all(objects(values), width=140)
+
+
+def of(found, kind, name):
+    return next(one for one in found if (one["kind"], one["metadata"]["name"]) == (kind, name))
+
+
+def pods(found):
+    return {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in found if one["kind"] in ("Deployment", "StatefulSet")}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_chart_makes_what_it_made(name):
+    assert golden(VALUES[name]) == (GOLDEN / f"{name}.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", VALUES)
+def test_kubernetes_takes_each_object_and_knows_each_of_its_fields(name, version):
+    known = [one for one in objects(VALUES[name]) if one["kind"] not in OTHERS]
+    assert len(known) > 8
+    for one in known:
+        kubernetes_validate.validate(one, version, strict=True)
+
+
+def test_a_field_that_kubernetes_does_not_know_is_found():
+    broken = copy.deepcopy(of(objects(SMALL), "Deployment", "dgrag-cloud"))
+    broken["spec"]["template"]["spec"]["containers"][0]["imagePullPolice"] = "Always"
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(broken, VERSIONS[-1], strict=True)
+
+
+def test_helm_finds_nothing_to_say_against_it_but_the_missing_picture():
+    found = helm.lint(CHART, SMALL, strict=True)
+    assert [message["error"] for message in found["messages"]] == ["icon is recommended"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"cloud": {"replica": 5}},
+        {"cloud": {"env": {"PATH": "/"}}},
+        {"cloud": {"autoscaling": {"min": 0}}},
+        {"model": {"url": ""}},
+        {"postgresql": {"bundled": False}, "secrets": {"existing": ""}},
+    ],
+)
+def test_values_that_cannot_be_meant_are_refused(values):
+    with pytest.raises(helm.HelmError):
+        rendered({**SMALL, **values})
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_container_of_ours_may_do_little(name):
+    for pod in pods(objects(VALUES[name])).values():
+        assert pod["automountServiceAccountToken"] is False
+        for container in [*pod.get("initContainers", ()), *pod["containers"]]:
+            assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+            assert container["securityContext"]["allowPrivilegeEscalation"] is False
+            if container["name"] != "vllm":
+                assert container["securityContext"]["readOnlyRootFilesystem"] is True
+                assert pod["securityContext"]["runAsNonRoot"] is True
+
+
+def test_no_secret_stands_in_an_environment():
+    words = re.compile("KEY|PASSWORD|TOKEN|SECRET|URL$")
+    for pod in pods(objects(FULL)).values():
+        for container in pod["containers"]:
+            for variable in container.get("env", ()):
+                if words.search(variable["name"]) and not variable["name"].endswith("_FILE"):
+                    assert "valueFrom" in variable or variable["value"].startswith(("http", "/"))
+
+
+def test_who_holds_which_secret():
+    """The clouds: their key. Nobody: tokens. An edge: hashes of two keys, and no operator's."""
+    found = pods(objects(SMALL))
+    cloud = next(volume["secret"] for volume in found["dgrag-cloud"]["volumes"] if volume["name"] == "secrets")
+    assert {item["key"] for item in cloud["items"]} == {"cloud.key", "cloud-keys.json", "database-url"}
+    trust = next(volume["projected"]["sources"] for volume in found["dgrag-edge"]["volumes"] if volume["name"] == "trust")
+    assert {item["key"] for source in trust for item in source["secret"]["items"]} == {"ca.crt", "edge-keys.json"}
+    database = next(volume["secret"] for volume in found["dgrag-postgresql"]["volumes"] if volume["name"] == "secrets")
+    assert {item["key"] for item in database["items"]} == {"database-password"}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_each_pod_has_a_network_policy_and_only_clouds_reach_the_database(name):
+    found = objects(VALUES[name])
+    policies = {
+        one["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]: one["spec"]
+        for one in found
+        if one["kind"] == "NetworkPolicy"
+    }
+    parts = {pod["metadata"]["labels"]["app.kubernetes.io/component"] for pod in found if pod["kind"] in ("Deployment", "StatefulSet")}
+    assert set(policies) == parts
+    if "postgresql" in policies:
+        (rule,) = policies["postgresql"]["ingress"]
+        assert [peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"] for peer in rule["from"]] == ["cloud"]
+        assert policies["postgresql"]["egress"] == []
+    edges = [peer for rule in policies["edge"]["ingress"] for peer in rule["from"]]
+    assert edges == (MONITORING if name == "full" else [])
+
+
+def test_a_rollout_takes_no_cloud_away_before_another_is_ready():
+    found = objects(SMALL)
+    assert of(found, "Deployment", "dgrag-cloud")["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    assert of(found, "PodDisruptionBudget", "dgrag-cloud")["spec"]["maxUnavailable"] == 1
+    assert "replicas" not in of(found, "Deployment", "dgrag-cloud")["spec"]  # the autoscaler's
+
+
+def test_the_first_install_makes_secrets_that_our_services_read():
+    (secret,) = [one for one in objects({"model": SMALL["model"]}) if one["kind"] == "Secret"]
+    data = secret["stringData"]
+    assert load_pem_private_key(data["cloud.key"].encode(), password=None).public_key()
+    known = {file: TypeAdapter(tuple[KnownKey, ...]).validate_json(data[file]) for file in ("cloud-keys.json", "edge-keys.json")}
+    assert {key.key.name: key.key.role for key in known["cloud-keys.json"]} == {"enrol": "admin", "user": "write", "metrics": "metrics"}
+    assert {key.key.name for key in known["edge-keys.json"]} == {"user", "metrics"}
+    for one in known["cloud-keys.json"]:
+        token = data[one.key.name]
+        assert TOKEN.fullmatch(token)[1] == one.key.key_id
+        assert hashlib.sha256(token.rpartition(one.key.key_id + "_")[2].encode()).hexdigest() == one.hash
+    assert data["database-password"] in data["database-url"]
+    assert json.loads(data["edge-keys.json"]) != json.loads(data["cloud-keys.json"])
