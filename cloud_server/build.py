@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 from uuid import uuid4
 
 from cloud_server.answering.availability import Availability
 from cloud_server.answering.coordinator import Coordinator, Models
 from cloud_server.answering.fan_out import FanOut
 from cloud_server.answering.gathering import EvidenceCollector
-from cloud_server.answering.mailbox import LocalMailbox, Mailbox
+from cloud_server.answering.mailbox import Mailbox
+from cloud_server.answering.opening import open_mailbox
 from cloud_server.answering.overview import GlobalCoordinator
 from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.database.erasing import Eraser
-from cloud_server.database.opening import open_database, replica_name
+from cloud_server.database.opening import open_database, open_notices, replica_name
 from cloud_server.database.port import Database
 from cloud_server.registry.credentials import Credentials, open_credentials
 from cloud_server.registry.edges import EdgeRegistry
@@ -50,12 +52,14 @@ class Cloud:
     coordinator: Coordinator
     global_coordinator: GlobalCoordinator
     eraser: Eraser
+    background: tuple[Callable[[], Coroutine[Any, Any, None]], ...]  # what runs until the cloud stops
     credentials: Credentials
     clock: Clock
     meter: Meter
 
     async def open(self) -> None:
-        """Fill the indexes from the store. Raises StoreError, ModelError."""
+        """Fill the indexes from the store, and find the other clouds. Raises StoreError, ModelError."""
+        await self.mailbox.open()
         await self.summary_index.open()
         await self.bank.open()
 
@@ -131,7 +135,10 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     memories = MemoryStore(database, clock, max_per_edge=settings.max_memories_per_edge, on_removed=eraser.note)
     direct, hints = (open_index(settings.index, models.embedder.dimensions) for _ in range(2))
     bank = MemoryIndex(registry, memories, direct, hints, models.embedder, is_on=settings.memory_bank)
-    fan_out = FanOut(mailbox := LocalMailbox(clock), clock, new_id)
+    credentials = open_credentials(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
+    notices = open_notices(database, process := f"{settings.replica}.{random_id()[:8]}")  # a restart is another one
+    mailbox = open_mailbox(database, notices, process, credentials.identity, clock, random_id)
+    fan_out = FanOut(mailbox, clock, new_id)
     availability = Availability(
         database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s, deadline_s=settings.deadline_s
     )
@@ -139,7 +146,6 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     stored_answers = StoredAnswers(bank, collector, availability, settings, clock)
     coordinator = Coordinator(collector, stored_answers, models, settings, clock, new_id)
     global_coordinator = GlobalCoordinator(registry, fan_out, availability, models, settings, clock, new_id)
-    credentials = open_credentials(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
     return Cloud(
         settings=settings,
         models=models,
@@ -156,6 +162,7 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
         coordinator=coordinator,
         global_coordinator=global_coordinator,
         eraser=eraser,
+        background=(eraser.run, mailbox.run, *([notices.run] if notices else [])),
         credentials=credentials,
         clock=clock,
         meter=Meter("cloud"),

@@ -85,12 +85,13 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await cloud.open()
         app.state.ready = True
-        erasing = asyncio.create_task(cloud.eraser.run(), name="eraser")
+        background = [asyncio.create_task(work()) for work in cloud.background]
         yield
         app.state.ready = False
-        erasing.cancel()
-        await asyncio.wait([erasing])
         cloud.mailbox.close()
+        for task in background:
+            task.cancel()
+        await asyncio.wait(background)
         await asyncio.to_thread(cloud.close)
         door.close()
         if recorder is not None:
