@@ -87,7 +87,7 @@ class SharedMailbox:
             if box.poll == poll:
                 box.poll, box.waiting = "", None
                 self._count(edge, GRACE_S)
-                self._soon(self._tables.end(edge, poll))
+            self._soon(self._tables.end(edge, poll))
 
     async def post(self, edge: EdgeId, request: EvidenceRequest) -> bool:
         """As the port says. Raises StoreAway."""
