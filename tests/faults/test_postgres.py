@@ -2,8 +2,13 @@
 
 import asyncio
 import contextlib
+import os
+import subprocess
 from contextlib import closing
+from functools import partial
+from random import Random
 
+import psycopg
 import pytest
 
 from cloud_server.database.opening import open_shared
@@ -20,8 +25,8 @@ KILLS = 4
 BETWEEN = 6  # acknowledged deltas from one kill to the next
 
 
-def delta(version):
-    upsert = {"summary_id": f"s{version}", "text": f"Pump {version}.", "entities": 1, "relations": 1}
+def delta(version, text="A pump."):
+    upsert = {"summary_id": f"s{version}", "text": text, "entities": 1, "relations": 1}
     return {"epoch": "e1", "base_version": version - 1, "version": version, "upserts": [upsert], "removals": []}
 
 
@@ -32,8 +37,8 @@ class Edge:
         self.name, self._http, self._signature = name, http, signature
         self.acknowledged, self.refused = 0, 0
 
-    async def send(self, version):
-        return await self._http.put(f"/v1/edges/{self.name}/summaries", json=delta(version), auth=self._signature)
+    async def send(self, version, **more):
+        return await self._http.put(f"/v1/edges/{self.name}/summaries", json=delta(version, **more), auth=self._signature)
 
     async def run(self, is_over):
         while not is_over():
@@ -127,3 +132,37 @@ async def test_a_commit_whose_answer_is_lost_is_repeated_and_counts_once(tmp_pat
             assert (await edge.send(1)).status_code == 200
             assert (await edge.send(2)).status_code == 200
     assert faults(url, {"ward": 2}) == []
+
+
+@contextlib.contextmanager
+def small_disk(postgres, url):
+    """Summaries lie on a disk of two megabytes; yields what gives it room."""
+    folder = postgres.folder / "small"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], check=True)
+    try:
+        postgres.own(folder)
+        postgres.run(f"CREATE TABLESPACE small LOCATION '{folder}'")
+        with psycopg.connect(url, autocommit=True) as admin:
+            admin.execute("ALTER TABLE dgrag.summaries SET TABLESPACE small")
+        yield lambda: subprocess.run(["mount", "-o", "remount,size=64m", folder], check=True)
+        postgres.run(f"DROP DATABASE {psycopg.conninfo.conninfo_to_dict(url)['dbname']} WITH (FORCE)", "DROP TABLESPACE small")
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may mount a small disk")
+async def test_on_a_full_disk_deltas_are_refused_and_with_room_all_goes_on(tmp_path, postgres):
+    url, chance = postgres.fresh(), Random(1)
+    with small_disk(postgres, url) as give_room:
+        async with running_cloud(tmp_path, database_url=url) as one:
+            edge = await joined(one)
+            text = partial(chance.randbytes, 3500)
+            while (answer := await edge.send(edge.acknowledged + 1, text=text().hex())).status_code == 200:
+                edge.acknowledged += 1
+            assert (answer.status_code, answer.json()["code"]) == (507, "disk_full")
+            assert (await one.http.get("/ready")).json()["summaries"] == edge.acknowledged > 50
+            give_room()
+            edge.acknowledged += 1
+            assert (await edge.send(edge.acknowledged, text=text().hex())).status_code == 200
+        assert faults(url, {"ward": edge.acknowledged}) == []
