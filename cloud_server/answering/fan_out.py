@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
-from cloud_server.answering.mailbox import Mailbox
-from shared.errors import Conflict, NotFound
+from pydantic import BaseModel
+
+from cloud_server.answering.mailbox import Mailbox, already_answered
+from shared.errors import Conflict, NotFound, StoreError
 from shared.ports import Clock
 from shared.records import BROKEN, BUSY, OUT_OF_TIME, ChunkId, DocumentId, EdgeId, EdgeReport, EdgeStatus, Evidence, Level, TraceStep
 from shared.telemetry import correlation
@@ -71,6 +76,14 @@ class _Arrived:
     at: float  # monotonic seconds
 
 
+class _Forwarded(BaseModel):
+    """A reply on its way from the cloud that took it to the one that asked."""
+
+    reply: EvidenceReply | None = None
+    bytes: int = 0
+    reason: str = ""  # why it cannot be used; then there is no reply
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     edge: EdgeId
@@ -86,6 +99,7 @@ class FanOut:
         self._clock = clock
         self._new_id = new_id
         self._pending: dict[str, _Asked] = {}
+        mailbox.serve(self)
 
     async def ask(self, edges: Sequence[EdgeId], wanted: FanOutRequest, *, deadline_s: float) -> FanOutResult:
         """Ask ``edges`` for passages or points; returns when all have answered, and after ``deadline_s`` at the latest.
@@ -94,16 +108,16 @@ class FanOut:
         is withdrawn.
         """
         started = self._clock.monotonic()
-        asked = [self._post(edge, wanted, deadline_s) for edge in edges]
-        waiting = {item.arrival for item in asked if not item.arrival.done()}
+        asked = [self._addressed(edge, wanted, deadline_s) for edge in edges]
+        posting = [asyncio.create_task(self._post(item)) for item in asked]
         try:
-            if waiting:
-                await asyncio.wait(waiting, timeout=deadline_s)
+            if asked:
+                everything: list[asyncio.Future[Any]] = [*posting, *(item.arrival for item in asked)]
+                await asyncio.wait(everything, timeout=deadline_s)
         finally:
-            for item in asked:
-                self._pending.pop(item.request.request_id, None)
-                if not item.arrival.done():
-                    self._mailbox.withdraw(item.edge, item.request.request_id)
+            for item, post in zip(asked, posting, strict=True):
+                self._pending.pop(item.request.request_id)
+                post.add_done_callback(partial(self._end, item))
         ended = self._clock.monotonic()
         outcomes = [_outcome(item, started=started, ended=ended) for item in asked]
         replies = {item.edge: arrived.reply for item in asked if item.request.task == "reports" and (arrived := _arrived(item))}
@@ -122,24 +136,30 @@ class FanOut:
         """Whether an edge holds a poll, or did a moment ago."""
         return self._mailbox.online(edge)
 
-    def deliver(self, edge: EdgeId, request_id: str, reply: EvidenceReply, *, size: int) -> None:
-        """Take an edge's reply of ``size`` bytes, which the door has bounded.
+    async def deliver(self, edge: EdgeId, request_id: str, reply: EvidenceReply, *, size: int) -> None:
+        """Take an edge's reply of ``size`` bytes, which the door has bounded; whichever cloud asked gets it.
 
         Raises Conflict for a second reply; NotFound for a request that does not exist, is over, or was sent to another edge
         (one answer for all three: an edge learns nothing about others).
         """
-        asked = self._pending.get(request_id)
-        if asked is None or asked.edge != edge:
-            raise NotFound("request", request_id)
-        if asked.arrival.done():
-            raise Conflict(f"request {request_id!r} is already answered", next_step="send each reply once")
-        asked.arrival.set_result(_Arrived(reply, size, self._clock.monotonic()))
+        if not self._took(edge, request_id, _Arrived(reply, size, self._clock.monotonic())):
+            await self._mailbox.forward(edge, request_id, _Forwarded(reply=reply, bytes=size).model_dump_json().encode())
 
-    def spoil(self, edge: EdgeId, request_id: str, reason: str) -> None:
+    async def spoil(self, edge: EdgeId, request_id: str, reason: str) -> None:
         """An edge has replied with what cannot be used: nobody waits for it any longer. An unknown request is ignored."""
-        asked = self._pending.get(request_id)
-        if asked is not None and asked.edge == edge and not asked.arrival.done():
-            asked.arrival.set_result(reason)
+        with contextlib.suppress(NotFound, Conflict, StoreError):
+            if not self._took(edge, request_id, reason):
+                await self._mailbox.forward(edge, request_id, _Forwarded(reason=reason).model_dump_json().encode())
+
+    def arrived(self, edge: EdgeId, request_id: str, reply: bytes) -> None:
+        """Another cloud took this reply, or what cannot be used; ignored where nobody waits for it."""
+        came = _Forwarded.model_validate_json(reply)
+        outcome = _Arrived(came.reply, came.bytes, self._clock.monotonic()) if came.reply else came.reason
+        self._resolve(edge, request_id, outcome)
+
+    def lost(self, edge: EdgeId, request_id: str, reason: str) -> None:
+        """Wait no longer for this reply."""
+        self._resolve(edge, request_id, reason)
 
     def give_up(self, edge: EdgeId) -> None:
         """Wait no longer for an edge: it was expelled."""
@@ -147,7 +167,30 @@ class FanOut:
             if asked.edge == edge and not asked.arrival.done():
                 asked.arrival.set_result("the edge was expelled meanwhile")
 
-    def _post(self, edge: EdgeId, wanted: FanOutRequest, deadline_s: float) -> _Asked:
+    def _took(self, edge: EdgeId, request_id: str, outcome: _Arrived | str) -> bool:
+        """Whether this cloud waits for that reply, and now has it. Raises Conflict for a second one."""
+        asked = self._pending.get(request_id)
+        if asked is None or asked.edge != edge:
+            return False
+        if asked.arrival.done():
+            raise already_answered(request_id)
+        asked.arrival.set_result(outcome)
+        self._mailbox.answered(request_id)
+        return True
+
+    def _resolve(self, edge: EdgeId, request_id: str, outcome: _Arrived | str) -> None:
+        asked = self._pending.get(request_id)
+        if asked is not None and asked.edge == edge and not asked.arrival.done():
+            asked.arrival.set_result(outcome)
+
+    def _end(self, asked: _Asked, _: asyncio.Task[None]) -> None:
+        """The request was posted, or could not be: nobody waits for it now."""
+        if asked.arrival.done():
+            self._mailbox.settle(asked.request.request_id)
+        else:
+            self._mailbox.withdraw(asked.edge, asked.request.request_id)
+
+    def _addressed(self, edge: EdgeId, wanted: FanOutRequest, deadline_s: float) -> _Asked:
         request = EvidenceRequest(
             request_id=self._new_id(),
             question=wanted.question,
@@ -165,9 +208,17 @@ class FanOut:
         )
         asked = _Asked(edge, request, asyncio.get_running_loop().create_future())
         self._pending[request.request_id] = asked
-        if not self._mailbox.post(edge, request):
-            asked.arrival.cancel()
         return asked
+
+    async def _post(self, asked: _Asked) -> None:
+        """Hand the request over; that it could not be is its outcome."""
+        try:
+            is_posted = await self._mailbox.post(asked.edge, asked.request)
+        except StoreError as error:
+            self._resolve(asked.edge, asked.request.request_id, error.message)
+            return
+        if not is_posted and not asked.arrival.done():
+            asked.arrival.cancel()
 
 
 def _outcome(asked: _Asked, *, started: float, ended: float) -> tuple[EdgeReport, tuple[Evidence, ...]]:

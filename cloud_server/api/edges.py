@@ -36,10 +36,10 @@ from shared.wire import (
 router = APIRouter(prefix="/v1/edges", tags=["edges"], route_class=GuardedRoute)
 
 
-def wait_no_longer(request: Request, error: Unusable) -> None:
+async def wait_no_longer(request: Request, error: Unusable) -> None:
     """End the wait for a reply whose body cannot be used: only the edge that was asked knows the request's id."""
     reason = f"its reply was not taken: {error.message}" if isinstance(error, TooLarge) else "its reply is not of the agreed form"
-    get_cloud(request).fan_out.spoil(EdgeId(request.path_params["edge"]), request.path_params["request_id"], reason)
+    await get_cloud(request).fan_out.spoil(EdgeId(request.path_params["edge"]), request.path_params["request_id"], reason)
 
 
 replies = APIRouter(prefix="/v1/edges", tags=["edges"], route_class=guarded(RULES, on_unusable=wait_no_longer))
@@ -143,7 +143,7 @@ async def poll(
 async def reply(edge: OwnEdge, request_id: RequestPath, body: EvidenceReply, cloud: CloudDep, request: Request) -> Response:
     """Take an edge's passages; 404 when nobody waits for them."""
     await asyncio.to_thread(cloud.registry.get, edge)
-    cloud.fan_out.deliver(edge, request_id, body, size=len(await request.body()))
+    await cloud.fan_out.deliver(edge, request_id, body, size=len(await request.body()))
     return Response(status_code=204)
 
 

@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from cloud_server.routing.replica import Replica, Replicated, Shelf
 from shared.errors import StoreError
 from shared.ports import FloatArray
 from shared.records import EdgeId
+
+if TYPE_CHECKING:
+    from cloud_server.database.notices import Notices
 
 RENEWED_EVERY_S = 2.0  # also when no notice came: one may be lost
 
@@ -90,14 +93,13 @@ class Follower(Protocol):
 class Renewal:
     """Renews what a cloud holds, soon after each notice, and now and then without one. It belongs to the event loop's thread."""
 
-    def __init__(self, followers: Sequence[Follower], *, every_s: float = RENEWED_EVERY_S) -> None:
+    def __init__(self, followers: Sequence[Follower], notices: Notices | None, *, every_s: float = RENEWED_EVERY_S) -> None:
         self._followers = followers
         self._every_s = every_s
         self._due = asyncio.Event()
-
-    def note(self) -> None:
-        """Something changed, or may have."""
-        self._due.set()
+        if notices is not None:
+            notices.on("changed", lambda _: self._due.set())
+            notices.on_gap(self._due.set)
 
     async def run(self) -> None:
         """Until cancelled."""

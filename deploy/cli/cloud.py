@@ -10,11 +10,14 @@ import httpx2
 import orjson
 import typer
 
-from deploy.cli import keys, render, services
+from cloud_server.database.opening import open_ring
+from cloud_server.settings import CloudSettings
+from deploy.cli import keys, move, render, services
 from deploy.cli.board import err, out
 from deploy.cli.rest import DEFAULT_STATE, Json, State, Url, become, client, cloud_url
 from deploy.cluster.state import StateDir
 from shared.client.errors import body
+from shared.http.keyring import KeyRing
 from shared.tls import is_loopback
 
 COLUMNS = {  # of `edges`: what a person reads above each; the rest is in --json
@@ -23,7 +26,19 @@ COLUMNS = {  # of `edges`: what a person reads above each; the rest is in --json
 }  # fmt: skip
 TIMES = ("last_seen", "synced")  # of the columns
 app = typer.Typer(help="The cloud in the foreground, or questions to the one that runs here.", no_args_is_help=True)
-app.add_typer(keys.app, name="key")
+
+
+def open_keys(state: Path) -> KeyRing:
+    """The API keys of the cloud that the environment tells of: in the store that several clouds share, or in its folder."""
+    return open_ring(state, CloudSettings(state_dir=state).store_url())
+
+
+def _keys(ctx: typer.Context) -> None:
+    ctx.obj = open_keys
+
+
+app.add_typer(keys.app, name="key", callback=_keys)
+app.command()(move.move)
 services.add_faults(app, "cloud")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ COLUMNS = {"id": False, "name": True, "role": False, "created": False, "expires"
 
 @app.command()
 def add(
+    ctx: typer.Context,
     name: Annotated[str, typer.Argument(help="Whose key it is.")],
     state: Folder,
     role: Annotated[
@@ -38,7 +39,7 @@ def add(
     if not state.exists():
         state.mkdir(parents=True, mode=0o700)
         err().print(f"made {state} for a service that has not run yet", markup=False, soft_wrap=True)
-    with _ring(state) as ring:
+    with _ring(ctx, state) as ring:
         is_first = ring.is_empty()
         token = ring.add(name, role, now=time.time(), days=days)
     typer.echo(token)
@@ -53,9 +54,9 @@ def add(
 
 
 @app.command("list")
-def list_keys(state: Folder, as_json: Json = False) -> None:
+def list_keys(ctx: typer.Context, state: Folder, as_json: Json = False) -> None:
     """List the keys, without their secrets. Times are in UTC."""
-    with _ring(state) as ring:
+    with _ring(ctx, state) as ring:
         keys = ring.list()
     if as_json:
         typer.echo(orjson.dumps([dataclasses.asdict(key) for key in keys]).decode())
@@ -64,18 +65,20 @@ def list_keys(state: Folder, as_json: Json = False) -> None:
 
 
 @app.command()
-def revoke(key: Annotated[str, typer.Argument(help="Id or name of the key.")], state: Folder) -> None:
+def revoke(ctx: typer.Context, key: Annotated[str, typer.Argument(help="Id or name of the key.")], state: Folder) -> None:
     """End a key at once."""
-    with _ring(state) as ring:
+    with _ring(ctx, state) as ring:
         ended = ring.revoke(key, now=time.time())
     out().print(f"revoked {ended.name} ({ended.key_id})", markup=False)
 
 
 @contextmanager
-def _ring(state: Path) -> Iterator[KeyRing]:
+def _ring(ctx: typer.Context, state: Path) -> Iterator[KeyRing]:
+    """The keys of the service whose group of verbs this is; a group whose keys may be elsewhere says so in ``ctx.obj``."""
     if not state.is_dir():
         raise ClusterError(f"there is no folder {state}", next_step="name the state folder of an edge or of the cloud with --state")
-    ring = KeyRing(state)
+    opened: Callable[[Path], KeyRing] = ctx.obj or KeyRing
+    ring = opened(state)
     try:
         yield ring
     finally:

@@ -74,9 +74,10 @@ def _asked(url: str) -> int:
 def _setup() -> None:
     import time
 
+    from cloud_server.settings import CloudSettings
     from deploy.container.first_start import set_up
 
-    set_up(STATE, TRUST, KEYS, now=time.time())
+    set_up(STATE, TRUST, KEYS, now=time.time(), store_url=CloudSettings(state_dir=STATE).store_url())
     log.info("certificates and keys are there; `docker compose run --rm setup key` prints the user's")
 
 

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurv
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from pydantic import TypeAdapter, ValidationError
 
+from cloud_server.database.opening import open_ring
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.names import edge_ids
 from shared.client.errors import ServiceError, body
@@ -128,8 +129,11 @@ class KnownKey:
     hash: str
 
 
-def set_up(state: Path, trust: Path, keys: Path, *, now: float) -> None:
-    """Make what is missing: TLS files of the cloud in ``state``, tokens in ``keys``, and in ``trust`` what all services may read."""
+def set_up(state: Path, trust: Path, keys: Path, *, now: float, store_url: str = "") -> None:
+    """Make what is missing: TLS files of the cloud in ``state``, tokens in ``keys``, and in ``trust`` what all services may read.
+
+    ``store_url``: of the PostgreSQL that the clouds share; empty: there is one cloud.
+    """
     tls = state / "tls"
     if not all(path.exists() for path in (trust / AUTHORITY, tls / "cloud.pem", tls / "cloud-key.pem")):
         new = made(NAMES, now=datetime.fromtimestamp(now, tz=UTC))
@@ -138,7 +142,7 @@ def set_up(state: Path, trust: Path, keys: Path, *, now: float) -> None:
         replace_private(trust / AUTHORITY, new.authority)
     if not (trust / MODEL_KEY).exists():
         replace_private(trust / MODEL_KEY, secrets.token_urlsafe(32).encode())
-    ring = KeyRing(state)
+    ring = open_ring(state, store_url)
     try:
         for name, role in KEYS.items():
             _have_key(ring, name, role, (trust if name in IN_TRUST else keys) / name, now=now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Literal, Protocol, cast
@@ -60,7 +60,7 @@ class Guard(Protocol):
         """Let a request in, its body read, capped and checked. Raises Unauthenticated, Forbidden, TooLarge, Overloaded."""
 
 
-def guarded(rules: Rules, *, on_unusable: Callable[[Request, Unusable], None] = lambda *_: None) -> type[APIRoute]:
+def guarded(rules: Rules, *, on_unusable: Callable[[Request, Unusable], Awaitable[None]] | None = None) -> type[APIRoute]:
     """A route class for ``APIRouter(route_class=…)``: each route finds its rule when it is made (KeyError: it has none).
 
     ``on_unusable`` is told of a body that is too large, or not of the agreed form, before the caller is.
@@ -86,7 +86,8 @@ def guarded(rules: Rules, *, on_unusable: Callable[[Request, Unusable], None] = 
                     request.state.caller = await guard.admit(request, by_method[request.method])
                     return await handle(request)
                 except (TooLarge, RequestValidationError) as error:
-                    on_unusable(request, error)
+                    if on_unusable is not None:
+                        await on_unusable(request, error)
                     raise
 
             return handled

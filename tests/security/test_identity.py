@@ -513,7 +513,7 @@ async def test_a_reply_to_another_edges_request_is_answered_like_one_to_no_reque
             response = await ward.post(f"/v1/edges/ward/replies/{request_id}", json={"refused": "mine"})
             assert code(response) == (404, "not_found")
         await until(lambda: service.cloud.mailbox.online("bank"))
-        assert service.cloud.mailbox.post("bank", EvidenceRequest(request_id="r9", question="q", budget_tokens=1, deadline_ms=60_000))
+        assert await service.cloud.mailbox.post("bank", EvidenceRequest(request_id="r9", question="q", budget_tokens=1, deadline_ms=60_000))
         assert (await polling).json()["requests"]
         assert code(await ward.post("/v1/edges/ward/replies/r9", json={"refused": "mine"})) == (404, "not_found")
         await asked

@@ -4,7 +4,7 @@ from itertools import count
 import pytest
 
 from cloud_server.answering.fan_out import FanOut, FanOutRequest
-from cloud_server.answering.mailbox import Mailbox
+from cloud_server.answering.mailbox import LocalMailbox
 from shared.errors import Conflict, NotFound
 from shared.ports import SystemClock
 from shared.records import TraceStep
@@ -13,7 +13,7 @@ from shared.wire import EvidenceBody, EvidenceReply
 
 @pytest.fixture
 def mailbox():
-    return Mailbox(SystemClock())
+    return LocalMailbox(SystemClock())
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ async def started(fan_out, kit, edges, deadline_s=5.0):
 async def test_it_returns_when_all_have_answered(fan_out, mailbox, kit):
     await online(mailbox, "a", "b")
     task = await started(fan_out, kit, ["a", "b"])
-    fan_out.deliver("b", "r2", reply("two", "three"), size=50)
-    fan_out.deliver("a", "r1", reply("one"), size=30)
+    await fan_out.deliver("b", "r2", reply("two", "three"), size=50)
+    await fan_out.deliver("a", "r1", reply("one"), size=30)
     result = await task
     assert {edge: [p.text for p in passages] for edge, passages in result.evidence.items()} == {"a": ["one"], "b": ["two", "three"]}
     assert [(r.edge, r.status, r.bytes, r.evidence) for r in result.reports] == [("a", "answered", 30, 1), ("b", "answered", 50, 2)]
@@ -63,7 +63,7 @@ async def test_it_returns_when_all_have_answered(fan_out, mailbox, kit):
 async def test_passages_carry_the_name_of_who_replied(fan_out, mailbox, kit):
     await online(mailbox, "a")
     task = await started(fan_out, kit, ["a"])
-    fan_out.deliver("a", "r1", reply("one"), size=1)
+    await fan_out.deliver("a", "r1", reply("one"), size=1)
     assert (await task).evidence["a"][0].edge == "a"
 
 
@@ -71,7 +71,7 @@ def test_a_silent_edge_is_late_and_the_others_count(fan_out, mailbox, kit, on_sk
     async def main(_):
         await online(mailbox, "a", "b")
         task = await started(fan_out, kit, ["a", "b"])
-        fan_out.deliver("a", "r1", reply("one"), size=1)
+        await fan_out.deliver("a", "r1", reply("one"), size=1)
         return await task
 
     result = on_skipping_loop(main)
@@ -88,7 +88,7 @@ async def test_an_offline_edge_costs_no_waiting(fan_out):
 async def test_a_refusal_is_reported_with_its_reason(fan_out, mailbox, kit):
     await online(mailbox, "a")
     task = await started(fan_out, kit, ["a"])
-    fan_out.deliver("a", "r1", EvidenceReply(refused="policy"), size=9)
+    await fan_out.deliver("a", "r1", EvidenceReply(refused="policy"), size=9)
     result = await task
     assert [(r.status, r.reason) for r in result.reports] == [("refused", "policy")]
     assert result.evidence == {}
@@ -97,7 +97,7 @@ async def test_a_refusal_is_reported_with_its_reason(fan_out, mailbox, kit):
 async def test_an_answer_without_passages_is_an_answer(fan_out, mailbox, kit):
     await online(mailbox, "a")
     task = await started(fan_out, kit, ["a"])
-    fan_out.deliver("a", "r1", reply(), size=2)
+    await fan_out.deliver("a", "r1", reply(), size=2)
     result = await task
     assert result.reports[0].status == "answered"
     assert result.evidence == {}
@@ -107,8 +107,8 @@ async def test_an_edge_cannot_answer_for_another(fan_out, mailbox, kit):
     await online(mailbox, "a", "b")
     task = await started(fan_out, kit, ["a"])
     with pytest.raises(NotFound):
-        fan_out.deliver("b", "r1", reply("forged"), size=1)
-    fan_out.deliver("a", "r1", reply("true"), size=1)
+        await fan_out.deliver("b", "r1", reply("forged"), size=1)
+    await fan_out.deliver("a", "r1", reply("true"), size=1)
     assert [p.text for p in (await task).evidence["a"]] == ["true"]
 
 
@@ -116,10 +116,10 @@ def test_an_unknown_and_a_late_reply_are_refused_alike(fan_out, mailbox, kit, on
     async def main(_):
         await online(mailbox, "a")
         with pytest.raises(NotFound):
-            fan_out.deliver("a", "r9", reply(), size=1)
+            await fan_out.deliver("a", "r9", reply(), size=1)
         await (await started(fan_out, kit, ["a"]))
         with pytest.raises(NotFound):
-            fan_out.deliver("a", "r1", reply(), size=1)
+            await fan_out.deliver("a", "r1", reply(), size=1)
 
     on_skipping_loop(main)
 
@@ -127,10 +127,10 @@ def test_an_unknown_and_a_late_reply_are_refused_alike(fan_out, mailbox, kit, on
 async def test_a_second_reply_is_a_conflict_and_changes_nothing(fan_out, mailbox, kit):
     await online(mailbox, "a", "b")
     task = await started(fan_out, kit, ["a", "b"])
-    fan_out.deliver("a", "r1", reply("first"), size=1)
+    await fan_out.deliver("a", "r1", reply("first"), size=1)
     with pytest.raises(Conflict):
-        fan_out.deliver("a", "r1", reply("second"), size=1)
-    fan_out.deliver("b", "r2", reply(), size=1)
+        await fan_out.deliver("a", "r1", reply("second"), size=1)
+    await fan_out.deliver("b", "r2", reply(), size=1)
     assert [p.text for p in (await task).evidence["a"]] == ["first"]
 
 
@@ -156,7 +156,7 @@ async def test_an_edge_that_has_begun_is_told_that_nobody_waits_any_longer_and_o
     task = await started(fan_out, kit, ["a", "b"])
     for edge in ("a", "b"):
         assert len(await mailbox.poll(edge, wait_s=0)) == 1
-    fan_out.deliver("b", "r2", reply("one"), size=1)
+    await fan_out.deliver("b", "r2", reply("one"), size=1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -183,8 +183,8 @@ async def test_asking_nobody_returns_nothing(fan_out):
 async def test_what_the_edges_did_is_told_under_their_names(fan_out, mailbox, kit):
     await online(mailbox, "a", "b")
     task = await started(fan_out, kit, ["a", "b", "offline"])
-    fan_out.deliver("a", "r1", EvidenceReply(trace=[TraceStep("retrieve", 3.0), TraceStep("narrow", 1.0)]), size=30)
-    fan_out.deliver("b", "r2", EvidenceReply(refused="busy", trace=[TraceStep("retrieve", 2.0)]), size=30)
+    await fan_out.deliver("a", "r1", EvidenceReply(trace=[TraceStep("retrieve", 3.0), TraceStep("narrow", 1.0)]), size=30)
+    await fan_out.deliver("b", "r2", EvidenceReply(refused="busy", trace=[TraceStep("retrieve", 2.0)]), size=30)
     assert [(step.step, step.ms) for step in (await task).steps] == [("a: retrieve", 3.0), ("a: narrow", 1.0), ("b: retrieve", 2.0)]
 
 
@@ -195,7 +195,7 @@ async def test_what_the_edges_did_is_told_under_their_names(fan_out, mailbox, ki
 async def test_an_edge_that_could_not_answer_has_not_refused(fan_out, mailbox, kit, said, status):
     await online(mailbox, "a")
     task = await started(fan_out, kit, ["a"])
-    fan_out.deliver("a", "r1", EvidenceReply(refused=said), size=30)
+    await fan_out.deliver("a", "r1", EvidenceReply(refused=said), size=30)
     (report,) = (await task).reports
     assert (report.status, report.reason) == (status, said)
 
@@ -204,7 +204,7 @@ async def test_what_an_edge_says_of_itself_is_bounded_and_inert(fan_out, mailbox
     await online(mailbox, "a")
     task = await started(fan_out, kit, ["a"])
     said = "[click](http://evil.example) <img src=x>\x1b[31m\nno" + " more" * 80
-    fan_out.deliver("a", "r1", EvidenceReply(refused=said, trace=[TraceStep("<b>[x](http://evil.example)</b>", 1.0)]), size=9)
+    await fan_out.deliver("a", "r1", EvidenceReply(refused=said, trace=[TraceStep("<b>[x](http://evil.example)</b>", 1.0)]), size=9)
     result = await task
     assert result.reports[0].reason.startswith("click [31m no more")
     assert len(result.reports[0].reason) <= 300
@@ -216,7 +216,7 @@ async def test_edges_learn_who_asks_and_what_for(fan_out, mailbox, kit):
     task = asyncio.create_task(fan_out.ask(["a"], FanOutRequest("why?", 100, "bank", "treatment"), deadline_s=5.0))
     (request,) = await mailbox.poll("a", wait_s=5)
     assert (request.requester, request.purpose) == ("bank", "treatment")
-    fan_out.deliver("a", "r1", reply("one"), size=1)
+    await fan_out.deliver("a", "r1", reply("one"), size=1)
     await task
 
 
@@ -224,7 +224,7 @@ async def test_a_passage_that_may_not_be_quoted_stays_so(fan_out, mailbox, kit):
     await online(mailbox, "a")
     task = await started(fan_out, kit, ["a"])
     kept = EvidenceBody(document_id="d", document="a.md", chunk_id="d:0", span=(0, 3), text="one", quotable=False)
-    fan_out.deliver("a", "r1", EvidenceReply(evidence=[kept]), size=1)
+    await fan_out.deliver("a", "r1", EvidenceReply(evidence=[kept]), size=1)
     assert not (await task).evidence["a"][0].quotable
 
 
@@ -241,7 +241,7 @@ async def test_passages_are_taken_where_passages_were_asked_and_points_where_poi
     task_of = asyncio.create_task(fan_out.ask(["a"], FanOutRequest("why?", 100, task=task, level=2, max_bytes=5000), deadline_s=5.0))
     (request,) = await mailbox.poll("a", wait_s=5)
     assert (request.task, request.level, request.max_bytes) == (task, 2, 5000)
-    fan_out.deliver("a", "r1", EvidenceReply(evidence=kinds(), reports=9, reports_there=4), size=1)
+    await fan_out.deliver("a", "r1", EvidenceReply(evidence=kinds(), reports=9, reports_there=4), size=1)
     result = await task_of
     (report,) = result.reports
     assert [passage.chunk_id for passage in result.evidence["a"]] == used
@@ -254,9 +254,9 @@ async def test_what_an_edge_left_undone_of_its_reports_is_told(fan_out, mailbox,
     await online(mailbox, "a", "b", "c")
     asking = asyncio.create_task(fan_out.ask(["a", "b", "c", "offline"], FanOutRequest("why?", 100, task=task), deadline_s=5.0))
     await mailbox.poll("c", wait_s=5)
-    fan_out.deliver("a", "r1", EvidenceReply(reports=4, reports_there=9, unread=3, without_model=True), size=1)
-    fan_out.deliver("b", "r2", EvidenceReply(reports=4, reports_there=9), size=1)
-    fan_out.spoil("c", "r3", "no reply of the agreed form")
+    await fan_out.deliver("a", "r1", EvidenceReply(reports=4, reports_there=9, unread=3, without_model=True), size=1)
+    await fan_out.deliver("b", "r2", EvidenceReply(reports=4, reports_there=9), size=1)
+    await fan_out.spoil("c", "r3", "no reply of the agreed form")
     result = await asking
     assert [report.reason for report in result.reports][:2] == [told, ""]
     assert (result.unread, result.without_model) == (({"a": 3}, {"a"}) if told else ({}, frozenset()))
@@ -266,7 +266,7 @@ async def test_a_point_comes_with_its_report_and_its_further_chunks(fan_out, mai
     await online(mailbox, "a")
     asking = asyncio.create_task(fan_out.ask(["a"], FanOutRequest("why?", 100, task="reports"), deadline_s=5.0))
     await mailbox.poll("a", wait_s=5)
-    fan_out.deliver("a", "r1", EvidenceReply(evidence=kinds()), size=1)
+    await fan_out.deliver("a", "r1", EvidenceReply(evidence=kinds()), size=1)
     point = (await asking).evidence["a"][0]
     assert (point.point, point.report, point.chunk_ids) == ("1", "r", ("d:9",))
 
@@ -275,7 +275,7 @@ def test_transfers_are_told_edge_by_edge(fan_out, mailbox, kit, on_skipping_loop
     async def main(_):
         await online(mailbox, "a", "b")
         task = await started(fan_out, kit, ["a", "b", "offline"])
-        fan_out.deliver("a", "r1", reply("one"), size=30)
+        await fan_out.deliver("a", "r1", reply("one"), size=30)
         return await task
 
     result = on_skipping_loop(main)
@@ -287,5 +287,5 @@ def test_transfers_are_told_edge_by_edge(fan_out, mailbox, kit, on_skipping_loop
 async def test_an_edge_that_tells_of_many_steps_is_not_heard_to_the_end(fan_out, mailbox, kit):
     await online(mailbox, "a")
     task = await started(fan_out, kit, ["a"])
-    fan_out.deliver("a", "r1", EvidenceReply(trace=[TraceStep("map", 1.0)] * 64), size=1)
+    await fan_out.deliver("a", "r1", EvidenceReply(trace=[TraceStep("map", 1.0)] * 64), size=1)
     assert len((await task).steps) == 16

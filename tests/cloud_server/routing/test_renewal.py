@@ -210,7 +210,7 @@ async def test_a_renewal_that_breaks_off_is_made_again(database, monkeypatch):
 async def test_what_is_told_at_one_cloud_is_found_at_another_that_had_no_notice(database):
     one, two = [await Replica(database).open() for _ in range(2)]
     one.registry.enrol("ward")
-    renewal = asyncio.create_task(Renewal([two.summaries, two.memories], every_s=0.01).run())
+    renewal = asyncio.create_task(Renewal([two.summaries, two.memories], None, every_s=0.01).run())
     await one.tell("ward", "s1", "infusion pumps")
     await until(lambda: len(two.indexes[0]) == 1)
     await one.expel("ward")
@@ -226,9 +226,8 @@ async def test_the_store_tells_every_cloud_of_a_change_at_once(postgres, tmp_pat
     databases = [open_database(tmp_path, url) for _ in range(2)]
     one, two = [await Replica(database).open() for database in databases]
     one.registry.enrol("ward")
-    renewal, notices = Renewal([two.summaries, two.memories], every_s=3600), Notices(url, "two")
-    notices.on("changed", lambda _: renewal.note())
-    notices.on_gap(renewal.note)
+    notices = Notices(url, "two")
+    renewal = Renewal([two.summaries, two.memories], notices, every_s=3600)
     tasks = [asyncio.create_task(one.run()) for one in (renewal, notices)]
     await notices.listening.wait()
     await one.tell("ward", "s1", "infusion pumps")

@@ -1,0 +1,238 @@
+"""The tables by which clouds that share a PostgreSQL hand each other requests and replies: one statement for each step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg_pool import AsyncConnectionPool
+
+from cloud_server.database.notices import CHANNEL, EVERYBODY
+from cloud_server.database.postgres import CONNECT_S, OPTIONS, told
+from shared.wire import MAX_POLLED
+
+LINES = 4  # connections of one cloud for letters: they wait for no writer
+TIDIERS = 0x74696479  # key of the advisory lock of whoever tidies ("tidy")
+KEPT_S = 60.0  # a letter past its time goes, should nobody have taken it back
+OLD_S = 3600.0  # the same for who has not polled
+
+IN = "clock_timestamp() + make_interval(secs => {})"
+
+
+def telling(to: str, kind: str, **facts: str) -> str:
+    """SQL of a notice, as ``notices.notify`` makes it; all but ``kind`` and the facts' names are SQL too."""
+    named = ", ".join(f"'{name}', {fact}" for name, fact in facts.items())
+    return f"json_build_object('to', {to}, 'kind', '{kind}', {named})::text"
+
+
+BEGIN = f"""
+WITH former AS (SELECT * FROM polls WHERE edge = %(edge)s),
+begun AS (
+    INSERT INTO polls VALUES (%(edge)s, %(replica)s, %(poll)s, TRUE, {IN.format("%(online_s)s")})
+    ON CONFLICT (edge) DO UPDATE SET replica = excluded.replica, poll = excluded.poll, held = TRUE, until = excluded.until
+),
+notices (notice) AS (
+    SELECT {telling("replica", "release", edge="edge", poll="poll")} FROM former WHERE held AND replica != %(replica)s
+    UNION ALL
+    SELECT {telling(f"'{EVERYBODY}'", "here", edge="%(edge)s::text")}
+    WHERE NOT EXISTS (SELECT 1 FROM former WHERE until > clock_timestamp())
+)
+SELECT pg_notify('{CHANNEL}', notice) FROM notices
+"""
+END = f"UPDATE polls SET held = FALSE, until = {IN.format('%(grace_s)s')} WHERE edge = %(edge)s AND poll = %(poll)s"
+TAKE = """
+WITH mine AS (SELECT 1 FROM polls WHERE edge = %(edge)s AND poll = %(poll)s),
+taken AS (
+    SELECT seq, request_id, request, expires FROM letters
+    WHERE edge = %(edge)s AND request IS NOT NULL AND EXISTS (SELECT 1 FROM mine)
+    ORDER BY seq LIMIT %(most)s FOR UPDATE SKIP LOCKED
+),
+emptied AS (UPDATE letters SET request = NULL FROM taken WHERE letters.request_id = taken.request_id),
+told AS (DELETE FROM withdrawals WHERE edge = %(edge)s AND EXISTS (SELECT 1 FROM mine) RETURNING seq, request_id)
+SELECT seq, request_id, request, (extract(epoch FROM expires - clock_timestamp()) * 1000)::int FROM taken
+UNION ALL SELECT seq, request_id, NULL, 0 FROM told ORDER BY seq
+"""
+PUT_BACK = "UPDATE letters SET request = %(request)s WHERE request_id = %(request_id)s AND NOT answered"
+# The share lock makes a poll that begins just now wait: either it sees the letter, or the letter sees where it is held.
+POST = f"""
+WITH holder AS (SELECT edge, replica FROM polls WHERE edge = %(edge)s AND until > clock_timestamp() FOR SHARE),
+letter AS (
+    INSERT INTO letters (request_id, edge, asker, expires, request)
+    SELECT %(request_id)s, edge, %(replica)s, {IN.format("%(expires_s)s")}, %(request)s FROM holder RETURNING edge
+)
+SELECT pg_notify('{CHANNEL}', {telling("replica", "letter", edge="edge")}) FROM holder JOIN letter USING (edge)
+"""
+ANSWER = f"""
+WITH answered AS (
+    UPDATE letters SET answered = TRUE, request = NULL, reply = %(reply)s
+    WHERE request_id = %(request_id)s AND edge = %(edge)s AND NOT answered RETURNING request_id, asker
+)
+SELECT pg_notify('{CHANNEL}', {telling("asker", "reply", request="request_id")}) FROM answered
+"""
+MARK = "UPDATE letters SET answered = TRUE, request = NULL WHERE request_id = %(request_id)s"
+KNOWN = "SELECT 1 FROM letters WHERE request_id = %(request_id)s AND edge = %(edge)s"
+REPLIES = "SELECT request_id, edge, reply FROM letters WHERE request_id = ANY(%(request_ids)s) AND reply IS NOT NULL"
+SETTLE = "DELETE FROM letters WHERE request_id = %(request_id)s"
+
+
+def withdrawing(which: str) -> str:
+    """SQL that takes letters back, and tells the edges that have them already."""
+    return f"""
+WITH gone AS (DELETE FROM letters WHERE {which} RETURNING edge, request_id, request IS NULL AND NOT answered AS begun),
+told AS (
+    INSERT INTO withdrawals (edge, request_id, until) SELECT edge, request_id, {IN.format("600")} FROM gone WHERE begun RETURNING edge
+)
+SELECT pg_notify('{CHANNEL}', {telling("replica", "letter", edge="edge")}) FROM polls WHERE held AND edge IN (SELECT edge FROM told)
+"""
+
+
+WITHDRAW = withdrawing("request_id = %(request_id)s AND edge = %(edge)s")
+FORGET = f"""
+WITH a AS (DELETE FROM polls WHERE edge = %(edge)s),
+b AS (DELETE FROM letters WHERE edge = %(edge)s),
+c AS (DELETE FROM withdrawals WHERE edge = %(edge)s)
+SELECT pg_notify('{CHANNEL}', {telling(f"'{EVERYBODY}'", "forget", edge="%(edge)s::text")})
+"""
+LIVE = f"""
+INSERT INTO replicas VALUES (%(replica)s, {IN.format("%(alive_s)s")}) ON CONFLICT (replica) DO UPDATE SET until = excluded.until
+"""
+PRESENCE = """
+SELECT edge, poll, extract(epoch FROM until - clock_timestamp())::float8,
+    edge IN (SELECT edge FROM letters WHERE request IS NOT NULL UNION ALL SELECT edge FROM withdrawals)
+FROM polls WHERE until > clock_timestamp()
+"""
+ASKED = "SELECT request_id, reply IS NOT NULL FROM letters WHERE asker = %(replica)s"
+TIDY = "SELECT pg_try_advisory_xact_lock(%(key)s)"
+DEAD = "NOT IN (SELECT replica FROM replicas WHERE until > clock_timestamp())"
+TIDIED = (
+    f"UPDATE polls SET held = FALSE, until = {IN.format('%(grace_s)s')} WHERE held AND replica {DEAD}",
+    withdrawing(f"asker {DEAD} OR expires < {IN.format(f'-{KEPT_S}')}"),
+    "DELETE FROM withdrawals WHERE until < clock_timestamp()",
+    f"DELETE FROM polls WHERE until < {IN.format(f'-{OLD_S}')}",
+    f"DELETE FROM replicas WHERE until < {IN.format(f'-{OLD_S}')}",
+)
+LEAVE = (
+    "DELETE FROM replicas WHERE replica = %(replica)s",
+    f"UPDATE polls SET held = FALSE, until = {IN.format('%(grace_s)s')} WHERE held AND replica = %(replica)s",
+    withdrawing("asker = %(replica)s"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A letter for the edge that polls."""
+
+    request_id: str
+    request: bytes
+    left_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """An edge that counts as online."""
+
+    poll: str
+    online_s: float  # from now
+    waits: bool  # something waits for it
+
+
+class LetterTables:
+    """Raises StoreAway and DiskFull as ``PostgresDatabase``. ``replica``: this cloud's name, which no other process may have.
+
+    All times are PostgreSQL's: the clocks of clouds may differ.
+    """
+
+    def __init__(self, url: str, replica: str, *, grace_s: float, alive_s: float) -> None:
+        self._always = {"replica": replica, "grace_s": grace_s, "alive_s": alive_s, "most": MAX_POLLED, "key": TIDIERS}
+        kwargs = {"autocommit": True, "options": OPTIONS, "connect_timeout": int(CONNECT_S)}
+        check = AsyncConnectionPool.check_connection
+        self._pool = AsyncConnectionPool(url, kwargs=kwargs, min_size=1, max_size=LINES, timeout=CONNECT_S, check=check, open=False)
+
+    async def open(self) -> None:
+        """Connect, in the background."""
+        await self._pool.open()
+
+    async def close(self) -> None:
+        """Say that this cloud is gone, if that can be said, and close the connections."""
+        try:
+            for statement in LEAVE:
+                await self._run(statement)
+        finally:
+            await self._pool.close()
+
+    async def begin(self, edge: str, poll: str, *, online_s: float) -> None:
+        """An edge polls here from now on; whoever held its poll is told."""
+        await self._run(BEGIN, edge=edge, poll=poll, online_s=online_s)
+
+    async def end(self, edge: str, poll: str) -> None:
+        """That poll ended."""
+        await self._run(END, edge=edge, poll=poll)
+
+    async def take(self, edge: str, poll: str) -> tuple[list[Taken], list[str]]:
+        """The letters that wait for an edge, oldest first, and ids of withdrawn ones; none for a poll that is not its newest."""
+        rows = await self._run(TAKE, edge=edge, poll=poll)
+        taken = [Taken(request_id, request, left_ms) for _, request_id, request, left_ms in rows if request is not None]
+        return taken, [request_id for _, request_id, request, _ in rows if request is None][-MAX_POLLED:]
+
+    async def put_back(self, letter: Taken) -> None:
+        """Nobody got it after all."""
+        await self._run(PUT_BACK, request_id=letter.request_id, request=letter.request)
+
+    async def post(self, edge: str, request_id: str, request: bytes, *, expires_s: float) -> bool:
+        """Leave a letter for an edge, and tell who holds its poll; False when nobody does or did."""
+        return bool(await self._run(POST, edge=edge, request_id=request_id, request=request, expires_s=expires_s))
+
+    async def answer(self, edge: str, request_id: str, reply: bytes) -> bool:
+        """Leave a reply for who asked, and tell it; False for a letter that is none, another edge's, or answered."""
+        return bool(await self._run(ANSWER, edge=edge, request_id=request_id, reply=reply))
+
+    async def mark(self, request_id: str) -> None:
+        """The reply came to who asked."""
+        await self._run(MARK, request_id=request_id)
+
+    async def known(self, edge: str, request_id: str) -> bool:
+        """Whether somebody asked that of this edge, and has not ended."""
+        return bool(await self._run(KNOWN, edge=edge, request_id=request_id))
+
+    async def replies(self, request_ids: Sequence[str]) -> list[tuple[str, str, bytes]]:
+        """Request, edge and reply of each of these that has one."""
+        return [(request_id, edge, reply) for request_id, edge, reply in await self._run(REPLIES, request_ids=list(request_ids))]
+
+    async def settle(self, request_id: str) -> None:
+        """Delete an answered letter."""
+        await self._run(SETTLE, request_id=request_id)
+
+    async def withdraw(self, edge: str, request_id: str) -> None:
+        """Take a letter back; an edge that has it already is told."""
+        await self._run(WITHDRAW, edge=edge, request_id=request_id)
+
+    async def forget(self, edge: str) -> None:
+        """Drop all that there is of an edge, and tell every cloud."""
+        await self._run(FORGET, edge=edge)
+
+    async def live(self) -> None:
+        """Tell that this cloud lives."""
+        await self._run(LIVE)
+
+    async def presence(self) -> dict[str, Presence]:
+        """The edges that count as online at any cloud."""
+        return {edge: Presence(poll, online_s, waits) for edge, poll, online_s, waits in await self._run(PRESENCE)}
+
+    async def asked(self) -> dict[str, bool]:
+        """The ids of what this cloud asked, and whether a reply waits here."""
+        return dict(await self._run(ASKED))
+
+    async def tidy(self) -> None:
+        """End what clouds that died have left, unless another cloud is at it: the lock ends with its transaction or its connection."""
+        with told():
+            async with self._pool.connection() as connection, connection.transaction():
+                turn = await (await connection.execute(TIDY, self._always)).fetchone()
+                for statement in TIDIED if turn and turn[0] else ():
+                    await connection.execute(statement, self._always)
+
+    async def _run(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        with told():
+            async with self._pool.connection() as connection:
+                cursor = await connection.execute(statement, {**self._always, **values})
+                return await cursor.fetchall() if cursor.description else []
