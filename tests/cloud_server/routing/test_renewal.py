@@ -207,6 +207,22 @@ async def test_a_renewal_that_breaks_off_is_made_again(database, monkeypatch):
     assert two.held() == one.held()
 
 
+async def test_a_store_that_was_restored_is_read_anew(database, caplog):
+    one, two = [await Replica(database).open() for _ in range(2)]
+    for edge in ("bank", "ward"):
+        one.registry.enrol(edge)
+        await one.tell(edge, "s1", "pumps")
+        await one.remember(edge, "m1", "loans")
+    await two.renew()
+    with database.write() as tx:
+        tx.execute("DELETE FROM edges WHERE edge = 'ward'")
+        tx.execute("DELETE FROM changes WHERE edge = 'ward'")
+    await two.renew()
+    assert "went back" in caplog.text
+    assert two.held() == (await Replica(database).open()).held()
+    assert list(two.held()[0][0]) == ["bank/s1"]
+
+
 async def test_what_is_told_at_one_cloud_is_found_at_another_that_had_no_notice(database):
     one, two = [await Replica(database).open() for _ in range(2)]
     one.registry.enrol("ward")
