@@ -23,6 +23,7 @@ from shared.models.fake import HashEmbedder
 from shared.ports import SystemClock
 from shared.records import Summary, SummaryDelta
 from shared.wire import MemoryBody, MemoryDelta
+from tests.cloud_server.conftest import enrol, running
 from tests.support.waiting import until
 
 EDGES = ("bank", "mill", "ward")
@@ -295,3 +296,16 @@ async def test_a_cloud_of_another_embedder_takes_over_and_the_former_ones_take_n
     assert list(new.held()[0][0]) == ["ward/s1"]
     assert np.dot(new.stores[0].load("ward")[0].vector, (await HashEmbedder(32).embed(["infusion pumps"]))[0]) < -0.99
     assert [row.held_back for row in new.stores[1].load("ward")] == ["unconfirmed"]
+
+
+@pytest.mark.process
+async def test_a_question_at_one_cloud_finds_what_was_told_at_another(postgres, tmp_path):
+    url = postgres.fresh()
+    async with running(tmp_path, database_url=url) as here, running(tmp_path, database_url=url) as there:
+        await enrol(here.http, "ward", "infusion pumps of Juniper Ward")
+        await until(lambda: len(there.cloud.summary_index) == 1)
+        vectors = await there.cloud.models.embedder.embed(["infusion pumps"])
+        found = await there.cloud.summary_index.match("infusion pumps", vectors, m=1, min_cosine=0.3, slots=1, lead=0.0)
+        assert [(one.edge, one.summary_id) for one in found] == [("ward", "s0")]
+        await there.cloud.expel("ward")
+        await until(lambda: len(here.cloud.summary_index) == 0)
