@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from typing import Any
 from uuid import uuid4
 
 from cloud_server.answering.availability import Availability
 from cloud_server.answering.coordinator import Coordinator, Models
 from cloud_server.answering.fan_out import FanOut
 from cloud_server.answering.gathering import EvidenceCollector
-from cloud_server.answering.mailbox import LocalMailbox, Mailbox
+from cloud_server.answering.mailbox import Mailbox
+from cloud_server.answering.opening import open_mailbox
 from cloud_server.answering.overview import GlobalCoordinator
 from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.database.erasing import Eraser
-from cloud_server.database.opening import open_database, replica_name
+from cloud_server.database.opening import open_database, open_notices, replica_name
 from cloud_server.database.port import Database
 from cloud_server.registry.credentials import Credentials, open_credentials
 from cloud_server.registry.edges import EdgeRegistry
@@ -51,13 +53,14 @@ class Cloud:
     coordinator: Coordinator
     global_coordinator: GlobalCoordinator
     eraser: Eraser
-    renewal: Renewal
+    background: tuple[Callable[[], Coroutine[Any, Any, None]], ...]  # what runs until the cloud stops
     credentials: Credentials
     clock: Clock
     meter: Meter
 
     async def open(self) -> None:
-        """Fill the indexes from the store. Raises StoreError, ModelError."""
+        """Fill the indexes from the store, and find the other clouds. Raises StoreError, ModelError."""
+        await self.mailbox.open()
         await self.summary_index.open()
         await self.bank.open()
 
@@ -127,16 +130,15 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     database = open_database(settings.state_dir, settings.store_url(), replica=settings.replica)
     eraser = Eraser(database, every_s=settings.erase_every_s)
     registry = EdgeRegistry(database, clock)
-    store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)
-    index, known = open_index(settings.index, models.embedder.dimensions), cosines_of(models.embedder.fingerprint)
-    summary_index = SummaryIndex(registry, store, index, models.embedder, english_only=bool(known and known.english_only))
-    memories = MemoryStore(database, clock, max_per_edge=settings.max_memories_per_edge, on_removed=eraser.note)
-    direct, hints = (open_index(settings.index, models.embedder.dimensions) for _ in range(2))
-    bank = MemoryIndex(registry, memories, direct, hints, models.embedder, is_on=settings.memory_bank)
-    fan_out = FanOut(mailbox := LocalMailbox(clock), clock, new_id)
+    store, summary_index, memories, bank = _routing(settings, models, database, registry, eraser, clock)
+    credentials = open_credentials(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
+    notices = open_notices(database, process := f"{settings.replica}.{random_id()[:8]}")  # a restart is another one
+    mailbox = open_mailbox(database, notices, process, credentials.identity, clock, random_id)
+    fan_out = FanOut(mailbox, clock, new_id)
     availability = Availability(
         database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s, deadline_s=settings.deadline_s
     )
+    renewal = Renewal((summary_index, bank, availability), notices)
     collector = EvidenceCollector(summary_index, fan_out, availability, models.embedder, models.tokenizer, settings, clock, bank)
     stored_answers = StoredAnswers(bank, collector, availability, settings, clock)
     coordinator = Coordinator(collector, stored_answers, models, settings, clock, new_id)
@@ -157,8 +159,21 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
         coordinator=coordinator,
         global_coordinator=global_coordinator,
         eraser=eraser,
-        renewal=Renewal((summary_index, bank, availability)),
-        credentials=open_credentials(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s),
+        background=(eraser.run, mailbox.run, renewal.run, *([notices.run] if notices else [])),
+        credentials=credentials,
         clock=clock,
         meter=Meter("cloud"),
     )
+
+
+def _routing(
+    settings: CloudSettings, models: Models, database: Database, registry: EdgeRegistry, eraser: Eraser, clock: Clock
+) -> tuple[SummaryStore, SummaryIndex, MemoryStore, MemoryIndex]:
+    """What edges tell, and where it is found."""
+    embedder, known = models.embedder, cosines_of(models.embedder.fingerprint)
+    index, direct, hints = (open_index(settings.index, embedder.dimensions) for _ in range(3))
+    store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)
+    summary_index = SummaryIndex(registry, store, index, embedder, english_only=bool(known and known.english_only))
+    memories = MemoryStore(database, clock, max_per_edge=settings.max_memories_per_edge, on_removed=eraser.note)
+    bank = MemoryIndex(registry, memories, direct, hints, embedder, is_on=settings.memory_bank)
+    return store, summary_index, memories, bank

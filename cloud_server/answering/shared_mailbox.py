@@ -15,7 +15,7 @@ from cloud_server.registry.sealing import Sealer
 from shared.errors import NotFound, StoreError
 from shared.ports import Clock
 from shared.records import EdgeId
-from shared.wire import EvidenceRequest
+from shared.wire import MAX_POLLED, EvidenceRequest
 
 LOOK_S = 1.0  # what no notice has told is found as often
 ALIVE_S = 10.0  # a cloud that has said nothing for so long has ended
@@ -77,16 +77,17 @@ class SharedMailbox:
             await self._tables.begin(edge, poll, online_s=wait_s + GRACE_S)
             box.begun = True
             self._count(edge, wait_s + GRACE_S)
-            requests = await self._take(edge, poll)
-            if requests or box.told or wait_s <= 0:
-                return requests
-            await asyncio.wait({held}, timeout=wait_s)
-            return await self._take(edge, poll) if box.poll == poll else []
+            requests, told = await self._take(edge, poll)
+            if not requests and not told and wait_s > 0:
+                await asyncio.wait({held}, timeout=wait_s)
+                requests, told = await self._take(edge, poll) if box.poll == poll else ([], [])
+            box.told = [*box.told, *told][-MAX_POLLED:]
+            return requests
         finally:
             if box.poll == poll:
                 box.poll, box.waiting = "", None
                 self._count(edge, GRACE_S)
-                self._soon(self._tables.end(edge, poll))
+            self._soon(self._tables.end(edge, poll))
 
     async def post(self, edge: EdgeId, request: EvidenceRequest) -> bool:
         """As the port says. Raises StoreAway."""
@@ -156,16 +157,18 @@ class SharedMailbox:
                 await asyncio.wait(self._work)
             await self._attempt(self._tables.close())
 
-    async def _take(self, edge: EdgeId, poll: str) -> list[EvidenceRequest]:
-        """What waits for a poll. A caller that goes while it is taken out leaves the letters to the edge's next poll."""
+    async def _take(self, edge: EdgeId, poll: str) -> tuple[list[EvidenceRequest], list[str]]:
+        """What waits for a poll, and the ids of what is withdrawn.
+
+        A caller that goes while it is taken out leaves the letters to the edge's next poll.
+        """
         taking = asyncio.ensure_future(self._tables.take(edge, poll))
         try:
             letters, told = await asyncio.shield(taking)
         except asyncio.CancelledError:
             self._soon(self._put_back(taking))
             raise
-        self._boxes.setdefault(edge, _Box()).told += told
-        return [request for letter in letters if letter.left_ms > 0 and (request := self._unsealed(letter))]
+        return [request for letter in letters if letter.left_ms > 0 and (request := self._unsealed(letter))], told
 
     async def _put_back(self, taking: asyncio.Future[tuple[list[Taken], list[str]]]) -> None:
         for letter in (await taking)[0]:

@@ -85,13 +85,13 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await cloud.open()
         app.state.ready = True
-        tasks = [asyncio.create_task(cloud.eraser.run(), name="eraser"), asyncio.create_task(cloud.renewal.run(), name="renewal")]
+        background = [asyncio.create_task(work()) for work in cloud.background]
         yield
         app.state.ready = False
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
         cloud.mailbox.close()
+        for task in background:
+            task.cancel()
+        await asyncio.wait(background)
         await asyncio.to_thread(cloud.close)
         door.close()
         if recorder is not None:

@@ -60,6 +60,11 @@ class Postgres:
         """Start, or start again; it takes connections when this returns."""
         self._server.ensure_postgres_running()
 
+    def own(self, folder):
+        """Let the server write in a folder."""
+        if self._server.system_user:
+            shutil.chown(folder, self._server.system_user)
+
     def kill(self):
         """End all its processes at once, as a power cut would."""
         server = psutil.Process(self._server.get_postmaster_info().pid)

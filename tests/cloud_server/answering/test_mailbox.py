@@ -1,8 +1,12 @@
+"""What every mailbox does: the one in memory, and one of two that share a PostgreSQL."""
+
 import asyncio
+from uuid import uuid4
 
 import pytest
 
 from cloud_server.answering.mailbox import LocalMailbox
+from shared.errors import NotFound
 from shared.wire import MAX_POLLED, EvidenceRequest
 
 
@@ -11,14 +15,31 @@ def request(name="r1", deadline_ms=10_000):
 
 
 @pytest.fixture
-def box(clock):
+def timed(clock):
+    """The one in memory, with a clock that stands still."""
     return LocalMailbox(clock, grace_s=5)
+
+
+@pytest.fixture(params=["local", pytest.param("shared", marks=pytest.mark.process)])
+async def box(request, clock):
+    if request.param == "local":
+        yield LocalMailbox(clock, grace_s=5)
+        return
+    from tests.support.clouds import shared_mailbox
+
+    async with shared_mailbox(request.getfixturevalue("postgres").fresh(), "one") as mailbox:
+        yield mailbox
 
 
 async def held_poll(box, kit, edge="ward", wait_s=30.0):
     task = asyncio.create_task(box.poll(edge, wait_s=wait_s))
-    await kit.until(lambda: box._boxes.get(edge) and box._boxes[edge].waiting)
+    await kit.until(lambda: edge in box._boxes and box._boxes[edge].waiting and getattr(box._boxes[edge], "begun", True))
     return task
+
+
+async def stored(box):
+    """What it does a moment later is done."""
+    await asyncio.gather(*getattr(box, "_work", ()))
 
 
 async def test_an_edge_that_never_polled_is_offline(box):
@@ -50,12 +71,12 @@ async def test_requests_posted_between_two_polls_wait_in_order(box):
     assert await box.poll("ward", wait_s=0) == []
 
 
-async def test_an_edge_is_offline_some_seconds_after_its_last_poll(box, clock):
-    await box.poll("ward", wait_s=0)
+async def test_an_edge_is_offline_some_seconds_after_its_last_poll(timed, clock):
+    await timed.poll("ward", wait_s=0)
     clock.seconds += 5
-    assert box.online("ward")
+    assert timed.online("ward")
     clock.seconds += 0.1
-    assert not await box.post("ward", request())
+    assert not await timed.post("ward", request())
 
 
 async def test_of_two_polls_the_newer_gets_the_request(box, kit):
@@ -75,25 +96,27 @@ async def test_a_request_goes_to_its_edge_only(box, kit):
     assert await ward == []
 
 
-async def test_a_request_tells_the_time_left_when_it_is_handed_over(box, clock):
-    await box.poll("ward", wait_s=0)
-    await box.post("ward", request(deadline_ms=10_000))
+async def test_a_request_tells_the_time_left_when_it_is_handed_over(timed, clock):
+    await timed.poll("ward", wait_s=0)
+    await timed.post("ward", request(deadline_ms=10_000))
     clock.seconds += 4
-    assert [r.deadline_ms for r in await box.poll("ward", wait_s=0)] == [6_000]
+    assert [r.deadline_ms for r in await timed.poll("ward", wait_s=0)] == [6_000]
 
 
-async def test_a_request_whose_time_has_passed_is_not_handed_over(box, clock):
-    await box.poll("ward", wait_s=0)
-    await box.post("ward", request(deadline_ms=1_000))
+async def test_a_request_whose_time_has_passed_is_not_handed_over(timed, clock):
+    await timed.poll("ward", wait_s=0)
+    await timed.post("ward", request(deadline_ms=1_000))
     clock.seconds += 2
-    assert await box.poll("ward", wait_s=0) == []
+    assert await timed.poll("ward", wait_s=0) == []
 
 
 async def test_a_withdrawn_request_is_gone(box):
     await box.poll("ward", wait_s=0)
     await box.post("ward", request())
     box.withdraw("ward", "r1")
+    await stored(box)
     box.withdraw("nobody", "r1")
+    await stored(box)
     assert await box.poll("ward", wait_s=0) == []
 
 
@@ -103,20 +126,32 @@ async def test_a_request_that_the_edge_has_already_is_told_as_withdrawn_at_once_
     await box.poll("ward", wait_s=0)
     held = await held_poll(box, kit)
     box.withdraw("ward", "r1")
+    await stored(box)
     assert await held == []
     assert (box.withdrawn("ward"), box.withdrawn("ward"), box.withdrawn("nobody")) == (["r1"], [], [])
 
 
-async def test_what_was_withdrawn_between_two_polls_ends_the_next_one(box):
+async def begun(box, *names):
+    """The edge has these requests."""
     await box.poll("ward", wait_s=0)
+    for name in names:
+        await box.post("ward", request(name))
+    while await box.poll("ward", wait_s=0):
+        pass
+
+
+async def test_what_was_withdrawn_between_two_polls_ends_the_next_one(box):
+    await begun(box, "r1")
     box.withdraw("ward", "r1")
+    await stored(box)
     assert await box.poll("ward", wait_s=30) == []
     assert box.withdrawn("ward") == ["r1"]
 
 
 async def test_a_withdrawal_ends_one_poll_only_whether_or_not_anybody_asks_what_it_was(box, kit):
-    await box.poll("ward", wait_s=0)
+    await begun(box, "r1")
     box.withdraw("ward", "r1")
+    await stored(box)
     assert await box.poll("ward", wait_s=30) == []
     held = await held_poll(box, kit)
     assert not held.done()
@@ -124,9 +159,10 @@ async def test_a_withdrawal_ends_one_poll_only_whether_or_not_anybody_asks_what_
 
 
 async def test_of_many_withdrawn_requests_the_last_ones_are_told(box):
-    await box.poll("ward", wait_s=0)
+    await begun(box, *(f"r{i}" for i in range(MAX_POLLED + 1)))
     for i in range(MAX_POLLED + 1):
         box.withdraw("ward", f"r{i}")
+        await stored(box)
     assert await box.poll("ward", wait_s=30) == []
     assert box.withdrawn("ward") == [f"r{i}" for i in range(1, MAX_POLLED + 1)]
 
@@ -152,12 +188,17 @@ async def test_a_forgotten_edge_gets_its_poll_back_empty(box, kit):
     await box.forget("ward")
     await box.forget("nobody")
     assert await task == []
-    assert not box.online("ward")
+    await kit.until(lambda: not box.online("ward"))
 
 
-async def test_one_answer_to_a_poll_holds_so_many_requests_and_the_next_one_the_others(box, kit):
-    task = await held_poll(box, kit)
+async def test_one_answer_to_a_poll_holds_so_many_requests_and_the_next_one_the_others(box):
+    await box.poll("ward", wait_s=0)
     for i in range(MAX_POLLED + 1):
         await box.post("ward", request(f"r{i}"))
-    assert [r.request_id for r in await task] == [f"r{i}" for i in range(MAX_POLLED)]
+    assert [r.request_id for r in await box.poll("ward", wait_s=30.0)] == [f"r{i}" for i in range(MAX_POLLED)]
     assert [r.request_id for r in await box.poll("ward", wait_s=30.0)] == [f"r{MAX_POLLED}"]
+
+
+async def test_a_reply_to_what_nobody_asked_is_not_found(box):
+    with pytest.raises(NotFound):
+        await box.forward("ward", uuid4().hex, b"{}")

@@ -1,0 +1,28 @@
+"""Which mailbox a store means; what PostgreSQL takes is imported where one is meant, and not before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from cloud_server.answering.mailbox import GRACE_S, LocalMailbox, Mailbox
+from cloud_server.database.port import Database, SharedDatabase
+from cloud_server.registry.sealing import Sealer
+from shared.identity import Identity
+from shared.ports import Clock
+
+if TYPE_CHECKING:
+    from cloud_server.database.notices import Notices
+
+
+def open_mailbox(
+    database: Database, notices: Notices | None, process: str, identity: Identity, clock: Clock, new_id: Callable[[], str]
+) -> Mailbox:
+    """In memory for a cloud that is one process; where clouds share the store, in it. ``process``: as the notices are called by."""
+    if notices is None or not isinstance(database, SharedDatabase):
+        return LocalMailbox(clock)
+    from cloud_server.answering.shared_mailbox import ALIVE_S, SharedMailbox  # an extra
+    from cloud_server.database.letters import LetterTables
+
+    tables = LetterTables(database.url, process, grace_s=GRACE_S, alive_s=ALIVE_S)
+    return SharedMailbox(tables, notices, Sealer(identity), clock, new_id)

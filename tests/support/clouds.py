@@ -1,0 +1,33 @@
+"""Mailboxes of several clouds over one PostgreSQL, in this process."""
+
+import asyncio
+import contextlib
+from uuid import uuid4
+
+from cloud_server.answering.opening import open_mailbox
+from cloud_server.database.notices import Notices
+from cloud_server.database.postgres import PostgresDatabase
+from shared.identity import make_identity
+from shared.ports import SystemClock
+
+IDENTITY = make_identity()  # of all clouds alike
+
+
+@contextlib.asynccontextmanager
+async def shared_mailbox(url, name, *, identity=IDENTITY, runs=("looks", "hears")):
+    """One cloud's mailbox; it looks into its tables, and its notices are heard, or only one of it."""
+    database = await asyncio.to_thread(PostgresDatabase, url, name=name)
+    notices = Notices(url, name)
+    mailbox = open_mailbox(database, notices, name, identity, SystemClock(), lambda: uuid4().hex)
+    await mailbox.open()
+    tasks = [asyncio.create_task(work()) for name, work in (("looks", mailbox.run), ("hears", notices.run)) if name in runs]
+    if "hears" in runs:
+        await notices.listening.wait()
+    try:
+        yield mailbox
+    finally:
+        mailbox.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.to_thread(database.close)
