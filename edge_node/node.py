@@ -18,15 +18,14 @@ from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
 from edge_node.change import EmbedderChange
 from edge_node.cloud.link import CloudConnection
 from edge_node.database.backup import Backups
+from edge_node.documents.changing import relabel, rename
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Estimate, Unreadable, estimate
 from edge_node.documents.filters import NOTHING_MATCHES
 from edge_node.documents.jobs import JobQueue
-from edge_node.documents.labelling import relabel
 from edge_node.documents.progress import Backoff
 from edge_node.documents.read_by import language_counts
 from edge_node.documents.receipts import Receipt, ReceiptStore
-from edge_node.documents.renaming import rename
 from edge_node.documents.store import Accepted, DocumentStore, Removed, require_space
 from edge_node.documents.worker import Background, Worker, failure_of
 from edge_node.egress.ledger import Ledger
@@ -253,6 +252,7 @@ class EdgeNode:
             labels=offered.labels,
             created_at=offered.created_at,
             source=offered.source,
+            adopt=offered.adopt,
         )
         self.worker.stop(accepted.ended_jobs)
         self.worker.wake()
@@ -344,34 +344,35 @@ class EdgeNode:
         async with self._estimating:
             return await self._estimate(offered)
 
-    async def label(self, identity: str, labels: Sequence[str]) -> DocumentId:
+    async def label(self, identity: str, labels: Sequence[str], *, source: str | None = None) -> DocumentId:
         """Give a document other labels, by either of its ids; what may not leave under them is withdrawn. Raises NotFound, Conflict."""
         found = DocumentId((await asyncio.to_thread(self.document, identity))["document_id"])
-        await self.background.run(relabel, self.documents.database, found, labels)
+        await self.background.run(relabel, self.documents.database, found, labels, source=source)
         return found
 
-    async def rename(self, identity: DocumentId, name: str) -> Accepted:
+    async def rename(self, identity: DocumentId, name: str, *, source: str | None = None) -> Accepted:
         """Let a document have another name, and index it anew. Raises NotFound, Conflict where it is damaged, and as ``accept``."""
         if self._moving:  # nothing is indexed then: the document would be missing until it is done
             raise Conflict("another embedding model takes over", next_step="try again when it has")
         self._check(Offered(identity, name, b"", name))
         await self.background.run(require_space, self.settings.state_dir, floor=self.settings.min_free_bytes)
-        accepted, removed = await self.background.run(rename, self.documents.database, identity, name, now=self.documents.clock.now())
+        now = self.documents.clock.now()
+        accepted, removed = await self.background.run(rename, self.documents.database, identity, name, now=now, source=source)
         self.worker.stop(accepted.ended_jobs)
         self.worker.wake()
         if removed is not None:
             await self._removed(removed)
         return accepted
 
-    async def remove(self, identity: DocumentId) -> dict[str, Any]:
-        """Delete a document with its share of graph, summaries and model replies; returns the receipt. Raises NotFound.
+    async def remove(self, identity: DocumentId, *, source: str | None = None) -> dict[str, Any]:
+        """Delete a document with its share of graph, summaries and model replies; returns the receipt. Raises NotFound, Conflict.
 
         One that was deleted already, so a request whose answer was lost may be repeated, has the receipt of then in its present state.
         A settle or an erasure that fails is made up for later: then the receipt has a ``reason``, and its present state is asked for
         with ``receipt``.
         """
         try:
-            removed = await self.background.run(self.documents.remove, identity)
+            removed = await self.background.run(self.documents.remove, identity, source=source)
         except NotFound:
             if earlier := await asyncio.to_thread(self.receipts_of, identity):
                 return earlier[0] if earlier[0]["erased"] else earlier[0] | {"reason": "the deletion is still being finished"}
