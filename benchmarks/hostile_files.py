@@ -54,8 +54,9 @@ class Poll:
 
 
 def kinds() -> list[tuple[str, bytes]]:
-    """A file of each kind, (name, content): small ones that unfold, ones near the upload limit, and ten of each format."""
+    """A file of each kind, (name, content): ten of each format, small ones that unfold, and ones near the upload limit."""
     return [
+        *(one for suffix, sound in good().items() for one in hostile(suffix, sound)),
         ("operators.pdf", many_operators()),
         ("page-number.pdf", one_line(b"1" + b" " * 30_000 + b"x")),
         ("bomb.docx", word_bomb(200_000)),
@@ -73,7 +74,6 @@ def kinds() -> list[tuple[str, bytes]]:
         ("rows.csv", _filled(b"a,b\n")),
         ("paragraphs.html", _filled(b"<p>a")),
         ("random.pdf", b"%PDF-1.4\n" + random.Random(7).randbytes(NEAR_LIMIT - 9)),
-        *(one for suffix, sound in good().items() for one in hostile(suffix, sound)),
     ]
 
 

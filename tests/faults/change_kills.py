@@ -8,21 +8,24 @@ import argparse
 import asyncio
 import random
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 from edge_node import change
 from edge_node.maintenance import EMBEDDER
 from shared.models.fake import HashEmbedder
+from tests.faults import workload
 from tests.faults.forks import run
 from tests.faults.kills import Normal, killed_life
 from tests.faults.on_disk import DERIVED, digest, opened
+from tests.faults.report import campaign, tell
 from tests.support.running_edge import running_edge
 from tests.support.settling import ALL_CHANNELS
 from tests.support.waiting import until
 
 TEXTS = {f"note {number}": f"Ward {number} uses the Halden pump. Corvid Medical made pump {number} in Bergen." for number in range(6)}
+WRITES = 172  # of the thread that makes most, in a change that nobody interrupts
 KNOBS = {"strategy": "dgrag", "retrieval": ALL_CHANNELS, "memory": "plain", "reports": "off", "min_free_bytes": 0}
 
 
@@ -64,37 +67,45 @@ def left_in(folder):
         return {name: digest(connection, sql) for name, sql in DERIVED.items()}
 
 
-def campaign(top, points, *, seed=7, without=False):
-    """Returns how many lives were killed, and what was wrong after any."""
-    former = top / "former"
-    assert run(partial(made, former))[1] == 0
-    normal_folder = top / "normal"
-    shutil.copytree(former, normal_folder)
-    assert run(partial(changed, normal_folder))[1] == 0
-    expected, rng, killed, wrong = left_in(normal_folder), random.Random(seed), 0, []
-    if without:
-        change.EmbedderChange.take_over = careless
-    while killed < points and not (without and wrong):
-        folder = top / "killed"
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(former, folder)
-        _, was_killed = killed_life(partial(changed, folder), rng, Normal(3.0, 250, {}))
-        killed += was_killed
-        if was_killed and rng.random() < 0.3:
-            killed_life(partial(changed, folder), rng, Normal(3.0, 250, {}))
-        _, status = run(partial(changed, folder))
-        if status != 0 or (left := left_in(folder)) != expected:
-            wrong.append(f"point {killed}: status {status}, {[name for name in expected if status == 0 and left[name] != expected[name]]}")
-    return killed, wrong
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("points", type=int)
+    options.add_argument("--seed", type=int, default=7)
+    options.add_argument("--without", action="store_true")
+    chosen = options.parse_args()
+    workload.preload()
+    rng = random.Random(chosen.seed)
+    with campaign() as (report, top):
+        assert run(partial(made, top / "former"))[1] == 0
+        shutil.copytree(top / "former", top / "normal")
+        started = time.perf_counter()
+        assert run(partial(changed, top / "normal"))[1] == 0
+        normal = Normal(time.perf_counter() - started, WRITES, left_in(top / "normal"))
+        if chosen.without:
+            change.EmbedderChange.take_over = careless
+        while report.points < chosen.points and not (chosen.without and report.faults):
+            trial(rng, report, top, normal)
+    tell(report)
+
+
+def trial(rng, report, top, normal):
+    """Kill a life, some again while they recover, and let one end its work."""
+    folder = top / "killed"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(top / "former", folder)
+    _, was_killed = killed_life(partial(changed, folder), rng, normal)
+    report.points += was_killed
+    if was_killed and rng.random() < 0.3:
+        killed_life(partial(changed, folder), rng, normal)
+    _, status = run(partial(changed, folder))
+    if status != 0:
+        report.fault("stuck", f"point {report.points}: status {status}")
+        return
+    left = left_in(folder)
+    for name, expected in normal.fingerprint.items():
+        if left[name] != expected:
+            report.fault("different", f"point {report.points}: {name}")
 
 
 if __name__ == "__main__":
-    import sys
-    import tempfile
-
-    options = argparse.ArgumentParser()
-    options.add_argument("points", type=int)
-    options.add_argument("--without", action="store_true")
-    chosen = options.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        sys.stdout.write(f"{campaign(Path(name), chosen.points, without=chosen.without)}\n")
+    main()
