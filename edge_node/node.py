@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from edge_node.cloud.link import CloudConnection
 from edge_node.database.backup import Backups
 from edge_node.documents.changing import relabel, rename
 from edge_node.documents.chunking import Cutter
-from edge_node.documents.estimate import Estimate, Unreadable, estimate
+from edge_node.documents.estimate import Estimate, Estimator
 from edge_node.documents.filters import NOTHING_MATCHES
 from edge_node.documents.jobs import JobQueue
 from edge_node.documents.progress import Backoff
@@ -112,14 +112,15 @@ class EdgeNode:
     meter: Meter = field(init=False)  # what is asked of this edge, for its page of metrics
     _opened: bool = False  # the caches are built
     _asked: str = ""  # what of the sharing policy the last settle was asked for
-    _estimating: asyncio.Lock = field(default_factory=asyncio.Lock)  # two at once take as long, and questions take six times as long
-
-    _embedding: asyncio.Lock = field(default_factory=asyncio.Lock)  # as above: two large batches at once
+    _estimator: Estimator = field(init=False)
+    _embedding: asyncio.Lock = field(default_factory=asyncio.Lock)  # two large batches at once would hold up the questions
     _moving: bool = False  # the index that answers may not write: another embedding model takes over
     _next: Searching | None = None  # with that model
 
     def __post_init__(self) -> None:
         self.meter = Meter(self.settings.id)
+        share, gleanings = self.settings.model_share, self.settings.gleanings
+        self._estimator = Estimator(self.cutter, self._check, self._known, share=share, gleanings=gleanings)
         self.admissions = Admissions(
             Admission(at_once=self.settings.questions_at_once, waiting=self.settings.questions_waiting),
             Admission(at_once=self.settings.global_questions_at_once, waiting=self.settings.questions_waiting),
@@ -341,8 +342,7 @@ class EdgeNode:
 
     async def estimate(self, offered: Sequence[Offered]) -> Estimate:
         """What indexing these documents would cost. Nothing is stored or spent."""
-        async with self._estimating:
-            return await self._estimate(offered)
+        return await self._estimator.of(offered, self.worker.rates)
 
     async def label(self, identity: str, labels: Sequence[str], *, source: str | None = None) -> DocumentId:
         """Give a document other labels, by either of its ids; what may not leave under them is withdrawn. Raises NotFound, Conflict."""
@@ -446,20 +446,8 @@ class EdgeNode:
         if not offered.name.strip() or "\0" in offered.name:
             raise InputError("a document needs a name", next_step="give a file name")
 
-    async def _estimate(self, offered: Sequence[Offered]) -> Estimate:
-        refused = list[Unreadable]()
-        taken = list[Offered]()
-        for document in offered:
-            try:
-                self._check(document)
-                taken.append(document)
-            except InputError as error:
-                refused.append(Unreadable(document.name, error.code, error.message))
-        known = await self.background.run(self.documents.known, [document.document_id for document in taken])
-        settings = self.settings
-        share, gleanings = settings.model_share, settings.gleanings
-        found = await estimate(taken, self.cutter, self.worker.rates, known=known, share=share, gleanings=gleanings)
-        return replace(found, unreadable=(*refused, *found.unreadable))
+    async def _known(self, identities: Sequence[DocumentId]) -> Collection[DocumentId]:
+        return await self.background.run(self.documents.known, identities)
 
     async def memory_status(self) -> dict[str, Any]:
         """Memories by kind, with which score each kind answers, and how many of the questions since the start they answered."""

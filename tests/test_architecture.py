@@ -278,7 +278,6 @@ BORDER = [
     "edge_node/folders/inside.py",
     "edge_node/folders/keeper.py",
     "edge_node/folders/memory.py",
-    "edge_node/folders/opening.py",
     "edge_node/folders/syncing.py",
     "edge_node/graph/leiden.py",
     "edge_node/graph/mentions.py",

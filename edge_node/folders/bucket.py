@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from edge_node.documents.readers import SUFFIXES
 from edge_node.documents.readers.text import suffix
-from edge_node.folders.ignoring import FILE, ignoring
+from edge_node.folders.files import FILE, ignoring
 from edge_node.folders.records import Entry, Problem, Survey
 from edge_node.settings import BucketSettings
 from shared.errors import InputError, NotInstalled

@@ -17,7 +17,7 @@ from edge_node.maintenance import EMBEDDER
 from shared.models.fake import HashEmbedder
 from tests.faults import workload
 from tests.faults.forks import run
-from tests.faults.kills import Normal, killed_life
+from tests.faults.kills import Normal, repeated, writes_of
 from tests.faults.on_disk import DERIVED, digest, opened
 from tests.faults.report import campaign, tell
 from tests.support.running_edge import running_edge
@@ -25,7 +25,6 @@ from tests.support.settling import ALL_CHANNELS
 from tests.support.waiting import until
 
 TEXTS = {f"note {number}": f"Ward {number} uses the Halden pump. Corvid Medical made pump {number} in Bergen." for number in range(6)}
-WRITES = 172  # of the thread that makes most, in a change that nobody interrupts
 KNOBS = {"strategy": "dgrag", "retrieval": ALL_CHANNELS, "memory": "plain", "reports": "off", "min_free_bytes": 0}
 
 
@@ -80,31 +79,16 @@ def main():
         shutil.copytree(top / "former", top / "normal")
         started = time.perf_counter()
         assert run(partial(changed, top / "normal"))[1] == 0
-        normal = Normal(time.perf_counter() - started, WRITES, left_in(top / "normal"))
+        seconds = time.perf_counter() - started
+        shutil.copytree(top / "former", top / "counted")
+        normal = Normal(seconds, writes_of(partial(changed, top / "counted"), top / "trace"), left_in(top / "normal"))
         if chosen.without:
             change.EmbedderChange.take_over = careless
         while report.points < chosen.points and not (chosen.without and report.faults):
-            trial(rng, report, top, normal)
+            shutil.rmtree(top / "killed", ignore_errors=True)
+            shutil.copytree(top / "former", top / "killed")
+            repeated(report, rng, normal, changed, left_in, top / "killed")
     tell(report)
-
-
-def trial(rng, report, top, normal):
-    """Kill a life, some again while they recover, and let one end its work."""
-    folder = top / "killed"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(top / "former", folder)
-    _, was_killed = killed_life(partial(changed, folder), rng, normal)
-    report.points += was_killed
-    if was_killed and rng.random() < 0.3:
-        killed_life(partial(changed, folder), rng, normal)
-    _, status = run(partial(changed, folder))
-    if status != 0:
-        report.fault("stuck", f"point {report.points}: status {status}")
-        return
-    left = left_in(folder)
-    for name, expected in normal.fingerprint.items():
-        if left[name] != expected:
-            report.fault("different", f"point {report.points}: {name}")
 
 
 if __name__ == "__main__":
