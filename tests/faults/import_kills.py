@@ -31,7 +31,7 @@ def imported(folder, say, *, notes_first=False):
 
     async def life():
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
-        async with running_edge(folder, strategy="naive", min_free_bytes=0) as edge:
+        async with running_edge(folder, strategy="naive", min_free_bytes=0, memory="off") as edge:  # facts would follow in idle time
             for number, (name, text) in enumerate(TEXTS.items()):
                 if notes_first and noted.exists() and f"{name}\n" in noted.read_text():
                     continue
