@@ -14,7 +14,9 @@ READ = "en"  # what spaCy's en_core_web_sm reads, and what few words, codes and 
 CHINESE = "zh"
 NEARLY_READ = frozenset({READ, "pcm"})  # Nigerian Pidgin, for which English dates are taken
 NO_LANGUAGE = "zxx"  # formulas, codes
-OTHER_SCRIPT = "other"  # a script that the detector does not read; which language is of no matter
+OTHER_SCRIPT = "other"  # a script that the detector does not read; for what leaves it is of no matter which language
+_WRITTEN_SO = "am ar be bg bn el fa gu he hi hy ja ka kk km kn ko ky lo mk ml mn mr ne or pa ps ru si sr ta te th ug uk ur"
+IN_OTHER_SCRIPTS = frozenset(_WRITTEN_SO.split())
 WIDELY_WRITTEN = frozenset("ca cs da de es et fi fr hr hu id it lt lv ms nb nl nn no pl pt ro sk sl sq sv sw tr vi".split())  # noqa: SIM905
 PIECE_WORDS = 8  # a piece of fewer words is looked at together with the next one: few words say little
 LEAST_SURE = 0.3  # probability of a language from which on a piece is in it; tables and codes stay below
@@ -66,7 +68,20 @@ def reading_languages(texts: Sequence[str]) -> list[str]:
     for text, language in zip(texts, told, strict=True):
         sizes[language] += len(text) if language else 0
     others = max(sizes, key=lambda language: (sizes[language], language), default="") if sizes.total() else _as_a_whole("\n".join(texts))
-    return [language or others for language in told]
+    return [_by_script(language or others, text) for language, text in zip(told, texts, strict=True)]
+
+
+def _by_script(language: str, text: str) -> str:
+    """The language itself in the place of ``OTHER_SCRIPT``, where one that is written so is the most likely one.
+
+    >>> _by_script(OTHER_SCRIPT, "Пациент Иван Петров поступил в отделение в понедельник."), _by_script("de", "Anna")
+    ('ru', 'de')
+    """
+    if language != OTHER_SCRIPT:
+        return language
+    likely = _likely(text)
+    best = max(likely, key=likely.__getitem__)
+    return best if best in IN_OTHER_SCRIPTS else OTHER_SCRIPT
 
 
 def _most_told(text: str) -> str:
@@ -99,7 +114,7 @@ def language_of_question(question: str) -> str:
     >>> [language_of_question(text) for text in ("Wer hat die Pumpe ersetzt?", "谁更换了泵？", "Who is María de la Cruz?", "P-7")]
     ['de', 'zh', 'en', 'en']
     """
-    return READ if _ENGLISH.search(question) else _as_a_whole(question)
+    return READ if _ENGLISH.search(question) else _by_script(_as_a_whole(question), question)
 
 
 def _surely(text: str) -> str:

@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from edge_node.extraction.languages import CHINESE, READ
 
 INSTALL = "pip install 'dgrag[languages]'"
+MODEL_NAMES = "DGRAG_EDGE_EXTRACTION_SHARE=1 has the model find its names"
 
 
 @dataclass(frozen=True, slots=True)
