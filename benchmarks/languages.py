@@ -19,10 +19,10 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.machine import code, machine
-from edge_node.extraction.languages import READ
 from edge_node.extraction.nlp import SpacyExtractor
 from edge_node.extraction.packs.table import installed_pack
 from shared.records import Chunk, ChunkId, DocumentId, EntityMention
+from shared.text.language import READ
 
 OUT = Path("benchmarks/results/languages.json")
 SENTENCES = 200

@@ -132,8 +132,7 @@ class Extractor:
 
     async def _ask(self, chunk: Chunk, base: Extraction | None) -> ModelExtraction:
         """``base``: what a pack found; None: none read the chunk, and the model names by itself."""
-        model = self._model
-        ask = partial(model.extract, chunk, base) if base else partial(named_by_model, model.generator, chunk, deadline_s=model.deadline_s)
+        ask = partial(self._model.extract, chunk, base) if base else partial(named_by_model, self._model, chunk)
         first = await ask()
         if first.failure is None or not self._retries.take():
             return first

@@ -6,12 +6,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from edge_node.extraction.model_extraction import MAX_NAME_CHARS, MAX_RELATION_WORDS, SEED, ModelExtraction, rows_of_lines, whole_lines
+from edge_node.extraction.model_extraction import (
+    MAX_NAME_CHARS,
+    MAX_RELATION_WORDS,
+    SEED,
+    ModelExtraction,
+    ModelExtractor,
+    rows_of_lines,
+    whole_lines,
+)
 from edge_node.extraction.names import is_entity, normalise
 from edge_node.extraction.nlp import Extraction
 from edge_node.extraction.parsing import shortened
 from edge_node.extraction.syntax import CONCEPT
-from edge_node.records import CachedGenerator
 from shared.errors import ModelReplyError
 from shared.ports import Prompt
 from shared.records import Chunk, ChunkId, EntityMention, RelationMention
@@ -23,21 +30,40 @@ BY_MODEL = "the model"  # in the place of a pack's name
 KINDS = {"person": "person", "organization": "organization", "place": "place", "thing": CONCEPT}
 MAX_TOKENS = 640  # Cyrillic takes two to three tokens a word
 MAX_NAMES = 30
+MIN_RELATED = 2
 _QUOTES = "«»„“”‘’\"'"
 
 
-async def named_by_model(generator: CachedGenerator, chunk: Chunk, *, deadline_s: float, temperature: float = 0.0) -> ModelExtraction:
+async def named_by_model(model: ModelExtractor, chunk: Chunk, *, temperature: float = 0.0) -> ModelExtraction:
     """What the model says of a chunk that no pack reads; nothing, with the ``failure``, where its reply is of no use.
 
+    A small model often writes the names alone: it is then asked for the relations between them, as where a pack found the names.
     Raises ModelTimeout and ModelUnavailable.
     """
+    named = await _names(model, chunk, temperature=temperature)
+    if named.failure or named.extraction.relations or len(named.extraction.entities) < MIN_RELATED:
+        return named
+    related = await model.extract(chunk, named.extraction, temperature=temperature)
+    keys = {mention.key for mention in named.extraction.entities}
+    relations = tuple(one for one in related.extraction.relations if {one.source, one.target} <= keys)
+    return replace(
+        related,
+        extraction=Extraction(named.extraction.entities, relations),
+        tokens_in=named.tokens_in + related.tokens_in,
+        tokens_out=named.tokens_out + related.tokens_out,
+        calls=named.calls + related.calls,
+        failure=None,
+    )
+
+
+async def _names(model: ModelExtractor, chunk: Chunk, *, temperature: float) -> ModelExtraction:
     prompt = replace(naming_prompt(chunk.text), temperature=temperature, seed=SEED if temperature else None)
 
     def usable(text: str) -> bool:
         return not _fault_of(text, chunk)
 
     try:
-        reply = await generator.generate(prompt, deadline_s=deadline_s, usable=usable, document=chunk.document_id)
+        reply = await model.generator.generate(prompt, deadline_s=model.deadline_s, usable=usable, document=chunk.document_id)
     except ModelReplyError as error:
         return ModelExtraction(Extraction((), ()), 0, 0, 1, 0, error)
     said = whole_lines(reply)
@@ -67,7 +93,7 @@ def names_said(reply: str, chunk: Chunk) -> tuple[Extraction, int]:
     told = [text[start:end] for start, end in sentences(text)]
     entities: dict[str, EntityMention] = {}
     for kind, name in (row for row in rows if len(row) == 2):
-        key = normalise(name := name.strip(_QUOTES))
+        key = normalise(name := _unquoted(name))
         if kind.casefold() in KINDS and key not in entities and len(entities) < MAX_NAMES and stands(name, text):
             where = next((sentence for sentence in told if name in sentence), text)
             entities[key] = EntityMention(key, name, KINDS[kind.casefold()], shortened(where), chunk.chunk_id)
@@ -89,8 +115,13 @@ def stands(name: str, text: str) -> bool:
     return is_named and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text) is not None
 
 
+def _unquoted(name: str) -> str:
+    """A name without the quotes around the whole of it: "Банк «Берег»" keeps its own."""
+    return name.strip(_QUOTES) if name[:1] in _QUOTES else name
+
+
 def _relation(row: Sequence[str], entities: Mapping[str, EntityMention], chunk_id: ChunkId) -> RelationMention | None:
-    source, verb, target = normalise(row[0].strip(_QUOTES)), " ".join(row[1].split()), normalise(row[2].strip(_QUOTES))
+    source, verb, target = normalise(_unquoted(row[0])), " ".join(row[1].split()), normalise(_unquoted(row[2]))
     is_verb = any(map(str.isalpha, verb)) and len(verb.split()) <= MAX_RELATION_WORDS and len(verb) <= MAX_NAME_CHARS
     if not is_verb or source == target or not {source, target} <= entities.keys():
         return None

@@ -139,7 +139,7 @@ async def test_a_note_too_short_to_tell_stays_with_its_german_name(tmp_path):
 
 
 async def test_null_control_a_note_that_is_taken_for_english_leaves_with_its_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(telling, "_as_a_whole", lambda _: telling.READ)
+    monkeypatch.setattr(telling, "as_a_whole", lambda _: "en")
     left, _ = await leaving(tmp_path, texts={"note.txt": NOTE, "en.md": ENGLISH})
     assert b"Schulz" in left
 

@@ -13,11 +13,19 @@ from shared.limits import RetryBudget
 from shared.ports import Reply
 from shared.records import Chunk, ChunkId, DocumentId
 
-RUSSIAN = "Антон Чехов родился в Таганроге в 1860 году и учился в Московском университете. Насос P-7 отозвала фирма «Нордмед»."
-GOOD = (
-    "person | Антон Чехов\nplace | Таганроге\norganization | «Нордмед»\nthing | P-7\nперсона | Чехов\nplace | Таганрог\nthing | фирма\n"
-    "Антон Чехов | родился в | Таганроге\n«Нордмед» | отозвала | P-7\nАнтон Чехов | жил в | Ялта\nАнтон Чехов"
-)
+RUSSIAN = "Антон Чехов родился в Таганроге в 1860 году и учился в Москве. Насос P-7 отозвала фирма «Нордмед», а продал банк «Берег»."
+GOOD = """person | Антон Чехов
+place | Таганроге
+organization | «Нордмед»
+organization | банк «Берег»
+thing | P-7
+персона | Чехов
+place | Таганрог
+thing | фирма
+Антон Чехов | родился в | Таганроге
+«Нордмед» | отозвала | P-7
+Антон Чехов | жил в | Ялта
+Антон Чехов"""
 
 
 class Scripted:
@@ -48,13 +56,14 @@ async def test_the_model_names_and_relates_what_stands_letter_by_letter_in_a_pas
         ("Антон Чехов", "person"),
         ("Таганроге", "place"),
         ("Нордмед", "organization"),
+        ("банк «Берег»", "organization"),
         ("P-7", "concept"),
     ]
     assert [(one.source, one.keywords, one.target) for one in found.relations] == [
         ("антон чехов", ("родился в",), "таганроге"),
         ("нордмед", ("отозвала",), "p 7"),
     ]
-    assert (found.entities[2].description, found.cost.calls) == ("Насос P-7 отозвала фирма «Нордмед».", 1)
+    assert (found.entities[2].description, found.cost.calls) == ("Насос P-7 отозвала фирма «Нордмед», а продал банк «Берег».", 1)
     assert [(one.language, one.pack) for one in found.read_by] == [("ru", "the model")]
     assert found.shortfalls == ()
     assert (RUSSIAN in model.asked[0][0].messages[-1].content, model.asked[0][1]) == (True, "d")
@@ -66,6 +75,14 @@ async def test_a_reply_of_no_use_names_nothing_and_is_no_error_however_many_ther
     assert (found.entities, found.relations) == ((), ())
     assert {(one.language, one.pack) for one in found.read_by} == {("ru", "")}
     assert [one.code for one in found.shortfalls] == ["unread_language", "low_yield"]
+
+
+async def test_a_model_that_names_without_relating_is_asked_for_relations_and_brings_no_new_name_by_them():
+    model = Scripted("person | Антон Чехов\nplace | Таганроге", "Антон Чехов | родился в | Таганроге\nАнтон Чехов | жил в | Ялте")
+    found = await extracted(model, RUSSIAN)
+    assert [one.name for one in found.entities] == ["Антон Чехов", "Таганроге"]
+    assert [(one.source, one.keywords, one.target) for one in found.relations] == [("антон чехов", ("родился в",), "таганроге")]
+    assert found.cost.calls == 2
 
 
 async def test_a_passage_of_which_the_model_says_that_it_has_no_names_is_read():
