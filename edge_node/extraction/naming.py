@@ -44,11 +44,13 @@ async def named_by_model(model: ModelExtractor, chunk: Chunk, *, temperature: fl
     if named.failure or named.extraction.relations or len(named.extraction.entities) < MIN_RELATED:
         return named
     related = await model.extract(chunk, named.extraction, temperature=temperature)
-    keys = {mention.key for mention in named.extraction.entities}
+    text = one_line(chunk.text)
+    entities = tuple(mention for mention in related.extraction.entities if stands(mention.name, text))
+    keys = {mention.key for mention in entities}
     relations = tuple(one for one in related.extraction.relations if {one.source, one.target} <= keys)
     return replace(
         related,
-        extraction=Extraction(named.extraction.entities, relations),
+        extraction=Extraction(entities, relations),
         tokens_in=named.tokens_in + related.tokens_in,
         tokens_out=named.tokens_out + related.tokens_out,
         calls=named.calls + related.calls,

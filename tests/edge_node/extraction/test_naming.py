@@ -77,7 +77,7 @@ async def test_a_reply_of_no_use_names_nothing_and_is_no_error_however_many_ther
     assert [one.code for one in found.shortfalls] == ["unread_language", "low_yield"]
 
 
-async def test_a_model_that_names_without_relating_is_asked_for_relations_and_brings_no_new_name_by_them():
+async def test_a_model_that_names_without_relating_is_asked_for_relations_and_invents_no_name_by_them():
     model = Scripted("person | Антон Чехов\nplace | Таганроге", "Антон Чехов | родился в | Таганроге\nАнтон Чехов | жил в | Ялте")
     found = await extracted(model, RUSSIAN)
     assert [one.name for one in found.entities] == ["Антон Чехов", "Таганроге"]
