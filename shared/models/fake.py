@@ -18,7 +18,7 @@ WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class HashEmbedder:
-    """A text is the sum of its words' random directions: texts that share words, or pairs of Han letters, are near, others nearly orthogonal."""
+    """A text is the sum of its words' random directions: texts that share words or pairs of Han letters are near, others are not."""
 
     def __init__(self, dimensions: int = 64) -> None:
         self._dimensions = dimensions
