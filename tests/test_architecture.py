@@ -61,6 +61,7 @@ BORDER = [
     "benchmarks/indexing.py",
     "benchmarks/instant_edge.py",
     "benchmarks/journal.py",
+    "benchmarks/language_sites.py",
     "benchmarks/languages.py",
     "benchmarks/leiden.py",
     "benchmarks/levels.py",
