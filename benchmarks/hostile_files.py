@@ -22,6 +22,7 @@ import typer
 
 from benchmarks.cluster import drop_settings_of_the_shell
 from benchmarks.dear_files import many_operators, one_line, word_bomb
+from benchmarks.hostile_formats import good, hostile
 from benchmarks.machine import code, machine
 from benchmarks.meters import percentile_ms
 from benchmarks.under_load import edge_process
@@ -53,8 +54,9 @@ class Poll:
 
 
 def kinds() -> list[tuple[str, bytes]]:
-    """A file of each kind, (name, content): small ones that unfold, and ones near the upload limit."""
+    """A file of each kind, (name, content): ten of each format, small ones that unfold, and ones near the upload limit."""
     return [
+        *(one for suffix, sound in good().items() for one in hostile(suffix, sound)),
         ("operators.pdf", many_operators()),
         ("page-number.pdf", one_line(b"1" + b" " * 30_000 + b"x")),
         ("bomb.docx", word_bomb(200_000)),
@@ -103,10 +105,10 @@ def polled(address: str) -> Iterator[Poll]:
         thread.join()
 
 
-def attacked(http: httpx2.Client, files: int) -> dict[str, Any]:
+def attacked(http: httpx2.Client, files: int | None) -> dict[str, Any]:
     """Estimate and index so many files, each with a content of its own, and tell what became of them."""
     made, answers, sent = kinds(), Counter[str](), list[str]()
-    for number in range(files):
+    for number in range(files or len(made)):
         name, raw = made[number % len(made)]
         upload = {"file": (f"{number}-{name}", raw + b"\n" * (number // len(made)))}
         answers[f"estimate {http.post('/v1/estimate', files=upload, timeout=UPLOAD_S).status_code}"] += 1
@@ -122,7 +124,7 @@ def attacked(http: httpx2.Client, files: int) -> dict[str, Any]:
     return {"answers": dict(sorted(answers.items())), "became": dict(sorted(became.items()))}
 
 
-def measured(folder: Path, files: int) -> dict[str, Any]:
+def measured(folder: Path, files: int | None) -> dict[str, Any]:
     """/health when nothing happens and under attack."""
     with edge_process(folder, DGRAG_EDGE_READER_SECONDS=str(READER_SECONDS)) as (http, _):
         address = str(http.base_url)
@@ -133,7 +135,7 @@ def measured(folder: Path, files: int) -> dict[str, Any]:
             found = attacked(http, files)
         seconds = time.perf_counter() - began
     return {
-        "files": files,
+        "files": sum(found["became"].values()),
         "reader_seconds": READER_SECONDS,
         **found,
         "seconds": round(seconds, 1),
@@ -143,7 +145,7 @@ def measured(folder: Path, files: int) -> dict[str, Any]:
 
 
 def main(
-    files: Annotated[int, typer.Option("-n", min=1, help="Files, each estimated and indexed.")] = 50,
+    files: Annotated[int | None, typer.Option("-n", min=1, help="Files, each estimated and indexed; one of each if not given.")] = None,
     out: Annotated[Path, typer.Option(help="Where the result is written.")] = RESULT,
 ) -> None:
     """Attack an edge with hostile files, print and write what /health took."""

@@ -8,6 +8,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 
 import docx
 import openpyxl
@@ -15,11 +16,13 @@ import pptx
 from PIL import Image
 
 from benchmarks.dear_files import many_operators, one_line
+from benchmarks.outlook import message
 
 PACKED = {
     ".docx": "word/document.xml",
     ".xlsx": "xl/workbook.xml",
     ".pptx": "ppt/slides/slide1.xml",
+    ".odp": "content.xml",
     ".odt": "content.xml",
     ".epub": "OEBPS/c.xhtml",
 }
@@ -31,6 +34,7 @@ LAUGHS = b'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "ha">' + b"".join(
 )
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 OFFICE = 'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
+DRAWING = 'xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"'
 CONTAINER = (
     '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
     '<rootfiles><rootfile full-path="OEBPS/p.opf"/></rootfiles></container>'
@@ -50,10 +54,14 @@ def good() -> dict[str, bytes]:
     show.slides.add_slide(show.slide_layouts[5]).shapes.title.text = "Pumps"
     body = "<office:body><office:text><text:p>The pump is old.</text:p></office:text></office:body>"
     text = f"<office:document-content {OFFICE}>{body}</office:document-content>"
+    slide = "<office:body><draw:page><draw:frame><text:p>The pump is old.</text:p></draw:frame></draw:page></office:body>"
+    deck = f"<office:document-content {OFFICE} {DRAWING}>{slide}</office:document-content>"
+    people = ("Anna", "anna@example.org"), [("Bo", "bo@example.org")]
     return {
         ".docx": _saved(word.save),
         ".xlsx": _saved(book.save),
         ".pptx": _saved(show.save),
+        ".odp": zipped({"mimetype": b"application/vnd.oasis.opendocument.presentation", "content.xml": deck.encode()}),
         ".odt": zipped({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": text.encode()}),
         ".epub": zipped(
             {
@@ -66,7 +74,7 @@ def good() -> dict[str, bytes]:
         ".pdf": one_line(b"The pump is old."),
         ".zip": zipped({"a.txt": b"The pump is old.", "b.csv": b"Pump,Lot\nP-7,L-22\n"}),
         ".eml": b"From: a@example.org\r\nSubject: Pump\r\n\r\nThe pump is old.\r\n",
-        ".msg": OLE + "__substg1.0_0037001F".encode("utf-16-le") + bytes(4_000),
+        ".msg": message("Pump", "The pump is old.", sender=people[0], to=people[1], sent=datetime(2026, 3, 2, tzinfo=UTC)),
         ".rtf": rb"{\rtf1\ansi The pump is old.\par}",
         ".json": b'[{"pump": "P-7", "lot": "L-22"}]',
         ".png": _saved(lambda target: picture.save(target, "PNG")),

@@ -3,6 +3,9 @@
 Of 200 sentences with planted names for each language: the share of persons, organisations and places that the pack finds with all their
 words and as what they are (``typed``), and the share that it finds at all (``found``). A name counts as found where an entity has all of
 its words. Every sentence is a document of its own. Prints the table and writes ``results/languages.json``.
+
+``--show de`` prints the entities of running text in a language instead (``datasets/prose.toml``, ``data/multilingual.jsonl``), for who
+judges them by eye.
 """
 
 from __future__ import annotations
@@ -19,10 +22,11 @@ from typing import Annotated, Any
 import typer
 
 from benchmarks.machine import code, machine
-from edge_node.extraction.languages import READ
+from benchmarks.multilingual import DATA
 from edge_node.extraction.nlp import SpacyExtractor
 from edge_node.extraction.packs.table import installed_pack
 from shared.records import Chunk, ChunkId, DocumentId, EntityMention
+from shared.text.language import READ
 
 OUT = Path("benchmarks/results/languages.json")
 SENTENCES = 200
@@ -78,8 +82,24 @@ def told(sentences: list[Planted]) -> dict[str, dict[str, float]]:
     }
 
 
-def measure(out: Annotated[Path, typer.Option(dir_okay=False)] = OUT) -> None:
-    """Measure all installed packs."""
+def entities_of_prose(language: str) -> list[tuple[str, str]]:
+    """The names and types that a pack finds in running text, each once, in the order of the text."""
+    prose = tomllib.loads(files("benchmarks.datasets").joinpath("prose.toml").read_text(encoding="utf-8"))[language].strip().splitlines()
+    facts = [json.loads(line)[language]["passage"] for line in DATA.read_text(encoding="utf-8").splitlines()]
+    parts = [prose, *(facts[start : start + 10] for start in range(0, len(facts), 10))]
+    texts = [(f"{part}:{row}", str(part), row, text) for part, said in enumerate(parts) for row, text in enumerate(said)]
+    chunks = [Chunk(ChunkId(key), DocumentId(part), row, text, 0, len(text), 20) for key, part, row, text in texts]
+    return list(dict.fromkeys((mention.name, mention.type) for mention in SpacyExtractor().extract(chunks).entities))
+
+
+def measure(
+    out: Annotated[Path, typer.Option(dir_okay=False)] = OUT,
+    show: Annotated[str, typer.Option(help="Print what is found in running text in a language: de, fr, es or zh.")] = "",
+) -> None:
+    """Measure all installed packs, or show what one finds."""
+    if show:
+        typer.echo("\n".join(f"{kind}: {name}" for name, kind in entities_of_prose(show)))
+        return
     data = tomllib.loads(files("benchmarks.datasets").joinpath("languages.toml").read_text(encoding="utf-8"))
     packs = {language: pack for language in data if (pack := installed_pack(language))}
     figures = {language: {"pack": pack} | told(list(planted(language, data[language]))) for language, pack in packs.items()}

@@ -174,7 +174,9 @@ def _renewal(edge: _Edge, database: Database, models: Embedders) -> Renewal | No
         given = (EdgeId(settings.id), documents, graph, coming, replies, sharing, parts.tokenizer, settings.index, parts.retries)
         return open_strategy(Tools(*given), settings)
 
-    change = None if view is None else EmbedderChange(database, embedder, view, index_of, made_by=parts.made_by)
+    floor, change = settings.min_free_bytes, None
+    if view is not None:
+        change = EmbedderChange(database, embedder, view, index_of, made_by=parts.made_by, min_free_bytes=floor)
     return Renewal(embedder, change, lambda: _searching(edge, GraphStore(database), embedder, embedder)[1])
 
 

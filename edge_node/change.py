@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from edge_node.database.backup import FILE, back_up
+from edge_node.database.backup import FILE, back_up, require_room
 from edge_node.database.prepared import FOLDER, PreparedEmbedder, PreparedVectors, drop_prepared
 from edge_node.database.schema import Database
 from edge_node.database.vectors import VectorRows, embed_texts, insert_vectors
@@ -30,6 +30,7 @@ from shared.ports import Embedder, FloatArray
 
 ROUNDS = 3  # in the copy; documents that come faster get the rest of their vectors when the model takes over
 TOGETHER = 256  # passages that are read at once
+COPIES = 2  # of the store, for which a rehearsal needs room: one, and the log of the vectors that become others in it
 
 
 log = logging.getLogger("dgrag.edge.store")
@@ -90,6 +91,7 @@ class EmbedderChange:
         index_of: Callable[[Database, Embedder], Whole],
         *,
         made_by: str = "",
+        min_free_bytes: int = 0,
     ) -> None:
         self.embedder = embedder
         self.view = view
@@ -97,9 +99,10 @@ class EmbedderChange:
         self._prepared = embedder.prepared
         self._index_of = index_of
         self._made_by = made_by
+        self._min_free_bytes = min_free_bytes
 
     async def prepare(self) -> None:
-        """Make all vectors that the store will need. Raises ModelError, StoreError."""
+        """Make all vectors that the store will need. Raises ModelError, StoreError; DiskFull before the disk is."""
         for _ in range(ROUNDS):
             before = await asyncio.to_thread(_state, self._database)
             await self.embed_passages()
@@ -124,6 +127,7 @@ class EmbedderChange:
     async def _rehearse(self) -> None:
         folder = self._prepared.folder / "copy"
         await asyncio.to_thread(drop_prepared, folder)
+        await asyncio.to_thread(require_room, self._database.path.parent, floor=self._min_free_bytes, copies=COPIES)
         folder.mkdir(parents=True)
         try:
             await asyncio.to_thread(back_up, self._database.path.parent, folder / FILE)

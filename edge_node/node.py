@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -18,15 +18,14 @@ from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
 from edge_node.change import EmbedderChange
 from edge_node.cloud.link import CloudConnection
 from edge_node.database.backup import Backups
+from edge_node.documents.changing import relabel, rename
 from edge_node.documents.chunking import Cutter
-from edge_node.documents.estimate import Estimate, Unreadable, estimate
+from edge_node.documents.estimate import Estimate, Estimator
 from edge_node.documents.filters import NOTHING_MATCHES
 from edge_node.documents.jobs import JobQueue
-from edge_node.documents.labelling import relabel
 from edge_node.documents.progress import Backoff
 from edge_node.documents.read_by import language_counts
 from edge_node.documents.receipts import Receipt, ReceiptStore
-from edge_node.documents.renaming import rename
 from edge_node.documents.store import Accepted, DocumentStore, Removed, require_space
 from edge_node.documents.worker import Background, Worker, failure_of
 from edge_node.egress.ledger import Ledger
@@ -113,14 +112,15 @@ class EdgeNode:
     meter: Meter = field(init=False)  # what is asked of this edge, for its page of metrics
     _opened: bool = False  # the caches are built
     _asked: str = ""  # what of the sharing policy the last settle was asked for
-    _estimating: asyncio.Lock = field(default_factory=asyncio.Lock)  # two at once take as long, and questions take six times as long
-
-    _embedding: asyncio.Lock = field(default_factory=asyncio.Lock)  # as above: two large batches at once
+    _estimator: Estimator = field(init=False)
+    _embedding: asyncio.Lock = field(default_factory=asyncio.Lock)  # two large batches at once would hold up the questions
     _moving: bool = False  # the index that answers may not write: another embedding model takes over
     _next: Searching | None = None  # with that model
 
     def __post_init__(self) -> None:
         self.meter = Meter(self.settings.id)
+        share, gleanings = self.settings.model_share, self.settings.gleanings
+        self._estimator = Estimator(self.cutter, self._check, self._known, share=share, gleanings=gleanings)
         self.admissions = Admissions(
             Admission(at_once=self.settings.questions_at_once, waiting=self.settings.questions_waiting),
             Admission(at_once=self.settings.global_questions_at_once, waiting=self.settings.questions_waiting),
@@ -253,6 +253,7 @@ class EdgeNode:
             labels=offered.labels,
             created_at=offered.created_at,
             source=offered.source,
+            adopt=offered.adopt,
         )
         self.worker.stop(accepted.ended_jobs)
         self.worker.wake()
@@ -341,37 +342,37 @@ class EdgeNode:
 
     async def estimate(self, offered: Sequence[Offered]) -> Estimate:
         """What indexing these documents would cost. Nothing is stored or spent."""
-        async with self._estimating:
-            return await self._estimate(offered)
+        return await self._estimator.of(offered, self.worker.rates)
 
-    async def label(self, identity: str, labels: Sequence[str]) -> DocumentId:
+    async def label(self, identity: str, labels: Sequence[str], *, source: str | None = None) -> DocumentId:
         """Give a document other labels, by either of its ids; what may not leave under them is withdrawn. Raises NotFound, Conflict."""
         found = DocumentId((await asyncio.to_thread(self.document, identity))["document_id"])
-        await self.background.run(relabel, self.documents.database, found, labels)
+        await self.background.run(relabel, self.documents.database, found, labels, source=source)
         return found
 
-    async def rename(self, identity: DocumentId, name: str) -> Accepted:
+    async def rename(self, identity: DocumentId, name: str, *, source: str | None = None) -> Accepted:
         """Let a document have another name, and index it anew. Raises NotFound, Conflict where it is damaged, and as ``accept``."""
         if self._moving:  # nothing is indexed then: the document would be missing until it is done
             raise Conflict("another embedding model takes over", next_step="try again when it has")
         self._check(Offered(identity, name, b"", name))
         await self.background.run(require_space, self.settings.state_dir, floor=self.settings.min_free_bytes)
-        accepted, removed = await self.background.run(rename, self.documents.database, identity, name, now=self.documents.clock.now())
+        now = self.documents.clock.now()
+        accepted, removed = await self.background.run(rename, self.documents.database, identity, name, now=now, source=source)
         self.worker.stop(accepted.ended_jobs)
         self.worker.wake()
         if removed is not None:
             await self._removed(removed)
         return accepted
 
-    async def remove(self, identity: DocumentId) -> dict[str, Any]:
-        """Delete a document with its share of graph, summaries and model replies; returns the receipt. Raises NotFound.
+    async def remove(self, identity: DocumentId, *, source: str | None = None) -> dict[str, Any]:
+        """Delete a document with its share of graph, summaries and model replies; returns the receipt. Raises NotFound, Conflict.
 
         One that was deleted already, so a request whose answer was lost may be repeated, has the receipt of then in its present state.
         A settle or an erasure that fails is made up for later: then the receipt has a ``reason``, and its present state is asked for
         with ``receipt``.
         """
         try:
-            removed = await self.background.run(self.documents.remove, identity)
+            removed = await self.background.run(self.documents.remove, identity, source=source)
         except NotFound:
             if earlier := await asyncio.to_thread(self.receipts_of, identity):
                 return earlier[0] if earlier[0]["erased"] else earlier[0] | {"reason": "the deletion is still being finished"}
@@ -445,20 +446,8 @@ class EdgeNode:
         if not offered.name.strip() or "\0" in offered.name:
             raise InputError("a document needs a name", next_step="give a file name")
 
-    async def _estimate(self, offered: Sequence[Offered]) -> Estimate:
-        refused = list[Unreadable]()
-        taken = list[Offered]()
-        for document in offered:
-            try:
-                self._check(document)
-                taken.append(document)
-            except InputError as error:
-                refused.append(Unreadable(document.name, error.code, error.message))
-        known = await self.background.run(self.documents.known, [document.document_id for document in taken])
-        settings = self.settings
-        share, gleanings = settings.model_share, settings.gleanings
-        found = await estimate(taken, self.cutter, self.worker.rates, known=known, share=share, gleanings=gleanings)
-        return replace(found, unreadable=(*refused, *found.unreadable))
+    async def _known(self, identities: Sequence[DocumentId]) -> Collection[DocumentId]:
+        return await self.background.run(self.documents.known, identities)
 
     async def memory_status(self) -> dict[str, Any]:
         """Memories by kind, with which score each kind answers, and how many of the questions since the start they answered."""

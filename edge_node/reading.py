@@ -60,7 +60,7 @@ class Reader:
     async def retrieve(
         self, question: str, filters: Filters | None = None, *, budget_tokens: int | None = None, top_k: int | None = None
     ) -> Retrieval:
-        """Passages of the site itself. Raises Conflict as ``EdgeNode.read_by`` and ``read_filtered``."""
+        """Passages of the site itself. Raises Conflict as ``EdgeNode.read_by`` and ``Sharing.read_filtered``."""
         asked, sizes = Ask(question, "local", labels=self.labels, filters=filters), {"budget_tokens": budget_tokens, "top_k": top_k}
         return await self._read(lambda _: self.node.answerer.find_here(asked, **sizes))
 

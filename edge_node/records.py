@@ -132,6 +132,7 @@ class Offered:
     labels: tuple[str, ...] | None = None  # None: as they are
     created_at: float | None = None  # when it came to the site where it was before, in seconds since the epoch; None: now
     source: str | None = None  # the sync that puts it here; None: as it is, and none of a new one
+    adopt: bool = True  # also where a document of its name came another way
 
 
 @dataclass(frozen=True, slots=True)

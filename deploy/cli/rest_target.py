@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import httpx2
 
@@ -13,12 +14,13 @@ from deploy.cli.documents import SETTLE_TIMEOUT
 from deploy.cli.rest import paged
 from deploy.cli.sending import NOT_FOUND, UPLOAD_TIMEOUT, patiently
 from deploy.cluster.errors import ClusterError
-from edge_node.folders.records import Held, Wishes, held_of
+from edge_node.folders.records import Held, Refusal, Wishes, held_of
 from edge_node.folders.syncing import TOGETHER
 from shared.client.errors import ServiceError, body
 from shared.records import DocumentId
 
-UNFIT = {400, 409, 413, 415, 422}  # what an edge answers to one document, not to all
+CONFLICT = 409
+UNFIT = {400, CONFLICT, 413, 415, 422}  # what an edge answers to one document, not to all
 
 
 class RestTarget:
@@ -39,45 +41,45 @@ class RestTarget:
             raise ClusterError("a key that reads some labels only cannot keep a folder in step", next_step="take one that reads all")
         return held_of(paged(self.http, self._documents))
 
-    async def send(self, name: str, raw: bytes, wishes: Wishes) -> str:
+    async def send(self, name: str, raw: bytes, wishes: Wishes) -> Refusal | None:
         """Send a file; its name travels as a field, as a file's name in a form loses some characters."""
-        fields = {"name": name, "source": wishes.source} | ({} if wishes.labels is None else {"labels": ",".join(wishes.labels)})
+        fields = {"name": name, "source": wishes.source, "adopt": str(wishes.adopt).lower()}
+        fields |= {} if wishes.labels is None else {"labels": ",".join(wishes.labels)}
         post = partial(self.http.post, self._documents, files={"file": ("file", raw)}, data=fields, timeout=UPLOAD_TIMEOUT)
         try:
             await self._ask(post)
         except ServiceError as problem:
             if problem.status not in UNFIT:
                 raise
-            return problem.message
+            return Refusal(problem.message, is_of_content=problem.status != CONFLICT)
         except (httpx2.WriteError, httpx2.RemoteProtocolError):
             await self._ask(partial(self.http.get, f"{self.url}/health"))  # raises where the edge is away
-            return "the edge closed the connection: the file is over its limit"
-        return ""
+            return Refusal("the edge closed the connection: the file is over its limit", is_of_content=True)
+        return None
 
-    async def rename(self, identity: DocumentId, name: str) -> str:
+    async def rename(self, identity: DocumentId, name: str, wishes: Wishes) -> str:
         """As the port says."""
-        try:
-            await self._ask_of(partial(self.http.put, f"{self._documents}/{identity}/name", json={"name": name}, timeout=SETTLE_TIMEOUT))
-        except ServiceError as problem:
-            if problem.status not in UNFIT:
-                raise
-            return problem.message
-        return ""
+        return await self._refusal("PUT", f"{identity}/name", wishes, json={"name": name})
 
-    async def relabel(self, identity: DocumentId, labels: tuple[str, ...]) -> None:
+    async def relabel(self, identity: DocumentId, wishes: Wishes) -> str:
         """As the port says."""
-        await self._ask_of(partial(self.http.put, f"{self._documents}/{identity}/labels", json={"labels": labels}))
+        return await self._refusal("PUT", f"{identity}/labels", wishes, json={"labels": wishes.labels or ()})
 
-    async def remove(self, identity: DocumentId) -> None:
+    async def remove(self, identity: DocumentId, wishes: Wishes) -> str:
         """As the port says."""
-        await self._ask_of(partial(self.http.delete, f"{self._documents}/{identity}", timeout=SETTLE_TIMEOUT))
+        return await self._refusal("DELETE", identity, wishes)
 
     async def _ask(self, call: Callable[[], httpx2.Response]) -> None:
         body(await asyncio.get_running_loop().run_in_executor(self._threads, patiently, call))
 
-    async def _ask_of(self, call: Callable[[], httpx2.Response]) -> None:
+    async def _refusal(self, method: str, path: str, wishes: Wishes, **content: Any) -> str:
+        request, mine = partial(self.http.request, method, f"{self._documents}/{path}", **content), {"source": wishes.source}
         try:
-            await self._ask(call)
+            await self._ask(partial(request, params=mine, timeout=SETTLE_TIMEOUT))
         except ServiceError as problem:
-            if problem.status != NOT_FOUND:  # it is gone meanwhile: the next run looks again
-                raise
+            if problem.status == NOT_FOUND:  # it is gone meanwhile: the next run looks again
+                return ""
+            if problem.status in UNFIT:
+                return problem.message
+            raise
+        return ""

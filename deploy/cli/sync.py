@@ -24,9 +24,8 @@ from deploy.cli.rest_target import RestTarget
 from deploy.cli.sending import wait_settled
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
-from edge_node.folders.following import follow
+from edge_node.folders.following import changes_of, follow, is_bucket, opened
 from edge_node.folders.memory import Memory
-from edge_node.folders.opening import changes_of, is_bucket, opened
 from edge_node.folders.records import Problem, Source, Wishes
 from edge_node.folders.syncing import Look, apply, as_body, look
 from shared.client.errors import unreachable

@@ -12,7 +12,6 @@ from typing import Literal, Protocol
 
 from edge_node.answering.copied_facts import CopiedFacts
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
-from edge_node.answering.filtered import STAYS, read_filtered
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.gate import Gate, Question
 from edge_node.answering.narrowing import SentenceSelector
@@ -21,7 +20,7 @@ from edge_node.answering.released import ReleasedPassages
 from edge_node.answering.sampling import Sampling, answer_prompt, draw, sufficiency_prompt, with_passages
 from edge_node.cloud.client import CloudClient
 from edge_node.egress.memory_outbox import Tells
-from edge_node.egress.sharing import Requester, Served, Sharing
+from edge_node.egress.sharing import STAYS, Requester, Served, Sharing
 from edge_node.graph.local_search import lines_within
 from edge_node.policy.rules import EscalationMode
 from edge_node.records import NOTHING_WITHHELD, Filters, Retrieval, Retriever
@@ -141,7 +140,7 @@ class Answerer:
         if self._fast_path is None or not ask.memory or ask.mode == "cloud":
             return NOTHING_SEEN
         look = partial(self._fast_path.answer, ask.question, secrets.token_hex(8), trace)
-        return await read_filtered(self._sharing, ask.labels, ask.filters, look)
+        return await self._sharing.read_filtered(ask.labels, ask.filters, look)
 
     async def answer(self, ask: Ask, trace: Trace, look: FastPathResult | None = None) -> Answer:
         """Answer from memory, from the local graph, or through the cloud. ``look``: what ``remembered`` gave, where it was asked before.
@@ -206,7 +205,7 @@ class Answerer:
 
         async def search(question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
             found = partial(self.retrieve, question, trace, budget_tokens=budget_tokens, top_k=top_k)
-            return await read_filtered(self._sharing, ask.labels, ask.filters, lambda withheld: found(withheld=withheld))
+            return await self._sharing.read_filtered(ask.labels, ask.filters, lambda withheld: found(withheld=withheld))
 
         return search
 

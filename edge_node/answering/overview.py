@@ -11,7 +11,6 @@ from itertools import accumulate
 from typing import Protocol
 
 from edge_node.answering.counting import MOST_TOLD, counted, kinds_wanted
-from edge_node.answering.filtered import STAYS
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.mapping import Mapper
 from edge_node.answering.picking import CONTRAST, SentencePicker, is_about_all
@@ -21,7 +20,7 @@ from edge_node.cloud.client import CloudClient
 from edge_node.communities.reports import Report
 from edge_node.communities.selection import ReportQuery
 from edge_node.communities.service import CommunityReports
-from edge_node.egress.sharing import SPENT, OutgoingQuestion, ReportCoverage, Requester, Served, Sharing
+from edge_node.egress.sharing import SPENT, STAYS, OutgoingQuestion, ReportCoverage, Requester, Served, Sharing
 from edge_node.graph.tools import Tools
 from edge_node.policy.redaction import NOTHING_MASKED, Redactor
 from edge_node.policy.rules import EscalationMode

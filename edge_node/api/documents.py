@@ -32,6 +32,7 @@ Labels = Annotated[tuple[Label, ...], Field(max_length=32)]
 LABELS: TypeAdapter[tuple[str, ...]] = TypeAdapter(Labels)
 
 Source = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
+OwnedBy = Annotated[Source | None, Query()]  # the sync that a document must belong to
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
 EVENT_EVERY_S = 0.25  # at most: each event asks the store
@@ -105,6 +106,7 @@ class DocumentBody(BaseModel):
     title: Annotated[str, Field(max_length=512)] = ""
     labels: Labels | None = None  # null: as they are, and none for a new document
     source: Source | None = None  # the sync that puts it here; null: as it is, and none for new content
+    adopt: bool = True  # false: 409 where a document of its name came another way
 
 
 class Part(BaseModel):
@@ -121,10 +123,11 @@ class Part(BaseModel):
 
 
 class FileName(BaseModel):
-    """Name and source of a file in a form: as long as those in a JSON body."""
+    """What is told of a file in a form: as in a JSON body."""
 
     name: Annotated[str, Field(max_length=MAX_NAME_CHARS)]
     source: Source | None = None
+    adopt: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,7 @@ UPLOAD_SCHEMA = {"requestBody": {"content": {
         "file": {"type": "string", "format": "binary"}, "labels": {"type": "string", "description": "with commas between them"},
         "name": {"type": "string", "description": "in the place of the file's name"},
         "source": {"type": "string", "description": "the sync that puts it here"},
+        "adopt": {"type": "boolean", "description": "false: 409 where a document of its name came another way"},
     }}},
 }}}  # fmt: skip
 
@@ -211,20 +215,20 @@ def is_form(request: Request) -> bool:
 
 async def from_form(request: Request) -> Offered:
     """The document in a form's part ``file``. Raises InputError."""
-    async with request.form(max_files=1, max_fields=4) as form:
+    async with request.form(max_files=1, max_fields=5) as form:
         file = form.get("file")
         if not isinstance(file, UploadFile) or not file.filename:
             raise InputError("the form has no part 'file' with a file name", next_step="send the document as the part 'file'")
         labels = labels_in(str(form["labels"])) if "labels" in form else None
-        written = {key: str(form[key]) for key in ("name", "source") if key in form}
+        written = {key: str(form[key]) for key in ("name", "source", "adopt") if key in form}
         told, raw = validated(lambda: FileName.model_validate({"name": file.filename} | written)), await file.read()
-    return Offered(document_id(told.name, raw), told.name, raw, told.name, labels=labels, source=told.source)
+    return Offered(document_id(told.name, raw), told.name, raw, told.name, labels=labels, source=told.source, adopt=told.adopt)
 
 
 def from_body(body: DocumentBody) -> Offered:
     """The document of a JSON body."""
     raw = body.text.encode("utf-8", errors="replace")
-    return Offered(document_id(body.name, raw), body.name, raw, "text.txt", body.title, body.labels, source=body.source)
+    return Offered(document_id(body.name, raw), body.name, raw, "text.txt", body.title, body.labels, source=body.source, adopt=body.adopt)
 
 
 @router.get("/documents")
@@ -250,28 +254,29 @@ async def get_document(document_id: str, reader: ReaderDep) -> dict[str, Any]:
 
 
 @router.put("/documents/{document_id}/labels")
-async def put_labels(document_id: str, body: LabelsBody, node: Node) -> Labelled:
+async def put_labels(document_id: str, body: LabelsBody, node: Node, source: OwnedBy = None) -> Labelled:
     """Give a document other labels, in the place of those that it has. They count from the next question on.
 
     What the policy does not let leave under them is withdrawn: summaries and memories that tell of it are made anew, and the cloud drops
     the former ones as soon as it can be reached. A version of its name that waits gets them too, whatever it was sent with. By either id.
-    409 ``conflict``: it is damaged.
+    With ``source`` only where it belongs to that sync. 409 ``conflict``: it is damaged, or came another way.
     """
-    return await relabelled(node, document_id, body.labels)
+    return await relabelled(node, document_id, body.labels, source=source)
 
 
 @router.put("/documents/{document_id}/name", status_code=202)
-async def put_name(document_id: str, body: NameBody, node: Node) -> Receipt:
+async def put_name(document_id: str, body: NameBody, node: Node, source: OwnedBy = None) -> Receipt:
     """Give a document another name without sending it again: indexed anew under it, while the one of the former name is deleted.
 
-    A document that has the new name already is replaced. 409 ``conflict``: it is damaged.
+    A document that has the new name already is replaced. With ``source`` only where both names belong to that sync. 409 ``conflict``: it
+    is damaged, or came another way.
     """
-    return await receipt_of(node, await node.rename(DocumentId(document_id), body.name))
+    return await receipt_of(node, await node.rename(DocumentId(document_id), body.name, source=source))
 
 
-async def relabelled(node: EdgeNode, identity: str, labels: tuple[str, ...]) -> Labelled:
+async def relabelled(node: EdgeNode, identity: str, labels: tuple[str, ...], *, source: str | None = None) -> Labelled:
     """Give a document other labels. Raises NotFound, Conflict."""
-    found = await node.label(identity, labels)
+    found = await node.label(identity, labels, source=source)
     share, unnamed = await asyncio.to_thread(node.sharing.of_labels, labels)
     return Labelled(found, labels, share, unnamed)
 
@@ -292,9 +297,12 @@ async def get_text(document_id: str, reader: ReaderDep, part: Annotated[Part, Qu
 
 
 @router.delete("/documents/{document_id}")
-async def delete_document(document_id: str, node: Node) -> dict[str, Any]:
-    """Delete a document with all that came from it; the receipt says whether every trace is gone, here and in the cloud."""
-    return await node.remove(DocumentId(document_id))
+async def delete_document(document_id: str, node: Node, source: OwnedBy = None) -> dict[str, Any]:
+    """Delete a document with all that came from it; the receipt says whether every trace is gone, here and in the cloud.
+
+    With ``source`` only where it belongs to that sync. 409 ``conflict``: a document of its name came another way.
+    """
+    return await node.remove(DocumentId(document_id), source=source)
 
 
 @router.get("/receipts")

@@ -95,7 +95,8 @@ class Backups:
             raise Conflict("a backup is being made", next_step="list the backups when it is done")
         try:
             since = self._clock.monotonic()
-            self._make_room()
+            self._make_folder()
+            require_room(self._state_dir, floor=self._min_free_bytes)
             name = f"edge-{datetime.fromtimestamp(self._clock.now(), UTC):%Y%m%dT%H%M%S.%fZ}.db"
             made = back_up(self._state_dir, self._folder / name)
             for old in self.list()[KEPT:]:
@@ -113,14 +114,21 @@ class Backups:
                     found.append(KeptBackup(path.name, (told := path.stat()).st_mtime, told.st_size))
         return found
 
-    def _make_room(self) -> None:
+    def _make_folder(self) -> None:
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            needed = sum(path.stat().st_size for path in (self._state_dir / part for part in PARTS) if path.exists())
         except OSError as error:
             raise disk_error(self._folder, error) from error
-        if shutil.disk_usage(self._folder).free < needed + self._min_free_bytes:
-            raise DiskFull(self._folder)
+
+
+def require_room(state_dir: Path, *, floor: int, copies: int = 1) -> None:
+    """Raises DiskFull where so many copies of the store on its disk would leave fewer than ``floor`` bytes free."""
+    try:
+        needed = sum(path.stat().st_size for path in (state_dir / part for part in PARTS) if path.exists())
+    except OSError as error:
+        raise disk_error(state_dir, error) from error
+    if shutil.disk_usage(state_dir).free < copies * needed + floor:
+        raise DiskFull(state_dir)
 
 
 def _examined(copy: sqlite3.Connection) -> tuple[Damage, ...]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from math import ceil
+from typing import TypeAlias
 
 import orjson
 
@@ -13,6 +15,8 @@ from edge_node.records import Offered
 from shared.errors import InputError, UnreadableDocument
 from shared.records import DocumentId
 
+Check: TypeAlias = Callable[[Offered], None]
+KnownOf: TypeAlias = Callable[[Sequence[DocumentId]], Awaitable[Collection[DocumentId]]]
 MEMORY = 500.0  # earlier chunks (or calls) that a mean goes back to at most, so that a new model shows
 
 
@@ -133,6 +137,33 @@ async def estimate(
         tuple(unreadable),
         "measured here" if measured else "defaults",
     )
+
+
+class Estimator:
+    """What documents would cost at an edge: one list at a time, as two take as long, and questions six times as long beside them."""
+
+    def __init__(self, cutter: Cutter, check: Check, known_of: KnownOf, *, share: float, gleanings: int) -> None:
+        """``check`` raises InputError for a document that an edge refuses; ``known_of``: which of some are there already."""
+        self._cutter = cutter
+        self._check = check
+        self._known_of = known_of
+        self._share = share
+        self._gleanings = gleanings
+        self._turn = asyncio.Lock()
+
+    async def of(self, offered: Sequence[Offered], rates: Rates) -> Estimate:
+        """As ``estimate``, with what the edge refuses among the unreadable."""
+        async with self._turn:
+            refused, taken = list[Unreadable](), list[Offered]()
+            for document in offered:
+                try:
+                    self._check(document)
+                    taken.append(document)
+                except InputError as error:
+                    refused.append(Unreadable(document.name, error.code, error.message))
+            known = await self._known_of([document.document_id for document in taken])
+            found = await estimate(taken, self._cutter, rates, known=known, share=self._share, gleanings=self._gleanings)
+            return replace(found, unreadable=(*refused, *found.unreadable))
 
 
 def _mean(mean: float, weight: float, total: float, count: int) -> float:

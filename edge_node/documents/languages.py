@@ -6,9 +6,9 @@ import json
 from collections.abc import Collection, Mapping
 
 from edge_node.database.schema import Database
-from edge_node.extraction.languages import READ
 from shared.records import ChunkId, DocumentId, whole_of
 from shared.sqlite import crc
+from shared.text.language import READ
 
 TOLD = "languages_told"  # key in meta: how often some were written
 SOUND = "SELECT chunk_id FROM chunk_languages WHERE crc(CAST(chunk_id AS BLOB), CAST(language AS BLOB)) = crc"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from edge_node.database.schema import Database
 from edge_node.extraction.nlp import ReadBy
-from edge_node.extraction.packs.table import INSTALL, PACKS, installed_pack
+from edge_node.extraction.packs.table import INSTALL, MODEL_NAMES, PACKS, installed_pack
 from shared.records import ChunkId
 from shared.sqlite import crc
 
@@ -48,10 +48,10 @@ def next_step(language: str, pack: str) -> str:
     """What would have the names of passages found that nobody has read.
 
     >>> next_step("de", "HanTa 1.2.1 r1"), next_step("tlh", "")
-    ('', 'no pack knows this language: no names are found; words and vectors find the passages')
+    ('', 'no pack knows this language: DGRAG_EDGE_EXTRACTION_SHARE=1 has the model find its names')
     """
     if pack:
         return ""
     if language not in PACKS:
-        return "no pack knows this language: no names are found; words and vectors find the passages"
+        return f"no pack knows this language: {MODEL_NAMES}"
     return "retry these documents: the pack is installed now" if installed_pack(language) else f"{INSTALL}, restart, and retry them"

@@ -89,6 +89,14 @@ def require_space(folder: Path, *, floor: int) -> None:
         raise DiskFull(folder)
 
 
+def require_own(tx: sqlite3.Connection, source: str | None, *, name: str = "", identity: str = "") -> None:
+    """Raises Conflict where the newest version of a name, or of this document's name, is none of this sync's. None: it may be anyone's."""
+    named = "SELECT name FROM documents WHERE document_id = ?"
+    query = f"SELECT source FROM documents WHERE name = ? OR name = ({named}) ORDER BY rowid DESC LIMIT 1"
+    if source is not None and (row := tx.execute(query, (name, identity)).fetchone()) and row["source"] != source:
+        raise Conflict("a document of this name came another way, and stays as it is", next_step="delete it, or sync with --adopt")
+
+
 INSERT = (
     "INSERT INTO documents (document_id, name, title, labels, source, raw, raw_crc, reader, row_crc, status, created_at)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?)"
@@ -133,6 +141,7 @@ class DocumentStore:
         labels: Sequence[str] | None = None,
         created_at: float | None = None,
         source: str | None = None,
+        adopt: bool = True,
     ) -> Accepted:
         """Commit a document and its job; what this name has served till now is served until the new content is indexed.
 
@@ -140,16 +149,19 @@ class DocumentStore:
         parked or is damaged on disk, it is queued again. A version of this name that was never indexed gives way.
         Without ``labels`` a document keeps those that it has, or a new version those of the newest one; a new document has none.
         ``created_at``: when a new one came to the site where it was before; None: now. Without ``source`` the same content stays with
-        the sync that put it here, and new content belongs to none. Raises Conflict where those are damaged.
+        the sync that put it here, and new content belongs to none. ``adopt``: also where the name is another's. Raises Conflict where it
+        may not, or where the labels are damaged.
         """
         identity = document_id(name, raw)
         offered = Offered(identity, name, raw, reader, title, None if labels is None else tuple(labels), created_at, source)
         with self.database.write() as tx:
+            require_own(tx, None if adopt else source or "", name=name)
             return accept(tx, offered, self.clock.now())
 
-    def remove(self, identity: DocumentId) -> Removed:
-        """Delete a document with all that came from it, and note that in a receipt. Raises NotFound."""
+    def remove(self, identity: DocumentId, *, source: str | None = None) -> Removed:
+        """Delete a document with all that came from it, and note that in a receipt. Raises NotFound, and as ``require_own``."""
         with self.database.write() as tx:
+            require_own(tx, source, identity=identity)
             return remove(tx, identity, self.clock.now())
 
     def list(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from edge_node.database.public_ids import PublicIds
 from edge_node.documents.filters import outside
@@ -23,6 +24,7 @@ from edge_node.policy.keeping import WithheldCounts, holds
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in
 from edge_node.policy.rules import EscalationMode, Level, Policy, Share, share_of
 from edge_node.records import NOTHING_WITHHELD, Filters
+from shared.errors import Conflict
 from shared.records import DENIED, ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk, located
 from shared.sqlite import crc
 from shared.text.quoting import is_copy
@@ -32,6 +34,9 @@ MAX_REPLY_BYTES = 250_000  # the cloud reads 256 KiB of a reply
 COMMA_BYTES = 1
 AT_ONCE = 500  # chunks, at least, whose languages are noted in one transaction, but for the last ones
 UNREAD = "types"  # the rule that keeps what the detector of names does not read
+STAYS = "a question with filters stays at this site"
+TRIES = 5  # of a question whose documents change while it is read
+T = TypeVar("T")
 SPENT = f"{DENIED}: the limit of the day"
 Allowed = Callable[[str, Sequence[Told], Policy, int], int]  # how many of these a requester gets today, of so many that there are
 
@@ -176,6 +181,21 @@ class Sharing:
     def is_newly_beyond(self, labels: frozenset[str] | None, filters: Filters, before: frozenset[str]) -> bool:
         """Whether questions may find a document that is ``beyond`` now, and was not ``before``."""
         return self._documents.served(self.beyond(labels, filters) - before)
+
+    async def read_filtered(
+        self, labels: frozenset[str] | None, filters: Filters | None, work: Callable[[frozenset[str]], Awaitable[T]]
+    ) -> T:
+        """What ``work`` makes without the documents that the asker may not read or does not ask about.
+
+        Where one of these came to be served meanwhile, and ``work`` may have read it, it works again. (Labels have a check of their own,
+        after the whole answer: ``EdgeNode.read_by``.) Raises Conflict where that happens again and again, and as ``work``.
+        """
+        for _ in range(TRIES):
+            withheld = await asyncio.to_thread(self.beyond, labels, filters)
+            made = await work(withheld)
+            if filters is None or not await asyncio.to_thread(self.is_newly_beyond, labels, filters, withheld):
+                return made
+        raise Conflict("documents that do not match the filters keep coming while it is read", next_step="ask again in a while")
 
     def matches_nothing(self, labels: frozenset[str] | None, filters: Filters) -> bool:
         """Whether questions find no document that one of this site's readers may read and that matches."""

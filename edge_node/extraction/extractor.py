@@ -6,14 +6,16 @@ import asyncio
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from typing import Protocol
 
 from edge_node.extraction.facts import Fact
 from edge_node.extraction.model_extraction import ModelExtraction, ModelExtractor
 from edge_node.extraction.names import Definition, acronym_definitions
+from edge_node.extraction.naming import BY_MODEL, named_by_model
 from edge_node.extraction.nlp import Extraction, ReadBy, SpacyExtractor
-from edge_node.extraction.packs.table import INSTALL, PACKS
+from edge_node.extraction.packs.table import INSTALL, MODEL_NAMES, PACKS
 from edge_node.records import Cost, Progress, Shortfall
 from shared.errors import ModelError, ModelReplyError
 from shared.limits import RetryBudget
@@ -25,6 +27,7 @@ LOW_YIELD = 0.5  # a larger share of passages without any entity is worth tellin
 MOST_FAILED = 0.5  # of a document's model calls; with more, the model is at fault, not the passages
 MIN_FAILED = 2
 MISSING = f"its pack is missing ({INSTALL}, then retry the document)"
+UNKNOWN = f"no pack knows it ({MODEL_NAMES})"
 _NOTHING = Extraction((), ())
 
 
@@ -80,17 +83,21 @@ class Extractor:
         definitions = await asyncio.to_thread(definitions_of, chunks)
         by_chunk = per_chunk(found)
         chosen = choose_for_model(chunks, self._share, {key: len(said.entities) for key, said in by_chunk.items()})
-        asked = [chunk for chunk in chunks if chunk.chunk_id in chosen and chunk.chunk_id in by_chunk]  # others have no names to relate
+        unread = {one.chunk_id for one in found.read_by if not one.pack}
+        asked = [
+            chunk for chunk in chunks if chunk.chunk_id in chosen and chunk.chunk_id in by_chunk.keys() | unread
+        ]  # others have no names
         outcomes = await self._ask_all(asked, by_chunk, progress)
+        read_by = with_model(found.read_by, outcomes)
         said = [outcomes[key].extraction if (key := chunk.chunk_id) in outcomes else by_chunk.get(key, _NOTHING) for chunk in chunks]
         return Extracted(
             tuple(mention for extraction in said for mention in extraction.entities),
             tuple(mention for extraction in said for mention in extraction.relations),
             definitions,
             sum((Cost(outcome.calls, outcome.tokens_in, outcome.tokens_out) for outcome in outcomes.values()), Cost()),
-            (*unusable_replies(outcomes), *unread_languages(found.read_by), *low_yield(chunks, said)),
+            (*unusable_replies(outcomes), *unread_languages(read_by), *low_yield(chunks, said)),
             found.facts,
-            found.read_by,
+            read_by,
         )
 
     async def _ask_all(
@@ -103,7 +110,7 @@ class Extractor:
             while waiting:
                 chunk = waiting.popleft()
                 try:
-                    outcomes[chunk.chunk_id] = await self._ask(chunk, by_chunk[chunk.chunk_id])
+                    outcomes[chunk.chunk_id] = await self._ask(chunk, by_chunk.get(chunk.chunk_id))
                 except ModelError as error:
                     error.chunk_id = chunk.chunk_id
                     waiting.clear()  # the model is away; what it has begun elsewhere may end, and is kept
@@ -123,11 +130,13 @@ class Extractor:
             raise _unfit(failed, of=len(asked))
         return in_order
 
-    async def _ask(self, chunk: Chunk, base: Extraction) -> ModelExtraction:
-        first = await self._model.extract(chunk, base)
+    async def _ask(self, chunk: Chunk, base: Extraction | None) -> ModelExtraction:
+        """``base``: what a pack found; None: none read the chunk, and the model names by itself."""
+        ask = partial(self._model.extract, chunk, base) if base else partial(named_by_model, self._model, chunk)
+        first = await ask()
         if first.failure is None or not self._retries.take():
             return first
-        second = await self._model.extract(chunk, base, temperature=REPEAT_TEMPERATURE)
+        second = await ask(temperature=REPEAT_TEMPERATURE)
         return replace(
             second,
             tokens_in=first.tokens_in + second.tokens_in,
@@ -158,8 +167,14 @@ def too_many(outcomes: Mapping[ChunkId, ModelExtraction], *, of: int) -> dict[Ch
 
 
 def failures(outcomes: Mapping[ChunkId, ModelExtraction]) -> dict[ChunkId, ModelReplyError]:
-    """Why the model was of no use, by chunk."""
-    return {key: outcome.failure for key, outcome in outcomes.items() if outcome.failure is not None}
+    """Why the model was of no use, by chunk, where a pack read the chunk: what nobody reads stays unread, and is told as that."""
+    return {key: outcome.failure for key, outcome in outcomes.items() if outcome.failure is not None and outcome.extraction.entities}
+
+
+def with_model(read_by: Sequence[ReadBy], outcomes: Mapping[ChunkId, ModelExtraction]) -> tuple[ReadBy, ...]:
+    """Who read each chunk: the model, where no pack did and its reply could be used."""
+    by_model = {key for key, outcome in outcomes.items() if outcome.failure is None}
+    return tuple(replace(one, pack=BY_MODEL) if not one.pack and one.chunk_id in by_model else one for one in read_by)
 
 
 def unusable_replies(outcomes: Mapping[ChunkId, ModelExtraction]) -> list[Shortfall]:
@@ -170,15 +185,15 @@ def unusable_replies(outcomes: Mapping[ChunkId, ModelExtraction]) -> list[Shortf
 def unread_languages(read_by: Sequence[ReadBy]) -> list[Shortfall]:
     """One for each language that no installed pack reads, with what would.
 
-    >>> [one.message for one in unread_languages([ReadBy(ChunkId("d:0"), "tr", "")])]
-    ['1 passage in the language tr was read by nobody, as no pack knows it: no names are found there; words and vectors find it']
+    >>> [one.message.partition(" (")[0] for one in unread_languages([ReadBy(ChunkId("d:0"), "tr", "")])]
+    ['1 passage in the language tr was read by nobody, as no pack knows it']
     """
     unread = Counter(one.language for one in read_by if not one.pack)
     return [
         Shortfall(
             "unread_language",
             f"{counted(number, 'passage')} in the language {language} {'was' if number == 1 else 'were'} read by nobody, as "
-            f"{MISSING if language in PACKS else 'no pack knows it'}: no names are found there; words and vectors find it",
+            f"{MISSING if language in PACKS else UNKNOWN}: only words and vectors find {'it' if number == 1 else 'them'}",
         )
         for language, number in sorted(unread.items())
     ]

@@ -109,7 +109,7 @@ def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "line
     ParsedRelations(items=(RelationLine(subject='Ann', relation='works at', object='Mill'),), unread_lines=1)
     """
     given = {normalise(name): name for name in candidates}
-    rows = _rows_of_lines(reply) if form == "lines" else _rows_of_json(reply)
+    rows = rows_of_lines(reply) if form == "lines" else _rows_of_json(reply)
     found: dict[tuple[str, str, str], RelationLine] = {}
     unread = 0
     for row in rows:
@@ -148,7 +148,8 @@ def _says_none(reply: str, *, form: Form) -> bool:
     return isinstance(said, dict) and said.get("relations") == []
 
 
-def _rows_of_lines(reply: str) -> list[list[str]]:
+def rows_of_lines(reply: str) -> list[list[str]]:
+    """The fields of each line of a reply, without those that say "none"."""
     lines = (_BULLET.sub("", line.strip()) for line in reply.splitlines())
     return [[part.strip(_EDGES) for part in line.strip("| ").split("|")] for line in lines if line and not _nothing(line)]
 
@@ -241,7 +242,7 @@ class ModelExtractor:
             asked = glean_prompt(prompt, known, form=self.form) if known else prompt
             reply, failure = await self._ask(asked, chunk, names)
             calls, tokens_in, tokens_out = calls + 1, tokens_in + reply.tokens_in, tokens_out + reply.tokens_out
-            parsed = parse_relations(_whole_lines(reply), names, form=self.form)
+            parsed = parse_relations(whole_lines(reply), names, form=self.form)
             unread += parsed.unread_lines
             if failure is not None and not known:
                 return ModelExtraction(base, tokens_in, tokens_out, calls, unread, failure)
@@ -261,11 +262,12 @@ class ModelExtractor:
             reply = await self.generator.generate(prompt, deadline_s=self.deadline_s, usable=usable, document=chunk.document_id)
         except ModelReplyError as error:
             return Reply(("",), 0, 0), error
-        fault = fault_of(_whole_lines(reply), names, form=self.form)
+        fault = fault_of(whole_lines(reply), names, form=self.form)
         return reply, ModelReplyError(f"the model's reply cannot be used: {fault}") if fault else None
 
 
-def _whole_lines(reply: Reply) -> str:
+def whole_lines(reply: Reply) -> str:
+    """A reply without the line that its end cuts off."""
     text = reply.texts[0]
     return text.rpartition("\n")[0] if any(reply.truncated) and "\n" in text else text
 

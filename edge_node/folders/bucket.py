@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from edge_node.documents.readers import SUFFIXES
 from edge_node.documents.readers.text import suffix
-from edge_node.folders.ignoring import FILE, ignoring
+from edge_node.folders.files import FILE, ignoring
 from edge_node.folders.records import Entry, Problem, Survey
 from edge_node.settings import BucketSettings
 from shared.errors import InputError, NotInstalled
@@ -33,7 +33,7 @@ class Bucket:
     def survey(self) -> Survey:
         """All objects, without those that are ignored. Raises InputError where the bucket cannot be listed."""
         try:
-            found = list(self._client.list_objects(self.bucket, prefix=self.below, recursive=True))
+            found = self._listed()
             ignored = ignoring(self._patterns(found))
         except _errors() as error:
             raise InputError(
@@ -54,6 +54,16 @@ class Bucket:
             else:
                 entries.append(Entry(name, one.object_name, one.size, f"{one.size}:{one.etag}" if one.etag else ""))
         return Survey(tuple(sorted(entries, key=lambda entry: entry.name)), tuple(problems), (), tuple(sorted(left_out)))
+
+    def _listed(self) -> list[Any]:
+        found = dict[str, Any]()
+        for one in self._client.list_objects(self.bucket, prefix=self.below, recursive=True):
+            if one.object_name in found:  # a store that does not know how to go on begins anew, for ever
+                raise InputError(
+                    f"the bucket {self.bucket} lists {one.object_name} twice", next_step="see that the store speaks ListObjectsV2"
+                )
+            found[one.object_name] = one
+        return list(found.values())
 
     def read(self, entry: Entry) -> bytes:
         """The content of an object. Raises OSError."""

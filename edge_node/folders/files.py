@@ -11,15 +11,29 @@ from pathspec import GitIgnoreSpec
 
 from edge_node.documents.readers import SUFFIXES
 from edge_node.documents.readers.text import suffix
-from edge_node.folders.ignoring import FILE, ignoring
 from edge_node.folders.records import Entry, Problem, Survey
 from shared.errors import InputError
 from shared.ports import Clock
 from shared.wire import MAX_NAME_CHARS
 
+FILE = ".dgragignore"  # at the top of a folder, or of a bucket's prefix; those below are not read
+DEFAULTS = (".*", "~$*", "*~", "*.tmp", "*.part", "*.crdownload", "*.swp")  # hidden, locks and halves of files
 SETTLED_S = 2.0  # what was written so lately may be written again within one tick of the file system's clock
 MOST_PATTERNS = 2**16  # bytes of the list of ignored files
 OUTSIDE = "a link that leads out of the folder is not followed"
+
+
+def ignoring(text: str = "") -> GitIgnoreSpec:
+    r"""The default patterns and those of a file, of which the last that fits a path counts. Raises InputError for one that is none.
+
+    >>> spec = ignoring("drafts/\n!.keep.md")
+    >>> [spec.match_file(name) for name in ("a.txt", "sub/~$a.docx", ".git/x.md", "drafts/a.txt", ".keep.md")]
+    [False, True, True, True, False]
+    """
+    try:
+        return GitIgnoreSpec.from_lines((*DEFAULTS, *text.splitlines()))
+    except ValueError as error:
+        raise InputError(f"{FILE} has a pattern that is none: {error}", next_step="write it as in a .gitignore") from error
 
 
 class Folder:

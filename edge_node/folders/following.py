@@ -1,4 +1,7 @@
-"""A source followed for as long as it takes: at each change, now and then without one, and after errors with growing waits."""
+"""Where documents come from, by its address: a folder's path, or ``s3://BUCKET/PREFIX``. And how a source is followed.
+
+It is looked at at each change, now and then without one, and after errors with growing waits.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,11 @@ from pathlib import Path
 from watchfiles import awatch
 
 from edge_node.documents.progress import Backoff
+from edge_node.folders.bucket import SCHEME, Bucket
+from edge_node.folders.files import Folder
+from edge_node.folders.records import Source
+from edge_node.settings import BucketSettings
+from shared.ports import Clock
 from shared.telemetry.logs import redacted
 
 log = logging.getLogger("dgrag.edge.folders")
@@ -83,3 +91,24 @@ async def follow(changes: Changes, run: Callable[[], Awaitable[None]], failed: C
                 wait_s = trouble.next_s()
                 failed(error, wait_s)
                 await asyncio.sleep(wait_s)
+
+
+def is_bucket(address: str) -> bool:
+    """Whether an address is one of a bucket.
+
+    >>> is_bucket("s3://reports/2026"), is_bucket("/data/reports")
+    (True, False)
+    """
+    return address.startswith(SCHEME)
+
+
+def opened(address: str, clock: Clock, *, prefix: str, most_bytes: int) -> Source:
+    """The source of an address. Raises as ``Bucket``."""
+    if is_bucket(address):
+        return Bucket(address, BucketSettings(), prefix=prefix, most_bytes=most_bytes)
+    return Folder(Path(address), clock, prefix=prefix, most_bytes=most_bytes)
+
+
+def changes_of(address: str) -> Changes:
+    """What tells of its changes."""
+    return Changes(None if is_bucket(address) else Path(address))

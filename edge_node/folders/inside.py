@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from edge_node.documents.store import Accepted, DocumentStore
-from edge_node.folders.records import Held, Wishes, held_of
+from edge_node.folders.records import Held, Refusal, Wishes, held_of
 from edge_node.records import Offered, document_id
 from shared.errors import Conflict, DgragError, InputError, NotFound
 from shared.records import DocumentId
@@ -25,15 +25,15 @@ class Site(Protocol):
         """Commit one."""
         ...
 
-    async def rename(self, identity: DocumentId, name: str) -> Accepted:
+    async def rename(self, identity: DocumentId, name: str, *, source: str | None) -> Accepted:
         """Give one another name."""
         ...
 
-    async def label(self, identity: str, labels: Sequence[str]) -> DocumentId:
+    async def label(self, identity: str, labels: Sequence[str], *, source: str | None) -> DocumentId:
         """Give one other labels."""
         ...
 
-    async def remove(self, identity: DocumentId) -> dict[str, Any]:
+    async def remove(self, identity: DocumentId, *, source: str | None) -> dict[str, Any]:
         """Delete one."""
         ...
 
@@ -54,36 +54,35 @@ class Inside:
             yield from page
             page = self.site.documents.list(limit=PAGE, after=page[-1]["name"])
 
-    async def send(self, name: str, raw: bytes, wishes: Wishes) -> str:
+    async def send(self, name: str, raw: bytes, wishes: Wishes) -> Refusal | None:
         """As the port says. Raises DiskFull, which is no fault of this document."""
+        identity = document_id(name, raw)
         try:
-            await self.site.accept(Offered(document_id(name, raw), name, raw, name, labels=wishes.labels, source=wishes.source))
-        except (InputError, Conflict) as error:
-            return _reason(error)
-        return ""
+            await self.site.accept(Offered(identity, name, raw, name, labels=wishes.labels, source=wishes.source, adopt=wishes.adopt))
+        except InputError as error:
+            return Refusal(_reason(error), is_of_content=not isinstance(error, Conflict))
+        return None
 
-    async def rename(self, identity: DocumentId, name: str) -> str:
+    async def rename(self, identity: DocumentId, name: str, wishes: Wishes) -> str:
         """As the port says. Raises DiskFull."""
-        with contextlib.suppress(NotFound):  # the next run looks again
-            try:
-                await self.site.rename(identity, name)
-            except (InputError, Conflict) as error:
-                return _reason(error)
-        return ""
+        return await _refusal(self.site.rename(identity, name, source=wishes.source))
 
-    async def relabel(self, identity: DocumentId, labels: tuple[str, ...]) -> None:
+    async def relabel(self, identity: DocumentId, wishes: Wishes) -> str:
         """As the port says."""
-        try:
-            await self.site.label(identity, labels)
-        except NotFound:
-            return
+        return await _refusal(self.site.label(identity, wishes.labels or (), source=wishes.source))
 
-    async def remove(self, identity: DocumentId) -> None:
+    async def remove(self, identity: DocumentId, wishes: Wishes) -> str:
         """As the port says."""
+        return await _refusal(self.site.remove(identity, source=wishes.source))
+
+
+async def _refusal(change: Awaitable[Any]) -> str:
+    with contextlib.suppress(NotFound):  # the next run looks again
         try:
-            await self.site.remove(identity)
-        except NotFound:
-            return
+            await change
+        except InputError as error:
+            return _reason(error)
+    return ""
 
 
 def _reason(error: DgragError) -> str:

@@ -10,9 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from edge_node.folders.following import follow
+from edge_node.folders.following import changes_of, follow, opened
 from edge_node.folders.memory import Memory
-from edge_node.folders.opening import changes_of, opened
 from edge_node.folders.records import Problem, Target, Wishes
 from edge_node.folders.syncing import apply, look
 from shared.errors import DgragError

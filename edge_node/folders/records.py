@@ -72,6 +72,14 @@ class Wishes:
     adopt: bool = False  # documents of the same names that came another way become this sync's
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why an edge did not take a document. ``is_of_content``: it would not take the same content a second time either."""
+
+    reason: str
+    is_of_content: bool
+
+
 class Source(Protocol):
     """A folder or a bucket."""
 
@@ -85,26 +93,26 @@ class Source(Protocol):
 
 
 class Target(Protocol):
-    """An edge, over REST or in this process."""
+    """An edge, over REST or in this process. It changes only what is the sync's at that moment; what is gone is left to the next run."""
 
     async def held(self) -> Mapping[str, Held]:
         """All its documents, by name."""
         ...
 
-    async def send(self, name: str, raw: bytes, wishes: Wishes) -> str:
-        """Give it a document; returns why it refuses this one, "" where it does not."""
+    async def send(self, name: str, raw: bytes, wishes: Wishes) -> Refusal | None:
+        """Give it a document; returns why it refuses this one."""
         ...
 
-    async def rename(self, identity: DocumentId, name: str) -> str:
-        """Let a document have another name; returns why not, "" where it has. One that is gone meanwhile is left to the next run."""
+    async def rename(self, identity: DocumentId, name: str, wishes: Wishes) -> str:
+        """Let a document have another name; returns why not, "" where it has."""
         ...
 
-    async def relabel(self, identity: DocumentId, labels: tuple[str, ...]) -> None:
-        """Give a document other labels."""
+    async def relabel(self, identity: DocumentId, wishes: Wishes) -> str:
+        """Give a document the labels wished for; returns why not, "" where it has them."""
         ...
 
-    async def remove(self, identity: DocumentId) -> None:
-        """Delete a document."""
+    async def remove(self, identity: DocumentId, wishes: Wishes) -> str:
+        """Delete a document; returns why not, "" where it is gone."""
         ...
 
 

@@ -35,6 +35,10 @@ class Done:
     renamed: int = 0
     problems: list[Problem] = field(default_factory=list)
 
+    def refused(self, name: str, reason: str) -> None:
+        """Note why something was not done; "": it was."""
+        self.problems += [Problem(name, reason)] if reason else []
+
 
 async def look(source: Source, target: Target, memory: Memory, wishes: Wishes) -> Look:
     """Compare a source with an edge. Raises Conflict as ``planned``, and as source and target."""
@@ -82,20 +86,24 @@ async def apply(
         await _send(file, source, target, memory, wishes, done)
         advance(file.entry.size)
     for one, file in plan.renamed:
-        if reason := await target.rename(one.document_id, file.entry.name):
+        if reason := await target.rename(one.document_id, file.entry.name, wishes):
             done.problems.append(Problem(file.entry.name, reason))
             continue
         done.renamed += 1
         if wishes.labels is not None and one.labels != frozenset(wishes.labels):
-            await target.relabel(file.document_id, wishes.labels)
+            done.refused(file.entry.name, await target.relabel(file.document_id, wishes))
         for identity in one.older:
-            await target.remove(identity)
+            done.refused(one.name, await target.remove(identity, wishes))
     for one in plan.relabelled:
-        await target.relabel(one.document_id, wishes.labels or ())
-    every = [identity for one in plan.deleted for identity in (*one.older, one.document_id)]
-    for start in range(0, len(every), TOGETHER):
-        await asyncio.gather(*map(target.remove, every[start : start + TOGETHER]))
+        done.refused(one.name, await target.relabel(one.document_id, wishes))
+    for start in range(0, len(plan.deleted), TOGETHER):
+        await asyncio.gather(*(_delete(one, target, wishes, done) for one in plan.deleted[start : start + TOGETHER]))
     return done
+
+
+async def _delete(one: Held, target: Target, wishes: Wishes, done: Done) -> None:
+    for identity in (*one.older, one.document_id):  # as long as the newest is there, its source tells whose the name is
+        done.refused(one.name, await target.remove(identity, wishes))
 
 
 async def _send(file: Found, source: Source, target: Target, memory: Memory, wishes: Wishes, done: Done) -> None:
@@ -107,13 +115,15 @@ async def _send(file: Found, source: Source, target: Target, memory: Memory, wis
         except OSError as error:
             done.problems.append(Problem(name, f"it cannot be read: {error.strerror or error}"))
             return
-        reason = await target.send(name, raw, wishes)
+        refusal = await target.send(name, raw, wishes)
         memory.refused.pop(name, None)
-        if not reason:
+        if refusal is None:
             done.sent.append(file)
             done.sent_bytes += len(raw)
             return
-        memory.refused[name] = (document_id(name, raw), reason)
+        reason = refusal.reason
+        if refusal.is_of_content:
+            memory.refused[name] = (document_id(name, raw), reason)
     done.problems.append(Problem(name, reason))
 
 

@@ -18,9 +18,9 @@ from stdnum.fr import nir
 from stdnum.gb import nhs
 from stdnum.us import ssn
 
-from edge_node.extraction.languages import is_latin
 from edge_node.policy.patterns import bounded
 from edge_node.policy.rules import Identifier, Redact
+from shared.text.language import is_latin
 
 CONTEXT_CHARS = 80  # beside a passage: an identifier that its edge cuts is looked for as a whole
 MASK = "█"

@@ -13,10 +13,10 @@ from typing import Annotated, Literal, cast, get_args
 import phonenumbers
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from edge_node.extraction.languages import READ
 from edge_node.extraction.syntax import CONCEPT, TYPES
 from edge_node.policy.patterns import bounded, line_of, told
 from shared.errors import DgragError, InputError
+from shared.text.language import READ
 from shared.wire import MAX_EVIDENCE_CHARS, MAX_MEMORIES
 
 Share = Literal["never", "summary", "evidence", "full"]

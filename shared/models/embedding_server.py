@@ -87,16 +87,20 @@ class EmbeddingServer:
             self._retries.attempt()
             try:
                 headers = self._headers | correlation.headers()
-                response = await self._http.post("embeddings", json=body_of(self._model, texts), headers=headers, timeout=DEADLINE_S)
+                asked: dict[str, Any] = {"json": body_of(self._model, texts), "headers": headers, "timeout": DEADLINE_S}
+                async with self._http.stream("POST", "embeddings", **asked) as response:
+                    raw = bytearray()
+                    async for piece in response.aiter_bytes():
+                        _take(piece, raw)
             except httpx2.HTTPError as error:
                 raise _unreachable(error, self._http.base_url) from error
             if response.status_code == HTTPStatus.OK:
-                return vectors_of(response.content, rows=len(texts), dimensions=self.dimensions)
+                return vectors_of(bytes(raw), rows=len(texts), dimensions=self.dimensions)
             asked_s = retry_after_s(response.headers.get("Retry-After", ""), date=response.headers.get("Date", ""))
             if attempt == ATTEMPTS or not _passing(response.status_code) or not self._retries.take():
                 break
             await asyncio.sleep(min(RETRY_WAIT_S * attempt if asked_s is None else asked_s, DEADLINE_S))
-        raise failure(self._model, response.status_code, response.content, wait_s=asked_s or 0.0)
+        raise failure(self._model, response.status_code, bytes(raw), wait_s=asked_s or 0.0)
 
 
 def probe_of(http: httpx2.Client, *, model: str, api_key: str = "", passage: str = "", patience_s: float = 10.0) -> FloatArray:
@@ -104,10 +108,14 @@ def probe_of(http: httpx2.Client, *, model: str, api_key: str = "", passage: str
     until = time.monotonic() + patience_s
     while True:
         try:
-            response = http.post("embeddings", json=body_of(model, [passage + PROBE]), headers=_headers(api_key), timeout=DEADLINE_S)
+            asked: dict[str, Any] = {"json": body_of(model, [passage + PROBE]), "headers": _headers(api_key), "timeout": DEADLINE_S}
+            with http.stream("POST", "embeddings", **asked) as response:
+                raw = bytearray()
+                for piece in response.iter_bytes():
+                    _take(piece, raw)
             if response.status_code == HTTPStatus.OK:
-                return vectors_of(response.content, rows=1).reshape(-1)
-            error = failure(model, response.status_code, response.content)
+                return vectors_of(bytes(raw), rows=1).reshape(-1)
+            error = failure(model, response.status_code, bytes(raw))
         except httpx2.HTTPError as caught:
             error = _unreachable(caught, http.base_url)
         if not isinstance(error, ModelUnavailable) or time.monotonic() + RETRY_WAIT_S > until:
@@ -127,8 +135,6 @@ def vectors_of(raw: bytes, *, rows: int, dimensions: int | None = None) -> Float
     >>> vectors_of(raw, rows=2).round(1).tolist() == np.array([[0.6, 0.8], [0.0, 1.0]], dtype=np.float32).tolist()
     True
     """
-    if len(raw) > MAX_REPLY_BYTES:
-        raise ModelReplyError(f"the embedding server's answer is over {MAX_REPLY_BYTES} bytes")
     try:
         data = orjson.loads(raw)["data"]
         ordered = sorted(data, key=lambda item: item["index"])
@@ -141,6 +147,13 @@ def vectors_of(raw: bytes, *, rows: int, dimensions: int | None = None) -> Float
         step = "the server has another model now: restart this service, which then changes to it"
         raise ModelReplyError(f"the embedding server's vectors have {found.shape[-1]} dimensions, not {dimensions}", next_step=step)
     return found
+
+
+def _take(piece: bytes, raw: bytearray) -> None:
+    """Add a piece to an answer. Raises ModelReplyError where that is too long: no more of it is read then."""
+    raw.extend(piece)
+    if len(raw) > MAX_REPLY_BYTES:
+        raise ModelReplyError(f"the embedding server's answer is over {MAX_REPLY_BYTES} bytes")
 
 
 def _numbers(embedding: Sequence[float] | str) -> FloatArray:

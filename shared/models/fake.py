@@ -11,13 +11,14 @@ import numpy as np
 from shared.errors import ModelReplyError
 from shared.models.embedders import fingerprint
 from shared.ports import FloatArray, Prompt, Reply
+from shared.text.sentences import spaced
 from shared.vectors import unit
 
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class HashEmbedder:
-    """A text is the sum of its words' random directions: texts that share words are near, others nearly orthogonal."""
+    """A text is the sum of its words' random directions: texts that share words or pairs of Han letters are near, others are not."""
 
     def __init__(self, dimensions: int = 64) -> None:
         self._dimensions = dimensions
@@ -35,7 +36,7 @@ class HashEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> FloatArray:
         """Return (n, d) float32 unit rows."""
-        rows = [np.sum([self._direction(word) for word in WORD.findall(text.lower()) or [""]], axis=0) for text in texts]
+        rows = [np.sum([self._direction(word) for word in WORD.findall(spaced(text.lower())) or [""]], axis=0) for text in texts]
         return unit(np.array(rows, dtype=np.float32)) if rows else np.zeros((0, self._dimensions), dtype=np.float32)
 
     def _direction(self, word: str) -> FloatArray:

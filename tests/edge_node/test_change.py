@@ -1,6 +1,7 @@
 """Another embedding model takes over behind the questions, and leaves what it would have made from the start."""
 
 import asyncio
+import shutil
 
 import pytest
 
@@ -176,3 +177,17 @@ async def test_without_a_way_to_the_former_model_the_store_is_refused(tmp_path):
     with pytest.raises(StoreError, match="was made with the embedding model"):
         async with running_edge(tmp_path, embedder=Held(), **KNOBS):
             pass
+
+
+async def test_a_disk_with_too_little_room_for_a_rehearsal_is_left_as_it_is_and_the_change_waits(tmp_path, monkeypatch):
+    await made(tmp_path)
+    monkeypatch.setattr("edge_node.documents.progress.FIRST_WAIT_S", 0.01)
+    usage, free = shutil.disk_usage(tmp_path), [1_000_000]
+    monkeypatch.setattr("edge_node.database.backup.shutil.disk_usage", lambda _: usage._replace(free=free[0]))
+    async with running_edge(tmp_path, embedder=Held(), former=the_former, min_free_bytes=900_000, **KNOBS) as edge:
+        await until(lambda: edge.node.renewal.change.view.error)
+        assert "full" in (await change_of(edge))["error"]
+        assert not (tmp_path / FOLDER / "copy").exists()
+        assert await found(edge, "Who leads Juniper Ward?")
+        free[0] = usage.free
+        await at_rest(edge)

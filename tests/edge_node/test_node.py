@@ -9,6 +9,7 @@ import pytest
 from edge_node.api.app import create_app
 from edge_node.build import Adapters, build_node
 from edge_node.documents import progress
+from edge_node.documents.estimate import estimate
 from edge_node.settings import EdgeSettings
 from shared.errors import DiskFailed, DiskFull, ModelReplyError, StoreDamaged, StoreError
 from shared.http.open_mode import CALLER
@@ -93,13 +94,14 @@ async def test_no_log_line_quotes_an_error_that_nobody_foresaw(node, monkeypatch
 async def test_estimates_are_made_one_after_the_other(node, monkeypatch):
     most, running, gate = [], [], asyncio.Event()
 
-    async def slow(_, offered):
+    async def slow(*given, **named):
         running.append(1)
         most.append(len(running))
         await gate.wait()
         running.pop()
+        return await estimate(*given, **named)
 
-    monkeypatch.setattr(type(node), "_estimate", slow)
+    monkeypatch.setattr("edge_node.documents.estimate.estimate", slow)
     asked = [asyncio.create_task(node.estimate([])) for _ in range(6)]
     await until(lambda: running)
     gate.set()

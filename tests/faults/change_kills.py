@@ -8,16 +8,18 @@ import argparse
 import asyncio
 import random
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 from edge_node import change
 from edge_node.maintenance import EMBEDDER
 from shared.models.fake import HashEmbedder
+from tests.faults import workload
 from tests.faults.forks import run
-from tests.faults.kills import Normal, killed_life
+from tests.faults.kills import Normal, repeated, writes_of
 from tests.faults.on_disk import DERIVED, digest, opened
+from tests.faults.report import campaign, tell
 from tests.support.running_edge import running_edge
 from tests.support.settling import ALL_CHANNELS
 from tests.support.waiting import until
@@ -64,37 +66,30 @@ def left_in(folder):
         return {name: digest(connection, sql) for name, sql in DERIVED.items()}
 
 
-def campaign(top, points, *, seed=7, without=False):
-    """Returns how many lives were killed, and what was wrong after any."""
-    former = top / "former"
-    assert run(partial(made, former))[1] == 0
-    normal_folder = top / "normal"
-    shutil.copytree(former, normal_folder)
-    assert run(partial(changed, normal_folder))[1] == 0
-    expected, rng, killed, wrong = left_in(normal_folder), random.Random(seed), 0, []
-    if without:
-        change.EmbedderChange.take_over = careless
-    while killed < points and not (without and wrong):
-        folder = top / "killed"
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(former, folder)
-        _, was_killed = killed_life(partial(changed, folder), rng, Normal(3.0, 250, {}))
-        killed += was_killed
-        if was_killed and rng.random() < 0.3:
-            killed_life(partial(changed, folder), rng, Normal(3.0, 250, {}))
-        _, status = run(partial(changed, folder))
-        if status != 0 or (left := left_in(folder)) != expected:
-            wrong.append(f"point {killed}: status {status}, {[name for name in expected if status == 0 and left[name] != expected[name]]}")
-    return killed, wrong
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("points", type=int)
+    options.add_argument("--seed", type=int, default=7)
+    options.add_argument("--without", action="store_true")
+    chosen = options.parse_args()
+    workload.preload()
+    rng = random.Random(chosen.seed)
+    with campaign() as (report, top):
+        assert run(partial(made, top / "former"))[1] == 0
+        shutil.copytree(top / "former", top / "normal")
+        started = time.perf_counter()
+        assert run(partial(changed, top / "normal"))[1] == 0
+        seconds = time.perf_counter() - started
+        shutil.copytree(top / "former", top / "counted")
+        normal = Normal(seconds, writes_of(partial(changed, top / "counted"), top / "trace"), left_in(top / "normal"))
+        if chosen.without:
+            change.EmbedderChange.take_over = careless
+        while report.points < chosen.points and not (chosen.without and report.faults):
+            shutil.rmtree(top / "killed", ignore_errors=True)
+            shutil.copytree(top / "former", top / "killed")
+            repeated(report, rng, normal, changed, left_in, top / "killed")
+    tell(report)
 
 
 if __name__ == "__main__":
-    import sys
-    import tempfile
-
-    options = argparse.ArgumentParser()
-    options.add_argument("points", type=int)
-    options.add_argument("--without", action="store_true")
-    chosen = options.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        sys.stdout.write(f"{campaign(Path(name), chosen.points, without=chosen.without)}\n")
+    main()

@@ -4,7 +4,7 @@ import pytest
 
 from tests.faults.forks import STRACE
 
-SHORT = 14  # kills
+SHORT = 10  # kills
 
 
 def pytest_addoption(parser):

@@ -55,7 +55,7 @@ def campaign(home, edits, *, seed=7, options=(), tell=lambda line: None):
     edge.start()
     try:
         while done < edits:
-            for _ in range(min(rng.randrange(5, 30), edits - done)):
+            for _ in range(min(rng.randrange(5, max(10, min(30, edits // 2))), edits - done)):
                 edited(root, rng)
                 done += 1
             child = sync_process(root, edge.url, home, "--no-wait", "--force", *options)

@@ -42,20 +42,40 @@ def acked(lines):
     return max((int(line.split()[1]) + 1 for line in lines if line.startswith("ack ")), default=0)
 
 
-def normal_life(folder):
-    """Count the writes of a life that nobody interrupts; most are made by one thread."""
-    trace = folder / "trace"
-    child = Child(partial(workload.live, folder / "counted"))
+def writes_of(work, trace):
+    """How many writes the thread makes that makes most of them, in a life that nobody interrupts; ``trace``: a file for them."""
+    child = Child(work)
     strace = Strace(child, "-e", WRITES, output=trace)
     child.go()
     list(child.lines(limit_s=180))
     strace.wait()
     assert child.status() == 0
-    by_thread = Counter(line.split()[0] for line in trace.read_text().splitlines() if "pwrite64(" in line)
+    return max(Counter(line.split()[0] for line in trace.read_text().splitlines() if "pwrite64(" in line).values())
+
+
+def normal_life(folder):
+    """What a life is like that nobody interrupts."""
+    writes = writes_of(partial(workload.live, folder / "counted"), folder / "trace")
     started = time.perf_counter()
     said, status = run(partial(workload.live, folder / "normal"))
     assert status == 0
-    return Normal(time.perf_counter() - started, max(by_thread.values()), on_disk.fingerprint(folder / "normal", said))
+    return Normal(time.perf_counter() - started, writes, on_disk.fingerprint(folder / "normal", said))
+
+
+def repeated(report, rng, normal, work, left_in, folder):
+    """Kill a life, some again while they recover; the same work, done once more, must leave what a normal life does. Counts its points."""
+    _, was_killed = killed_life(partial(work, folder), rng, normal)
+    report.points += was_killed
+    if was_killed and rng.random() < SECOND_SHARE:
+        killed_life(partial(work, folder), rng, normal)
+    _, status = run(partial(work, folder))
+    if status != 0:
+        report.fault("stuck", f"point {report.points}: status {status}")
+        return
+    left = left_in(folder)
+    for name, expected in normal.fingerprint.items():
+        if left[name] != expected:
+            report.fault("different", f"point {report.points}: {name}")
 
 
 def killed_life(work, rng, normal, *, of_time=1.0, of_writes=1.0):

@@ -7,6 +7,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 
 MEMORY = Path("/dev/shm")  # kill -9 and strace's errors keep the page cache, so a disk would prove no more
@@ -49,9 +50,19 @@ def tell(report):
     print(json.dumps(asdict(report)))  # noqa: T201
 
 
-def told(module, *options, limit_s=3600):
-    """The report of ``python -m tests.faults.MODULE OPTIONS``: a process of its own, as only one without threads may fork."""
-    command = [sys.executable, "-m", f"tests.faults.{module}", *map(str, options)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=limit_s, cwd=Path(__file__).parents[2], check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
-    return Report(**json.loads(done.stdout.splitlines()[-1]))
+@cache
+def forker():
+    """The process that campaigns are forked from; it ends with this one, whose end of its input is closed then."""
+    command = [sys.executable, "-m", "tests.faults.forker"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+
+
+def told(module, *options):
+    """The report of ``python -m tests.faults.MODULE OPTIONS``, which runs as long as it takes."""
+    with memory_folder() as folder:
+        forker().stdin.write(f"{json.dumps([folder, module, *map(str, options)])}\n")
+        forker().stdin.flush()
+        status = forker().stdout.readline().strip()
+        out, err = (Path(folder, name).read_text() if Path(folder, name).exists() else "" for name in ("out", "err"))
+    assert status == "0", err[-4000:]
+    return Report(**json.loads(out.splitlines()[-1]))

@@ -1,22 +1,21 @@
-"""R1 for a change of the embedding model; a null control beside it. A campaign forks, so it runs in a process of its own."""
-
-import subprocess
-import sys
+"""R1 for a change of the embedding model; a null control beside it."""
 
 import pytest
+
+from tests.faults.report import told
 
 pytestmark = [pytest.mark.campaign, pytest.mark.usefixtures("strace")]
 
 
-def told(*arguments):
-    """The last line of a campaign: how many lives were killed, and what was wrong after them."""
-    command = [sys.executable, "-m", "tests.faults.change_kills", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout.splitlines()[-1]
-
-
 def test_a_kill_anywhere_in_a_change_of_the_embedding_model_loses_nothing():
-    assert told("8") == "(8, [])"
+    report = told("change_kills", 8)
+    assert (report.points, report.faults) == (8, [])
+
+
+@pytest.mark.long
+def test_two_hundred_kills_lose_nothing():
+    assert told("change_kills", 200, "--seed", 8).faults == []
 
 
 def test_a_change_that_only_renames_the_model_is_seen():
-    assert "['vectors']" in told("2", "--without")
+    assert any("vectors" in fault for fault in told("change_kills", 2, "--without").faults)

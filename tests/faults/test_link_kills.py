@@ -8,16 +8,16 @@ pytestmark = [pytest.mark.process, pytest.mark.usefixtures("strace")]
 
 
 def test_after_a_kill_every_body_on_the_wire_is_in_the_ledger_and_the_cloud_has_what_the_edge_has():
-    report = told("link_kills", 8, 4)
+    report = told("link_kills", 5, 3)
     assert report.faults == []
-    assert report.points == 12
-    assert report.figures["bodies"] >= 40
+    assert report.points == 8
+    assert report.figures["bodies"] >= 25
 
 
 def test_an_edge_that_writes_its_ledger_a_body_late_is_seen_when_it_is_killed():
     """The null control; uninterrupted, such an edge records all."""
-    report = told("link_kills", 4, 0, "--late")
-    assert report.found.get("unrecorded", 0) >= 4  # each kill leaves a body that no ledger has
+    report = told("link_kills", 2, 0, "--late")
+    assert report.found.get("unrecorded", 0) >= 2  # each kill leaves a body that no ledger has
     assert not [fault for fault in report.faults if ": normal" in fault]
 
 

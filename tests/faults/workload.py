@@ -38,6 +38,7 @@ BY_MODEL = {  # two or three passages a document, half of them read by the model
 }
 
 
+@cache
 def preload():
     """Live once in the parent: loads, for all children, spaCy and all modules, and learns what each document leaves behind.
 

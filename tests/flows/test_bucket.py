@@ -1,44 +1,28 @@
-"""``dgrag sync s3://…`` with moto's server as the store. It is started from an environment of its own: ``pip install 'moto[server]'``."""
+"""``dgrag sync s3://…`` with a store behind a port that checks each signature."""
 
 import io
-import os
-import shutil
-import subprocess
 
-import httpx2
 import pytest
 
 from edge_node.folders.bucket import Bucket
 from edge_node.records import document_id
 from edge_node.settings import BucketSettings
 from shared.errors import InputError
-from tests.support.synced import EdgeProcess, free_port, synced
-from tests.support.waiting import eventually
+from tests.support.s3_server import Store, s3_server, signature
+from tests.support.synced import EdgeProcess, synced
 
 pytestmark = pytest.mark.process
-SERVER = os.environ.get("DGRAG_TEST_MOTO") or shutil.which("moto_server")
-needs_server = pytest.mark.skipif(SERVER is None, reason="no moto_server: install moto[server], and name the program in DGRAG_TEST_MOTO")
 
 
 @pytest.fixture
-def store():
-    url = f"http://127.0.0.1:{free_port()}"
-    child = subprocess.Popen(
-        (SERVER, "-H", "127.0.0.1", "-p", url.rpartition(":")[2]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        assert eventually(lambda: answers(url), limit_s=60)
+def objects():
+    return Store({"key": "secret"}, page=2)  # a listing of three objects has a second page
+
+
+@pytest.fixture
+def store(objects):
+    with s3_server(objects) as url:
         yield url
-    finally:
-        child.kill()
-        child.wait()
-
-
-def answers(url):
-    try:
-        return httpx2.get(url).is_success
-    except httpx2.TransportError:
-        return False
 
 
 def bucket(url, address="s3://reports/2026", **options):
@@ -55,7 +39,6 @@ def put(url, **objects):
         client.put_object("reports", key, io.BytesIO(text.encode()), len(text))
 
 
-@needs_server
 def test_objects_below_the_prefix_are_named_by_the_rest_of_their_keys(store):
     objects = {"2026/a.md": "A", "2026/sub/b.txt": "B", "2026/c.xyz": "C", "2026/.dgragignore": "d.md", "2026/d.md": "D", "2025/e.md": "E"}
     put(store, **objects, **{"2026/big.txt": "x" * 1001})
@@ -68,7 +51,6 @@ def test_objects_below_the_prefix_are_named_by_the_rest_of_their_keys(store):
         bucket(store, "s3://nowhere").survey()
 
 
-@needs_server
 def test_the_edge_equals_the_bucket(store, tmp_path):
     put(store, **{"2026/a.md": "The pump failed.", "2026/b.md": "The valve was replaced."})
     address, edge = "s3://reports/2026", EdgeProcess(tmp_path / "edge").start()
@@ -88,3 +70,33 @@ def test_the_edge_equals_the_bucket(store, tmp_path):
 def test_an_address_without_a_bucket_is_told():
     with pytest.raises(InputError, match="names no bucket"):
         bucket("http://127.0.0.1:1", "s3://")
+
+
+def test_keys_that_are_wrong_are_told(store):
+    put(store, **{"2026/a.md": "A"})
+    settings = BucketSettings(endpoint=store, region="us-east-1", DGRAG_S3_ACCESS_KEY="key", DGRAG_S3_SECRET_KEY="other")
+    with pytest.raises(InputError, match="cannot be listed: SignatureDoesNotMatch"):
+        Bucket("s3://reports", settings, most_bytes=9).survey()
+
+
+def test_a_listing_that_begins_anew_for_ever_is_told(store, objects):
+    put(store, **{"2026/a.md": "A", "2026/b.md": "B", "2026/c.md": "C"})
+    objects.repeats = True
+    with pytest.raises(InputError, match=r"lists 2026/a\.md twice"):
+        bucket(store).survey()
+
+
+def test_the_store_of_these_tests_signs_as_amazon_says():
+    """The example "GET Object" of Amazon's "Signature Calculations for the Authorization Header"."""
+    nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    headers = {
+        "authorization": "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request",
+        "host": "examplebucket.s3.amazonaws.com",
+        "range": "bytes=0-9",
+        "x-amz-content-sha256": nothing,
+        "x-amz-date": "20130524T000000Z",
+    }
+    secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
+    signed = ["host", "range", "x-amz-content-sha256", "x-amz-date"]
+    expected = "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
+    assert signature(secret, "GET", "/test.txt", [], headers, signed, nothing) == expected

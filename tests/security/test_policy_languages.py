@@ -16,6 +16,7 @@ from edge_node.extraction import languages as telling
 from edge_node.extraction.languages import languages_of
 from edge_node.policy.redaction import Redactor
 from edge_node.policy.rules import Redact
+from shared.models.fake import ScriptedGenerator
 from shared.wire import EvidenceRequest
 from tests.support.running_edge import running_edge
 from tests.support.waiting import until
@@ -35,11 +36,11 @@ QUESTION = "What happened to the pump of the patient on Monday?"
 NAMES = [name.encode() for _, name in FOREIGN.values()]
 
 
-async def leaving(folder, *, policy=MASKED, texts=None):
+async def leaving(folder, *, policy=MASKED, texts=None, **settings):
     """All bytes that leave an edge with these documents: its summaries, and passages for a question; and what its status says."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / NAME).write_text(policy)
-    async with running_edge(folder, strategy="dgrag", reader_threshold=-1.0) as edge:
+    async with running_edge(folder, strategy="dgrag", reader_threshold=-1.0, **settings) as edge:
         for name, text in (texts or {f"{code}.md": text for code, (text, _) in FOREIGN.items()} | {"en.md": ENGLISH}).items():
             await edge.add(name, text)
         await until(edge.node.sharing.is_told)
@@ -70,6 +71,16 @@ async def test_null_control_without_languages_such_names_leave(tmp_path, monkeyp
 async def test_a_rule_that_masks_names_alone_asks_for_no_language(tmp_path):
     left, view = await leaving(tmp_path, policy='version = 1\n[redact]\nnames = ["Aïcha Benali"]\n')
     assert (b"Benali" in left, b"Kohlhase" in left, view["kept_back"]["holds"]) == (False, True, ())
+
+
+@pytest.mark.parametrize(("policy", "leaves"), [(MASKED, False), ("version = 1\n", True)], ids=["masked", "null control"])
+async def test_a_name_that_only_the_model_has_found_stays_as_nobody_measured_how_many_it_overlooks(tmp_path, policy, leaves):
+    text, name = FOREIGN["ru"]
+    model = ScriptedGenerator(lambda prompt: [f"person | Иван {name}" if text in prompt.messages[-1].content else "NONE"] * prompt.n)
+    settings = {"generator": model, "extraction_share": 1.0}
+    left, _ = await leaving(tmp_path, policy=policy, texts={"ru.md": text, "en.md": ENGLISH}, **settings)
+    assert any("Lines:" in prompt.messages[-1].content for prompt in model.prompts)
+    assert (name.encode() in left, b"infusion pump" in left) == (leaves, True)
 
 
 async def test_of_a_mixed_document_the_english_passages_leave_and_the_foreign_ones_with_all_that_they_tell_stay(tmp_path):
@@ -139,7 +150,7 @@ async def test_a_note_too_short_to_tell_stays_with_its_german_name(tmp_path):
 
 
 async def test_null_control_a_note_that_is_taken_for_english_leaves_with_its_name(tmp_path, monkeypatch):
-    monkeypatch.setattr(telling, "_as_a_whole", lambda _: telling.READ)
+    monkeypatch.setattr(telling, "as_a_whole", lambda _: "en")
     left, _ = await leaving(tmp_path, texts={"note.txt": NOTE, "en.md": ENGLISH})
     assert b"Schulz" in left
 

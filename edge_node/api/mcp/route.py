@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, NoReturn
 
 from fastapi import APIRouter, FastAPI, Request, Response
 
 from edge_node.api.access import GuardedRoute
-from shared.errors import InputError, NotInstalled
+from shared.errors import Conflict, InputError, NotInstalled
+
+if TYPE_CHECKING:
+    from edge_node.api.mcp.over_http import McpEndpoint
 
 router = APIRouter(route_class=GuardedRoute)
 MESSAGE = {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}}
@@ -21,9 +25,7 @@ async def mcp(request: Request) -> Response:
 
     501 ``not_installed`` where the extra is not installed.
     """
-    endpoint = request.app.state.mcp
-    if endpoint is None:
-        raise NotInstalled("MCP", extra="mcp")
+    endpoint = await request.app.state.mcp()
     if not request.headers.get("content-type", "").lower().startswith("application/json"):
         raise InputError("a message of MCP is JSON", next_step="send it with the header `Content-Type: application/json`")
     response: Response = endpoint.response(await request.body())
@@ -32,25 +34,47 @@ async def mcp(request: Request) -> Response:
 
 @contextlib.asynccontextmanager
 async def serving_mcp(app: FastAPI) -> AsyncIterator[None]:
-    """Within, the route answers; without the extra it says how to get it."""
-    app.state.mcp = None
-    try:
-        from edge_node.api.mcp.over_http import McpEndpoint  # an extra
-    except ImportError:
-        yield
-        return
-    app.state.mcp = McpEndpoint(app)
-    ready, end = asyncio.Event(), asyncio.Event()
+    """Within, ``app.state.mcp`` is who answers; without the extra it raises NotInstalled.
+
+    It is made for the first message: the library and the tools' schemas take a second, which most edges never need.
+    """
+    wanted, ready = asyncio.Event(), asyncio.Event()
+    made: list[McpEndpoint] = []
 
     async def serve() -> None:
-        async with app.state.mcp.manager.run():
+        await wanted.wait()
+        endpoint = await asyncio.to_thread(_made, app)
+        async with endpoint.manager.run():
+            made.append(endpoint)
             ready.set()
-            await end.wait()
+            await asyncio.Event().wait()
 
+    async def endpoint() -> McpEndpoint:
+        wanted.set()
+        if not made:
+            waiting = asyncio.create_task(ready.wait())
+            await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
+            waiting.cancel()
+        return made[0] if made else _failed(serving)
+
+    app.state.mcp = endpoint
     serving = asyncio.create_task(serve(), name="mcp")  # the manager has to be left in the task that entered it
-    await ready.wait()
     try:
         yield
     finally:
-        end.set()
+        serving.cancel()
         await asyncio.wait([serving])
+
+
+def _made(app: FastAPI) -> McpEndpoint:
+    try:
+        from edge_node.api.mcp.over_http import McpEndpoint  # an extra
+    except ImportError as error:
+        raise NotInstalled("MCP", extra="mcp") from error
+    return McpEndpoint(app)
+
+
+def _failed(serving: asyncio.Task[None]) -> NoReturn:
+    if not serving.cancelled():
+        serving.result()
+    raise Conflict("the edge is stopping", next_step="ask again when it is up")

@@ -33,7 +33,9 @@ ROLE_OF = {offer.name: offer.role for offer in OFFERS}
 def build_server(rest_of: Callable[[Request], Rest]) -> MCPServer:
     """A server whose tools call the routes that ``rest_of`` gives for the sender of a request."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)  # its lines quote arguments and replies, which logs here never do
+    root, handlers = logging.getLogger(), [*logging.getLogger().handlers]
     server = MCPServer("dgrag", title="DGRAG", instructions=ABOUT, version=metadata.version("dgrag"), subscriptions=False)
+    root.handlers[:] = handlers  # where there was none, the library adds one of its own, for all loggers
     tools = EdgeTools(rest_of)
     for offer in OFFERS:
         hints = ToolAnnotations(

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable
 from functools import partial
 
+from edge_node.documents.readers.archive import DAMAGED
 from edge_node.documents.readers.json_text import read_json, read_json_lines
 from edge_node.documents.readers.markdown import read_markdown
 from edge_node.documents.readers.plain import read_plain, read_table
@@ -56,6 +57,12 @@ def _read_office(kind: str, name: str, data: bytes) -> ReadText:
     return read_office(name, data, kind)
 
 
+def _read_slides(name: str, data: bytes) -> ReadText:
+    from edge_node.documents.readers.slides import read_slides
+
+    return read_slides(name, data)
+
+
 def _read_old_office(kind: str, name: str, data: bytes) -> ReadText:
     from edge_node.documents.readers.office import read_old_office
 
@@ -95,6 +102,7 @@ READERS: dict[str, Reader] = {
     ".md": read_markdown,
     ".msg": _read_msg,
     ".ods": _read_sheet,
+    ".odp": _read_slides,
     ".odt": partial(_read_office, ".odt"),
     ".pdf": _read_pdf,
     ".png": _read_image,
@@ -127,6 +135,7 @@ _PARTS = (  # of an archive: what it is
     ("ppt/presentation.xml", ".pptx"),
     ("META-INF/container.xml", ".epub"),
 )
+_OPEN = ((b"spreadsheet", ".ods"), (b"presentation", ".odp"))  # OpenDocument's kinds; the others are texts
 _OLE = (  # names of streams in a file of Microsoft's programs before 2007, or of one behind a password
     ("WordDocument", ".doc"),
     ("PowerPoint Document", ".ppt"),
@@ -137,7 +146,7 @@ _OLE = (  # names of streams in a file of Microsoft's programs before 2007, or o
 
 def load_all() -> None:
     """Import the readers that are otherwise loaded when first needed."""
-    from edge_node.documents.readers import archive, mail, office, pdf, recognition, sheet, web, word  # noqa: F401
+    from edge_node.documents.readers import archive, mail, office, pdf, recognition, sheet, slides, web, word  # noqa: F401
 
 
 def read(name: str, data: bytes) -> ReadText:
@@ -190,12 +199,15 @@ def _packed(name: str, data: bytes) -> Reader:
             parts = set(archive.namelist())
             if kind := next((kind for part, kind in _PARTS if part in parts), None):
                 return READERS[kind]
-            mime = archive.read("mimetype")[:100] if "mimetype" in parts else b""
-    except (zipfile.BadZipFile, ValueError, RuntimeError, NotImplementedError, OSError, EOFError):
+            mime = b""
+            if "mimetype" in parts:
+                with archive.open("mimetype") as told:
+                    mime = told.read(100)
+    except DAMAGED:
         return READERS.get(suffix(name), _read_zip)
     if b"opendocument" in mime:
-        return _read_sheet if b"spreadsheet" in mime else READERS[".odt"]
-    return READERS[named] if (named := suffix(name)) in (".docx", ".xlsx", ".pptx", ".epub", ".odt", ".ods") else _read_zip
+        return next((READERS[kind] for said, kind in _OPEN if said in mime), READERS[".odt"])
+    return READERS[named] if (named := suffix(name)) in (".docx", ".xlsx", ".pptx", ".epub", ".odp", ".odt", ".ods") else _read_zip
 
 
 def _of_ole(data: bytes) -> Reader:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from edge_node.extraction.languages import CHINESE, READ
+from shared.text.language import CHINESE, READ
 
 INSTALL = "pip install 'dgrag[languages]'"
+MODEL_NAMES = "DGRAG_EDGE_EXTRACTION_SHARE=1 has the model find its names"
 
 
 @dataclass(frozen=True, slots=True)

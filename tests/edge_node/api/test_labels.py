@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from edge_node.documents.labelling import relabel
+from edge_node.documents.changing import relabel
 from shared.errors import NotFound
 from shared.models.fake import HashEmbedder
 from tests.support.federation import PLANT, REFUSAL, WARD, federation

@@ -7,10 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edge_node.database.schema import Database
+from edge_node.documents.changing import relabel, rename
 from edge_node.documents.jobs import JobQueue
-from edge_node.documents.labelling import relabel
 from edge_node.documents.receipts import UNSETTLED, ReceiptStore
-from edge_node.documents.renaming import rename
 from edge_node.documents.store import DocumentStore
 from shared.errors import Conflict, NotFound
 from tests.support.storing import SetClock, serve

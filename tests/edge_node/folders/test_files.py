@@ -187,7 +187,7 @@ class Refusing:
     async def held(self):
         return self._held
 
-    async def rename(self, identity, name):
+    async def rename(self, identity, name, wishes):
         return f"{name} must wait"
 
 

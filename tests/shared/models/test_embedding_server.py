@@ -86,6 +86,40 @@ async def test_what_cannot_be_used_is_an_error_of_the_right_kind(reply, error):
         await Server(reply).client().embed(["a"])
 
 
+class Endless(httpx2.AsyncByteStream, httpx2.SyncByteStream):
+    """A body without end; counts the bytes that were read of it, and knows whether it was closed."""
+
+    def __init__(self):
+        self.read, self.closed = 0, False
+
+    def __iter__(self):
+        while True:
+            self.read += 1000
+            yield b" " * 1000
+
+    async def __aiter__(self):
+        for piece in self:
+            yield piece
+
+    def close(self):
+        self.closed = True
+
+    async def aclose(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize("status", [200, 400])
+async def test_an_answer_without_end_is_read_up_to_the_bound_and_no_further(status, monkeypatch):
+    monkeypatch.setattr(module, "MAX_REPLY_BYTES", 5_500)
+    of_texts, of_probe = Endless(), Endless()
+    with pytest.raises(ModelReplyError, match="over 5500 bytes"):
+        await Server(httpx2.Response(status, stream=of_texts)).client().embed(["a"])
+    probing = httpx2.MockTransport(Server(httpx2.Response(status, stream=of_probe)))
+    with httpx2.Client(base_url="http://embed/v1", transport=probing) as http, pytest.raises(ModelReplyError, match="over 5500 bytes"):
+        probe_of(http, model="m")
+    assert [(each.read, each.closed) for each in (of_texts, of_probe)] == [(6_000, True)] * 2
+
+
 def test_vectors_may_come_as_base64():
     raw = json.dumps({"data": [{"index": 0, "embedding": "AACAPw=="}]}).encode()
     assert vectors_of(raw, rows=1).tolist() == [[1.0]]

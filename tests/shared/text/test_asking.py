@@ -27,6 +27,10 @@ def test_an_english_question_with_a_foreign_name_is_asked_as_it_is(question):
     [
         "In welcher Station lag der Patient?",
         "Qui a remplacé la pompe ?",
+        "À quelle température conserve-t-on le vaccin ?",
+        "Was fehlt dem Drucker?",
+        "Qual é a capital do Brasil?",
+        "Kto wymienił pompę?",
         "¿Quién cambió la bomba?",
         "谁更换了输液泵？",
         "Кто заменил насос?",

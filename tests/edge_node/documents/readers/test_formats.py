@@ -2,13 +2,19 @@
 
 import io
 import json
+import shutil
+import subprocess
 import zipfile
+from datetime import UTC, datetime
 from email.message import EmailMessage
+from pathlib import Path
 
 import openpyxl
 import pptx
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 
+from benchmarks.outlook import message
 from edge_node.documents.readers import read, recognition
 from shared.errors import UnreadableDocument
 from shared.records import place_of
@@ -55,6 +61,28 @@ def slides() -> bytes:
     return target.getvalue()
 
 
+def converted(folder: Path, name: str, data: bytes, kind: str) -> bytes:
+    """A file as LibreOffice saves it in another format. Skips where there is none."""
+    if (office := shutil.which("soffice")) is None:
+        pytest.skip("no LibreOffice is installed")
+    (folder / name).write_bytes(data)
+    command = [office, "--headless", f"-env:UserInstallation=file://{folder}/profile", "--convert-to", kind, "--outdir", str(folder)]
+    subprocess.run([*command, str(folder / name)], check=True, capture_output=True, timeout=120)
+    return (folder / name).with_suffix(f".{kind}").read_bytes()
+
+
+def scanned(*lines: str, kind: str | None) -> bytes:
+    """A TIFF file of several pages, each a picture of a line. Skips where no text can be recognised."""
+    if "eng" not in recognition.languages():
+        pytest.skip("Tesseract has no data of English")
+    pages = [Image.new("1", (1240, 300), 1) for _ in lines]
+    for page, line in zip(pages, lines, strict=True):
+        ImageDraw.Draw(page).text((80, 120), line, font=ImageFont.load_default(44), fill=0)
+    target = io.BytesIO()
+    pages[0].save(target, "TIFF", save_all=True, append_images=pages[1:], dpi=(150, 150), compression=kind)
+    return target.getvalue()
+
+
 def archive(**parts: bytes) -> bytes:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -84,6 +112,51 @@ def test_a_slide_says_its_table_and_its_notes():
     assert found.title == "Pumps"
     assert place(found, "Pumps") == "slide 1"
     assert place(found, SAID) == place(found, "Ask Anna Keller.") == "slide 2"
+
+
+def test_a_slide_of_libreoffice_says_its_list_its_shape_its_table_and_its_notes(tmp_path: Path):
+    show = pptx.Presentation(io.BytesIO(slides()))
+    slide = show.slides.add_slide(show.slide_layouts[1])
+    slide.shapes.title.text = "Steps"
+    slide.placeholders[1].text = "Stop the pump\nCall Bo\vLind"
+    slide.shapes.add_shape(1, 0, 0, 900, 900).text_frame.text = "A shape of Cedar Store"
+    target = io.BytesIO()
+    show.save(target)
+    found = read("show.odp", converted(tmp_path, "show.pptx", target.getvalue(), "odp"))
+    assert found.title == "Pumps"
+    assert place(found, "# Pumps") == "slide 1"
+    assert place(found, SAID) == place(found, "Ask Anna Keller.") == "slide 2"
+    assert place(found, "- Stop the pump\n- Call Bo Lind") == place(found, "A shape of Cedar Store") == "slide 3"
+    assert found.text.count("P-7") == 1
+
+
+def test_a_presentation_that_is_none_is_parked():
+    mime = b"application/vnd.oasis.opendocument.presentation"
+    assert reason_of("a.odp", archive(mimetype=mime)) == "bad_office"
+    assert reason_of("a.odp", archive(mimetype=mime, content__xml=b"<a")) == "bad_office"
+    manifest = {"META-INF/manifest__xml": b"<encryption-data/>"}
+    assert reason_of("a.odp", archive(mimetype=mime, content__xml=b"\x00", **manifest)) == "encrypted"
+
+
+@pytest.mark.parametrize("kind", [None, "group4", "tiff_lzw"])
+def test_each_page_of_a_scan_of_several_is_recognised_under_its_number(kind: str | None):
+    found = read("scan.tiff", scanned("Pump P-7 was recalled in Bergen.", "The ward called Ann Lee.", kind=kind))
+    assert place(found, "recalled in Bergen") == "page 1"
+    assert place(found, "called Ann Lee") == "page 2"
+    assert [code for code, _ in found.shortfalls] == ["ocr"]
+
+
+def test_a_message_of_outlook_is_its_heads_and_its_text_and_what_is_attached_is_told():
+    people, long = {"sender": ("Anna Keller", "anna@example.org"), "to": [("Bo Lind", "bo@example.org")]}, "It was tested again. " * 300
+    at, body = datetime(2026, 3, 2, 10, tzinfo=UTC), f"Pump P-7 was recalled – Grüße an 北京.\r\n{long}"
+    found = read("a.msg", message("Recall of P-7", body, sent=at, attached=[("stock.xlsx", workbook())], **people))
+    assert found.title == "Recall of P-7"
+    for said in ("anna@example.org", "Bo Lind", "2026-03-02", "recalled – Grüße an 北京.", long.strip()):
+        assert said in found.text
+    assert [code for code, _ in found.shortfalls] == ["part_unread"]
+    assert "stock.xlsx" in found.shortfalls[0][1]
+    cut = message("Recall of P-7", body, sent=at, **people)[:-2000]
+    assert reason_of("a.msg", cut) == "bad_mail"
 
 
 def test_pages_of_a_pdf_are_told_across_lines_that_flow(make_pdf):

@@ -1,0 +1,64 @@
+"""Other labels, or another name, for a document that is here: without its content being sent again."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+
+from edge_node.database.schema import Database
+from edge_node.documents.store import WHOLE, Accepted, Removed, accept, labels_watched, read_labels, remove, require_own
+from edge_node.records import Offered, document_id
+from shared.errors import Conflict, NotFound
+from shared.records import DocumentId
+
+
+def relabel(database: Database, identity: DocumentId, labels: Sequence[str], *, source: str | None = None) -> None:
+    """Give a document other labels: counted as a change, so that summaries and memories are looked at anew.
+
+    They are those of its name: of the version that is served, and of one that waits, which would undo them else. Another version that is
+    damaged on disk keeps what it has. Raises NotFound, and Conflict where the document itself is damaged, and as ``require_own``.
+    """
+    listed = json.dumps(tuple(labels))
+    with database.write() as tx:
+        require_own(tx, source, identity=identity)
+        row = tx.execute(f"SELECT name, {WHOLE} AS whole FROM documents WHERE document_id = ?", (identity,)).fetchone()
+        if row is None:
+            raise NotFound("document", identity)
+        if not row["whole"]:
+            raise Conflict("this document is damaged on disk", next_step="send it again, with its labels")
+        with labels_watched(tx, row["name"]):
+            tx.execute(
+                f"UPDATE documents SET labels = ?1, row_crc = crc(document_id, name, title, ?1, reader) WHERE name = ?2 AND {WHOLE}",
+                (listed, row["name"]),
+            )
+
+
+def rename(
+    database: Database, identity: DocumentId, name: str, *, now: float, source: str | None = None
+) -> tuple[Accepted, Removed | None]:
+    """Accept a document as it is now under another name, and delete the one of the former name; None where it has this name already.
+
+    In one transaction: no change of its labels falls between the two. With ``source`` neither name may have come another way. Raises
+    NotFound, and Conflict where it is damaged on disk, and as ``require_own``.
+    """
+    with database.write() as tx:
+        require_own(tx, source, identity=identity)
+        require_own(tx, source, name=name)
+        before = _content(tx, identity)
+        reader = name if before.reader == before.name else before.reader
+        accepted = accept(tx, replace(before, document_id=document_id(name, before.raw), name=name, reader=reader), now)
+        return accepted, remove(tx, identity, now) if accepted.document_id != identity else None
+
+
+def _content(tx: sqlite3.Connection, identity: DocumentId) -> Offered:
+    """A document as it was sent."""
+    query = f"SELECT *, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE document_id = ?"
+    row = tx.execute(query, (identity,)).fetchone()
+    if row is None:
+        raise NotFound("document", identity)
+    labels = read_labels(row["labels"].encode())
+    if not row["whole"] or labels is None:
+        raise Conflict("the document is damaged on disk", next_step="send it again")
+    return Offered(identity, row["name"], row["raw"], row["reader"], row["title"], labels, row["created_at"], row["source"])
