@@ -19,16 +19,17 @@ PAUSE_S = 0.05
 class LightEdge:
     """What it holds, what the clouds have acknowledged of it, and every signed request that one of them took."""
 
-    def __init__(self, name, urls, report: Report, seed):
-        self.name, self.urls, self.report, self.rng = name, urls, report, random.Random(seed)
+    def __init__(self, name, urls, report: Report, seed, http):
+        self.name, self.urls, self.report, self.rng, self.http = name, urls, report, random.Random(seed), http
         self.taken = []  # signed requests that were taken, as they were on the wire
         self.expelled = False
+        self.audience = None  # of all the clouds: they have one key
         self.be_born()
 
     def be_born(self):
         """A new store with a new key, as after a new machine."""
         self.identity, self.epoch = make_identity(), uuid.uuid4().hex
-        self.version, self.held, self.audience = 0, {}, None
+        self.version, self.held = 0, {}
 
     @property
     def base(self):
@@ -38,9 +39,8 @@ class LightEdge:
         """One signed request to one cloud; returns its response. Raises one of AWAY."""
         url = self.rng.choice(urls or self.urls)
         auth = Signature(self.identity, audience or self.audience)
-        async with httpx2.AsyncClient(base_url=url, timeout=timeout_s, trust_env=False) as http:
-            request = http.build_request(method, path, json=body, headers={"x-dgrag": "1"})
-            response = await http.send(request, auth=auth)
+        request = self.http.build_request(method, url + path, json=body, timeout=timeout_s)
+        response = await self.http.send(request, auth=auth)
         if response.is_success and path != "/v1/edges":
             sent = response.request
             self.taken.append((sent.method, sent.url.raw_path.decode(), dict(sent.headers), sent.content))
@@ -125,7 +125,7 @@ class LightEdge:
             await asyncio.sleep(PAUSE_S)
             return
         for asked in response.json()["requests"]:
-            text = f"{self.name} has read: {asked['question']}"
+            text = f"{self.name} keeps it in the cellar."
             passage = {"document_id": "d1", "document": "note.md", "chunk_id": "d1:0", "span": [0, len(text)], "text": text}
             try:
                 await self.call("POST", f"{self.base}/replies/{asked['request_id']}", {"evidence": [passage]})

@@ -62,7 +62,7 @@ def serve(name, port, url, folder, without):
         requests_per_minute=1_000_000,
         connections_per_address=0,
     )
-    models = Models(HashEmbedder(), ScriptedGenerator(lambda _: "It is kept [1]."), WordTokenizer())
+    models = Models(HashEmbedder(), ScriptedGenerator(lambda _: "It is kept in the cellar [1]."), WordTokenizer())
     uvicorn.run(create_app(build_cloud(settings, models)), log_level="warning", host="127.0.0.1", port=port, timeout_graceful_shutdown=1)
 
 
@@ -99,15 +99,15 @@ class Replica:
 class Campaign:
     """Runs until so many blows have fallen; then everything heals, and is compared."""
 
-    def __init__(self, report, folder, *, edges, seed, without):
-        self.report, self.folder, self.rng = report, folder, random.Random(seed)
+    def __init__(self, report, folder, http, *, edges, seed, without):
+        self.report, self.folder, self.http, self.rng = report, folder, http, random.Random(seed)
         self.server = Postgres()
         self.database = self.server.fresh()
         self.replicas = [
             Replica(name, port, self.database, folder, without) for name, port in zip(NAMES, [free_port() for _ in NAMES], strict=True)
         ]
         urls = [one.url for one in self.replicas]
-        self.edges = [LightEdge(f"edge-{number}", urls, report, seed * 1000 + number) for number in range(edges)]
+        self.edges = [LightEdge(f"edge-{number}", urls, report, seed * 1000 + number, http) for number in range(edges)]
         self.ended = asyncio.Event()
 
     async def run(self, blows):
@@ -177,8 +177,7 @@ class Campaign:
             while True:
                 url = self.rng.choice(self.replicas).url
                 try:
-                    async with httpx2.AsyncClient(base_url=url, headers=CALLER, timeout=timeout_s, trust_env=False) as http:
-                        response = await http.request(method, path, json=body)
+                    response = await self.http.request(method, url + path, json=body, headers=CALLER, timeout=timeout_s)
                 except AWAY:
                     await asyncio.sleep(PAUSE_S)
                     continue
@@ -216,8 +215,7 @@ class Campaign:
             for replica in self.replicas:
                 sent = {name: value for name, value in headers.items() if name not in ("host", "connection")}
                 with contextlib.suppress(*AWAY):
-                    async with httpx2.AsyncClient(timeout=3.0, trust_env=False) as http:
-                        response = await http.request(method, replica.url + path, headers=sent, content=content)
+                    response = await self.http.request(method, replica.url + path, headers=sent, content=content, timeout=3.0)
                     self.report.count("replays")
                     if response.is_success:
                         self.report.fault("replayed", f"{method} {path} at {replica.name}")
@@ -248,10 +246,13 @@ class Campaign:
             if response.is_success:
                 self.report.fault("expelled", f"{edge.name} at {replica.name}")
         with contextlib.suppress(*AWAY):
-            async with httpx2.AsyncClient(base_url=replica.url, headers=CALLER, timeout=5.0, trust_env=False) as http:
-                found = await http.post("/v1/match", json={"question": f"What does {edge.name} keep?", "m": 50})
+            found = await self._matched(replica, f"What does {edge.name} keep?", timeout_s=5.0)
             if found.is_success and any(one["edge"] == edge.name for one in found.json()["matches"]):
                 self.report.fault("receipt", f"{edge.name} is still matched at {replica.name}")
+
+    async def _matched(self, replica, question, *, timeout_s):
+        body = {"question": question, "m": 50}
+        return await self.http.post(f"{replica.url}/v1/match", json=body, headers=CALLER, timeout=timeout_s)
 
     # ------------------------------------------------------------ afterwards
 
@@ -272,16 +273,22 @@ class Campaign:
     async def _find(self, edge, replica):
         """Wait until one cloud finds what an edge has told last."""
         wanted = sorted(edge.held)[-1] if edge.held else None
-        async with httpx2.AsyncClient(base_url=replica.url, headers=CALLER, timeout=10.0, trust_env=False) as http:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(15):
-                    while wanted is not None:
-                        reply = await http.post("/v1/match", json={"question": edge.held[wanted], "m": 20})
-                        if reply.is_success and wanted in {one["summary_id"] for one in reply.json()["matches"]}:
-                            return
-                        await asyncio.sleep(PAUSE_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(15):
+                while wanted is not None:
+                    reply = await self._matched(replica, edge.held[wanted], timeout_s=10.0)
+                    if reply.is_success and wanted in {one["summary_id"] for one in reply.json()["matches"]}:
+                        return
+                    await asyncio.sleep(PAUSE_S)
         if wanted is not None:
             self.report.fault("index", f"{replica.name} does not find {wanted} of {edge.name}")
+
+
+async def run(report, folder, chosen):
+    """The campaign that the command line asks for."""
+    async with httpx2.AsyncClient(trust_env=False, limits=httpx2.Limits(max_connections=None)) as http:
+        one = Campaign(report, folder, http, edges=chosen.edges, seed=chosen.seed, without=chosen.without)
+        await one.run(chosen.blows)
 
 
 def main():
@@ -297,7 +304,7 @@ def main():
         serve(name, int(port), url, Path(folder), chosen.without)
         return
     with campaign() as (report, folder):
-        asyncio.run(Campaign(report, folder, edges=chosen.edges, seed=chosen.seed, without=chosen.without).run(chosen.blows))
+        asyncio.run(run(report, folder, chosen))
         for name in NAMES:
             log = (folder / f"{name}.log").read_text(errors="replace")
             if "Traceback" in log:
