@@ -19,6 +19,7 @@ from shared.sqlite import migrations_of
 
 SCHEMA = "dgrag"  # all tables stand in it: a database may hold other things
 WRITERS = 0x6467726167  # key of the advisory lock that the one writer of all clouds holds ("dgrag")
+IDLE_MS = 10_000  # then a transaction whose cloud has vanished ends, and others may write
 READERS = 8  # connections of one cloud, beside its writer's
 CONNECT_S = 2.0  # longest wait for a connection before a request is told to come again
 RECONNECT_S = 5.0  # then a connection is given up, and the next request tries: else the pool would wait ever longer between two tries
@@ -26,7 +27,7 @@ STATEMENT_MS = 30_000  # longest run of one statement; a writer waits as long fo
 URL = "DGRAG_CLOUD_DATABASE_URL"
 OPTIONS = (
     f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c lock_timeout={STATEMENT_MS}"
-    f" -c idle_in_transaction_session_timeout={STATEMENT_MS} -c synchronous_commit=on"
+    f" -c idle_in_transaction_session_timeout={IDLE_MS} -c synchronous_commit=on"
 )
 
 log = logging.getLogger("dgrag.cloud.postgres")
@@ -201,8 +202,10 @@ class PostgresDatabase:
         """Let PostgreSQL use the room of what was deleted again. Its log and its backups are the operator's to keep short."""
         with told(), self._pool.connection() as connection:
             connection.execute("SET statement_timeout = 0")  # a large table takes longer than any request may
-            connection.execute("VACUUM summaries, memories")
-            connection.execute("RESET statement_timeout")
+            try:
+                connection.execute("VACUUM summaries, memories")
+            finally:
+                connection.execute("RESET statement_timeout")
         return True
 
     def close(self) -> None:
