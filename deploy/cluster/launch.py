@@ -12,7 +12,7 @@ import httpx2
 from cloud_server.registry.credentials import KEY_FILE
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.names import Ports
-from deploy.cluster.postgres import check_installed
+from deploy.cluster.postgres import check_installed, url_of
 from deploy.cluster.services import (
     CLOUD_PORT,
     EDGE_PORT,
@@ -129,11 +129,12 @@ def charge_of(plan: Plan, root: Path, http: httpx2.Client, *, on_fetch: FetchPro
 def _clouds(plan: Plan, model: ModelEndpoint, root: Path, ports: Ports) -> list[Service]:
     """Several clouds, what they share, and what stands before them. Raises NotInstalled, ClusterError."""
     check_installed()
-    state, database = root / "cloud", root / "database"
+    state, folder = root / "cloud", root / "database"
+    database, url = database_service(str(folder)), url_of(folder)
     open_identity(state / KEY_FILE)  # before they start: each of them would make one
     taken = [ports.take(REPLICA_PORT) for _ in range(plan.clouds)]
-    replicas = [replica_service(n + 1, model, str(state), database, port=port) for n, port in enumerate(taken)]
-    return [database_service(str(database)), balancer_service(replicas, port=ports.take(plan.cloud_port)), *replicas]
+    replicas = [replica_service(n + 1, model, str(state), database, url, port=port) for n, port in enumerate(taken)]
+    return [database, balancer_service(replicas, port=ports.take(plan.cloud_port)), *replicas]
 
 
 def remote_model(url: str, http: httpx2.Client, settings: ModelSettings) -> ModelEndpoint:

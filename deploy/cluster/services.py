@@ -5,10 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
-
-from deploy.cluster.postgres import url_of
 
 HOST = "127.0.0.1"
 Role = Literal["model", "cloud", "edge", "link", "replica", "database"]  # "link": what carries the packets between the others
@@ -76,11 +73,11 @@ def balancer_service(replicas: Sequence[Service], *, port: int) -> Service:
     return Service("cloud", "cloud", url, f"{url}/ready", ("-m", "deploy.cluster.balancing", str(port), *addresses), {})
 
 
-def replica_service(number: int, model: ModelEndpoint, state_dir: str, database: Path, *, port: int) -> Service:
+def replica_service(number: int, model: ModelEndpoint, state_dir: str, database: Service, database_url: str, *, port: int) -> Service:
     """One of several clouds: it starts when the database takes connections. They share a folder: it holds their common key, no store."""
     one, name = cloud_service(model, state_dir, port=port), f"cloud-{number}"
-    environment = {**one.environment, "DGRAG_CLOUD_DATABASE_URL": url_of(database), "DGRAG_CLOUD_REPLICA": name}
-    waits = (sys.executable, "-P", "-m", "deploy.cluster.postgres", "behind", str(database))
+    environment = {**one.environment, "DGRAG_CLOUD_DATABASE_URL": database_url, "DGRAG_CLOUD_REPLICA": name}
+    waits = (sys.executable, "-P", "-m", "deploy.cluster.postgres", "behind", database.command[-1])
     return replace(one, role="replica", name=name, environment=environment, prefix=waits)
 
 
