@@ -16,7 +16,7 @@ from cloud_server.answering.opening import open_mailbox
 from cloud_server.answering.overview import GlobalCoordinator
 from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.database.erasing import Eraser
-from cloud_server.database.opening import open_database, open_notices, replica_name
+from cloud_server.database.opening import open_database, replica_name
 from cloud_server.database.port import Database
 from cloud_server.registry.credentials import Credentials, open_credentials
 from cloud_server.registry.edges import EdgeRegistry
@@ -132,16 +132,14 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     registry = EdgeRegistry(database, clock)
     store, summary_index, memories, bank = _routing(settings, models, database, registry, eraser, clock)
     credentials = open_credentials(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
-    notices = open_notices(database, process := f"{settings.replica}.{random_id()[:8]}")  # a restart is another one
-    mailbox = open_mailbox(database, notices, process, credentials.identity, clock, random_id)
+    mailbox, notices = open_mailbox(database, settings.replica, credentials.identity, clock, random_id)
     fan_out = FanOut(mailbox, clock, new_id)
     availability = Availability(
         database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s, deadline_s=settings.deadline_s
     )
     renewal = Renewal((summary_index, bank, availability), notices)
     collector = EvidenceCollector(summary_index, fan_out, availability, models.embedder, models.tokenizer, settings, clock, bank)
-    stored_answers = StoredAnswers(bank, collector, availability, settings, clock)
-    coordinator = Coordinator(collector, stored_answers, models, settings, clock, new_id)
+    coordinator = Coordinator(collector, StoredAnswers(bank, collector, availability, settings, clock), models, settings, clock, new_id)
     global_coordinator = GlobalCoordinator(registry, fan_out, availability, models, settings, clock, new_id)
     return Cloud(
         settings=settings,

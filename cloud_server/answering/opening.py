@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
 
 def open_mailbox(
-    database: Database, notices: Notices | None, process: str, identity: Identity, clock: Clock, new_id: Callable[[], str]
-) -> Mailbox:
-    """In memory for a cloud that is one process; where clouds share the store, in it. ``process``: as the notices are called by."""
-    if notices is None or not isinstance(database, SharedDatabase):
-        return LocalMailbox(clock)
+    database: Database, replica: str, identity: Identity, clock: Clock, new_id: Callable[[], str]
+) -> tuple[Mailbox, Notices | None]:
+    """In memory for a cloud that is one process; where clouds share the store, in it, with the line on which they tell each other."""
+    if not isinstance(database, SharedDatabase):
+        return LocalMailbox(clock), None
     from cloud_server.answering.shared_mailbox import ALIVE_S, SharedMailbox  # an extra
     from cloud_server.database.letters import LetterTables
+    from cloud_server.database.notices import Notices
 
+    process = f"{replica}.{new_id()[:8]}"  # started anew, it is another one: what it had asked is lost
+    notices = Notices(database.url, process)
     tables = LetterTables(database.url, process, grace_s=GRACE_S, alive_s=ALIVE_S)
-    return SharedMailbox(tables, notices, Sealer(identity), clock, new_id)
+    return SharedMailbox(tables, notices, Sealer(identity), clock, new_id), notices

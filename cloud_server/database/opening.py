@@ -5,15 +5,11 @@ from __future__ import annotations
 import secrets
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cloud_server.database.port import Database, SharedDatabase
 from cloud_server.database.sqlite import SqliteDatabase
 from shared.errors import NotInstalled
 from shared.http.keyring import KeyRing
-
-if TYPE_CHECKING:
-    from cloud_server.database.notices import Notices
 
 FILE = "cloud.db"
 
@@ -38,15 +34,6 @@ def open_shared(url: str, *, replica: str = "") -> SharedDatabase:
     except ImportError as error:
         raise NotInstalled("a store in PostgreSQL", extra="postgres") from error
     return PostgresDatabase(url, name=replica)
-
-
-def open_notices(database: Database, name: str) -> Notices | None:
-    """The line to the clouds that share a store, under a name that no other process has; None: nobody shares it."""
-    if not isinstance(database, SharedDatabase):
-        return None
-    from cloud_server.database.notices import Notices  # an extra
-
-    return Notices(database.url, name)
 
 
 def ring_in(state_dir: Path, database: Database) -> KeyRing:

@@ -5,7 +5,6 @@ import contextlib
 from uuid import uuid4
 
 from cloud_server.answering.opening import open_mailbox
-from cloud_server.database.notices import Notices
 from cloud_server.database.postgres import PostgresDatabase
 from shared.identity import make_identity
 from shared.ports import SystemClock
@@ -17,8 +16,7 @@ IDENTITY = make_identity()  # of all clouds alike
 async def shared_mailbox(url, name, *, identity=IDENTITY, runs=("looks", "hears")):
     """One cloud's mailbox; it looks into its tables, and its notices are heard, or only one of it."""
     database = await asyncio.to_thread(PostgresDatabase, url, name=name)
-    notices = Notices(url, name)
-    mailbox = open_mailbox(database, notices, name, identity, SystemClock(), lambda: uuid4().hex)
+    mailbox, notices = open_mailbox(database, name, identity, SystemClock(), lambda: uuid4().hex)
     await mailbox.open()
     tasks = [asyncio.create_task(work()) for name, work in (("looks", mailbox.run), ("hears", notices.run)) if name in runs]
     if "hears" in runs:

@@ -1,0 +1,87 @@
+"""Two clouds over one PostgreSQL, each behind its own port: it does not matter which one an edge dials."""
+
+import asyncio
+import shutil
+from types import SimpleNamespace
+
+import httpx2
+import pytest
+
+from cloud_server.registry.credentials import KEY_FILE
+from shared.http.open_mode import CALLER
+from tests.support.cloud_socket import cloud_on_a_socket
+from tests.support.signed import AsEdges
+
+pytestmark = pytest.mark.process
+
+TEXT = "The infusion pump P-204 was replaced in March."
+QUESTION = {"question": "When was the infusion pump P-204 replaced?", "query_id": "q1"}
+
+
+@pytest.fixture
+async def clouds(postgres, tmp_path):
+    """Both, and an edge that signs for whichever it calls."""
+    url = postgres.fresh()
+    async with cloud_on_a_socket(tmp_path / "one", database_url=url, replica="one") as (one, at_one):
+        (tmp_path / "two" / KEY_FILE).parent.mkdir(parents=True, mode=0o700)
+        shutil.copy(tmp_path / "one" / KEY_FILE, tmp_path / "two" / KEY_FILE)
+        async with cloud_on_a_socket(tmp_path / "two", database_url=url, replica="two") as (two, at_two):
+            auth = AsEdges(one.credentials.identity.key_id)
+            async with (
+                httpx2.AsyncClient(headers=CALLER, base_url=at_one, auth=auth) as http_one,
+                httpx2.AsyncClient(headers=CALLER, base_url=at_two, auth=auth) as http_two,
+            ):
+                yield SimpleNamespace(one=one, two=two, http_one=http_one, http_two=http_two)
+
+
+def polls(http, edge="ward"):
+    return asyncio.create_task(http.post(f"/v1/edges/{edge}/poll?wait_s=20"))
+
+
+async def test_a_question_at_one_cloud_is_answered_by_an_edge_that_polls_and_replies_at_the_other(clouds, kit):
+    await kit.enrol(clouds.http_one, "ward", TEXT)
+    poll = polls(clouds.http_two)
+    await kit.until(lambda: clouds.one.mailbox.online("ward"))
+    asked = asyncio.create_task(clouds.http_one.post("/v1/questions", json=QUESTION))
+    (request,) = (await poll).json()["requests"]
+    reply = f"/v1/edges/ward/replies/{request['request_id']}"
+    body = {"evidence": [kit.evidence(TEXT)], "refused": ""}
+    assert (await clouds.http_two.post(reply, json=body)).status_code == 204
+    answer = (await asked).json()
+    assert [(edge["edge"], edge["status"]) for edge in answer["edges"]] == [("ward", "answered")]
+    assert (await clouds.http_two.post(reply, json=body)).status_code == 404
+
+
+async def test_a_reply_that_cannot_be_used_ends_the_wait_at_the_other_cloud(clouds, kit):
+    await kit.enrol(clouds.http_one, "ward", TEXT)
+    poll = polls(clouds.http_two)
+    await kit.until(lambda: clouds.one.mailbox.online("ward"))
+    asked = asyncio.create_task(clouds.http_one.post("/v1/questions", json=QUESTION))
+    (request,) = (await poll).json()["requests"]
+    response = await clouds.http_two.post(f"/v1/edges/ward/replies/{request['request_id']}", json={"evidence": "none"})
+    assert response.status_code == 422
+    (edge,) = (await asked).json()["edges"]
+    assert (edge["status"], edge["reason"]) == ("failed", "its reply is not of the agreed form")
+
+
+async def test_an_edge_that_is_expelled_at_one_cloud_is_let_go_at_the_other(clouds, kit):
+    await kit.enrol(clouds.http_one, "ward", TEXT)
+    poll = polls(clouds.http_two)
+    await kit.until(lambda: clouds.one.mailbox.online("ward"))
+    await clouds.one.expel("ward")
+    assert (await poll).json() == {"requests": [], "withdrawn": []}
+    assert (await clouds.http_two.post("/v1/edges/ward/poll?wait_s=0")).status_code in (401, 403)
+
+
+async def test_a_cloud_that_stops_lets_its_polls_go_and_the_edge_is_asked_at_the_other(clouds, kit):
+    await kit.enrol(clouds.http_one, "ward", TEXT)
+    poll = polls(clouds.http_two)
+    await kit.until(lambda: clouds.one.mailbox.online("ward"))
+    clouds.two.mailbox.close()
+    assert (await poll).json()["requests"] == []
+    poll = polls(clouds.http_one)
+    asked = asyncio.create_task(clouds.http_one.post("/v1/questions", json=QUESTION))
+    (request,) = (await poll).json()["requests"]
+    body = {"evidence": [kit.evidence(TEXT)], "refused": ""}
+    assert (await clouds.http_one.post(f"/v1/edges/ward/replies/{request['request_id']}", json=body)).status_code == 204
+    assert (await asked).status_code == 200
