@@ -202,8 +202,10 @@ class PostgresDatabase:
         """Let PostgreSQL use the room of what was deleted again. Its log and its backups are the operator's to keep short."""
         with told(), self._pool.connection() as connection:
             connection.execute("SET statement_timeout = 0")  # a large table takes longer than any request may
-            connection.execute("VACUUM summaries, memories")
-            connection.execute("RESET statement_timeout")
+            try:
+                connection.execute("VACUUM summaries, memories")
+            finally:
+                connection.execute("RESET statement_timeout")
         return True
 
     def close(self) -> None:
