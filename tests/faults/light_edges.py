@@ -125,7 +125,7 @@ class LightEdge:
             await asyncio.sleep(PAUSE_S)
             return
         for asked in response.json()["requests"]:
-            text = f"{self.name} keeps it in the cellar."
+            text = "It is kept in the cellar."
             passage = {"document_id": "d1", "document": "note.md", "chunk_id": "d1:0", "span": [0, len(text)], "text": text}
             try:
                 await self.call("POST", f"{self.base}/replies/{asked['request_id']}", {"evidence": [passage]})

@@ -309,3 +309,28 @@ async def test_a_question_at_one_cloud_finds_what_was_told_at_another(postgres, 
         assert [(one.edge, one.summary_id) for one in found] == [("ward", "s0")]
         await there.cloud.expel("ward")
         await until(lambda: len(here.cloud.summary_index) == 0)
+
+
+@pytest.mark.process
+async def test_clouds_that_write_and_look_at_once_hold_the_same_in_the_end(postgres, tmp_path):
+    url = postgres.fresh()
+    databases = [open_database(tmp_path, url) for _ in range(3)]
+    clouds = [await Replica(database).open() for database in databases]
+    for edge in EDGES:
+        clouds[0].registry.enrol(edge)
+
+    async def busy(cloud, edge):
+        for number in range(12):
+            row = f"s{number % 5}"
+            await cloud.tell(edge, row, f"{edge} {WORDS[number % 4]} {number}", removals=[f"s{(number + 2) % 5}"])
+            await cloud.remember(edge, row, f"{edge} {number}", direct=number % 3 > 0, removals=[f"s{(number + 3) % 5}"])
+            await cloud.memories.refute(edge, f"s{(number + 1) % 5}")
+
+    await asyncio.gather(*map(busy, clouds, EDGES))
+    for cloud in clouds:
+        await cloud.renew()
+    new = await Replica(databases[0]).open()
+    assert [cloud.held() for cloud in clouds] == [new.held()] * 3
+    assert len(new.indexes[0]) > 3
+    for database in databases:
+        database.close()

