@@ -25,7 +25,7 @@ from cloud_server.answering.availability import Availability
 from cloud_server.answering.merging import fill_budget, rescore
 from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.routing.lexical import LexicalIndex
-from cloud_server.routing.matching import match, owners, second_opinion, summary_key
+from cloud_server.routing.matching import index_key, match, owners, second_opinion
 from cloud_server.routing.screening import Samples, judged
 from cloud_server.settings import CloudSettings
 from shared.index import open_index
@@ -126,7 +126,7 @@ class Cloud:
         vectors = await self._embedder.embed(summaries)
         feedback = judged(vectors, vectors[:0], self._samples.without(edge)) if self._controlled else [""] * len(vectors)
         matched = [row for row, why in enumerate(feedback) if not why]
-        keys = [summary_key(edge, SummaryId(str(row))) for row in matched]
+        keys = [index_key(edge, SummaryId(str(row))) for row in matched]
         self._index.put(keys, vectors[matched])
         self._lexicon.put(keys, [summaries[row] for row in matched])
         self._samples.keep(edge, vectors[matched])

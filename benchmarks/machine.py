@@ -38,6 +38,7 @@ SINGLE = (
             "growth",
             "growth_models",
             "hijack",
+            "hnsw",
             "hostile_files",
             "hypergraph",
             "leiden",

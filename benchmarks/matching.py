@@ -1,8 +1,9 @@
-"""What it costs the cloud to find summaries among very many: ``python -m benchmarks.matching FILE... [--edges 10000] [--each 100]``.
+"""What it costs the cloud to find summaries among very many: ``python -m benchmarks.matching FILE... [--edges 10000] [--postgres]``.
 
 Summaries are made of the sentences of UltraDomain splits: each of two passages that are near each other, its vector between those that
 the default embedder gives these two. A store is filled with them; a fresh process opens it as the cloud does, matches the questions of
 the splits, and takes in deltas. Seconds of the embedder are not in it. Prints one JSON line.
+``--postgres``: the store is a PostgreSQL from a package, and a graph of pgvector is measured beside the cloud's index.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import multiprocessing
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,11 +22,13 @@ import numpy as np
 import orjson
 import typer
 
+from benchmarks import hnsw
 from benchmarks.cluster import drop_settings_of_the_shell
 from benchmarks.machine import code, machine
 from benchmarks.meters import percentile_ms
-from cloud_server.database.sqlite import SqliteDatabase
+from cloud_server.database.opening import open_database
 from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.routing.matching import index_key
 from cloud_server.routing.summaries import SummaryStore
 from cloud_server.routing.summary_index import SummaryIndex
 from cloud_server.settings import CloudSettings
@@ -99,9 +103,9 @@ async def embedded(passages: list[list[str]], questions: list[str]) -> tuple[Fie
     return Field(passages, vectors, questions, await embedder.embed(questions)), embedder.fingerprint
 
 
-def fill(folder: Path, field: Field, fingerprint: str, edges: int, each: int) -> None:
+def fill(folder: Path, url: str, field: Field, fingerprint: str, edges: int, each: int) -> None:
     """A store as the cloud writes it."""
-    database = SqliteDatabase(folder / "cloud.db")
+    database = open_database(folder, url)
     registry, store = EdgeRegistry(database, SystemClock()), SummaryStore(database, SystemClock(), max_per_edge=MOST_SUMMARIES)
     asyncio.run(store.embed_by(Ready(fingerprint, field.vectors.shape[1])))
     for edge in range(edges):
@@ -111,13 +115,13 @@ def fill(folder: Path, field: Field, fingerprint: str, edges: int, each: int) ->
     database.close()
 
 
-def measured(folder: Path, field: Field, fingerprint: str, index: str, edges: int) -> dict[str, Any]:
+def measured(folder: Path, url: str, field: Field, fingerprint: str, index: str, edges: int) -> dict[str, Any]:
     """Open the store, match, take deltas in."""
-    return asyncio.run(_measured(folder, field, fingerprint, index, edges))
+    return asyncio.run(_measured(folder, url, field, fingerprint, index, edges))
 
 
-async def _measured(folder: Path, field: Field, fingerprint: str, index: str, edges: int) -> dict[str, Any]:
-    before_mb, began, database = _memory_mb("VmRSS"), time.perf_counter(), SqliteDatabase(folder / "cloud.db")
+async def _measured(folder: Path, url: str, field: Field, fingerprint: str, index: str, edges: int) -> dict[str, Any]:
+    before_mb, began, database = _memory_mb("VmRSS"), time.perf_counter(), open_database(folder, url)
     registry, embedder = EdgeRegistry(database, SystemClock()), Ready(fingerprint, field.vectors.shape[1])
     store = SummaryStore(database, SystemClock(), max_per_edge=MOST_SUMMARIES)
     summaries = SummaryIndex(registry, store, open_index(index, embedder.dimensions), embedder)
@@ -170,17 +174,31 @@ def main(
     edges: Annotated[int, typer.Option(min=1, help="Edges of the federation.")] = 10_000,
     each: Annotated[int, typer.Option(min=1, help="Summaries of each.")] = 100,
     index: Annotated[str, typer.Option(help="The vector index: faiss, numpy or nano.")] = CloudSettings.model_fields["index"].default,
+    postgres: Annotated[bool, typer.Option("--postgres", help="Over PostgreSQL, and with a graph of pgvector beside it.")] = False,
 ) -> None:
     """Fill a store, open it, match and change."""
     drop_settings_of_the_shell()
     field, fingerprint = asyncio.run(embedded(*read(files)))
+    with tempfile.TemporaryDirectory() as folder, hnsw.server(Path(folder) / "data") if postgres else nullcontext("") as url:
+        found = _in_fresh_processes(Path(folder), url, field, fingerprint, index=index, edges=edges, each=each)
+        if url:
+            batches = (_batch(field, edge, each) for edge in range(edges))
+            changes = [_batch(field, edges + number, CHANGED) for number in range(hnsw.CHANGES)]
+            found["graph"] = hnsw.compared(url, batches, changes, field.asked, index)
+    typer.echo(orjson.dumps({**code(), "machine": machine(), "edges": edges, "each": each, "index": index, **found}))
+
+
+def _in_fresh_processes(folder: Path, url: str, field: Field, fingerprint: str, *, index: str, edges: int, each: int) -> dict[str, Any]:
     fresh = multiprocessing.get_context("spawn")
-    with tempfile.TemporaryDirectory() as folder:
-        for step in (fill, measured):
-            with fresh.Pool(1) as pool:
-                told = (edges, each) if step is fill else (index, edges)
-                found = pool.apply(step, (Path(folder), field, fingerprint, *told))
-    typer.echo(orjson.dumps({**code(), "machine": machine(), "edges": edges, "each": each, "index": index, **(found or {})}))
+    with fresh.Pool(1) as pool:
+        pool.apply(fill, (folder, url, field, fingerprint, edges, each))
+    with fresh.Pool(1) as pool:
+        return pool.apply(measured, (folder, url, field, fingerprint, index, edges))
+
+
+def _batch(field: Field, edge: int, count: int) -> hnsw.Batch:
+    told, vectors = field.summaries(edge, count)
+    return [index_key(_name(edge), one.summary_id) for one in told], vectors
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import typer
 from benchmarks.datasets.ultradomain import UltraDomain
 from benchmarks.instant_edge import add, settled
 from benchmarks.stand_ins import InstantGenerator, Models
-from cloud_server.routing.matching import match, summary_key
+from cloud_server.routing.matching import index_key, match
 from edge_node.build import Adapters, build_node
 from edge_node.egress.policy_file import NAME
 from edge_node.settings import EdgeSettings
@@ -67,7 +67,7 @@ async def hits(summaries: dict[str, list[Summary]], data: Path, embedder: Embedd
     for edge, listed in summaries.items():
         for start in range(0, len(listed), BATCH):
             batch = listed[start : start + BATCH]
-            keys = [summary_key(EdgeId(edge), summary.summary_id) for summary in batch]
+            keys = [index_key(EdgeId(edge), summary.summary_id) for summary in batch]
             index.put(keys, await embedder.embed([summary.text for summary in batch]))
     row: dict[str, Any] = {"summaries": len(index), "chars": sum(len(s.text) for listed in summaries.values() for s in listed)}
     for m in (1, 5):

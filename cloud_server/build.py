@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from cloud_server.answering.availability import Availability
@@ -22,6 +22,7 @@ from cloud_server.registry.credentials import Credentials, open_credentials
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.memories import MemoryStore
 from cloud_server.routing.memory_index import MemoryIndex
+from cloud_server.routing.renewal import Renewal
 from cloud_server.routing.summaries import SummaryStore
 from cloud_server.routing.summary_index import SummaryIndex
 from cloud_server.settings import CloudSettings
@@ -31,6 +32,12 @@ from shared.ports import Clock, SystemClock
 from shared.records import EdgeId
 from shared.telemetry.metrics import Meter
 from shared.wire import EdgeView
+
+if TYPE_CHECKING:
+    from cloud_server.database.notices import Notices
+
+
+Background = tuple[Callable[[], Coroutine[Any, Any, None]], ...]  # what runs until the cloud stops
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,8 @@ class Cloud:
     coordinator: Coordinator
     global_coordinator: GlobalCoordinator
     eraser: Eraser
-    background: tuple[Callable[[], Coroutine[Any, Any, None]], ...]  # what runs until the cloud stops
+    background: Background
+    renewal: Renewal
     credentials: Credentials
     clock: Clock
     meter: Meter
@@ -69,7 +77,7 @@ class Cloud:
         ``by``: the name of whoever decided it.
         """
         purged = await self.summary_index.expel(edge, by=by)
-        await self.bank.forget(edge)
+        await self.bank.renew()
         self.eraser.note()
         await self.mailbox.forget(edge)
         return purged
@@ -139,6 +147,7 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     mailbox, notices = open_mailbox(database, settings.replica, credentials.identity, clock, random_id)
     fan_out = FanOut(mailbox, clock, new_id)
     availability = _availability(database, clock, settings)
+    renewal = Renewal((summary_index, bank, availability))
     collector = EvidenceCollector(summary_index, fan_out, availability, models.embedder, models.tokenizer, settings, clock, bank)
     coordinator = Coordinator(collector, StoredAnswers(bank, collector, availability, settings, clock), models, settings, clock, new_id)
     global_coordinator = GlobalCoordinator(registry, fan_out, availability, models, settings, clock, new_id)
@@ -158,11 +167,20 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
         coordinator=coordinator,
         global_coordinator=global_coordinator,
         eraser=eraser,
-        background=(eraser.run, mailbox.run, *([notices.run] if notices else [])),
+        background=_background(eraser, renewal, mailbox, notices),
         credentials=credentials,
+        renewal=renewal,
         clock=clock,
         meter=Meter("cloud"),
     )
+
+
+def _background(eraser: Eraser, renewal: Renewal, mailbox: Mailbox, notices: Notices | None) -> Background:
+    if notices is None:
+        return eraser.run, renewal.run, mailbox.run
+    notices.on("changed", lambda _: renewal.note())
+    notices.on_gap(renewal.note)
+    return eraser.run, renewal.run, mailbox.run, notices.run
 
 
 def _availability(database: Database, clock: Clock, settings: CloudSettings) -> Availability:

@@ -34,7 +34,8 @@ DgragError
 │   ├── SafeMode              the store is damaged, so the node serves its status only
 │   ├── DiskFull              there is no room (507)
 │   ├── DiskFailed            the disk cannot be read or written
-│   └── StoreAway             the database server cannot be reached (503): `retry_after_s`
+│   ├── StoreAway             the database server cannot be reached (503): `retry_after_s`
+│   └── EmbedderChanged       another cloud of the store embeds by another embedder (503)
 ├── FetchError            weights could not be had or do not match their hash
 └── SettingsError         a setting that cannot work, found at start
 """
@@ -51,6 +52,7 @@ __all__ = [
     "DgragError",
     "DiskFailed",
     "DiskFull",
+    "EmbedderChanged",
     "Expelled",
     "FetchError",
     "Forbidden",
@@ -179,6 +181,16 @@ class StoreAway(StoreError):
     def __init__(self, why: str = "") -> None:
         told = f"the database server does not answer{f': {why}' if why else '; the log tells why'}"
         super().__init__(told, next_step="try again; see that PostgreSQL runs and takes connections")
+
+
+class EmbedderChanged(StoreError):
+    """Another cloud of the same store embeds with another embedder than this one: what both write would not be comparable."""
+
+    code = "embedder_changed"
+
+    def __init__(self, embedder: str) -> None:
+        step = "start all clouds of a store with one embedder; this one takes no deltas until then"
+        super().__init__(f"another cloud of this store has left the embedder {embedder}", next_step=step)
 
 
 class CloudError(DgragError):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
+from cloud_server.database.changes import changes, note_change
 from cloud_server.database.port import Database
 from shared.errors import StoreError
 from shared.limits import Breaker, BreakerState
@@ -61,6 +63,14 @@ class Reliability:
         """
         earlier = self.at_most(WINDOW - 1)
         return Reliability(earlier.useful + useful, earlier.useless + (not useful))
+
+    def after_all(self, useful: Iterable[bool]) -> Reliability:
+        """Several replies later, in their order.
+
+        >>> Reliability().after_all([True, True, False])
+        Reliability(useful=2.0, useless=1.0)
+        """
+        return reduce(lambda seen, one: seen.after(useful=one), useful, self)
 
     def at_most(self, replies: float) -> Reliability:
         """The same share, of so many replies at most.
@@ -116,9 +126,10 @@ class Availability:
         self._breakers: dict[EdgeId, Breaker] = {}
         self._deadline_s = deadline_s
         self._seen: dict[EdgeId, dict[str, Reliability]] = {}  # by requester
+        self._renewed = max(changes(database, "reliability", after=0).values(), default=0)  # number of the last change that is in it
         for edge, requester, useful, useless in database.rows("SELECT edge, requester, useful, useless FROM reliability"):
             self._seen.setdefault(EdgeId(edge), {})[requester] = Reliability(useful, useless)
-        self._unwritten: set[tuple[EdgeId, str]] = set()
+        self._unwritten: dict[tuple[EdgeId, str], list[bool]] = {}  # whether each reply was of use
         self._written = clock.monotonic()
 
     def chosen(
@@ -187,7 +198,7 @@ class Availability:
     def _learn(self, edge: EdgeId, requester: str, *, useful: bool) -> None:
         seen = self._seen.setdefault(edge, {})
         seen[requester] = seen.get(requester, Reliability()).after(useful=useful)
-        self._unwritten.add((edge, requester))
+        self._unwritten.setdefault((edge, requester), []).append(useful)
 
     def _why_not(self, edge: EdgeId, requester: str) -> str:
         if self._rng.random() >= self._for(edge, requester).asked_with_probability:
@@ -199,19 +210,37 @@ class Availability:
     def _for(self, edge: EdgeId, requester: str) -> Reliability:
         return total(seen if who == requester else seen.at_most(VOICE) for who, seen in self._seen.get(edge, {}).items())
 
+    async def renew(self) -> None:
+        """Learn what other clouds of the store have written."""
+        changed = await asyncio.to_thread(changes, self._database, "reliability", after=self._renewed)
+        for edge in changed:
+            stored = await asyncio.to_thread(self._stored, edge)
+            told = {who: useful for (of, who), useful in self._unwritten.items() if of == edge}
+            self._seen[edge] = {who: stored.get(who, Reliability()).after_all(told.get(who, ())) for who in stored.keys() | told.keys()}
+        self._renewed = max(changed.values(), default=self._renewed)
+
     async def _write(self) -> None:
         self._written = self._clock.monotonic()
-        seen = [(edge, requester, self._seen[edge][requester]) for edge, requester in self._unwritten]
-        self._unwritten.clear()
+        unwritten, self._unwritten = self._unwritten, {}
         try:
-            await asyncio.to_thread(self._insert, [(edge, requester, one.useful, one.useless) for edge, requester, one in seen])
+            await asyncio.to_thread(self._add, unwritten)
         except StoreError as error:  # an answer is worth more than what was learnt from it
             log.warning("what was learnt of edges is not stored: %s", error.code)
 
-    def _insert(self, rows: Sequence[tuple[EdgeId, str, float, float]]) -> None:
+    def _add(self, unwritten: Mapping[tuple[EdgeId, str], Sequence[bool]]) -> None:
+        """Replies upon those that are stored, which other clouds may have written meanwhile."""
         with self._database.write() as tx:
+            stored = {edge: self._stored(edge) for edge, _ in unwritten}
+            rows = [(edge, who, stored[edge].get(who, Reliability()).after_all(useful)) for (edge, who), useful in unwritten.items()]
             tx.executemany(
                 "INSERT INTO reliability (edge, requester, useful, useless) VALUES (?, ?, ?, ?)"
                 " ON CONFLICT (edge, requester) DO UPDATE SET useful = excluded.useful, useless = excluded.useless",
-                rows,
+                [(edge, requester, one.useful, one.useless) for edge, requester, one in rows],
             )
+            for edge in stored:
+                note_change(tx, edge, "reliability")
+
+    def _stored(self, edge: EdgeId) -> dict[str, Reliability]:
+        """What the store says of an edge, by requester."""
+        rows = self._database.rows("SELECT requester, useful, useless FROM reliability WHERE edge = ?", (edge,))
+        return {str(requester): Reliability(useful, useless) for requester, useful, useless in rows}

@@ -9,11 +9,11 @@ from typing import Any
 from psycopg_pool import AsyncConnectionPool
 
 from cloud_server.database.notices import CHANNEL, EVERYBODY
-from cloud_server.database.postgres import CONNECT_S, OPTIONS, told
+from cloud_server.database.postgres import CONNECT_S, OPTIONS, WRITERS, told
 from shared.wire import MAX_POLLED
 
 LINES = 4  # connections of one cloud for letters: they wait for no writer
-TIDIERS = 0x74696479  # key of the advisory lock of whoever tidies ("tidy")
+TIDIERS = WRITERS + 2  # key of the advisory lock of whoever tidies
 KEPT_S = 60.0  # a letter past its time goes, should nobody have taken it back
 OLD_S = 3600.0  # the same for who has not polled
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dataclasses import fields as fields_of
 from typing import Literal
 
+from cloud_server.database.changes import note_change
 from cloud_server.database.port import Database, Row, Transaction
 from cloud_server.registry.keys import end_keys_in
 from shared.errors import Expelled, NotFound, Quarantined
@@ -105,6 +106,8 @@ class EdgeRegistry:
         with self._database.write() as tx:
             (purged,) = tx.execute("SELECT count(*) FROM summaries WHERE edge = ?", (edge,)).fetchone()
             tx.execute("DELETE FROM edges WHERE edge = ?", (edge,))
+            note_change(tx, edge, "summaries")
+            note_change(tx, edge, "memories")
             tx.execute("DELETE FROM invites WHERE edge = ?", (edge,))
             end_keys_in(tx, edge, self._clock.now())
             said = "INSERT INTO expelled VALUES (?, ?) ON CONFLICT (edge) DO UPDATE SET at = excluded.at"

@@ -49,18 +49,19 @@ class LexicalIndex:
         self._lock = Lock()  # of the writer; readers need none
 
     def put(self, keys: Sequence[str], texts: Sequence[str]) -> None:
-        """Insert or replace; keys are those of ``matching.summary_key``."""
-        with self._lock:
-            self._delete(keys)
-            self._add(keys, texts)
-            self._commit()
+        """Insert or replace; keys are those of ``matching.index_key``."""
+        self.renew([(keys, keys, texts)])
 
-    def fill(self, batches: Iterable[tuple[Sequence[str], Sequence[str]]]) -> None:
-        """Put what is new, batch by batch, all at once."""
+    def renew(self, batches: Iterable[tuple[Sequence[str], Sequence[str], Sequence[str]]]) -> None:
+        """Drop keys and put texts behind keys that are new or dropped, batch by batch; all is found, or not, from the end on."""
         with self._lock:
-            for keys, texts in batches:
+            is_changed = False
+            for dropped, keys, texts in batches:
+                is_changed |= self._delete(dropped)
                 self._add(keys, texts)
-            self._commit()
+                is_changed |= bool(keys)
+            if is_changed:
+                self._commit()
 
     def drop(self, keys: Iterable[str]) -> None:
         """Remove; unknown keys are ignored."""

@@ -31,8 +31,8 @@ class SummaryMatch:
     score: float  # cosine, [-1, 1]
 
 
-def summary_key(edge: EdgeId, summary_id: str) -> str:
-    """The key of a summary in the index; an edge's name holds no slash, so it can be taken apart."""
+def index_key(edge: EdgeId, summary_id: str) -> str:
+    """The key of a summary or memory in its index; an edge's name holds no slash, so it can be taken apart."""
     return f"{edge}/{summary_id}"
 
 
@@ -111,7 +111,7 @@ def leading(
     scores: defaultdict[EdgeId, list[float]] = defaultdict(list)
     nearest: dict[EdgeId, float] = {}
     for one in descent.until(lambda matches: _heard(matches) >= ENOUGH_HEARD):
-        said = words.get(summary_key(one.edge, one.summary_id), 0.0) / most_words
+        said = words.get(index_key(one.edge, one.summary_id), 0.0) / most_words
         scores[one.edge].append(one.score + WORDS * said)
         nearest.setdefault(one.edge, one.score)
     means = {edge: _mean(scores[edge], least, sizes.get(edge, BEST)) for edge, near in nearest.items() if near >= min_cosine}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cloud_server.database.changes import note_change
 from cloud_server.database.port import Row
 from cloud_server.routing.replica import Columns, Replica, Value
 from shared.errors import TooLarge
@@ -18,7 +19,8 @@ class MemoryStore(Replica[MemoryBody, MemoryDelta]):
         questions=True,
     )
 
-    def _key(self, body: MemoryBody) -> str:
+    def key_of(self, body: MemoryBody) -> str:
+        """As the replica says."""
         return body.memory_id
 
     def _values(self, body: MemoryBody) -> tuple[Value, ...]:
@@ -37,6 +39,8 @@ class MemoryStore(Replica[MemoryBody, MemoryDelta]):
         """Forget all memories of all edges; they are asked for a snapshot should they be wanted again."""
         if self._database.row("SELECT 1 FROM edges WHERE memory_epoch != ''") is not None:
             with self._database.write() as tx:
+                for edge in self.edges():
+                    note_change(tx, edge, "memories")
                 tx.execute("DELETE FROM memories")
                 tx.execute("UPDATE edges SET memory_epoch = '', memory_version = 0")
             self._on_removed()

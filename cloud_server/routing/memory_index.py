@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.memories import MemoryStore
+from cloud_server.routing.renewal import News
 from cloud_server.routing.replica import Replicated
 from cloud_server.routing.screening import UNCONFIRMED, Samples, judged_words, memory_words
 from shared.ports import Embedder, FloatArray, VectorIndex, embed_questions
@@ -44,18 +45,18 @@ class MemoryCandidate:
 
 
 class MemoryIndex:
-    """Takes deltas in, finds memories, forgets edges; the store holds the truth, the indexes are rebuilt from it at each start."""
+    """Takes deltas in, finds memories; the store holds the truth, and the indexes follow it (``routing.renewal``)."""
 
     def __init__(
         self, registry: EdgeRegistry, store: MemoryStore, direct: VectorIndex, hints: VectorIndex, embedder: Embedder, *, is_on: bool
     ) -> None:
         self._registry = registry
         self._store = store
+        self._news = News(store)
         self._direct = direct
         self._hints = hints
         self._embedder = embedder
         self._samples = Samples()  # what other edges' memories are measured by
-        self._matched: dict[EdgeId, set[str]] = {}  # ids of what stands in the indexes
         self._writing = asyncio.Lock()
         self._embedding = defaultdict[EdgeId, asyncio.Lock](asyncio.Lock)  # an edge that sends much holds up itself
         self.is_on = is_on
@@ -66,11 +67,22 @@ class MemoryIndex:
             await asyncio.to_thread(self._store.clear)
             return
         await self._store.embed_by(self._embedder)
-        await asyncio.to_thread(self._fill)
+        await self.renew()
 
-    def _fill(self) -> None:
-        for edge in self._store.edges():
-            self._put(edge, self._store.load(edge))
+    async def renew(self) -> None:
+        """Follow the store, which other clouds may have written too; a bank that is off holds nothing."""
+        if self.is_on:
+            async with self._writing:
+                await asyncio.to_thread(self._renew)
+
+    def _renew(self) -> None:
+        for renewed in self._news.read():
+            for index, is_direct in ((self._direct, True), (self._hints, False)):
+                of_it = {key: row.vector for key, row in renewed.fresh.items() if row.body.direct == is_direct}
+                index.drop([*renewed.gone, *(key for key in renewed.again if key not in of_it)])
+                if of_it:
+                    index.put(list(of_it), np.stack(list(of_it.values())))
+            self._samples.keep(renewed.edge, renewed.vectors)
 
     async def accept(self, edge: EdgeId, delta: MemoryDelta) -> None:
         """Apply a delta once; a repeated or older one changes nothing. Copies and hubs are stored, but not matched.
@@ -86,29 +98,22 @@ class MemoryIndex:
                 await asyncio.to_thread(self._apply, edge, delta.model_copy(update={"upserts": told}), vectors)
 
     def _apply(self, edge: EdgeId, delta: MemoryDelta, vectors: FloatArray) -> None:
-        sent = {memory.memory_id for memory in delta.upserts}
-        leaving = {*delta.removals, *sent} if delta.base_version else self._store.ids(edge)
+        self._renew()  # what others tell is what a delta is measured by
+        told = {memory.memory_id for memory in delta.upserts}
+        leaving = {*delta.removals, *told} if delta.base_version else self._store.ids(edge)
         kept = [row for row in self._store.load(edge) if row.body.memory_id not in leaving and not row.held_back]
         new = [memory_words(memory.question, memory.answer) for memory in delta.upserts]
         feedback = judged_words(new, vectors, map(_words, kept), self._samples.without(edge))
-        if self._store.apply(edge, delta, vectors, dict(zip((one.memory_id for one in delta.upserts), feedback, strict=True))) is None:
-            return
-        self._drop(edge, leaving | sent)
-        self._put(edge, self._store.load(edge))
+        self._store.apply(edge, delta, vectors, dict(zip((one.memory_id for one in delta.upserts), feedback, strict=True)))
+        self._renew()
         if held := sum(verdict != "" for verdict in feedback):
             log.info("%d memories of %s are held back: copies of others, or near to everything", held, edge)
-
-    async def forget(self, edge: EdgeId) -> None:
-        """Match nothing of an edge any more, whose rows are gone: it was expelled."""
-        async with self._writing:
-            self._drop(edge, self._matched.pop(edge, set()))
-            self._samples.drop(edge)
 
     async def refute(self, edge: EdgeId, memory_id: str) -> None:
         """Hold a memory back whose owner's passage does not hold its answer, until its edge tells it anew."""
         async with self._writing:
             await asyncio.to_thread(self._store.hold_back, edge, memory_id, UNCONFIRMED)
-            self._drop(edge, [memory_id])
+            await asyncio.to_thread(self._renew)
 
     # ------------------------------------------------------------ what a question finds
 
@@ -158,23 +163,6 @@ class MemoryIndex:
                 found[edge].append(memory_id)
         return {edge: tuple(memory_ids) for edge, memory_ids in found.items() if memory_ids}
 
-    # ------------------------------------------------------------ the indexes
-
-    def _put(self, edge: EdgeId, rows: Sequence[Replicated[MemoryBody]]) -> None:
-        """Match what of an edge is not held back."""
-        matched = [row for row in rows if not row.held_back]
-        for index, is_direct in ((self._direct, True), (self._hints, False)):
-            of_it = [row for row in matched if row.body.direct == is_direct]
-            if of_it:
-                index.put([_key(edge, row.body.memory_id) for row in of_it], np.stack([row.vector for row in of_it]))
-        self._matched[edge] = {row.body.memory_id for row in matched}
-        self._samples.keep(edge, np.array([row.vector for row in matched], dtype=np.float32))
-
-    def _drop(self, edge: EdgeId, memory_ids: Iterable[str]) -> None:
-        keys = [_key(edge, memory_id) for memory_id in memory_ids]
-        self._direct.drop(keys)
-        self._hints.drop(keys)
-
     async def _embed(self, texts: list[str]) -> FloatArray:
         if not texts:
             return np.empty((0, self._embedder.dimensions), dtype=np.float32)
@@ -209,10 +197,6 @@ def _above(question: FloatArray, index: VectorIndex, min_cosine: float) -> list[
 
 def _words(row: Replicated[MemoryBody]) -> str:
     return memory_words(row.body.question, row.body.answer)
-
-
-def _key(edge: EdgeId, memory_id: str) -> str:
-    return f"{edge}/{memory_id}"
 
 
 def _taken_apart(key: str) -> tuple[EdgeId, str]:

@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
+from cloud_server.database.changes import Kind, changes, note_change
 from cloud_server.database.port import Database, Row, Transaction
-from shared.errors import NotFound, ResyncNeeded, StaleEpoch, TooLarge
+from shared.errors import EmbedderChanged, NotFound, ResyncNeeded, StaleEpoch, TooLarge
 from shared.ports import Clock, Embedder, FloatArray, embed_questions
 from shared.records import EdgeId, SummaryDelta
 from shared.vectors import unit
@@ -42,10 +43,19 @@ class Replicated(Generic[Body]):
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """Where a kind of row is stored: beside ``of_body``, each table has ``edge``, ``vector``, ``held_back`` and ``crc``."""
+class Shelf:
+    """What the store holds of one edge, without its texts: row i of ``vectors`` (n, d) belongs to ``ids[i]``."""
 
-    table: str
+    ids: tuple[str, ...]
+    held_back: tuple[str, ...]
+    vectors: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where a kind of row is stored: beside ``of_body``, each table has ``edge``, ``vector``, ``held_back``, ``crc`` and ``changed``."""
+
+    table: Kind
     key: str
     of_body: tuple[str, ...]
     epoch: str  # in the table of edges …
@@ -64,11 +74,12 @@ class Replica(ABC, Generic[Body, Delta]):
         self._clock = clock
         self._max_per_edge = max_per_edge
         self._on_removed = on_removed  # the bytes of a text are to be overwritten
+        self._embedder = ""  # by whose vectors this cloud's questions find rows; "": not said yet
 
     # ------------------------------------------------------------ what a kind of row says
 
     @abstractmethod
-    def _key(self, body: Body) -> str:
+    def key_of(self, body: Body) -> str:
         """Its id, unique at its edge."""
 
     @abstractmethod
@@ -126,12 +137,16 @@ class Replica(ABC, Generic[Body, Delta]):
         """Write a delta in one transaction; ``vectors`` are the upserts' (n, d). Raises as ``fits``.
 
         ``verdicts``: why an upsert, or a row that was here before, is held back from now on; "": it is not. Of several upserts with
-        one id the last counts. Returns the ids of the rows that are gone; None: the delta is here already.
+        one id the last counts. Returns the ids of the rows that are gone; None: the delta is here already. Raises EmbedderChanged
+        where another cloud of this store has begun to embed with another embedder.
         """
         verdicts, columns = verdicts or {}, self.columns
         with self._database.write() as tx:
             if not self.fits(edge, delta):
                 return None
+            if not self.is_embedded_alike():
+                raise EmbedderChanged(self._embedder)
+            seq = note_change(tx, edge, columns.table)
             sent, known = self._keys(delta), self.ids(edge)
             gone = known if delta.base_version == 0 else set(delta.removals)
             if delta.base_version == 0:
@@ -140,9 +155,9 @@ class Replica(ABC, Generic[Body, Delta]):
             tx.executemany(f"DELETE FROM {columns.table} WHERE edge = ? AND {columns.key} = ?", keys)
             upserts: tuple[Any, ...] = delta.upserts
             told = zip(upserts, vectors, strict=True)
-            self._insert(tx, (Replicated(edge, one, vector, verdicts.get(self._key(one), "")) for one, vector in told))
+            self._insert(tx, (Replicated(edge, one, vector, verdicts.get(self.key_of(one), "")) for one, vector in told), seq)
             stayed = known - sent - gone
-            self._judge(tx, edge, {key: why for key, why in verdicts.items() if key in stayed})
+            self._judge(tx, edge, {key: why for key, why in verdicts.items() if key in stayed}, seq)
             self._note(tx, edge, delta, held_back=sum(verdicts.get(key, "") != "" for key in sent))
             said = f"UPDATE edges SET {columns.epoch} = ?, {columns.version} = ? WHERE edge = ?"
             tx.execute(said, (delta.epoch, delta.version, edge))
@@ -152,7 +167,7 @@ class Replica(ABC, Generic[Body, Delta]):
 
     def _keys(self, delta: Delta) -> set[str]:
         upserts: tuple[Any, ...] = delta.upserts
-        return set(map(self._key, upserts))
+        return set(map(self.key_of, upserts))
 
     def _retire(self, tx: Transaction, edge: EdgeId, epoch: str) -> None:
         """Take no delta any more of the store that an edge had until now, if it had another one than ``epoch``."""
@@ -166,14 +181,14 @@ class Replica(ABC, Generic[Body, Delta]):
             (edge, edge, RETIRED_KEPT),
         )
 
-    def _judge(self, tx: Transaction, edge: EdgeId, verdicts: Mapping[str, str]) -> None:
-        kept = {self._key(row.body): row for row in self.some(edge, verdicts)}
-        self._insert(tx, (Replicated(edge, row.body, row.vector, verdicts[key]) for key, row in kept.items()))
+    def _judge(self, tx: Transaction, edge: EdgeId, verdicts: Mapping[str, str], seq: int) -> None:
+        kept = {self.key_of(row.body): row for row in self.some(edge, verdicts)}
+        self._insert(tx, (Replicated(edge, row.body, row.vector, verdicts[key]) for key, row in kept.items()), seq)
 
     def hold_back(self, edge: EdgeId, key: str, why: str) -> None:
         """Match one row no more, until its edge tells it anew; one that is gone is ignored."""
         with self._database.write() as tx:
-            self._judge(tx, edge, {key: why})
+            self._judge(tx, edge, {key: why}, note_change(tx, edge, self.columns.table))
 
     # ------------------------------------------------------------ reads
 
@@ -181,16 +196,21 @@ class Replica(ABC, Generic[Body, Delta]):
         """Those that have rows, by name."""
         return [EdgeId(row[0]) for row in self._database.rows(f"SELECT DISTINCT edge FROM {self.columns.table} ORDER BY edge")]
 
-    def load(self, edge: EdgeId) -> list[Replicated[Body]]:
-        """The sound rows of an edge, by id.
+    def changed(self, *, after: int) -> dict[EdgeId, int]:
+        """As ``database.changes.changes``, of this kind of rows."""
+        return changes(self._database, self.columns.table, after=after)
+
+    def load(self, edge: EdgeId, *, after: int = -1) -> list[Replicated[Body]]:
+        """The sound rows of an edge, by id; of those only that changed after that change.
 
         A damaged row is deleted and its edge's version forgotten, so that the edge sends a snapshot when it next enrols or
         syncs: the edge holds the truth about what it tells.
         """
-        columns, sound, damaged = self.columns, list[Replicated[Body]](), list[tuple[str, str]]()
-        for row in self._database.rows(f"SELECT * FROM {columns.table} WHERE edge = ? ORDER BY {columns.key}", (edge,)):
+        columns, sound, damaged = self.columns, list[Row](), list[tuple[str, str]]()
+        query = f"SELECT * FROM {columns.table} WHERE edge = ? AND changed > ? ORDER BY {columns.key}"
+        for row in self._database.rows(query, (edge, after)):
             if self._is_sound(row):
-                sound.append(self._replicated(row))
+                sound.append(row)
             else:
                 damaged.append((edge, row[columns.key]))
         if damaged:
@@ -198,9 +218,17 @@ class Replica(ABC, Generic[Body, Delta]):
                 "%d %s stored of %s were damaged and are dropped; the edge will be asked for all", len(damaged), columns.table, edge
             )
             with self._database.write() as tx:
+                note_change(tx, edge, columns.table)
                 tx.executemany(f"DELETE FROM {columns.table} WHERE edge = ? AND {columns.key} = ?", damaged)
                 tx.execute(f"UPDATE edges SET {columns.epoch} = '', {columns.version} = 0 WHERE edge = ?", (edge,))
-        return sound
+        return self._replicated(sound)
+
+    def shelf(self, edge: EdgeId) -> Shelf:
+        """All rows of an edge by id, without their texts."""
+        key = self.columns.key
+        rows = self._database.rows(f"SELECT {key}, held_back, vector FROM {self.columns.table} WHERE edge = ? ORDER BY {key}", (edge,))
+        vectors = unpacked(b"".join(row["vector"] for row in rows), len(rows))
+        return Shelf(tuple(row[key] for row in rows), tuple(row["held_back"] for row in rows), vectors)
 
     def ids(self, edge: EdgeId) -> set[str]:
         """The ids of an edge's rows."""
@@ -211,7 +239,7 @@ class Replica(ABC, Generic[Body, Delta]):
         """Those of these rows that are there and sound."""
         query = f"SELECT * FROM {self.columns.table} WHERE edge = ? AND {self.columns.key} = ?"
         rows = (row for key in keys for row in self._database.rows(query, (edge, key)))
-        return [self._replicated(row) for row in rows if self._is_sound(row)]
+        return self._replicated([row for row in rows if self._is_sound(row)])
 
     def counts(self) -> dict[EdgeId, tuple[int, int]]:
         """Rows of each edge that has any, and how many of them are held back."""
@@ -224,56 +252,71 @@ class Replica(ABC, Generic[Body, Delta]):
         said = [row[column] for column in ("edge", self.columns.key, *self.columns.of_body, "held_back")]
         return bool(row["crc"] == self._checksum(said, row["vector"]))
 
-    def _replicated(self, row: Row) -> Replicated[Body]:
-        return Replicated(EdgeId(row["edge"]), self._body(row), unpacked(row["vector"], 1)[0], row["held_back"])
+    def _replicated(self, rows: Sequence[Row]) -> list[Replicated[Body]]:
+        vectors = unpacked(b"".join(row["vector"] for row in rows), len(rows))
+        told = zip(rows, vectors, strict=True)
+        return [Replicated(EdgeId(row["edge"]), self._body(row), vector, row["held_back"]) for row, vector in told]
 
     # ------------------------------------------------------------ vectors
 
     async def embed_by(self, embedder: Embedder) -> None:
         """Where another embedder than this one made the stored vectors, make them anew, edge by edge.
 
-        Until the last is made the store names no embedder, so that after a kill all are made again.
+        Until the last is made the store names no embedder, so that after a kill all are made again, and no cloud takes a delta.
         """
-        if self.fingerprint() == embedder.fingerprint:
+        self._embedder = embedder.fingerprint
+        if self.is_embedded_alike():
             return
         edges = await asyncio.to_thread(self.edges)
         embed = partial(embed_questions, embedder) if self.columns.questions else embedder.embed
         if edges:
             log.warning("the stored vectors of %s are of another embedder or release: embedding them again", self.columns.table)
-            await asyncio.to_thread(self._replace_vectors, [], "")
+            await asyncio.to_thread(self._name_embedder, "")
         for edge in edges:
             rows = await asyncio.to_thread(self.load, edge)
-            vectors = await embed([self._embedded(row.body) for row in rows]) if rows else ()
-            made = [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
-            await asyncio.to_thread(self._replace_vectors, made, "")
-        await asyncio.to_thread(self._replace_vectors, [], embedder.fingerprint)
+            if rows:
+                vectors = await embed([self._embedded(row.body) for row in rows])
+                made = [replace(row, vector=vector) for row, vector in zip(rows, vectors, strict=True)]
+                await asyncio.to_thread(self._replace_vectors, edge, made)
+        await asyncio.to_thread(self._name_embedder, embedder.fingerprint)
 
     def fingerprint(self) -> str:
         """The embedder that made the stored vectors; empty in a new store, and while they are made anew."""
         rows = self._database.rows("SELECT value FROM meta WHERE key = ?", (self.columns.embedder,))
         return str(rows[0][0]) if rows else ""
 
-    def _replace_vectors(self, rows: Sequence[Replicated[Body]], fingerprint: str) -> None:
+    def is_embedded_alike(self) -> bool:
+        """Whether the stored vectors are of the embedder that ``embed_by`` was told; another cloud may have come with another one."""
+        return not self._embedder or self.fingerprint() == self._embedder
+
+    def _name_embedder(self, fingerprint: str) -> None:
         with self._database.write() as tx:
-            self._insert(tx, rows)
             said = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
             tx.execute(said, (self.columns.embedder, fingerprint))
 
-    def _insert(self, tx: Transaction, rows: Iterable[Replicated[Body]]) -> None:
+    def _replace_vectors(self, edge: EdgeId, made: Sequence[Replicated[Body]]) -> None:
+        """Of the rows that are still there; an edge may have been expelled, or a row held back, while they were made."""
+        vectors = {self.key_of(row.body): row.vector for row in made}
+        with self._database.write() as tx:
+            rows = self.some(edge, vectors)
+            now = (replace(row, vector=vectors[self.key_of(row.body)]) for row in rows)
+            self._insert(tx, now, note_change(tx, edge, self.columns.table))
+
+    def _insert(self, tx: Transaction, rows: Iterable[Replicated[Body]], seq: int) -> None:
         told = list(rows)
         blobs = packed(np.array([row.vector for row in told])) if told else []
-        columns = ("edge", self.columns.key, *self.columns.of_body, "held_back", "vector", "crc")
+        columns = ("edge", self.columns.key, *self.columns.of_body, "held_back", "vector", "crc", "changed")
         places = ", ".join("?" * len(columns))
         again = ", ".join(f"{column} = excluded.{column}" for column in columns)
         tx.executemany(
             f"INSERT INTO {self.columns.table} ({', '.join(columns)}) VALUES ({places})"
             f" ON CONFLICT (edge, {self.columns.key}) DO UPDATE SET {again}",
-            map(self._stored, told, blobs),
+            (self._stored(row, blob, seq) for row, blob in zip(told, blobs, strict=True)),
         )
 
-    def _stored(self, row: Replicated[Body], blob: bytes) -> tuple[Value | bytes, ...]:
-        said = (row.edge, self._key(row.body), *self._values(row.body), row.held_back)
-        return (*said, blob, self._checksum(said, blob))
+    def _stored(self, row: Replicated[Body], blob: bytes, seq: int) -> tuple[Value | bytes, ...]:
+        said = (row.edge, self.key_of(row.body), *self._values(row.body), row.held_back)
+        return (*said, blob, self._checksum(said, blob), seq)
 
 
 def packed(rows: FloatArray) -> list[bytes]:

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cloud_server.database.port import Row, Transaction
-from cloud_server.routing.replica import Columns, Replica, Value, unpacked
+from cloud_server.routing.replica import Columns, Replica, Value
 from shared.errors import TooLarge
-from shared.ports import FloatArray
 from shared.records import EdgeId, Summary, SummaryDelta, SummaryId
 
 SYNCS_KEPT = 1000  # rows of history, for each edge
-
-
-@dataclass(frozen=True, slots=True)
-class EdgeSummaries:
-    """What the store holds of one edge: row i of ``vectors`` (n, d) belongs to ``ids[i]``."""
-
-    ids: tuple[SummaryId, ...]
-    held_back: tuple[str, ...]
-    vectors: FloatArray
 
 
 class SummaryStore(Replica[Summary, SummaryDelta]):
@@ -28,7 +17,8 @@ class SummaryStore(Replica[Summary, SummaryDelta]):
 
     columns = Columns("summaries", "summary_id", ("text", "entities", "relations"), "epoch", "version", "embedding")
 
-    def _key(self, body: Summary) -> str:
+    def key_of(self, body: Summary) -> str:
+        """As the replica says."""
         return body.summary_id
 
     def _values(self, body: Summary) -> tuple[Value, ...]:
@@ -46,20 +36,6 @@ class SummaryStore(Replica[Summary, SummaryDelta]):
 
     def _too_many(self, edge: EdgeId) -> TooLarge:
         return TooLarge(f"what {edge} tells of itself", limit=self._max_per_edge, unit="summaries")
-
-    def of(self, edge: EdgeId) -> EdgeSummaries:
-        """An edge's summaries by id, without their texts."""
-        rows = self._database.rows("SELECT summary_id, held_back, vector FROM summaries WHERE edge = ? ORDER BY summary_id", (edge,))
-        return EdgeSummaries(
-            tuple(SummaryId(row["summary_id"]) for row in rows),
-            tuple(row["held_back"] for row in rows),
-            unpacked(b"".join(row["vector"] for row in rows), len(rows)),
-        )
-
-    def texts(self, edge: EdgeId, summary_ids: Sequence[SummaryId]) -> list[str]:
-        """The texts of an edge's summaries, in the order of their ids."""
-        said = dict(map(tuple, self._database.rows("SELECT summary_id, text FROM summaries WHERE edge = ?", (edge,))))
-        return [said[summary_id] for summary_id in summary_ids]
 
     def text(self, edge: EdgeId, summary_id: SummaryId) -> str:
         """The text of one summary; "" for one that is gone."""

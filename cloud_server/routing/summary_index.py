@@ -1,4 +1,4 @@
-"""The summaries of all edges, searchable: the store holds the truth, the index is rebuilt from it at each start."""
+"""The summaries of all edges, searchable: the store holds the truth, and the index follows it (``routing.renewal``)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.lexical import LexicalIndex
-from cloud_server.routing.matching import Descent, SummaryMatch, WordMatches, by_words, led_by_words, match, second_opinion, summary_key
+from cloud_server.routing.matching import Descent, SummaryMatch, WordMatches, by_words, led_by_words, match, second_opinion
+from cloud_server.routing.renewal import News
+from cloud_server.routing.replica import Shelf
 from cloud_server.routing.screening import Samples, judged
-from cloud_server.routing.summaries import EdgeSummaries, SummaryStore
+from cloud_server.routing.summaries import SummaryStore
 from shared.ports import Embedder, FloatArray, VectorIndex
-from shared.records import EdgeId, SummaryDelta, SummaryId
+from shared.records import EdgeId, SummaryDelta
 from shared.text.asking import is_foreign
 
 JUDGED_ANEW = 1000  # of what is held back, with each delta: what it copied may be gone
@@ -31,12 +33,13 @@ class SummaryIndex:
     ) -> None:
         self._registry = registry
         self._store = store
+        self._news = News(store)
         self._index = index
         self._embedder = embedder
         self._english_only = english_only  # the embedder
         self._lexicon = LexicalIndex()  # of the same summaries as the index
         self._samples = Samples()  # what other edges' summaries are measured by
-        self._writing = asyncio.Lock()  # the index must see deltas in the order in which the store took them
+        self._writing = asyncio.Lock()  # one renewal at a time
         self._embedding = defaultdict[EdgeId, asyncio.Lock](asyncio.Lock)  # an edge that sends much holds up itself
 
     def __len__(self) -> int:
@@ -45,18 +48,25 @@ class SummaryIndex:
     async def open(self) -> None:
         """Fill the index from the store. Texts are embedded again when the embedder is another one than the stored vectors'."""
         await self._store.embed_by(self._embedder)
-        await asyncio.to_thread(lambda: self._lexicon.fill(self._stored()))
+        await self.renew()
 
-    def _stored(self) -> Iterator[tuple[list[str], list[str]]]:
-        """Edge by edge, what is matched: keys and texts; the vectors are put into the index on the way."""
-        for edge in self._store.edges():
-            matched = [row for row in self._store.load(edge) if not row.held_back]
-            if matched:
-                keys = [summary_key(edge, row.body.summary_id) for row in matched]
-                vectors = np.stack([row.vector for row in matched])
-                self._index.put(keys, vectors)
-                self._samples.keep(edge, vectors)
-                yield keys, [row.body.text for row in matched]
+    async def renew(self) -> None:
+        """Follow the store, which other clouds may have written too."""
+        async with self._writing:
+            await asyncio.to_thread(self._renew)
+
+    def _renew(self) -> None:
+        self._lexicon.renew(self._texts())
+
+    def _texts(self) -> Iterator[tuple[Sequence[str], Sequence[str], Sequence[str]]]:
+        """Edge by edge the keys that are gone or told anew, those to be put, and their texts; vectors are renewed on the way."""
+        for renewed in self._news.read():
+            self._index.drop(renewed.gone)
+            keys, rows = list(renewed.fresh), renewed.fresh.values()
+            if keys:
+                self._index.put(keys, np.stack([row.vector for row in rows]))
+            self._samples.keep(renewed.edge, renewed.vectors)
+            yield (*renewed.gone, *renewed.again), keys, [row.body.text for row in rows]
 
     async def accept(self, edge: EdgeId, delta: SummaryDelta) -> None:
         """Apply a delta once; a repeated or older one changes nothing. Copies and hubs are stored, but not matched.
@@ -71,43 +81,31 @@ class SummaryIndex:
                 await asyncio.to_thread(self._apply, edge, delta, vectors)
 
     def _apply(self, edge: EdgeId, delta: SummaryDelta, vectors: FloatArray) -> None:
-        shelf = EdgeSummaries((), (), vectors[:0]) if delta.base_version == 0 else self._staying(edge, delta)
+        self._renew()  # what others tell is what a delta is measured by
+        shelf = Shelf((), (), vectors[:0]) if delta.base_version == 0 else self._staying(edge, delta)
         again = [row for row, why in enumerate(shelf.held_back) if why][:JUDGED_ANEW]
         kept = [row for row, why in enumerate(shelf.held_back) if not why]
         ids = [*(shelf.ids[row] for row in again), *(summary.summary_id for summary in delta.upserts)]
         stored = shelf.vectors.reshape(-1, vectors.shape[1])
         rows = np.concatenate([stored[again], vectors])
         feedback: dict[str, str] = dict(zip(ids, judged(rows, stored[kept], self._samples.without(edge)), strict=True))
-        if (gone := self._store.apply(edge, delta, vectors, feedback)) is None:
-            return
-        matched = [row for row, summary_id in enumerate(ids) if not feedback[summary_id]]
-        held = [summary_id for summary_id, why in feedback.items() if why]
-        dropped = [summary_key(edge, summary_id) for summary_id in [*gone, *held]]
-        self._index.drop(dropped)
-        self._lexicon.drop(dropped)
-        if matched:
-            keys = [summary_key(edge, ids[row]) for row in matched]
-            self._index.put(keys, rows[matched])
-            self._lexicon.put(keys, self._store.texts(edge, [ids[row] for row in matched]))
-        self._samples.keep(edge, np.concatenate([stored[kept], rows[matched]]))
-        if held:
-            log.info("%d summaries of %s are held back: copies of others, or near to everything", len(held), edge)
+        self._store.apply(edge, delta, vectors, feedback)
+        self._renew()
+        if held := sum(why != "" for why in feedback.values()):
+            log.info("%d summaries of %s are held back: copies of others, or near to everything", held, edge)
 
-    def _staying(self, edge: EdgeId, delta: SummaryDelta) -> EdgeSummaries:
+    def _staying(self, edge: EdgeId, delta: SummaryDelta) -> Shelf:
         """What is stored of an edge and neither removed nor replaced by a delta."""
-        shelf = self._store.of(edge)
-        leaving: set[SummaryId] = {*delta.removals, *(summary.summary_id for summary in delta.upserts)}
+        shelf = self._store.shelf(edge)
+        leaving: set[str] = {*delta.removals, *(summary.summary_id for summary in delta.upserts)}
         rows = [row for row, summary_id in enumerate(shelf.ids) if summary_id not in leaving]
-        return EdgeSummaries(tuple(shelf.ids[row] for row in rows), tuple(shelf.held_back[row] for row in rows), shelf.vectors[rows])
+        return Shelf(tuple(shelf.ids[row] for row in rows), tuple(shelf.held_back[row] for row in rows), shelf.vectors[rows])
 
     async def expel(self, edge: EdgeId, *, by: str = "") -> int:
         """Shut an edge out, as ``by`` decided, and forget all its summaries; returns how many. Raises NotFound, Expelled."""
         async with self._writing:
-            keys = [summary_key(edge, summary_id) for summary_id in await asyncio.to_thread(self._store.ids, edge)]
             purged = await asyncio.to_thread(self._registry.expel, edge, by=by)
-            self._index.drop(keys)
-            self._lexicon.drop(keys)
-            self._samples.drop(edge)
+            await asyncio.to_thread(self._renew)
             return purged
 
     async def match(

@@ -37,6 +37,7 @@ STATUS: dict[type[errors.DgragError], int] = {  # the nearest base class counts
     errors.DiskFull: 507,
     errors.DiskFailed: 503,
     errors.StoreAway: 503,
+    errors.EmbedderChanged: 503,
     errors.SafeMode: 503,
     errors.FetchError: 503,
     errors.NotInstalled: 501,

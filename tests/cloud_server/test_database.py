@@ -52,6 +52,6 @@ def test_an_edge_that_goes_takes_what_it_let_the_cloud_remember_along(database):
     with database.write() as tx:
         for edge in ("ward", "mill"):
             tx.execute("INSERT INTO edges (edge, last_seen) VALUES (?, 5.0)", (edge,))
-            tx.execute("INSERT INTO memories VALUES (?, 'm1', 'Who?', 'Ann', 1, x'01', '', 0)", (edge,))
+            tx.execute("INSERT INTO memories VALUES (?, 'm1', 'Who?', 'Ann', 1, x'01', '', 0, 0)", (edge,))
         tx.execute("DELETE FROM edges WHERE edge = 'ward'")
     assert [row["edge"] for row in database.rows("SELECT edge FROM memories")] == ["mill"]

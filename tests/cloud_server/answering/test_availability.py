@@ -174,3 +174,18 @@ async def test_a_view_tells_the_breaker_and_how_much_is_asked_and_is_no_probe(av
     assert chosen(availability, "a")[0] == ["a"]
     await note(availability, "a", "answered", 20)
     assert astuple(availability.view("a")) == (0.0, PROBE_SHARE, "closed", 0.0)
+
+
+async def test_what_two_clouds_learn_of_an_edge_adds_up(database, clock):
+    clouds = [standing_of(database, clock) for _ in range(2)]
+    for cloud in clouds:
+        await note(cloud, "a", "answered", 12, requester="ward")
+    clock.seconds += WRITTEN_EVERY_S
+    for cloud in clouds:
+        await note(cloud, "a", "answered", requester="ward")
+    assert clouds[0].view("a").asked == 1.0  # what it saw by itself is too little to conclude anything
+    await note(clouds[0], "b", "answered", useful=True, requester="mill")  # not written yet
+    await clouds[0].renew()
+    assert (clouds[0].view("a").reliability, clouds[0].view("a").asked) == (0.0, PROBE_SHARE)
+    assert clouds[0]._seen["b"]["mill"] == Reliability(1.0, 0.0)
+    assert astuple(standing_of(database, clock).view("a")) == astuple(clouds[0].view("a"))

@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cloud_server.routing.matching import SummaryMatch, WordMatches, by_words, led_by_words, match, owners, second_opinion, summary_key
+from cloud_server.routing.matching import SummaryMatch, WordMatches, by_words, index_key, led_by_words, match, owners, second_opinion
 from shared.index import open_index
 from shared.records import EdgeId, SummaryId
 from shared.vectors import unit
@@ -13,7 +13,7 @@ from shared.vectors import unit
 def index():
     index = open_index("numpy", 2)
     vectors = np.array([[1, 0], [0.8, 0.6], [0.6, 0.8], [0, 1]], dtype=np.float32)
-    index.put([summary_key("bank", "s/1"), summary_key("ward", "s1"), summary_key("bank", "s2"), summary_key("plant", "s1")], vectors)
+    index.put([index_key("bank", "s/1"), index_key("ward", "s1"), index_key("bank", "s2"), index_key("plant", "s1")], vectors)
     return index
 
 
@@ -57,7 +57,7 @@ def crowded(forged):
     """An attacker's summaries are nearer than the owner's."""
     index = open_index("numpy", 2)
     vectors = unit(np.array([[1, 0.001 * n] for n in range(forged)] + [[0.8, 0.6], [0.6, 0.8]], dtype=np.float32))
-    index.put([*(summary_key("mallory", f"s{n}") for n in range(forged)), summary_key("owner", "s"), summary_key("other", "s")], vectors)
+    index.put([*(index_key("mallory", f"s{n}") for n in range(forged)), index_key("owner", "s"), index_key("other", "s")], vectors)
     return index
 
 
@@ -132,7 +132,7 @@ def spoken(**cosines):
     index = open_index("numpy", 2)
     for edge, values in cosines.items():
         rows = np.array([[value, (1 - value**2) ** 0.5] for value in values], dtype=np.float32)
-        index.put([summary_key(edge, f"s{n}") for n in range(len(values))], rows)
+        index.put([index_key(edge, f"s{n}") for n in range(len(values))], rows)
     return index
 
 

@@ -122,7 +122,7 @@ async def test_a_quarantined_edge_answers_nothing_hints_nothing_and_is_no_rival(
 async def test_an_expelled_edge_is_forgotten_and_can_tell_nothing_any_more(bank):
     await bank.tell("ward", ("m1", QUESTION, "Ann Lee"))
     bank.registry.expel("ward")
-    await bank.bank.forget("ward")
+    await bank.bank.renew()
     assert (await bank.best(), await bank.hinted()) == (None, {})
     assert len(bank.bank._direct) == 0
     with pytest.raises(NotFound):

@@ -47,10 +47,10 @@ class Kind:
         return [row for edge in self.store.edges() for row in self.store.load(edge)]
 
     def texts(self):
-        return {self.store._key(row.body): getattr(row.body, self.text) for row in self.rows()}
+        return {self.store.key_of(row.body): getattr(row.body, self.text) for row in self.rows()}
 
     def verdicts(self):
-        return {self.store._key(row.body): row.held_back for row in self.rows()}
+        return {self.store.key_of(row.body): row.held_back for row in self.rows()}
 
 
 @pytest.fixture
