@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -232,7 +233,11 @@ class LetterTables:
                     await connection.execute(statement, self._always)
 
     async def _run(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        """Run to its end, whoever is cancelled meanwhile: within psycopg a cancellation may be swallowed (``wait_for`` of Python 3.11)."""
+        return await asyncio.shield(asyncio.create_task(self._rows(statement, {**self._always, **values})))
+
+    async def _rows(self, statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
         with told():
             async with self._pool.connection() as connection:
-                cursor = await connection.execute(statement, {**self._always, **values})
+                cursor = await connection.execute(statement, values)
                 return await cursor.fetchall() if cursor.description else []
