@@ -33,6 +33,8 @@ from shared.records import EdgeId
 from shared.telemetry.metrics import Meter
 from shared.wire import EdgeView
 
+Background = tuple[Callable[[], Coroutine[Any, Any, None]], ...]  # what runs until the cloud stops
+
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
@@ -53,7 +55,7 @@ class Cloud:
     coordinator: Coordinator
     global_coordinator: GlobalCoordinator
     eraser: Eraser
-    background: tuple[Callable[[], Coroutine[Any, Any, None]], ...]  # what runs until the cloud stops
+    background: Background
     credentials: Credentials
     clock: Clock
     meter: Meter

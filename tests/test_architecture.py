@@ -128,6 +128,7 @@ BORDER = [
     "cloud_server/api/questions.py",
     "cloud_server/api/service.py",
     "cloud_server/database/erasing.py",
+    "cloud_server/database/letters.py",
     "cloud_server/database/notices.py",
     "cloud_server/database/opening.py",
     "cloud_server/database/postgres.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +10,11 @@ from typing import Any
 from psycopg_pool import AsyncConnectionPool
 
 from cloud_server.database.notices import CHANNEL, EVERYBODY
-from cloud_server.database.postgres import CONNECT_S, OPTIONS, told
+from cloud_server.database.postgres import CONNECT_S, OPTIONS, WRITERS, told
 from shared.wire import MAX_POLLED
 
 LINES = 4  # connections of one cloud for letters: they wait for no writer
-TIDIERS = 0x74696479  # key of the advisory lock of whoever tidies ("tidy")
+TIDIERS = WRITERS + 2  # key of the advisory lock of whoever tidies
 KEPT_S = 60.0  # a letter past its time goes, should nobody have taken it back
 OLD_S = 3600.0  # the same for who has not polled
 
@@ -232,7 +233,11 @@ class LetterTables:
                     await connection.execute(statement, self._always)
 
     async def _run(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
+        """Run to its end, whoever is cancelled meanwhile: within psycopg a cancellation may be swallowed (``wait_for`` of Python 3.11)."""
+        return await asyncio.shield(asyncio.create_task(self._rows(statement, {**self._always, **values})))
+
+    async def _rows(self, statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
         with told():
             async with self._pool.connection() as connection:
-                cursor = await connection.execute(statement, {**self._always, **values})
+                cursor = await connection.execute(statement, values)
                 return await cursor.fetchall() if cursor.description else []

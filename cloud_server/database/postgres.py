@@ -19,6 +19,7 @@ from shared.sqlite import migrations_of
 
 SCHEMA = "dgrag"  # all tables stand in it: a database may hold other things
 WRITERS = 0x6467726167  # key of the advisory lock that the one writer of all clouds holds ("dgrag")
+ERASERS = WRITERS + 1  # the same for whoever erases
 IDLE_MS = 10_000  # then a transaction whose cloud has vanished ends, and others may write
 READERS = 8  # connections of one cloud, beside its writer's
 CONNECT_S = 2.0  # longest wait for a connection before a request is told to come again
@@ -199,13 +200,20 @@ class PostgresDatabase:
         return int(found["bytes"]) if found else 0
 
     def erase(self) -> bool:
-        """Let PostgreSQL use the room of what was deleted again. Its log and its backups are the operator's to keep short."""
+        """Let PostgreSQL use the room of what was deleted again; False while another cloud is at it: its lock ends with its connection.
+
+        The log of PostgreSQL and its backups are the operator's to keep short.
+        """
         with told(), self._pool.connection() as connection:
-            connection.execute("SET statement_timeout = 0")  # a large table takes longer than any request may
+            turn = connection.execute("SELECT pg_try_advisory_lock(%s)", (ERASERS,)).fetchone()
+            if turn is None or not turn[0]:
+                return False
             try:
+                connection.execute("SET statement_timeout = 0")  # a large table takes longer than any request may
                 connection.execute("VACUUM summaries, memories")
             finally:
                 connection.execute("RESET statement_timeout")
+                connection.execute("SELECT pg_advisory_unlock(%s)", (ERASERS,))
         return True
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from cloud_server.database.opening import open_database, open_ring, open_shared
+from cloud_server.database.postgres import ERASERS
 from cloud_server.registry.credentials import IDENTITY, KEY_FILE
 from cloud_server.registry.nonces import SharedNonces
 from cloud_server.settings import CloudSettings
@@ -17,6 +18,7 @@ from shared.errors import DiskFull, NotInstalled, SettingsError, StoreAway, Stor
 from shared.settings_reference import reference
 from tests.support.running_cloud import running_cloud
 from tests.support.signed import AsEdges, join
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.process
 ENDED = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'"  # all lines of a database
@@ -223,3 +225,14 @@ async def test_while_postgresql_is_away_requests_are_told_to_come_again_and_all_
             postgres.start()
         assert (await one.http.get("/ready")).json()["edges"] == 1
         assert (await one.http.get("/v1/edges/ward?wire_version=6", auth=edges.of("ward"))).status_code == 200
+
+
+def test_one_cloud_at_a_time_erases_and_one_that_died_in_it_holds_nobody_up(url):
+    database = open_shared(url)
+    other = psycopg.connect(url, autocommit=True)
+    other.execute("SELECT pg_advisory_lock(%s)", (ERASERS,))
+    assert not database.erase()
+    other.close()
+    assert eventually(database.erase)
+    assert database.erase()
+    database.close()
