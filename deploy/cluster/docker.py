@@ -32,6 +32,7 @@ from shared.tls import is_loopback
 
 INSIDE = "http://model:8090/v1"  # of the file's own model server, as containers call it
 COMPOSE_FILE = CODE_ROOT / "docker-compose.yml"
+SEVERAL_CLOUDS = ["scale"]  # profiles of what stands in the place of the one cloud
 KEY_WORDS = ("run", "--rm", "-T", "setup", "key")
 AUTHORITY_WORDS = ("run", "--rm", "-T", "--entrypoint", "cat", "setup", "/trust/ca.pem")
 LOOK_S = 3.0  # between two looks at the containers, each of which takes processes
@@ -166,7 +167,9 @@ def composed(
     ``anew``: edges that the cloud may know, but that have lost the volume with their key.
     """
     file = {key: deepcopy(value) for key, value in base.items() if not key.startswith("x-")}
-    services = file["services"]
+    services = file["services"] = {name: one for name, one in file["services"].items() if one.get("profiles") != SEVERAL_CLOUDS}
+    for name in ("cloud", "enrol", SCALED):
+        services[name].pop("profiles", None)  # they run whatever `.env` says
     theirs = {} if isinstance(model, str) else model.environment()
     replica = services.pop(SCALED)
     del file["volumes"][SHARED_STORE.rstrip(":")]

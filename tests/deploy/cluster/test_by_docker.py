@@ -243,3 +243,9 @@ def test_two_state_folders_are_two_projects(docker: Path, tmp_path: Path):
         ByDocker(StateDir(tmp_path / name)).inflict("restart", Member("cloud", "cloud", "https://c"))
     projects = {line.split()[2] for line in Path(f"{docker}.log").read_text().splitlines() if "--project-name" in line}
     assert len(projects) == 2
+
+
+def test_one_cloud_runs_whatever_profile_the_project_names_and_nothing_of_several():
+    services = composed(BASE, {"ward": 8110}, cloud_port=8099, options=EdgeOptions(), model="standard")["services"]
+    assert not {"clouds", "database", "proxy", "sites"} & set(services)
+    assert [name for name in ("setup", "cloud", "enrol", "edge-ward") if "profiles" in services[name]] == []
