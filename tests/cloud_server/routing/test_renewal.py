@@ -23,6 +23,7 @@ from shared.models.fake import HashEmbedder
 from shared.ports import SystemClock
 from shared.records import Summary, SummaryDelta
 from shared.wire import MemoryBody, MemoryDelta
+from tests.cloud_server.conftest import enrol, running
 from tests.support.waiting import until
 
 EDGES = ("bank", "mill", "ward")
@@ -207,10 +208,26 @@ async def test_a_renewal_that_breaks_off_is_made_again(database, monkeypatch):
     assert two.held() == one.held()
 
 
+async def test_a_store_that_was_restored_is_read_anew(database, caplog):
+    one, two = [await Replica(database).open() for _ in range(2)]
+    for edge in ("bank", "ward"):
+        one.registry.enrol(edge)
+        await one.tell(edge, "s1", "pumps")
+        await one.remember(edge, "m1", "loans")
+    await two.renew()
+    with database.write() as tx:
+        tx.execute("DELETE FROM edges WHERE edge = 'ward'")
+        tx.execute("DELETE FROM changes WHERE edge = 'ward'")
+    await two.renew()
+    assert "went back" in caplog.text
+    assert two.held() == (await Replica(database).open()).held()
+    assert list(two.held()[0][0]) == ["bank/s1"]
+
+
 async def test_what_is_told_at_one_cloud_is_found_at_another_that_had_no_notice(database):
     one, two = [await Replica(database).open() for _ in range(2)]
     one.registry.enrol("ward")
-    renewal = asyncio.create_task(Renewal([two.summaries, two.memories], every_s=0.01).run())
+    renewal = asyncio.create_task(Renewal([two.summaries, two.memories], None, every_s=0.01).run())
     await one.tell("ward", "s1", "infusion pumps")
     await until(lambda: len(two.indexes[0]) == 1)
     await one.expel("ward")
@@ -226,9 +243,8 @@ async def test_the_store_tells_every_cloud_of_a_change_at_once(postgres, tmp_pat
     databases = [open_database(tmp_path, url) for _ in range(2)]
     one, two = [await Replica(database).open() for database in databases]
     one.registry.enrol("ward")
-    renewal, notices = Renewal([two.summaries, two.memories], every_s=3600), Notices(url, "two")
-    notices.on("changed", lambda _: renewal.note())
-    notices.on_gap(renewal.note)
+    notices = Notices(url, "two")
+    renewal = Renewal([two.summaries, two.memories], notices, every_s=3600)
     tasks = [asyncio.create_task(one.run()) for one in (renewal, notices)]
     await notices.listening.wait()
     await one.tell("ward", "s1", "infusion pumps")
@@ -280,3 +296,41 @@ async def test_a_cloud_of_another_embedder_takes_over_and_the_former_ones_take_n
     assert list(new.held()[0][0]) == ["ward/s1"]
     assert np.dot(new.stores[0].load("ward")[0].vector, (await HashEmbedder(32).embed(["infusion pumps"]))[0]) < -0.99
     assert [row.held_back for row in new.stores[1].load("ward")] == ["unconfirmed"]
+
+
+@pytest.mark.process
+async def test_a_question_at_one_cloud_finds_what_was_told_at_another(postgres, tmp_path):
+    url = postgres.fresh()
+    async with running(tmp_path, database_url=url) as here, running(tmp_path, database_url=url) as there:
+        await enrol(here.http, "ward", "infusion pumps of Juniper Ward")
+        await until(lambda: len(there.cloud.summary_index) == 1)
+        vectors = await there.cloud.models.embedder.embed(["infusion pumps"])
+        found = await there.cloud.summary_index.match("infusion pumps", vectors, m=1, min_cosine=0.3, slots=1, lead=0.0)
+        assert [(one.edge, one.summary_id) for one in found] == [("ward", "s0")]
+        await there.cloud.expel("ward")
+        await until(lambda: len(here.cloud.summary_index) == 0)
+
+
+@pytest.mark.process
+async def test_clouds_that_write_and_look_at_once_hold_the_same_in_the_end(postgres, tmp_path):
+    url = postgres.fresh()
+    databases = [open_database(tmp_path, url) for _ in range(3)]
+    clouds = [await Replica(database).open() for database in databases]
+    for edge in EDGES:
+        clouds[0].registry.enrol(edge)
+
+    async def busy(cloud, edge):
+        for number in range(12):
+            row = f"s{number % 5}"
+            await cloud.tell(edge, row, f"{edge} {WORDS[number % 4]} {number}", removals=[f"s{(number + 2) % 5}"])
+            await cloud.remember(edge, row, f"{edge} {number}", direct=number % 3 > 0, removals=[f"s{(number + 3) % 5}"])
+            await cloud.memories.refute(edge, f"s{(number + 1) % 5}")
+
+    await asyncio.gather(*map(busy, clouds, EDGES))
+    for cloud in clouds:
+        await cloud.renew()
+    new = await Replica(databases[0]).open()
+    assert [cloud.held() for cloud in clouds] == [new.held()] * 3
+    assert len(new.indexes[0]) > 3
+    for database in databases:
+        database.close()
