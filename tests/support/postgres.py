@@ -1,5 +1,6 @@
 """A PostgreSQL of the tests' own: a real server out of a package, which can be killed; nothing is installed or configured for it."""
 
+import atexit
 import contextlib
 import os
 import shutil
@@ -33,6 +34,7 @@ class Postgres:
         self.folder = Path(tempfile.mkdtemp(prefix="dgrag-pg-"))  # not pytest's: the server's user must be let in
         self._server = get_server(self.folder / "data", cleanup_mode=None, start=False)
         self._names = count(1)
+        atexit.register(self.close)  # also of a fixture that failed half-way
         if original:
             self._follow(original)
         self._server.ensure_pgdata_inited()
@@ -96,5 +98,6 @@ class Postgres:
 
     def close(self):
         """Stop, and leave nothing behind."""
+        atexit.unregister(self.close)
         self._server.stop()
         shutil.rmtree(self.folder)
