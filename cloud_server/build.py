@@ -33,8 +33,6 @@ from shared.records import EdgeId
 from shared.telemetry.metrics import Meter
 from shared.wire import EdgeView
 
-Background = tuple[Callable[[], Coroutine[Any, Any, None]], ...]  # what runs until the cloud stops
-
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
@@ -55,7 +53,7 @@ class Cloud:
     coordinator: Coordinator
     global_coordinator: GlobalCoordinator
     eraser: Eraser
-    background: Background
+    background: tuple[Callable[[], Coroutine[Any, Any, None]], ...]  # what runs until the cloud stops
     credentials: Credentials
     clock: Clock
     meter: Meter

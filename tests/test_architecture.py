@@ -65,6 +65,7 @@ BORDER = [
     "benchmarks/language_sites.py",
     "benchmarks/languages.py",
     "benchmarks/leiden.py",
+    "benchmarks/letters.py",
     "benchmarks/levels.py",
     "benchmarks/life.py",
     "benchmarks/light_edges.py",

@@ -18,5 +18,6 @@ def test_clouds_that_remember_requests_each_for_itself_take_one_again():
     assert told("replicas", 3, "--edges", 6, "--without", "nonces").found["replayed"]
 
 
+@pytest.mark.long
 def test_clouds_that_write_at_once_apply_a_delta_twice():
     assert told("replicas", 3, "--edges", 6, "--without", "fence").found["twice"]
