@@ -30,6 +30,7 @@ class _Box:
     begun: bool = False  # the other clouds know of it
     waiting: asyncio.Future[None] | None = None
     told: list[str] = field(default_factory=list)
+    order: asyncio.Lock = field(default_factory=asyncio.Lock)  # polls begin and end in the tables as they do here, cancelled or not
 
 
 class SharedMailbox:
@@ -74,7 +75,7 @@ class SharedMailbox:
         box.begun, box.waiting = False, (held := asyncio.get_running_loop().create_future())
         wait_s = wait_s if self._open else 0.0
         try:
-            await self._tables.begin(edge, poll, online_s=wait_s + GRACE_S)
+            await asyncio.shield(asyncio.create_task(self._begin(box, edge, poll, online_s=wait_s + GRACE_S)))
             box.begun = True
             self._count(edge, wait_s + GRACE_S)
             requests, told = await self._take(edge, poll)
@@ -87,7 +88,7 @@ class SharedMailbox:
             if box.poll == poll:
                 box.poll, box.waiting = "", None
                 self._count(edge, GRACE_S)
-            self._soon(self._tables.end(edge, poll))
+            self._soon(self._end(box, edge, poll))
 
     async def post(self, edge: EdgeId, request: EvidenceRequest) -> bool:
         """As the port says. Raises StoreAway."""
@@ -156,6 +157,14 @@ class SharedMailbox:
             if self._work:
                 await asyncio.wait(self._work)
             await self._attempt(self._tables.close())
+
+    async def _begin(self, box: _Box, edge: EdgeId, poll: str, *, online_s: float) -> None:
+        async with box.order:
+            await self._tables.begin(edge, poll, online_s=online_s)
+
+    async def _end(self, box: _Box, edge: EdgeId, poll: str) -> None:
+        async with box.order:
+            await self._tables.end(edge, poll)
 
     async def _take(self, edge: EdgeId, poll: str) -> tuple[list[EvidenceRequest], list[str]]:
         """What waits for a poll, and the ids of what is withdrawn.

@@ -12,7 +12,7 @@ from cloud_server.answering.shared_mailbox import LOST
 from shared.errors import Conflict, NotFound, StoreAway
 from shared.identity import make_identity
 from shared.ports import SystemClock
-from shared.wire import EvidenceBody, EvidenceReply
+from shared.wire import EvidenceBody, EvidenceReply, EvidenceRequest
 from tests.support.clouds import shared_mailbox
 
 pytestmark = pytest.mark.process
@@ -230,3 +230,19 @@ async def test_the_store_reads_no_letter_and_a_cloud_with_another_key_none_eithe
     assert b"why?" not in sealed
     assert await other.mailbox.poll("ward", wait_s=0) == []
     asked.cancel()
+
+
+async def test_a_poll_that_is_cancelled_at_any_moment_ends_and_loses_no_request(clouds):
+    mailbox = (await clouds.new("one")).mailbox
+    await mailbox.poll("ward", wait_s=0)
+    asked = EvidenceRequest(request_id="r1", question="why?", budget_tokens=100, deadline_ms=600_000)
+    for turns in range(0, 400, 8):
+        assert await mailbox.post("ward", asked.model_copy(update={"request_id": f"r{turns}"}))
+        poll = asyncio.create_task(mailbox.poll("ward", wait_s=30.0))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        poll.cancel()
+        (ended,) = await asyncio.gather(poll, return_exceptions=True)
+        await asyncio.gather(*mailbox._work)
+        got = ended if isinstance(ended, list) else await mailbox.poll("ward", wait_s=0)
+        assert [request.request_id for request in got] == [f"r{turns}"]
