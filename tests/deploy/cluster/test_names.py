@@ -26,7 +26,7 @@ def test_a_stem_without_a_letter_or_digit_gives_a_number():
 
 
 def test_a_stem_that_is_taken_by_a_service_is_numbered():
-    assert edge_ids(1, stems=["cloud"]) == ["cloud-2"]
+    assert edge_ids(1, stems=["wan"]) == ["wan-2"]
 
 
 @pytest.mark.parametrize("name", ["", "A", "a b", "-a", "again", "cloud", "model", "wan", "a" * 64, "a\n"])
