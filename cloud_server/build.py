@@ -67,12 +67,14 @@ class Cloud:
     async def expel(self, edge: EdgeId, *, by: str = "") -> int:
         """Shut an edge out: purge its row, summaries, memories, poll, and what is asked of it now. Raises NotFound, Expelled.
 
-        ``by``: the name of whoever decided it.
+        ``by``: the name of whoever decided it. Where the store goes away on the way, another try ends what was begun.
         """
-        purged = await self.summary_index.expel(edge, by=by)
-        await self.bank.renew()
-        self.eraser.note()
-        await self.mailbox.forget(edge)
+        try:
+            purged = await self.summary_index.expel(edge, by=by)
+            await self.bank.renew()
+        finally:
+            self.eraser.note()
+            await self.mailbox.forget(edge)
         return purged
 
     def close(self) -> None:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import ValidationError
+
 from cloud_server.answering.mailbox import GRACE_S, Asker, already_answered
 from cloud_server.database.letters import LetterTables, Presence, Taken
 from cloud_server.database.notices import Notices
@@ -127,9 +129,9 @@ class SharedMailbox:
         return told
 
     async def forget(self, edge: EdgeId) -> None:
-        """As the port says, at all clouds."""
+        """As the port says, at all clouds. Raises StoreAway."""
         self._forgotten(edge)
-        await self._attempt(self._tables.forget(edge))
+        await self._tables.forget(edge)
 
     def close(self) -> None:
         """As the port says."""
@@ -186,8 +188,8 @@ class SharedMailbox:
     def _unsealed(self, letter: Taken) -> EvidenceRequest | None:
         try:
             request = EvidenceRequest.model_validate_json(self._sealer.opened(letter.request, about=letter.request_id))
-        except StoreError as error:
-            log.error("a request is left out: %s", error)
+        except (StoreError, ValidationError) as error:  # damaged, or of a cloud of another release
+            log.error("a request is left out: %s", type(error).__name__)
             return None
         return request.model_copy(update={"deadline_ms": letter.left_ms})
 
@@ -195,7 +197,11 @@ class SharedMailbox:
         """Hand the replies that other clouds took to who asked."""
         for request_id, edge, sealed in await self._tables.replies(request_ids):
             if self._asker is not None:
-                self._asker.arrived(EdgeId(edge), request_id, self._sealer.opened(sealed, about=f"{request_id} reply"))
+                try:
+                    self._asker.arrived(EdgeId(edge), request_id, self._sealer.opened(sealed, about=f"{request_id} reply"))
+                except (StoreError, ValidationError) as error:  # one reply keeps no other waiting
+                    log.error("a reply cannot be read: %s", type(error).__name__)
+                    self._asker.lost(EdgeId(edge), request_id, LOST)
 
     async def _look(self) -> None:
         """Say that this cloud lives, and bring it up to what the tables say."""

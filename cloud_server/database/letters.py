@@ -10,7 +10,7 @@ from typing import Any
 from psycopg_pool import AsyncConnectionPool
 
 from cloud_server.database.notices import CHANNEL, EVERYBODY
-from cloud_server.database.postgres import CONNECT_S, OPTIONS, WRITERS, told
+from cloud_server.database.postgres import CONNECT_S, OPTIONS, STATEMENT_MS, WRITERS, told
 from shared.wire import MAX_POLLED
 
 LINES = 4  # connections of one cloud for letters: they wait for no writer
@@ -22,7 +22,7 @@ IN = "clock_timestamp() + make_interval(secs => {})"
 
 
 def telling(to: str, kind: str, **facts: str) -> str:
-    """SQL of a notice, as ``notices.notify`` makes it; all but ``kind`` and the facts' names are SQL too."""
+    """SQL of a notice, as ``notices.Notices`` reads it; all but ``kind`` and the facts' names are SQL too."""
     named = ", ".join(f"'{name}', {fact}" for name, fact in facts.items())
     return f"json_build_object('to', {to}, 'kind', '{kind}', {named})::text"
 
@@ -146,7 +146,7 @@ class LetterTables:
 
     def __init__(self, url: str, replica: str, *, grace_s: float, alive_s: float) -> None:
         self._always = {"replica": replica, "grace_s": grace_s, "alive_s": alive_s, "most": MAX_POLLED, "key": TIDIERS}
-        kwargs = {"autocommit": True, "options": OPTIONS, "connect_timeout": int(CONNECT_S)}
+        kwargs = {"autocommit": True, "options": OPTIONS, "connect_timeout": int(CONNECT_S), "tcp_user_timeout": STATEMENT_MS}
         check = AsyncConnectionPool.check_connection
         self._pool = AsyncConnectionPool(url, kwargs=kwargs, min_size=1, max_size=LINES, timeout=CONNECT_S, check=check, open=False)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import psycopg
 
-from cloud_server.database.port import Transaction
+from cloud_server.database.postgres import STATEMENT_MS
 
 CHANNEL = "dgrag"
 EVERYBODY = "*"
@@ -19,11 +19,6 @@ ALIVE_S = 10.0  # a line that says nothing is looked at so often
 log = logging.getLogger("dgrag.cloud.notices")
 
 Heard = Callable[[Mapping[str, str]], None]
-
-
-def notify(tx: Transaction, to: str, kind: str, **facts: str) -> None:
-    """Tell one cloud, by its name, or ``EVERYBODY``, once the transaction is committed. Facts are ids: some 7,000 bytes at most."""
-    tx.execute("SELECT pg_notify(?, ?)", (CHANNEL, json.dumps({"to": to, "kind": kind, **facts})))
 
 
 class Notices:
@@ -58,7 +53,9 @@ class Notices:
             await asyncio.sleep(AGAIN_S)
 
     async def _listen(self) -> None:
-        async with await psycopg.AsyncConnection.connect(self._url, autocommit=True, connect_timeout=2) as line:
+        async with await psycopg.AsyncConnection.connect(
+            self._url, autocommit=True, connect_timeout=2, tcp_user_timeout=STATEMENT_MS
+        ) as line:
             await line.execute(f"LISTEN {CHANNEL}")
             self.listening.set()
             for looks in self._gaps:
@@ -69,6 +66,10 @@ class Notices:
                 await line.execute("SELECT 1")
 
     def _take(self, payload: str) -> None:
-        facts = json.loads(payload)
-        if facts["to"] in (self._name, EVERYBODY) and (heard := self._heard.get(facts["kind"])):
-            heard(facts)
+        """Anybody who may connect to the database may say anything here: what is of no use to us is left out."""
+        try:
+            facts = json.loads(payload)
+            if facts["to"] in (self._name, EVERYBODY) and (heard := self._heard.get(facts["kind"])):
+                heard(facts)
+        except (ValueError, KeyError, TypeError) as error:
+            log.warning("a notice that is not ours is left out: %s", type(error).__name__)

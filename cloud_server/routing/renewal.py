@@ -113,8 +113,8 @@ class Renewal:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._due.wait(), self._every_s)
             self._due.clear()
-            try:
-                for follower in self._followers:
+            for follower in self._followers:
+                try:
                     await follower.renew()
-            except StoreError as error:
-                log.warning("what this cloud holds is not renewed: %s", error.code)
+                except StoreError as error:
+                    log.warning("what this cloud holds is not renewed: %s", error.code)

@@ -99,7 +99,7 @@ def replace_ports(monkeypatch):
     async def answer(*_):
         return ANSWERS[next(turns) % len(ANSWERS)]
 
-    async def removed(*_):
+    async def removed(*_, **__):
         return receipt()
 
     async def judged(*_):
