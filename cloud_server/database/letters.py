@@ -19,6 +19,7 @@ KEPT_S = 60.0  # a letter past its time goes, should nobody have taken it back
 OLD_S = 3600.0  # the same for who has not polled
 
 IN = "clock_timestamp() + make_interval(secs => {})"
+ADMITTED = "NOT EXISTS (SELECT 1 FROM expelled WHERE edge = %(edge)s)"  # a poll that was let in just before may begin just after
 
 
 def telling(to: str, kind: str, **facts: str) -> str:
@@ -30,7 +31,7 @@ def telling(to: str, kind: str, **facts: str) -> str:
 BEGIN = f"""
 WITH former AS (SELECT * FROM polls WHERE edge = %(edge)s),
 begun AS (
-    INSERT INTO polls VALUES (%(edge)s, %(replica)s, %(poll)s, TRUE, {IN.format("%(online_s)s")})
+    INSERT INTO polls SELECT %(edge)s, %(replica)s, %(poll)s, TRUE, {IN.format("%(online_s)s")} WHERE {ADMITTED}
     ON CONFLICT (edge) DO UPDATE SET replica = excluded.replica, poll = excluded.poll, held = TRUE, until = excluded.until
 ),
 notices (notice) AS (
@@ -57,7 +58,7 @@ UNION ALL SELECT seq, request_id, NULL, 0 FROM told ORDER BY seq
 PUT_BACK = "UPDATE letters SET request = %(request)s WHERE request_id = %(request_id)s AND NOT answered"
 # The share lock makes a poll that begins just now wait: either it sees the letter, or the letter sees where it is held.
 POST = f"""
-WITH holder AS (SELECT edge, replica FROM polls WHERE edge = %(edge)s AND until > clock_timestamp() FOR SHARE),
+WITH holder AS (SELECT edge, replica FROM polls WHERE edge = %(edge)s AND until > clock_timestamp() AND {ADMITTED} FOR SHARE),
 letter AS (
     INSERT INTO letters (request_id, edge, asker, expires, request)
     SELECT %(request_id)s, edge, %(replica)s, {IN.format("%(expires_s)s")}, %(request)s FROM holder RETURNING edge

@@ -246,3 +246,48 @@ async def test_a_poll_that_is_cancelled_at_any_moment_ends_and_loses_no_request(
         await asyncio.gather(*mailbox._work)
         got = ended if isinstance(ended, list) else await mailbox.poll("ward", wait_s=0)
         assert [request.request_id for request in got] == [f"r{turns}"]
+
+
+async def test_an_expelled_edge_is_asked_nothing_though_its_poll_began_before_or_begins_after(clouds, kit):
+    one = await clouds.new("one")
+    before = await holding(one, kit)
+    with psycopg.connect(clouds.url) as connection:
+        connection.execute("INSERT INTO dgrag.expelled VALUES ('ward', 0), ('bank', 0)")
+    after = asyncio.create_task(one.mailbox.poll("bank", wait_s=0))
+    assert await after == []
+    assert [report.status for report in (await asking(one, "ward", "bank")).reports] == ["offline", "offline"]
+    assert stored(clouds.url, "SELECT edge FROM dgrag.polls") == [("ward",)]
+    before.cancel()
+
+
+async def test_a_letter_that_no_cloud_can_read_keeps_no_other_one_waiting(clouds):
+    one = await clouds.new("one")
+    await one.mailbox.poll("ward", wait_s=0)
+    tables, sealer = one.mailbox._tables, one.mailbox._sealer
+    assert await tables.post("ward", "garbled", b"no seal", expires_s=60)
+    assert await tables.post("ward", "newer", sealer.sealed(b'{"of": "another release"}', about="newer"), expires_s=60)
+    assert await one.mailbox.post("ward", EvidenceRequest(request_id="good", question="why?", budget_tokens=100, deadline_ms=60_000))
+    assert [request.request_id for request in await one.mailbox.poll("ward", wait_s=0)] == ["good"]
+
+
+async def test_a_reply_that_cannot_be_read_fails_its_question_and_the_mailbox_goes_on(clouds, kit):
+    one = await clouds.new("one", runs=("looks",))
+    for body in (b"no seal", None):
+        poll, asked = await holding(one, kit), asking(one)
+        (request,) = await poll
+        sealed = body or one.mailbox._sealer.sealed(b"no JSON", about=f"{request.request_id} reply")
+        assert await one.mailbox._tables.answer("ward", request.request_id, sealed)
+        assert [(report.status, report.reason) for report in (await asked).reports] == [("failed", LOST)]
+
+
+async def test_notices_that_are_not_ours_are_left_out(clouds, kit):
+    one, two = await clouds.new("one", runs=("hears",)), await clouds.new("two")
+    with psycopg.connect(clouds.url, autocommit=True) as connection:
+        for payload in ("", "no JSON", "[]", "{}", '{"to": "*", "kind": "letter"}', '{"to": "*", "kind": []}'):
+            connection.execute("SELECT pg_notify('dgrag', %s)", (payload,))
+    poll = await holding(one, kit)
+    await kit.until(lambda: two.mailbox.online("ward"))
+    asked = asking(two)
+    (request,) = await poll
+    await one.fan_out.deliver("ward", request.request_id, reply(), size=1)
+    assert [report.status for report in (await asked).reports] == ["answered"]

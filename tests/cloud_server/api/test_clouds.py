@@ -8,6 +8,8 @@ import httpx2
 import pytest
 
 from cloud_server.registry.credentials import KEY_FILE
+from cloud_server.routing.memory_index import MemoryIndex
+from shared.errors import StoreAway
 from shared.http.open_mode import CALLER
 from tests.support.cloud_socket import cloud_on_a_socket
 from tests.support.signed import AsEdges
@@ -85,3 +87,17 @@ async def test_a_cloud_that_stops_lets_its_polls_go_and_the_edge_is_asked_at_the
     body = {"evidence": [kit.evidence(TEXT)], "refused": ""}
     assert (await clouds.http_one.post(f"/v1/edges/ward/replies/{request['request_id']}", json=body)).status_code == 204
     assert (await asked).status_code == 200
+
+
+async def test_an_expulsion_that_the_store_interrupts_ends_the_polls_nevertheless(clouds, kit, monkeypatch):
+    async def away(_):
+        raise StoreAway("killed")
+
+    await kit.enrol(clouds.http_one, "ward", TEXT)
+    poll = polls(clouds.http_two)
+    await kit.until(lambda: clouds.one.mailbox.online("ward"))
+    monkeypatch.setattr(MemoryIndex, "renew", away)
+    with pytest.raises(StoreAway):
+        await clouds.one.expel("ward")
+    assert (await poll).json()["requests"] == []
+    assert not clouds.one.mailbox.online("ward")
