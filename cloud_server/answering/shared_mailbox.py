@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from cloud_server.answering.mailbox import GRACE_S, Asker, already_answered
-from cloud_server.database.letters import LetterTables, Presence, Taken
+from cloud_server.database.letters import LetterTables, Presence, Taken, to_its_end
 from cloud_server.database.notices import Notices
 from cloud_server.registry.sealing import Sealer
 from shared.errors import NotFound, StoreError
@@ -77,7 +77,7 @@ class SharedMailbox:
         box.begun, box.waiting = False, (held := asyncio.get_running_loop().create_future())
         wait_s = wait_s if self._open else 0.0
         try:
-            await asyncio.shield(asyncio.create_task(self._begin(box, edge, poll, online_s=wait_s + GRACE_S)))
+            await to_its_end(self._begin(box, edge, poll, online_s=wait_s + GRACE_S))
             box.begun = True
             self._count(edge, wait_s + GRACE_S)
             requests, told = await self._take(edge, poll)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from psycopg_pool import AsyncConnectionPool
 
 from cloud_server.database.notices import CHANNEL, EVERYBODY
 from cloud_server.database.postgres import CONNECT_S, OPTIONS, STATEMENT_MS, WRITERS, told
 from shared.wire import MAX_POLLED
+
+T = TypeVar("T")
 
 LINES = 4  # connections of one cloud for letters: they wait for no writer
 TIDIERS = WRITERS + 2  # key of the advisory lock of whoever tidies
@@ -139,6 +141,13 @@ class Presence:
     waits: bool  # something waits for it
 
 
+def to_its_end(work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+    """Await this: ``work`` goes on where the caller is cancelled, and its error then is nobody's, for ``told`` has logged it."""
+    task = asyncio.create_task(work)
+    task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+    return asyncio.shield(task)
+
+
 class LetterTables:
     """Raises StoreAway and DiskFull as ``PostgresDatabase``. ``replica``: this cloud's name, which no other process may have.
 
@@ -235,7 +244,7 @@ class LetterTables:
 
     async def _run(self, statement: str, **values: Any) -> list[tuple[Any, ...]]:
         """Run to its end, whoever is cancelled meanwhile: within psycopg a cancellation may be swallowed (``wait_for`` of Python 3.11)."""
-        return await asyncio.shield(asyncio.create_task(self._rows(statement, {**self._always, **values})))
+        return await to_its_end(self._rows(statement, {**self._always, **values}))
 
     async def _rows(self, statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
         with told():

@@ -144,6 +144,14 @@ class EdgeRegistry:
         """The edges that are set aside."""
         return frozenset(EdgeId(row["edge"]) for row in self._database.rows("SELECT edge FROM edges WHERE quarantined != ''"))
 
+    def barred(self) -> frozenset[EdgeId]:
+        """The edges that match nothing: those that are set aside, and those that are shut out, which an index may still hold.
+
+        An index of this cloud learns of an expulsion at another cloud by a notice, some moments later.
+        """
+        rows = self._database.rows("SELECT edge FROM edges WHERE quarantined != '' UNION SELECT edge FROM expelled")
+        return frozenset(EdgeId(row["edge"]) for row in rows)
+
     def _set_aside(self, edge: EdgeId, reason: str, *, by: str) -> None:
         self.get(edge)
         with self._database.write() as tx:

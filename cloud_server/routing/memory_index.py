@@ -136,7 +136,7 @@ class MemoryIndex:
 
         As Dice is 1 at most, each with a score of ``least`` has a cosine of what is asked for.
         """
-        barred, words, found = self._registry.quarantined(), content_words(question), list[MemoryCandidate]()
+        barred, words, found = self._registry.barred(), content_words(question), list[MemoryCandidate]()
         for key, _ in self._direct.top(vector, LOOKED_AT, min_score=(least - (1 - ALPHA)) / ALPHA - ROUNDED):
             edge, memory_id = _taken_apart(key)
             if edge not in barred:
@@ -146,12 +146,12 @@ class MemoryIndex:
     async def hinted(self, questions: FloatArray, *, min_cosine: float, reaches: Callable[[EdgeId], bool]) -> dict[EdgeId, tuple[str, ...]]:
         """Whom memories say to ask, nearest first, with the ids of those memories; of edges that ``reaches`` holds for.
 
-        A direct memory is a hint too: whoever may not answer may still know. Those of a quarantined edge say nothing.
+        A direct memory is a hint too: whoever may not answer may still know. Those of a barred edge say nothing.
         """
         return await asyncio.to_thread(self._hinted, questions, min_cosine, reaches)
 
     def _hinted(self, questions: FloatArray, min_cosine: float, reaches: Callable[[EdgeId], bool]) -> dict[EdgeId, tuple[str, ...]]:
-        barred, near = self._registry.quarantined(), dict[str, float]()
+        barred, near = self._registry.barred(), dict[str, float]()
         for question in questions:
             for index in (self._direct, self._hints):
                 for key, cosine in _above(question, index, min_cosine):

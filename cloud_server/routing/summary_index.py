@@ -119,13 +119,13 @@ class SummaryIndex:
         lead: float,
         reaches: Callable[[EdgeId], bool] = lambda _: True,
     ) -> list[SummaryMatch]:
-        """As ``matching.match``, off the event loop; summaries of a quarantined edge match nothing.
+        """As ``matching.match``, off the event loop; summaries of an edge that is quarantined or expelled match nothing.
 
         Where a question is not in English and the embedder reads nothing else, those that share its words come first.
         """
 
         def found() -> list[SummaryMatch]:
-            barred = self._registry.quarantined()
+            barred = self._registry.barred()
             words = dict(self._lexicon.top(question, barred))
             sizes = self._samples.sizes()  # exact where small, which is what counts
             near = match(
@@ -160,19 +160,19 @@ class SummaryIndex:
     async def second_opinion(
         self, questions: FloatArray, *, known: Collection[EdgeId], min_cosine: float, reaches: Callable[[EdgeId], bool]
     ) -> list[EdgeId]:
-        """As ``matching.second_opinion``, off the event loop: of an edge that ``reaches`` holds for, and that is not quarantined."""
+        """As ``matching.second_opinion``, off the event loop: of an edge that ``reaches`` holds for, and that is not barred."""
 
         def found() -> list[EdgeId]:
-            barred = {*self._registry.quarantined(), *(edge for edge in self._samples.sizes() if not reaches(edge))}
+            barred = {*self._registry.barred(), *(edge for edge in self._samples.sizes() if not reaches(edge))}
             return second_opinion(questions, self._index, known=known, min_cosine=min_cosine, barred=barred)
 
         return await asyncio.to_thread(found)
 
     async def nearest_edges(self, texts: Sequence[str], vectors: FloatArray, *, min_cosine: float) -> list[EdgeId]:
-        """As ``matching.by_words`` for ``texts`` and their ``vectors`` (n, d), off the event loop; without quarantined edges."""
+        """As ``matching.by_words`` for ``texts`` and their ``vectors`` (n, d), off the event loop; without barred edges."""
 
         def found() -> list[EdgeId]:
-            barred = self._registry.quarantined()
+            barred = self._registry.barred()
             shared = [WordMatches(self._lexicon.top(text, barred), self._lexicon.top_named(text, barred)) for text in texts]
             return by_words(shared, vectors, self._index, min_cosine=min_cosine, barred=barred)
 

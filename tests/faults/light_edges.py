@@ -3,6 +3,7 @@
 import asyncio
 import random
 import uuid
+from dataclasses import dataclass, field
 
 import httpx2
 
@@ -16,29 +17,34 @@ AWAY = (httpx2.TransportError, asyncio.TimeoutError)
 PAUSE_S = 0.05
 
 
+@dataclass
+class Life:
+    """An edge's store and key, and what the clouds have acknowledged of it. An expelled edge joins again with a new one."""
+
+    identity: object = field(default_factory=make_identity)
+    epoch: str = field(default_factory=lambda: uuid.uuid4().hex)
+    version: int = 0
+    held: dict = field(default_factory=dict)  # texts by summary
+    ended: bool = False  # its expulsion was asked for: it may be refused from now on
+
+
 class LightEdge:
-    """What it holds, what the clouds have acknowledged of it, and every signed request that one of them took."""
+    """What it holds, and every signed request that a cloud took of it."""
 
     def __init__(self, name, urls, report: Report, seed, http):
         self.name, self.urls, self.report, self.rng, self.http = name, urls, report, random.Random(seed), http
         self.taken = []  # signed requests that were taken, as they were on the wire
-        self.expelled = False
         self.audience = None  # of all the clouds: they have one key
-        self.be_born()
-
-    def be_born(self):
-        """A new store with a new key, as after a new machine."""
-        self.identity, self.epoch = make_identity(), uuid.uuid4().hex
-        self.version, self.held = 0, {}
+        self.life = Life()
 
     @property
     def base(self):
         return f"/v1/edges/{self.name}"
 
-    async def call(self, method, path, body=None, *, audience=None, timeout_s=10.0, urls=None):
+    async def call(self, method, path, body=None, *, life=None, audience=None, timeout_s=10.0, urls=None):
         """One signed request to one cloud; returns its response. Raises one of AWAY."""
         url = self.rng.choice(urls or self.urls)
-        auth = Signature(self.identity, audience or self.audience)
+        auth = Signature((life or self.life).identity, audience or self.audience)
         request = self.http.build_request(method, url + path, json=body, timeout=timeout_s)
         response = await self.http.send(request, auth=auth)
         if response.is_success and path != "/v1/edges":
@@ -62,15 +68,24 @@ class LightEdge:
                     self.report.fault("status", f"{method} {path}: {response.status_code} {response.text[:200]}")
                 await asyncio.sleep(PAUSE_S)
 
-    async def join(self):
-        body = {"edge": self.name, "public_key": self.identity.public_key, "invitation": ""}
-        response = await self.insist("POST", "/v1/edges", body, audience=ANY_CLOUD)
+    async def join(self, invitation=""):
+        """Join with a new life; the cloud is in open mode, and takes one without an invitation too."""
+        life = Life()
+        response = await self.insist("POST", "/v1/edges", self._enrolment(life, invitation), life=life, audience=ANY_CLOUD)
         assert response.status_code == 201, response.text
-        self.audience = key_id(response.json()["cloud_key"])
+        self.audience, self.life = key_id(response.json()["cloud_key"]), life
 
-    def changed(self):
+    async def intrude(self, invitation, url):
+        """Somebody else comes with an invitation that this edge has used."""
+        life = Life()
+        return await self.call("POST", "/v1/edges", self._enrolment(life, invitation), life=life, audience=ANY_CLOUD, urls=[url])
+
+    def _enrolment(self, life, invitation):
+        return {"edge": self.name, "public_key": life.identity.public_key, "invitation": invitation}
+
+    def changed(self, life):
         """What it will hold next, and the delta that says so."""
-        held = dict(self.held)
+        held = dict(life.held)
         gone = [one for one in held if self.rng.random() < 0.2]
         for one in gone:
             del held[one]
@@ -78,9 +93,9 @@ class LightEdge:
         upserts = [{"summary_id": f"s{len(held)}-{word}", "text": f"{self.name} keeps {word}.", "entities": 1, "relations": 0}]
         held.update({one["summary_id"]: one["text"] for one in upserts})
         delta = {
-            "epoch": self.epoch,
-            "base_version": self.version,
-            "version": self.version + 1,
+            "epoch": life.epoch,
+            "base_version": life.version,
+            "version": life.version + 1,
             "upserts": upserts,
             "removals": gone,
         }
@@ -88,31 +103,25 @@ class LightEdge:
 
     async def sync(self):
         """Tell one change, sometimes at two clouds at once; return when it is acknowledged."""
-        held, delta = self.changed()
-        if self.rng.random() < 0.3:
-            both = [self.insist("PUT", f"{self.base}/summaries", delta) for _ in range(2)]
-            responses = await asyncio.gather(*both)
-        else:
-            responses = [await self.insist("PUT", f"{self.base}/summaries", delta)]
-        for response in responses:
-            self._judge(response, delta)
-        if any(response.is_success for response in responses):
-            self.version, self.held = delta["version"], held
+        life = self.life
+        held, delta = self.changed(life)
+        copies = 2 if self.rng.random() < 0.3 else 1
+        for response in await asyncio.gather(*(self.insist("PUT", f"{self.base}/summaries", delta, life=life) for _ in range(copies))):
+            if response.is_success:
+                life.version, life.held = delta["version"], held
+            elif not life.ended:
+                kind = "lost" if response.status_code == 409 else "refused"
+                told = f"{self.name} told version {delta['version']}"
+                self.report.fault(kind, f"{told}: {response.status_code} {response.text[:200]}")
+        if life.version == delta["version"]:
             self.report.count("acknowledged")
-
-    def _judge(self, response, delta):
-        if self.expelled or response.is_success:
-            return
-        if response.status_code == 409:
-            self.report.fault("lost", f"{self.name} told version {delta['version']}: {response.text[:200]}")
-        else:
-            self.report.fault("refused", f"{self.name}: {response.status_code} {response.text[:200]}")
 
     async def greet(self):
         """What the clouds hold must be no less than what they acknowledged."""
-        response = await self.insist("GET", f"{self.base}?wire_version={WIRE_VERSION}")
-        if response.is_success and not self.expelled and response.json()["version"] < self.version:
-            self.report.fault("lost", f"{self.name}: version {response.json()['version']} of {self.version}")
+        life = self.life
+        response = await self.insist("GET", f"{self.base}?wire_version={WIRE_VERSION}", life=life)
+        if not life.ended and not (response.is_success and response.json()["version"] >= life.version):
+            self.report.fault("lost", f"{self.name}, at version {life.version}, hears {response.status_code} {response.text[:200]}")
 
     async def poll(self):
         """Hold one poll and answer what it brings."""

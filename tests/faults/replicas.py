@@ -85,8 +85,9 @@ class Replica:
                 await asyncio.sleep(PAUSE_S)
 
     def kill(self):
-        self.process.kill()
-        self.process.wait()
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
     def freeze(self, *, on):
         os.kill(self.process.pid, signal.SIGSTOP if on else signal.SIGCONT)
@@ -110,10 +111,19 @@ class Campaign:
         self.ended = asyncio.Event()
 
     async def run(self, blows):
-        for replica in self.replicas[:1]:
-            await replica.start()  # the first makes the key that all use
-        await asyncio.gather(*(replica.start() for replica in self.replicas[1:]))
-        await asyncio.gather(*(edge.join() for edge in self.edges))
+        try:
+            for replica in self.replicas[:1]:
+                await replica.start()  # the first makes the key that all use
+            await asyncio.gather(*(replica.start() for replica in self.replicas[1:]))
+            await asyncio.gather(*(edge.join() for edge in self.edges))
+            await self._fight(blows)
+            await self._compare()
+        finally:
+            for replica in self.replicas:
+                replica.kill()
+            self.server.close()
+
+    async def _fight(self, blows):
         work = [self._live(edge) for edge in self.edges] + [self._hold(edge) for edge in self.edges]
         work += [self._ask(), self._ask(), self._replay(), self._expel()]
         async with asyncio.TaskGroup() as tasks:
@@ -124,10 +134,6 @@ class Campaign:
                     await self._blow()
             finally:
                 self.ended.set()
-        await self._compare()
-        for replica in self.replicas:
-            replica.kill()
-        self.server.close()
 
     async def _blow(self):
         """One thing breaks, for a moment."""
@@ -158,7 +164,7 @@ class Campaign:
 
     async def _live(self, edge):
         while not self.ended.is_set():
-            if edge.expelled:
+            if edge.life.ended:
                 await asyncio.sleep(PAUSE_S)
                 continue
             await edge.sync()
@@ -170,17 +176,21 @@ class Campaign:
         while not self.ended.is_set():
             await edge.poll()
 
-    async def _operator(self, method, path, body=None, *, timeout_s=QUESTION_S):
-        """A request of an operator, at another cloud where one is away."""
+    async def _operator(self, method, path, body=None, *, timeout_s=QUESTION_S, again=()):
+        """A request of an operator, at another cloud where one is away; ``again``: answers where the first one may have been lost."""
         async with asyncio.timeout(timeout_s * 2):
+            tries = 0
             while True:
-                url = self.rng.choice(self.replicas).url
+                url, tries = self.rng.choice(self.replicas).url, tries + 1
                 try:
                     response = await self.http.request(method, url + path, json=body, headers=CALLER, timeout=timeout_s)
                 except AWAY:
                     await asyncio.sleep(PAUSE_S)
                     continue
+                if response.is_success or (tries > 1 and response.status_code in again):
+                    return response
                 if response.status_code != 503:
+                    self.report.fault("operator", f"{method} {path}: {response.status_code} {response.text[:300]}")
                     return response
                 await asyncio.sleep(PAUSE_S)
 
@@ -194,7 +204,6 @@ class Campaign:
                 self.report.fault("unanswered", question)
                 continue
             if not response.is_success:
-                self.report.fault("question", f"{response.status_code} {response.text[:300]}")
                 continue
             said = response.json()
             self.report.count("questions")
@@ -220,23 +229,19 @@ class Campaign:
                         self.report.fault("replayed", f"{method} {path} at {replica.name}")
 
     async def _expel(self):
-        """Shut edges out and let them in again."""
+        """Shut edges out and let them in again, by an invitation."""
         while not self.ended.is_set():
             await asyncio.sleep(1.0)
             edge = self.rng.choice(self.edges)
-            edge.expelled = True
-            receipt = await self._operator("DELETE", edge.base)
-            if receipt.status_code not in (200, 403, 404):
-                self.report.fault("expel", f"{receipt.status_code} {receipt.text[:200]}")
+            edge.life.ended = True
+            await self._operator("DELETE", edge.base, again=(403,))
             for replica in self.replicas:
                 await self._barred(edge, replica)
-            response = await self._operator("POST", f"{edge.base}/readmit")
-            if response.status_code not in (204, 404):
-                self.report.fault("readmit", f"{response.status_code} {response.text[:200]}")
-            edge.be_born()
-            await edge.join()
-            edge.expelled = False
+            await self._operator("POST", f"{edge.base}/readmit", again=(404,))
+            invited = await self._operator("POST", "/v1/invites", {"edge": edge.name})
+            await edge.join(invited.json()["token"])
             self.report.count("expelled")
+            await self._used(edge, invited.json()["token"])
 
     async def _barred(self, edge, replica):
         """After its receipt an expelled edge is taken nowhere, and found nowhere."""
@@ -248,6 +253,15 @@ class Campaign:
             found = await self._matched(replica, f"What does {edge.name} keep?", timeout_s=5.0)
             if found.is_success and any(one["edge"] == edge.name for one in found.json()["matches"]):
                 self.report.fault("receipt", f"{edge.name} is still matched at {replica.name}")
+
+    async def _used(self, edge, invitation):
+        """What let one in lets nobody else in."""
+        for replica in self.replicas:
+            with contextlib.suppress(*AWAY):
+                response = await edge.intrude(invitation, replica.url)
+                self.report.count("invitations tried again")
+                if response.is_success:
+                    self.report.fault("invited", f"somebody else as {edge.name} at {replica.name}")
 
     async def _matched(self, replica, question, *, timeout_s):
         body = {"question": question, "m": 50}
@@ -263,19 +277,21 @@ class Campaign:
                 self.report.fault("twice", row)
             for edge in self.edges:
                 rows = connection.execute("SELECT summary_id, text FROM summaries WHERE edge = %s", (edge.name,)).fetchall()
-                if dict(rows) != edge.held:
-                    self.report.fault("store", f"{edge.name}: {len(rows)} of {len(edge.held)}, {set(dict(rows)) ^ set(edge.held)}")
+                held = edge.life.held
+                if dict(rows) != held:
+                    self.report.fault("store", f"{edge.name}: {len(rows)} of {len(held)}, {set(dict(rows)) ^ set(held)}")
         for replica in self.replicas:
             for edge in self.edges:
                 await self._find(edge, replica)
 
     async def _find(self, edge, replica):
         """Wait until one cloud finds what an edge has told last."""
-        wanted = sorted(edge.held)[-1] if edge.held else None
+        held = edge.life.held
+        wanted = sorted(held)[-1] if held else None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(15):
                 while wanted is not None:
-                    reply = await self._matched(replica, edge.held[wanted], timeout_s=10.0)
+                    reply = await self._matched(replica, held[wanted], timeout_s=10.0)
                     if reply.is_success and wanted in {one["summary_id"] for one in reply.json()["matches"]}:
                         return
                     await asyncio.sleep(PAUSE_S)

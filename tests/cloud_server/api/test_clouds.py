@@ -75,6 +75,21 @@ async def test_an_edge_that_is_expelled_at_one_cloud_is_let_go_at_the_other(clou
     assert (await clouds.http_two.post("/v1/edges/ward/poll?wait_s=0")).status_code in (401, 403)
 
 
+async def test_an_expelled_edge_is_matched_nowhere_even_where_the_index_still_holds_it(clouds, kit, monkeypatch):
+    async def later():
+        pass
+
+    async def matched(http):
+        return {one["edge"] for one in (await http.post("/v1/match", json={"question": TEXT})).json()["matches"]}
+
+    await kit.enrol(clouds.http_one, "ward", TEXT)
+    await clouds.two.summary_index.renew()
+    assert await matched(clouds.http_two) == {"ward"}
+    monkeypatch.setattr(clouds.two.summary_index, "renew", later)
+    await clouds.one.expel("ward")
+    assert await matched(clouds.http_two) == set()
+
+
 async def test_a_cloud_that_stops_lets_its_polls_go_and_the_edge_is_asked_at_the_other(clouds, kit):
     await kit.enrol(clouds.http_one, "ward", TEXT)
     poll = polls(clouds.http_two)

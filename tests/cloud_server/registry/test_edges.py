@@ -51,6 +51,17 @@ def test_an_expelled_edge_stays_out_over_a_restart_until_it_is_readmitted(regist
     assert registry.enrol("ward").version == 0
 
 
+def test_who_is_set_aside_or_expelled_matches_nothing_until_that_ends(registry):
+    for edge in ("ward", "bank", "plant"):
+        registry.enrol(edge)
+    registry.quarantine("ward", "it lies")
+    registry.expel("bank")
+    assert registry.barred() == {"ward", "bank"}
+    registry.release("ward")
+    registry.readmit("bank")
+    assert registry.barred() == set()
+
+
 def test_who_was_not_expelled_cannot_be_readmitted(registry):
     registry.enrol("ward")
     with pytest.raises(NotFound):
