@@ -75,14 +75,19 @@ class Replica:
         self.process = None
 
     async def start(self):
-        """Return when it is ready."""
+        """Return when it is ready, however busy the machine is."""
         self.process = await asyncio.to_thread(subprocess.Popen, self._command, stdout=self._log, stderr=self._log)
-        async with httpx2.AsyncClient(base_url=self.url, headers=CALLER, trust_env=False) as http, asyncio.timeout(60):
-            while True:
+        async with httpx2.AsyncClient(base_url=self.url, headers=CALLER, trust_env=False) as http:
+            while self.process.poll() is None:
                 with contextlib.suppress(*AWAY):
                     if (await http.get("/ready")).is_success:
                         return
                 await asyncio.sleep(PAUSE_S)
+        raise RuntimeError(f"cloud {self.name} ended with {self.process.returncode}: {self.told()[-2000:]}")
+
+    def told(self):
+        """All of its log."""
+        return Path(self._log.name).read_text(errors="replace")
 
     def kill(self):
         if self.process is not None:
