@@ -6,12 +6,13 @@ VENV := .venv
 REST := process or campaign or model
 BESIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 BIN := $(VENV)/bin
+unexport PYTHONDONTWRITEBYTECODE # a test's processes, hundreds of them, would each compile all modules anew
 PACKAGES := shared edge_node cloud_server deploy benchmarks
 BENCH ?= paper
 SITES := hospital bank plant fieldoffice
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-rest test-all test-campaigns check check-deploy lock env audit bench up down clean
+.PHONY: help install demo test test-rest test-all test-campaigns check check-types check-code check-deploy lock env audit bench up down clean
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,19 +28,24 @@ test: $(VENV)/.installed ## the tests that need no process, no campaign and no m
 test-rest: $(VENV)/.models-small ## those that do; fetches the small model (0.5 GB)
 	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "($(REST)) and not long" $(BESIDE)
 
-test-all: test test-rest ## all that CI runs
+test-all: $(VENV)/.models-small ## all that CI runs, in one run: one collection, and who waits for a process leaves the cores to others
+	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "not long" $(BESIDE)
 
 test-campaigns: $(VENV)/.models-small ## the tests that take minutes each, one after the other; CI does not run them
 	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m long
 
-check: check-deploy ## lint, format, types, import contracts, unsafe code; then the size of each package
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
-	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml --severity-level medium $(PACKAGES)
+check: check-deploy check-types check-code ## lint, format, types, import contracts, unsafe code; then the size of each package
 	@for package in $(PACKAGES) tests; do \
 		printf '%-13s %6d lines\n' $$package $$(find $$package -name '*.py' -exec cat {} + | wc -l); done
+
+check-types: $(VENV)/.installed
+	$(BIN)/mypy
+
+check-code: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml --severity-level medium $(PACKAGES)
 
 check-deploy: $(VENV)/.installed ## the Dockerfiles and the compose file, without an engine
 	$(BIN)/hadolint deploy/docker/*.Dockerfile
@@ -76,7 +82,8 @@ clean: ## remove .venv, caches and build folders; keeps .dgrag (the state) and t
 
 $(VENV)/.installed: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes --requirement requirements.lock
+	$(BIN)/python -m compileall -qq -j $(JOBS) $(VENV)/lib || true # pip compiles on one core; some packages hold files of other Pythons
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 

@@ -44,7 +44,7 @@ def wanted(root):
 def wait_for_work(child, edge):
     """Until a sync has changed something, or has ended: a kill in its imports would prove nothing."""
     before = edge.held()
-    assert eventually(lambda: child.poll() is not None or edge.held() != before, limit_s=120)
+    assert eventually(lambda: child.poll() is not None or edge.held() != before)
 
 
 def campaign(home, edits, *, seed=7, options=(), tell=lambda line: None):

@@ -44,7 +44,7 @@ def started(folder):
     """An edge at rest, stopped."""
     child = Child(partial(pausing_life, folder))
     child.go()
-    while child.line(limit_s=30) != "rest":
+    while child.line(limit_s=120) != "rest":
         pass
     os.waitid(os.P_PID, child.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # a SIGCONT before its SIGSTOP would leave it stopped for good
     return child

@@ -134,7 +134,7 @@ class Site:
     def serving(self, work, *arguments):
         child = Child(partial(work, *arguments))
         child.go()
-        assert child.line(limit_s=30) == "serving"
+        assert child.line(limit_s=120) == "serving"
         return child
 
     def kill_cloud(self):

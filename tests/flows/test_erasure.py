@@ -83,7 +83,7 @@ async def test_with_the_cloud_away_the_receipt_says_pending_and_the_cloud_forget
         assert (receipt["erased"], receipt["cloud"]) == (True, "pending")
         assert traces(tmp_path / "cloud")
         lines["ward"].cut = False
-        await until(lambda: edge.node.receipt(receipt["receipt_id"])["cloud"] == "confirmed", limit_s=60)
+        await until(lambda: edge.node.receipt(receipt["receipt_id"])["cloud"] == "confirmed")
         await until(lambda: traces(tmp_path / "cloud") == [])
 
 

@@ -91,14 +91,14 @@ def test_a_parked_document_is_told_and_not_sent_again(edge, folder, tmp_path):
 def test_watching_follows_each_change_survives_the_edge_and_ends_clean(edge, folder, tmp_path):
     child = sync_process(folder, edge.url, tmp_path, "--watch")
     try:
-        assert eventually(lambda: edge.held() == as_held(folder), limit_s=60)
+        assert eventually(lambda: edge.held() == as_held(folder))
         (folder / "new.txt").write_text("The valve was replaced.")
-        assert eventually(lambda: edge.held() == as_held(folder), limit_s=60)
+        assert eventually(lambda: edge.held() == as_held(folder))
         edge.kill()
         (folder / "a.md").write_text("The pump of Juniper Ward works.")
         assert any("tried again" in line for line in child.stderr)  # reads on until it is said
         edge.start()
-        assert eventually(lambda: edge.held() == as_held(folder), limit_s=60)
+        assert eventually(lambda: edge.held() == as_held(folder))
     finally:
         child.send_signal(signal.SIGINT)
         _, told = child.communicate(timeout=60)

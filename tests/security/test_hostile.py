@@ -85,10 +85,11 @@ async def test_all_hostile_values_in_every_field(service):
 
 
 async def test_hostile_bodies_at_every_route(service):
+    """All of them where a body is read, and elsewhere, where the door alone meets it, another part of the list at every route."""
     requests = (
         (f"{method} {path} {text[:60]}", service.request(method, filled(path), content=text.encode(), query=QUERIES.get(path, "")))
-        for method, path in service.routes
-        for text in hostile("bodies")
+        for row, (method, path) in enumerate(service.routes)
+        for text in (hostile("bodies") if (method, path) in service.bodies else hostile("bodies")[row % 6 :: 6])
     )
     assert await faults_in(service, requests) == {}
 

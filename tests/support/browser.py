@@ -7,18 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.async_api import async_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-QUIET = [
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+QUIET = ("--disable-gpu", "--in-process-gpu", "--disable-quic")  # beside what Playwright gives
 SIZES = {"wide": {"width": 1280, "height": 900}, "narrow": {"width": 360, "height": 740}}
 SERIOUS = ("serious", "critical")
 
@@ -42,16 +35,16 @@ class Visitor:
 
     async def serious(self):
         """What a reader with a screen reader or without a mouse would stumble over, by axe-core."""
-        found = await Axe().run(self.page)
-        return [
-            f"{one['id']}: {[node['target'] for node in one['nodes']]}" for one in found.response["violations"] if one["impact"] in SERIOUS
-        ]
+        if not await self.page.evaluate("'axe' in window"):
+            await self.page.evaluate(AXE_SCRIPT)
+        found = await self.page.evaluate("axe.run({ resultTypes: ['violations'] }).then((found) => found.violations)")
+        return [f"{one['id']}: {[node['target'] for node in one['nodes']]}" for one in found if one["impact"] in SERIOUS]
 
 
 @contextlib.asynccontextmanager
 async def visitor(url, *, size="wide", expected=()):
     """A new browser that may speak to ``url`` alone. ``expected``: parts of messages that are no complaint: of refusals that are meant."""
-    options = ["--no-first-run", *(f"--disable-{one}" for one in QUIET), *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    options = [*QUIET, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium(), args=options)
         page = await browser.new_page(viewport=SIZES[size], base_url=url)

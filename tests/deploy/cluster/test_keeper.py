@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import httpx2
@@ -23,14 +22,13 @@ from deploy.cluster.processes import wait_gone
 from deploy.cluster.services import Service
 from deploy.cluster.state import ClusterState, Member, StateDir, SupervisorPlan
 from deploy.cluster.supervisor import Patience, Supervisor, is_silent
-from tests.support.waiting import eventually
+from tests.support.waiting import HANGS_S, eventually
 
 pytestmark = pytest.mark.process
 
 spec = importlib.util.spec_from_file_location("foreground", Path(__file__).parents[1] / "foreground.py")
 assert spec
 assert spec.loader
-soon = partial(eventually, limit_s=30)  # the machine may have more to do
 foreground = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(foreground)
 IMPATIENT = Patience(every_s=0.05, timeout_s=1.0, misses=2)  # a busy machine answers within a second, once in two calls
@@ -51,7 +49,7 @@ def keep(directory: StateDir) -> Iterator:
         thread = threading.Thread(target=keeper.run)
         thread.start()
         keepers.append((keeper, thread))
-        assert soon(lambda: all(answers(service) for service in services))
+        assert eventually(lambda: all(answers(service) for service in services))
         return keeper
 
     yield started
@@ -95,7 +93,7 @@ def test_a_service_that_is_killed_comes_back_and_its_log_says_why(directory: Sta
     keep(moon)
     first = pid(directory)
     os.kill(first, signal.SIGKILL)
-    assert soon(lambda: only(directory).restarts == 1 and answers(moon))
+    assert eventually(lambda: only(directory).restarts == 1 and answers(moon))
     assert (only(directory).last_exit, only(directory).given_up) == (-signal.SIGKILL, "")
     assert pid(directory) != first
     assert "keeper: moon was killed by signal 9; start 2 follows" in directory.log("moon").read_text()
@@ -106,7 +104,7 @@ def test_what_a_killed_service_left_in_its_group_is_gone_before_the_next_one(dir
     keep(moon)
     first = pid(directory)
     os.kill(first, signal.SIGKILL)
-    assert soon(lambda: only(directory).restarts == 1)
+    assert eventually(lambda: only(directory).restarts == 1)
     assert foreground.group(first) == []
 
 
@@ -114,18 +112,18 @@ def test_damaged_data_is_told_and_not_tried_again_until_somebody_says_so(directo
     moon = service("--damaged-later", str(tmp_path / "been"))
     keeper = keep(moon)
     os.kill(pid(directory), signal.SIGKILL)
-    assert soon(lambda: bool(only(directory).given_up))
+    assert eventually(lambda: bool(only(directory).given_up))
     assert (only(directory).last_exit, only(directory).given_up) == (5, "its data is damaged")
     assert "is not started again: its data is damaged" in directory.log("moon").read_text()
     (tmp_path / "been").unlink()
     keeper.hurry()
-    assert soon(lambda: not only(directory).given_up and answers(moon))
+    assert eventually(lambda: not only(directory).given_up and answers(moon))
 
 
 def test_a_service_that_takes_calls_and_answers_none_is_killed_and_comes_back(directory: StateDir, keep, tmp_path: Path):
     moon = service("--stuck-once", str(tmp_path / "been"))
     keep(moon, patience=IMPATIENT)
-    assert soon(lambda: only(directory).restarts == 1 and answers(moon))
+    assert eventually(lambda: only(directory).restarts == 1 and answers(moon))
     assert only(directory).last_exit == -signal.SIGKILL
 
 
@@ -137,7 +135,7 @@ def test_a_paused_service_is_silent_and_not_killed_for_it(directory: StateDir, k
     for _ in range(3):
         assert is_silent(moon.health_url, timeout_s=1.0)
     os.kill(first, signal.SIGCONT)
-    assert soon(lambda: answers(moon))
+    assert eventually(lambda: answers(moon))
     assert (pid(directory), only(directory).restarts) == (first, 0)
 
 
@@ -167,19 +165,19 @@ def test_a_state_that_cannot_be_written_does_not_end_what_runs(directory: StateD
     with monkeypatch.context() as patch:
         patch.setattr(directory, "save", full)
         os.kill(pid(directory), signal.SIGKILL)
-        assert soon(lambda: not answers(moon))
-        assert soon(lambda: answers(moon))
+        assert eventually(lambda: not answers(moon))
+        assert eventually(lambda: answers(moon))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the parent-death signal is Linux's")
 def test_no_child_is_left_where_the_keeper_of_a_detached_cluster_is_killed(directory: StateDir, tmp_path: Path):
     runtime = ByProcess(directory)
     runtime.keep((service(), replace(service("--child"), name="sun")))
-    assert soon(lambda: len(state(directory).running()) == 2)
+    assert eventually(lambda: len(state(directory).running()) == 2)
     marks, keeper = state(directory).marks(), state(directory).keeper
     assert keeper
     os.kill(keeper.pid, signal.SIGKILL)
-    assert wait_gone(marks, patience_s=30)
+    assert wait_gone(marks, patience_s=HANGS_S)
     assert not state(directory).is_up()
     assert runtime.stop() == []
     assert not directory.file.exists()

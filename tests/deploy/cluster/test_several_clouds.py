@@ -111,16 +111,16 @@ def processes_of(folder):
 @pytest.mark.process
 def test_what_stands_behind_the_database_meets_it_also_after_it_was_killed(kept):
     runtime, told, folder = kept
-    assert eventually(told.exists, limit_s=120), runtime.log("database", lines=30)
+    assert eventually(told.exists), runtime.log("database", lines=30)
     assert (folder.stat().st_mode & 0o777) == 0o700  # its socket is for one user
     (server,) = processes_of(folder)
     os.kill(server, signal.SIGKILL)
-    assert eventually(lambda: processes_of(folder) not in ([], [server]), limit_s=120), runtime.log("database", lines=30)
+    assert eventually(lambda: processes_of(folder) not in ([], [server])), runtime.log("database", lines=30)
 
 
 @pytest.mark.process
 def test_the_database_dies_with_its_keeper(kept):
     runtime, told, folder = kept
-    assert eventually(told.exists, limit_s=120), runtime.log("database", lines=30)
+    assert eventually(told.exists), runtime.log("database", lines=30)
     os.kill(runtime.state.keeper.pid, signal.SIGKILL)
-    assert eventually(lambda: processes_of(folder) == [], limit_s=60)
+    assert eventually(lambda: processes_of(folder) == [])

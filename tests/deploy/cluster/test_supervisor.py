@@ -23,7 +23,7 @@ from deploy.cluster.names import Ports
 from deploy.cluster.processes import CODE_ROOT, Mark, birth, wait_gone
 from deploy.cluster.services import Service
 from deploy.cluster.state import ClusterState, Member, StateDir
-from tests.support.waiting import eventually
+from tests.support.waiting import HANGS_S, eventually
 
 pytestmark = pytest.mark.process
 
@@ -68,7 +68,7 @@ def run_foreground(directory: StateDir, *arguments: str) -> subprocess.Popen[byt
     return process
 
 
-def until(condition: Callable[[], bool], *, seconds: float = 120.0) -> None:
+def until(condition: Callable[[], bool], *, seconds: float = HANGS_S) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
@@ -101,7 +101,7 @@ def test_children_die_with_a_supervisor_that_is_killed_hard(directory: StateDir)
     marks = marks_of(directory)
     process.kill()
     process.wait(120)
-    assert wait_gone(marks, patience_s=10)
+    assert wait_gone(marks, patience_s=HANGS_S)
     assert down(directory) == []
 
 
@@ -110,7 +110,7 @@ def test_a_detached_cluster_lives_on_and_down_stops_it(directory: StateDir):
     assert process.wait(120) == 0
     marks = marks_of(directory)
     assert [member.mark for member in down(directory)] == marks[:2]
-    assert wait_gone(marks, patience_s=1)
+    assert wait_gone(marks, patience_s=HANGS_S)
     assert down(directory) == []
 
 

@@ -188,10 +188,10 @@ def test_an_edge_that_is_killed_takes_its_readers_along():
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=Path(__file__).parents[4]) as edge:
         parent = int(edge.stdout.readline())
-        assert eventually(lambda: children(parent), limit_s=30)
+        assert eventually(lambda: children(parent))
         begun = [parent, *children(parent)]
         edge.kill()
-    assert eventually(lambda: not any(map(runs, begun)), limit_s=30)
+    assert eventually(lambda: not any(map(runs, begun)))
 
 
 @given(st.binary(max_size=200))
