@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from psycopg_pool import AsyncConnectionPool
 
 from cloud_server.database.notices import CHANNEL, EVERYBODY
-from cloud_server.database.postgres import CONNECT_S, OPTIONS, STATEMENT_MS, WRITERS, told
+from cloud_server.database.postgres import CONNECT_S, OPTIONS, STATEMENT_MS, WRITERS, storable, told
 from shared.wire import MAX_POLLED
 
 T = TypeVar("T")
@@ -247,7 +247,7 @@ class LetterTables:
         return await to_its_end(self._rows(statement, {**self._always, **values}))
 
     async def _rows(self, statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-        with told():
+        with told(), storable():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(statement, values)
                 return await cursor.fetchall() if cursor.description else []
