@@ -30,6 +30,7 @@ from tests.support.postgres import Postgres
 from tests.support.synced import free_port
 
 NAMES = ("a", "b", "c")
+START_S = 300.0  # of a cloud; on a busy machine imports alone take a minute
 QUESTION_S = 20.0
 BLOWS = ("kill", "kill", "freeze", "cut", "postgres")
 
@@ -77,7 +78,7 @@ class Replica:
     async def start(self):
         """Return when it is ready."""
         self.process = await asyncio.to_thread(subprocess.Popen, self._command, stdout=self._log, stderr=self._log)
-        async with httpx2.AsyncClient(base_url=self.url, headers=CALLER, trust_env=False) as http, asyncio.timeout(60):
+        async with httpx2.AsyncClient(base_url=self.url, headers=CALLER, trust_env=False) as http, asyncio.timeout(START_S):
             while True:
                 with contextlib.suppress(*AWAY):
                     if (await http.get("/ready")).is_success:
