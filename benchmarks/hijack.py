@@ -23,7 +23,7 @@ from rich.table import Table
 from benchmarks.ten_edges import Amount, Federation, federation_of
 from cloud_server.answering.availability import Availability
 from cloud_server.answering.merging import fill_budget, rescore
-from cloud_server.database.sqlite import SqliteDatabase
+from cloud_server.database.opening import SqliteDatabase
 from cloud_server.routing.lexical import LexicalIndex
 from cloud_server.routing.matching import index_key, match, owners, second_opinion
 from cloud_server.routing.screening import Samples, judged

@@ -24,7 +24,7 @@ from benchmarks.machine import code, machine
 from benchmarks.meters import percentile_ms
 from cloud_server.answering.fan_out import FanOut, FanOutRequest
 from cloud_server.answering.mailbox import LocalMailbox, Mailbox
-from cloud_server.answering.opening import open_mailbox
+from cloud_server.build import open_mailbox
 from cloud_server.database.opening import open_shared
 from shared.identity import make_identity
 from shared.ports import SystemClock

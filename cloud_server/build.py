@@ -4,34 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from cloud_server.answering.availability import Availability
 from cloud_server.answering.coordinator import Coordinator, Models
 from cloud_server.answering.fan_out import FanOut
 from cloud_server.answering.gathering import EvidenceCollector
-from cloud_server.answering.mailbox import Mailbox
-from cloud_server.answering.opening import open_mailbox
+from cloud_server.answering.mailbox import GRACE_S, LocalMailbox, Mailbox
 from cloud_server.answering.overview import GlobalCoordinator
 from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.database.erasing import Eraser
 from cloud_server.database.opening import open_database, replica_name
-from cloud_server.database.port import Database
+from cloud_server.database.port import Database, SharedDatabase
 from cloud_server.registry.credentials import Credentials, open_credentials
 from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.registry.sealing import Sealer
 from cloud_server.routing.memories import MemoryStore
 from cloud_server.routing.memory_index import MemoryIndex
 from cloud_server.routing.renewal import Renewal
 from cloud_server.routing.summaries import SummaryStore
 from cloud_server.routing.summary_index import SummaryIndex
 from cloud_server.settings import CloudSettings
+from shared.identity import Identity
 from shared.index import open_index
 from shared.models.catalogue import cosines_of
 from shared.ports import Clock, SystemClock
 from shared.records import EdgeId
 from shared.telemetry.metrics import Meter
 from shared.wire import EdgeView
+
+if TYPE_CHECKING:
+    from cloud_server.database.notices import Notices
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +166,26 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
         clock=clock,
         meter=Meter("cloud"),
     )
+
+
+def open_mailbox(
+    database: Database, replica: str, identity: Identity, clock: Clock, new_id: Callable[[], str]
+) -> tuple[Mailbox, Notices | None]:
+    """In memory for a cloud that is one process; where clouds share the store, in it, with the line on which they tell each other.
+
+    Raises SettingsError for a store that has no room for this cloud.
+    """
+    if not isinstance(database, SharedDatabase):
+        return LocalMailbox(clock), None
+    from cloud_server.answering.shared_mailbox import ALIVE_S, SharedMailbox  # an extra
+    from cloud_server.database.letters import LetterTables, check_room
+    from cloud_server.database.notices import Notices
+
+    check_room(database)
+    process = f"{replica}.{new_id()[:8]}"  # started anew, it is another one: what it had asked is lost
+    notices = Notices(database.url, process)
+    tables = LetterTables(database.url, process, grace_s=GRACE_S, alive_s=ALIVE_S)
+    return SharedMailbox(tables, notices, Sealer(identity), clock, new_id), notices
 
 
 def _routing(

@@ -8,8 +8,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from cloud_server.database import opening
+from cloud_server.database.opening import SqliteDatabase
 from cloud_server.database.port import SharedDatabase, Transaction
-from cloud_server.database.sqlite import SqliteDatabase
 from cloud_server.registry.credentials import IDENTITY, KEY_FILE, NONCES
 from cloud_server.registry.nonces import NonceStore
 from shared.errors import Conflict, StoreError

@@ -15,6 +15,7 @@ from shared.records import PLAIN, Answer, Count, Evidence, Summary, SummaryDelta
 from shared.telemetry.correlation import FORM
 
 WIRE_VERSION = 6
+WIRE_TAKEN = (WIRE_VERSION,)  # by a cloud; from 7 on the former number too, whose bodies stand in tests/contract/wire
 WIRE_UNSAID = 5  # of who does not say which one it speaks
 EDGE_ID_PATTERN = r"^[a-z0-9][a-z0-9-]{0,62}$"
 MAX_QUESTION_CHARS = 4_000

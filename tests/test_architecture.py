@@ -133,7 +133,6 @@ BORDER = [
     "cloud_server/database/notices.py",
     "cloud_server/database/opening.py",
     "cloud_server/database/postgres.py",
-    "cloud_server/database/sqlite.py",
     "cloud_server/moving.py",
     "cloud_server/registry/authenticator.py",
     "cloud_server/registry/credentials.py",

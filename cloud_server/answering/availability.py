@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from cloud_server.database.changes import changes, note_change
+from cloud_server.database.changes import UNREAD, changes, note_change
 from cloud_server.database.port import Database
 from shared.errors import StoreError
 from shared.limits import Breaker, BreakerState
@@ -126,7 +126,7 @@ class Availability:
         self._breakers: dict[EdgeId, Breaker] = {}
         self._deadline_s = deadline_s
         self._seen: dict[EdgeId, dict[str, Reliability]] = {}  # by requester
-        self._renewed = max(changes(database, "reliability", after=0).values(), default=0)  # number of the last change that is in it
+        self._last = changes(database, "reliability", after=UNREAD).last  # the last change that is in it
         for edge, requester, useful, useless in database.rows("SELECT edge, requester, useful, useless FROM reliability"):
             self._seen.setdefault(EdgeId(edge), {})[requester] = Reliability(useful, useless)
         self._unwritten: dict[tuple[EdgeId, str], list[bool]] = {}  # whether each reply was of use
@@ -212,12 +212,12 @@ class Availability:
 
     async def renew(self) -> None:
         """Learn what other clouds of the store have written."""
-        changed = await asyncio.to_thread(changes, self._database, "reliability", after=self._renewed)
-        for edge in changed:
+        changed = await asyncio.to_thread(changes, self._database, "reliability", after=self._last)
+        for edge in changed.edges if changed.is_known else self._seen.keys() | await asyncio.to_thread(self._known):
             stored = await asyncio.to_thread(self._stored, edge)
             told = {who: useful for (of, who), useful in self._unwritten.items() if of == edge}
             self._seen[edge] = {who: stored.get(who, Reliability()).after_all(told.get(who, ())) for who in stored.keys() | told.keys()}
-        self._renewed = max(changed.values(), default=self._renewed)
+        self._last = changed.last
 
     async def _write(self) -> None:
         self._written = self._clock.monotonic()
@@ -239,6 +239,10 @@ class Availability:
             )
             for edge in stored:
                 note_change(tx, edge, "reliability")
+
+    def _known(self) -> set[EdgeId]:
+        """The edges of which the store says anything."""
+        return {EdgeId(row["edge"]) for row in self._database.rows("SELECT DISTINCT edge FROM reliability")}
 
     def _stored(self, edge: EdgeId) -> dict[str, Reliability]:
         """What the store says of an edge, by requester."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 from fastapi import FastAPI
 
@@ -15,8 +16,12 @@ from cloud_server.api.console import federation, invite, match
 from cloud_server.api.console.access import KEYS, ConsoleRoute, cloud_pages
 from cloud_server.build import Cloud
 from cloud_server.database.opening import ring_in
+from cloud_server.database.port import SharedDatabase
+from cloud_server.registry.sealing import Sealer
+from cloud_server.registry.sessions import SharedSessions
 from shared.http.console.keys import key_pages
 from shared.http.console.routes import console_problem, console_router
+from shared.http.console.sessions import SharedSignIn
 from shared.http.docs import docs_router
 from shared.http.keyring import KeyRing
 from shared.http.keys import keys_router
@@ -30,6 +35,7 @@ from shared.telemetry.metrics import MetricReading, Scrape, each, single, turns_
 from shared.wire import EdgeView
 
 access = logging.getLogger("dgrag.cloud.access")
+log = logging.getLogger("dgrag.cloud")
 
 STATES = ("online", "offline", "quarantined")
 
@@ -71,6 +77,13 @@ def _state(edge: EdgeView) -> str:
     return "quarantined" if edge.quarantined else "online" if edge.online else "offline"
 
 
+def shared_sign_in(cloud: Cloud) -> SharedSignIn | None:
+    """Who has signed in at one cloud is known to all of its store; None: there is no other."""
+    if not isinstance(cloud.database, SharedDatabase):
+        return None
+    return SharedSignIn(SharedSessions(cloud.database), Sealer(cloud.credentials.identity).key_for("console"))
+
+
 def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     """The app of one cloud, behind a doorkeeper; its index is filled when the app starts, its store closed when it stops.
 
@@ -78,27 +91,25 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     """
     settings = cloud.settings
     ring = ring_in(settings.state_dir, cloud.database)
-    sessions = browser_sessions(settings, ring, kind="cloud", name="dgrag", key_id=cloud.credentials.identity.key_id)
+    key_id, shared = cloud.credentials.identity.key_id, shared_sign_in(cloud)
+    sessions = browser_sessions(settings, ring, kind="cloud", name="dgrag", key_id=key_id, shared=shared)
     door = doorkeeper(settings, ring, cloud.credentials.authenticator, sessions=sessions)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await cloud.open()
         app.state.ready = True
-        background = [asyncio.create_task(work()) for work in cloud.background]
-        yield
-        app.state.ready = False
-        cloud.mailbox.close()
-        for task in background:
-            task.cancel()
-        await asyncio.wait(background)
+        async with _at_work(app, cloud.background):
+            yield
+            app.state.ready = False
+            cloud.mailbox.close()
         await asyncio.to_thread(cloud.close)
         door.close()
         if recorder is not None:
             await asyncio.to_thread(recorder.close)
 
     app = FastAPI(title="DGRAG cloud", lifespan=lifespan, redoc_url=None, redirect_slashes=False, openapi_url=None, telemetry=TELEMETRY_OFF)
-    app.state.cloud, app.state.ready, app.state.guard = cloud, False, door
+    app.state.cloud, app.state.ready, app.state.healthy, app.state.guard = cloud, False, True, door
     app.state.sessions, app.state.pages = sessions, cloud_pages(settings, sessions)
     app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
     app.state.global_admission = Admission(at_once=settings.global_questions_at_once, waiting=settings.questions_waiting)
@@ -109,6 +120,25 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     app.add_middleware(AccessLog, meter=cloud.meter, log=access)
     app.add_middleware(Correlation, recorder=recorder)
     return app
+
+
+@asynccontextmanager
+async def _at_work(app: FastAPI, background: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> AsyncIterator[None]:
+    """What runs until the cloud stops. Where an error ends it, the cloud is neither ready nor healthy, and its keeper starts it anew."""
+
+    def ended(task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()):
+            log.critical("%s has ended, so this cloud has to be started anew", task.get_name(), exc_info=error)
+            app.state.ready, app.state.healthy = False, False
+
+    tasks = [asyncio.create_task(work(), name=work.__qualname__) for work in background]
+    for task in tasks:
+        task.add_done_callback(ended)
+    yield
+    for task in tasks:
+        task.remove_done_callback(ended)
+        task.cancel()
+    await asyncio.wait(tasks)
 
 
 def _include_routes(app: FastAPI, ring: KeyRing) -> None:

@@ -19,6 +19,7 @@ from shared.http.middleware import while_connected
 from shared.records import EdgeId
 from shared.signing import claims_of
 from shared.wire import (
+    WIRE_TAKEN,
     WIRE_UNSAID,
     WIRE_VERSION,
     Countersigned,
@@ -51,8 +52,7 @@ async def join(body: Enrolment, cloud: CloudDep, door: DoorDep, request: Request
 
     403 ``forbidden`` (the invitation does not hold), ``expelled``; 409 ``edge_known``, ``wire_version``.
     """
-    if body.wire_version != WIRE_VERSION:
-        raise WireMismatch(edge=body.wire_version, cloud=WIRE_VERSION)
+    check_spoken(body.wire_version)
     door.count_stranger(request)
     edge = EdgeId(body.edge)
     if body.invitation:
@@ -64,15 +64,14 @@ async def join(body: Enrolment, cloud: CloudDep, door: DoorDep, request: Request
         row = await asyncio.to_thread(cloud.credentials.joining.with_invitation, edge, body.public_key, body.invitation)
     else:
         row = await asyncio.to_thread(cloud.credentials.joining.in_open_mode, edge, body.public_key)
-    return _enrolled(cloud, row)
+    return _enrolled(cloud, row, speaks=body.wire_version)
 
 
 @router.get("/{edge}")
 async def greet(edge: OwnEdge, cloud: CloudDep, wire_version: int = WIRE_UNSAID) -> Enrolled:
     """What the cloud knows of the edge: how an edge that has joined opens its line; 409 ``wire_version`` to one of another release."""
-    if wire_version != WIRE_VERSION:
-        raise WireMismatch(edge=wire_version, cloud=WIRE_VERSION)
-    return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge))
+    check_spoken(wire_version)
+    return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge), speaks=wire_version)
 
 
 @router.post("/{edge}/keys")
@@ -147,7 +146,14 @@ async def reply(edge: OwnEdge, request_id: RequestPath, body: EvidenceReply, clo
     return Response(status_code=204)
 
 
-def _enrolled(cloud: Cloud, row: EdgeRow) -> Enrolled:
+def check_spoken(wire_version: int) -> None:
+    """Raises WireMismatch for a number that this cloud does not take."""
+    if wire_version not in WIRE_TAKEN:
+        raise WireMismatch(edge=wire_version, cloud=WIRE_VERSION)
+
+
+def _enrolled(cloud: Cloud, row: EdgeRow, *, speaks: int = WIRE_VERSION) -> Enrolled:
+    """``speaks``: the edge's number, which is what the cloud then speaks with it."""
     return Enrolled(
         edge=row.edge,
         epoch=row.epoch,
@@ -155,5 +161,5 @@ def _enrolled(cloud: Cloud, row: EdgeRow) -> Enrolled:
         memory_epoch=row.memory_epoch,
         memory_version=row.memory_version,
         cloud_key=cloud.credentials.identity.public_key,
-        wire_version=WIRE_VERSION,
+        wire_version=speaks,
     )

@@ -24,14 +24,16 @@ class Ready(BaseModel):
 
 
 @router.get("/health")
-async def health() -> dict[str, str]:
-    """The process answers."""
-    return {"status": "ok"}
+async def health(request: Request, response: Response) -> dict[str, str]:
+    """The process answers; 503 where only a new one helps."""
+    is_healthy = bool(request.app.state.healthy)
+    response.status_code = 200 if is_healthy else 503
+    return {"status": "ok" if is_healthy else "broken"}
 
 
 @router.get("/ready")
 async def ready(request: Request, response: Response, cloud: CloudDep) -> Ready:
-    """The index is filled; 503 before."""
+    """The index is filled, and all that runs beside the requests runs; 503 else."""
     is_ready = bool(request.app.state.ready)
     response.status_code = 200 if is_ready else 503
     edges = await asyncio.to_thread(cloud.registry.all)

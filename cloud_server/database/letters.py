@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -10,12 +11,17 @@ from typing import Any, TypeVar
 from psycopg_pool import AsyncConnectionPool
 
 from cloud_server.database.notices import CHANNEL, EVERYBODY
-from cloud_server.database.postgres import CONNECT_S, OPTIONS, STATEMENT_MS, WRITERS, told
+from cloud_server.database.port import SharedDatabase
+from cloud_server.database.postgres import CONNECT_S, OPTIONS, READERS, STATEMENT_MS, URL, WRITERS, storable, told
+from shared.errors import SettingsError
 from shared.wire import MAX_POLLED
 
 T = TypeVar("T")
 
+log = logging.getLogger("dgrag.cloud.letters")
+
 LINES = 4  # connections of one cloud for letters: they wait for no writer
+CONNECTIONS = READERS + 1 + LINES + 1  # that one cloud takes at most; the last one is for notices
 TIDIERS = WRITERS + 2  # key of the advisory lock of whoever tidies
 KEPT_S = 60.0  # a letter past its time goes, should nobody have taken it back
 OLD_S = 3600.0  # the same for who has not polled
@@ -107,6 +113,10 @@ SELECT edge, poll, extract(epoch FROM until - clock_timestamp())::float8,
 FROM polls WHERE until > clock_timestamp()
 """
 ASKED = "SELECT request_id, reply IS NOT NULL FROM letters WHERE asker = %(replica)s"
+ROOM = """
+SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int,
+    (SELECT count(*) FROM replicas WHERE until > clock_timestamp())
+"""
 TIDY = "SELECT pg_try_advisory_xact_lock(%(key)s)"
 DEAD = "NOT IN (SELECT replica FROM replicas WHERE until > clock_timestamp())"
 TIDIED = (
@@ -139,6 +149,23 @@ class Presence:
     poll: str
     online_s: float  # from now
     waits: bool  # something waits for it
+
+
+def check_room(database: SharedDatabase) -> None:
+    """Whether PostgreSQL takes as many connections as all clouds may want with this one; too few for all are logged.
+
+    Raises SettingsError for too few for this one alone.
+    """
+    room, others = database.row(ROOM) or (0, 0)
+    wanted = CONNECTIONS * (others + 1)
+    if room < CONNECTIONS:
+        step = f"raise max_connections of PostgreSQL to {CONNECTIONS} for each cloud and some for others, or name another server in {URL}"
+        raise SettingsError(f"PostgreSQL takes {room} connections, and a cloud wants up to {CONNECTIONS}", next_step=step)
+    if room < wanted:
+        log.warning(
+            "PostgreSQL takes %d connections, and %d clouds want up to %d: some requests will get 503; raise its max_connections",
+            *(room, others + 1, wanted),
+        )
 
 
 def to_its_end(work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
@@ -247,7 +274,7 @@ class LetterTables:
         return await to_its_end(self._rows(statement, {**self._always, **values}))
 
     async def _rows(self, statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
-        with told():
+        with told(), storable():
             async with self._pool.connection() as connection:
                 cursor = await connection.execute(statement, values)
                 return await cursor.fetchall() if cursor.description else []

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import psycopg
 
-from cloud_server.database.postgres import STATEMENT_MS
+from cloud_server.database.postgres import CONNECT_S, STATEMENT_MS, one_line
 
 CHANNEL = "dgrag"
 EVERYBODY = "*"
@@ -48,13 +48,13 @@ class Notices:
             try:
                 await self._listen()
             except psycopg.Error as error:
-                log.warning("the line for notices broke: %s", " ".join(str(error).split())[:200])
+                log.warning("the line for notices broke: %s", one_line(error))
             self.listening.clear()
             await asyncio.sleep(AGAIN_S)
 
     async def _listen(self) -> None:
         async with await psycopg.AsyncConnection.connect(
-            self._url, autocommit=True, connect_timeout=2, tcp_user_timeout=STATEMENT_MS
+            self._url, autocommit=True, connect_timeout=int(CONNECT_S), tcp_user_timeout=STATEMENT_MS
         ) as line:
             await line.execute(f"LISTEN {CHANNEL}")
             self.listening.set()

@@ -1,4 +1,4 @@
-"""Which store the settings mean; what PostgreSQL takes is imported where one is meant, and not before."""
+"""Which store the settings mean: the file of one cloud, or PostgreSQL, whose library is imported where one is meant, and not before."""
 
 from __future__ import annotations
 
@@ -7,11 +7,23 @@ import socket
 from pathlib import Path
 
 from cloud_server.database.port import Database, SharedDatabase
-from cloud_server.database.sqlite import SqliteDatabase
+from shared import sqlite
 from shared.errors import NotInstalled
 from shared.http.keyring import KeyRing
+from shared.sqlite import migrations_of
 
 FILE = "cloud.db"
+PAGE_BYTES = 8192  # a summary's row has 1.3 kB: pages of 4096 would be a third empty
+
+
+class SqliteDatabase(sqlite.Database):
+    """The store of a cloud that is one process: a file is opened or made, and migrated where it is of an older release.
+
+    Raises as ``shared.sqlite.Database``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, migrations=migrations_of("cloud_server.database", "migrations/sqlite"), page_size=PAGE_BYTES)
 
 
 def replica_name() -> str:

@@ -172,9 +172,19 @@ class PostgresDatabase:
     @contextmanager
     def write(self) -> Iterator[Writer]:
         """One transaction, alone among all clouds; committed and on disk when the block ends, rolled back when it raises."""
-        with self._writing, self.join() as writer:
+        with self._turn(), self.join() as writer:
             writer.execute("SELECT pg_advisory_xact_lock(?)", (WRITERS,))
             yield writer
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._writing.acquire(timeout=STATEMENT_MS / 1000):
+            log.warning("PostgreSQL: another write of this cloud has not ended in %d s", STATEMENT_MS // 1000)
+            raise StoreAway
+        try:
+            yield
+        finally:
+            self._writing.release()
 
     @contextmanager
     def join(self) -> Iterator[Writer]:

@@ -39,6 +39,7 @@ FORGOTTEN = """
 CREATE TABLE forgotten (until REAL NOT NULL);  -- the latest of the times that were deleted: a clock that goes back does not bring them back
 INSERT INTO forgotten VALUES (0);
 """
+PASSED = "SELECT max(expires) FROM nonces WHERE expires < extract(epoch FROM clock_timestamp())"  # PostgreSQL's clock, one for all
 
 
 class NonceStore:
@@ -68,16 +69,19 @@ class NonceStore:
 
 
 class SharedNonces:
-    """In the store that several clouds share: one that takes a request has taken it for all."""
+    """In the store that several clouds share: one that takes a request has taken it for all.
+
+    What has passed is said by the store's clock: a cloud whose own is ahead would delete what others take yet.
+    """
 
     def __init__(self, database: SharedDatabase) -> None:
         self._database = database
         self._forgot = 0.0
 
     def remember(self, key_id: str, nonce: str, *, expires: float, now: float) -> None:
-        """As the port says.
+        """As the port says; ``now`` only decides how often there is something deleted.
 
-        The lock on ``forgotten`` keeps a cloud whose clock is ahead from deleting a nonce that another is just taking again.
+        The lock on ``forgotten`` keeps one cloud from deleting a nonce that another is just taking again.
         """
         with self._database.join() as tx:
             (until,) = tx.execute("SELECT until FROM forgotten FOR SHARE").fetchone() or (0.0,)
@@ -87,20 +91,20 @@ class SharedNonces:
             if not taken.rowcount:
                 raise _replayed()
         if self._is_time(now):
-            self._forget(now)
+            self._forget()
 
-    def _forget(self, now: float) -> None:
+    def _forget(self) -> None:
         """Delete what is refused for its time anyway."""
         with self._database.join() as tx:
             tx.execute("SELECT until FROM forgotten FOR UPDATE")
-            (until,) = tx.execute("SELECT max(expires) FROM nonces WHERE expires < ?", (now,)).fetchone() or (None,)
+            (until,) = tx.execute(PASSED).fetchone() or (None,)
             if until is not None:
                 tx.execute("UPDATE forgotten SET until = greatest(until, ?)", (until,))
-                tx.execute("DELETE FROM nonces WHERE expires < ?", (now,))
+                tx.execute("DELETE FROM nonces WHERE expires <= ?", (until,))
 
     def _is_time(self, now: float) -> bool:
         """Now and then: the lock of ``_forget`` holds all requests up for a moment."""
-        if now - self._forgot < FORGET_EVERY_S:
+        if 0 <= now - self._forgot < FORGET_EVERY_S:
             return False
         self._forgot = now
         return True

@@ -34,4 +34,8 @@ class Sealer:
             raise StoreDamaged("the store holds a letter that no cloud with this key has sealed") from error
 
     def _cipher(self, about: str) -> ChaCha20Poly1305:
-        return ChaCha20Poly1305(HKDF(SHA256(), length=32, salt=None, info=f"dgrag letter {about}".encode()).derive(self._secret))
+        return ChaCha20Poly1305(self.key_for(f"letter {about}"))
+
+    def key_for(self, purpose: str) -> bytes:
+        """32 bytes for one purpose, the same at each cloud of this identity (HKDF-SHA256)."""
+        return HKDF(SHA256(), length=32, salt=None, info=f"dgrag {purpose}".encode()).derive(self._secret)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from cloud_server.database.changes import UNREAD
 from cloud_server.routing.matching import index_key
 from cloud_server.routing.replica import Replica, Replicated, Shelf
 from shared.errors import StoreError
@@ -20,7 +21,6 @@ from shared.records import EdgeId
 if TYPE_CHECKING:
     from cloud_server.database.notices import Notices
 
-UNREAD = -1  # less than the number of any change
 RENEWED_EVERY_S = 2.0  # also when no notice came: one may be lost
 
 log = logging.getLogger("dgrag.cloud.renewal")
@@ -44,7 +44,7 @@ class News(Generic[Body]):
 
     def __init__(self, store: Replica[Body, Any]) -> None:
         self._store = store
-        self._last = (EdgeId(""), UNREAD)  # the last change that is in the indexes, with all before it
+        self._last = UNREAD  # the last change that is in the indexes, with all before it
         self._matched: dict[EdgeId, tuple[str, ...]] = {}  # the keys that are in the indexes
 
     def read(self) -> Iterator[Renewed[Body]]:
@@ -53,23 +53,21 @@ class News(Generic[Body]):
         Others may write meanwhile: what of it is not said now is said the next time. A store that does not know the last change any
         more is another one, restored or failed over to: then everything is said anew.
         """
-        edge, seen = self._last
-        changed = self._store.changed(after=seen - 1)
-        if seen > 0 and changed.get(edge, 0) < seen:
+        changed = self._store.changed(after=self._last)
+        if not changed.is_known and self._last != UNREAD:
             log.warning("the store of %s went back to an earlier state: all is read anew", self._store.columns.table)
-            seen, changed = UNREAD, self._store.changed(after=UNREAD)
-        news = [edge for edge, seq in changed.items() if seq > seen]
-        for edge in news if seen > UNREAD else sorted({*self._store.edges(), *self._matched}):
+        seen = self._last.seq if changed.is_known else UNREAD.seq
+        for edge in changed.edges if changed.is_known else sorted({*self._store.edges(), *self._matched}):
             renewed, matched = self._renewed(edge, after=seen)
             yield renewed
             self._matched[edge] = matched
             if not matched:
                 del self._matched[edge]
-        self._last = next(reversed(changed.items()), (EdgeId(""), 0))
+        self._last = changed.last
 
     def _renewed(self, edge: EdgeId, *, after: int) -> tuple[Renewed[Body], tuple[str, ...]]:
         rows = self._store.load(edge, after=after)
-        shelf = self._store.shelf(edge) if after > UNREAD else self._shelf_of(rows)
+        shelf = self._store.shelf(edge) if after > UNREAD.seq else self._shelf_of(rows)
         before = {key: key for key in self._matched.get(edge, ())}  # one text for a key, here and in the indexes
         keys = (index_key(edge, row_id) for row_id in shelf.ids)
         now = {key: before.get(key, key) for key, why in zip(keys, shelf.held_back, strict=True) if not why}

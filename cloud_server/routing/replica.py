@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from cloud_server.database.changes import Kind, changes, note_change
+from cloud_server.database.changes import Change, Changes, Kind, changes, note_change
 from cloud_server.database.port import Database, Row, Transaction
 from shared.errors import EmbedderChanged, NotFound, ResyncNeeded, StaleEpoch, TooLarge
 from shared.ports import Clock, Embedder, FloatArray, embed_questions
@@ -206,7 +206,7 @@ class Replica(ABC, Generic[Body, Delta]):
         """Those that have rows, by name."""
         return [EdgeId(row[0]) for row in self._database.rows(f"SELECT DISTINCT edge FROM {self.columns.table} ORDER BY edge")]
 
-    def changed(self, *, after: int) -> dict[EdgeId, int]:
+    def changed(self, *, after: Change) -> Changes:
         """As ``database.changes.changes``, of this kind of rows."""
         return changes(self._database, self.columns.table, after=after)
 

@@ -20,6 +20,7 @@ from shared.errors import NotInstalled
 LONGEST_FOLDER = 80  # bytes: the system takes a hundred for the path of a socket
 WITHIN_S = 60.0
 POLL_S = 0.1
+CONNECTIONS = 300  # room for twenty clouds
 
 
 def url_of(folder: Path) -> str:
@@ -58,7 +59,7 @@ def serve(folder: Path) -> None:
             return
     os.chdir(folder)
     program = str(server.bin_path / "postgres")
-    os.execv(program, [program, "-D", str(folder), "-k", str(folder), "-h", ""])  # noqa: S606 - no shell is meant
+    os.execv(program, [program, "-D", str(folder), "-k", str(folder), "-h", "", "-c", f"max_connections={CONNECTIONS}"])  # noqa: S606 - no shell is meant
 
 
 def wait(folder: Path) -> bool:

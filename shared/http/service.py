@@ -21,7 +21,7 @@ from pydantic_settings import BaseSettings
 
 from shared.errors import DgragError, SettingsError
 from shared.http.connections import ConnectionLimits, Crowd, bounded
-from shared.http.console.sessions import Sessions
+from shared.http.console.sessions import Sessions, SharedSignIn
 from shared.http.doorkeeper import Doorkeeper, EdgeAuthenticator
 from shared.http.issuer import Tokens
 from shared.http.keyring import KeyRing
@@ -86,10 +86,16 @@ def doorkeeper(
     return Doorkeeper(keys, clock, may_be_open=open_to_some, per_minute=most, edges=edges, sessions=sessions, tokens=tokens)
 
 
-def browser_sessions(front: FrontSettings, keys: KeyRing, *, kind: str, name: str, key_id: str) -> Sessions:
-    """The sessions at a service's console. ``kind``, ``name`` and ``key_id``, of its identity: of its own, so the cookie bears them."""
+def browser_sessions(
+    front: FrontSettings, keys: KeyRing, *, kind: str, name: str, key_id: str, shared: SharedSignIn | None = None
+) -> Sessions:
+    """The sessions at a service's console. ``kind``, ``name`` and ``key_id``, of its identity: of its own, so the cookie bears them.
+
+    ``shared``: with other services of that identity.
+    """
     cookie = f"dgrag-{kind}-{name}-{key_id[:MARK_DIGITS]}"
-    return Sessions(keys, SystemClock(), cookie=cookie, secure=front.tls_cert is not None or front.behind_tls_proxy)
+    secure = front.tls_cert is not None or front.behind_tls_proxy
+    return Sessions(keys, SystemClock(), cookie=cookie, secure=secure, shared=shared)
 
 
 def typed_folder(front: FrontSettings) -> str:

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from cloud_server.database.sqlite import SqliteDatabase
+from cloud_server.database.opening import SqliteDatabase
 from shared.sqlite import migrations_of
 
 
@@ -36,7 +36,7 @@ def test_an_error_after_which_sqlite_has_rolled_back_by_itself_is_told_as_it_was
 
 
 def test_a_store_of_a_former_release_keeps_its_edges_and_holds_no_memories_of_them_yet(tmp_path, monkeypatch):
-    monkeypatch.setattr("cloud_server.database.sqlite.migrations_of", lambda *folder: migrations_of(*folder)[:3])
+    monkeypatch.setattr("cloud_server.database.opening.migrations_of", lambda *folder: migrations_of(*folder)[:3])
     former = SqliteDatabase(tmp_path / "former.db")
     with former.write() as tx:
         tx.execute("INSERT INTO edges (edge, epoch, version, last_seen) VALUES ('ward', 'e1', 7, 5.0)")

@@ -14,6 +14,7 @@ from tests.support.running_cloud import running_cloud
 from tests.support.signed import AsEdges, join
 
 pytestmark = pytest.mark.process
+MADE_ANEW = "change_log"  # by the triggers of the store that the changes arrive in
 
 
 @pytest.fixture
@@ -74,7 +75,8 @@ async def test_all_tables_of_the_files_are_moved(tmp_path):
         pass
     for file, tables in TABLES.items():
         with closing(sqlite3.connect(tmp_path / file)) as connection:
-            assert {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")} == set(tables)
+            there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            assert there - {MADE_ANEW} == set(tables)
 
 
 async def test_a_cloud_that_runs_is_not_moved(tmp_path, target):

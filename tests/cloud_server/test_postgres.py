@@ -3,6 +3,8 @@
 import contextlib
 import stat
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -79,16 +81,40 @@ def test_clouds_that_start_at_once_make_the_tables_once(postgres):
 
 def test_of_many_clouds_that_are_shown_one_request_at_once_one_takes_it(url):
     with closing(open_shared(url)) as left, closing(open_shared(url)) as right, ThreadPoolExecutor(8) as callers:
-        stores = [SharedNonces(database) for database in (left, right) * 4]
+        stores, now = [SharedNonces(database) for database in (left, right) * 4], time.time()
 
         def takes(store, nonce):
             with contextlib.suppress(Unauthenticated):
-                store.remember("key", nonce, expires=1060.0, now=1000.0)
+                store.remember("key", nonce, expires=now + 60, now=now)
                 return True
             return False
 
         for nonce in ("a", "b", "c", "d"):
             assert sum(callers.map(takes, stores, [nonce] * len(stores))) == 1
+
+
+def test_a_writer_whose_turn_does_not_come_is_told_that_the_store_is_away(url, monkeypatch):
+    monkeypatch.setattr("cloud_server.database.postgres.STATEMENT_MS", 200)
+    with closing(open_shared(url)) as database, ThreadPoolExecutor(2) as threads:
+        writes, ends = threading.Event(), threading.Event()
+
+        def holding():
+            with database.write():
+                writes.set()
+                ends.wait(60)
+
+        def writing():
+            with database.write() as tx:
+                tx.execute("INSERT INTO meta VALUES ('a', 'b')")
+
+        held = threads.submit(holding)
+        assert writes.wait(60)
+        with pytest.raises(StoreAway):
+            threads.submit(writing).result(60)
+        ends.set()
+        held.result(60)
+        writing()
+        assert len(database.rows("SELECT * FROM meta")) == 1
 
 
 def test_a_commit_is_on_disk_and_who_is_connected_has_a_name(url):

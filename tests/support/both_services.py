@@ -144,10 +144,10 @@ async def edge_service(folder, **settings):
 
 
 @contextlib.asynccontextmanager
-async def cloud_service(folder):
+async def cloud_service(folder, **settings):
     """A cloud in open mode that knows an edge ``ward`` by its key."""
     models = Models(HashEmbedder(), ScriptedGenerator(lambda prompt: ["Juniper Ward reported it [1]."] * prompt.n), WordTokenizer())
-    cloud = build_cloud(CloudSettings(state_dir=folder, deadline_s=1, requests_per_minute=MANY, verify=False), models)
+    cloud = build_cloud(CloudSettings(state_dir=folder, deadline_s=1, requests_per_minute=MANY, verify=False, **settings), models)
     app = create_cloud_app(cloud)
     identity = make_identity()
     async with (

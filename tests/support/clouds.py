@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from uuid import uuid4
 
-from cloud_server.answering.opening import open_mailbox
+from cloud_server.build import open_mailbox
 from cloud_server.database.postgres import PostgresDatabase
 from shared.identity import make_identity
 from shared.ports import SystemClock

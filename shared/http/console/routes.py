@@ -126,7 +126,7 @@ def console_router(route_class: type[APIRoute]) -> APIRouter:
     @router.delete(LOGIN)
     async def sign_out(request: Request) -> Response:
         """End a session."""
-        sessions_of(request).end(request)
+        await sessions_of(request).end(request)
         return Response(status_code=204, headers={"HX-Refresh": "true"})
 
     return router

@@ -4,8 +4,10 @@ from random import Random
 import pytest
 
 from cloud_server.answering.availability import PROBE_SHARE, WRITTEN_EVERY_S, Availability, Reliability
+from cloud_server.database.opening import FILE, open_database
 from shared.errors import DiskFull
 from shared.records import EdgeReport
+from tests.support.restoring import backup
 
 
 def standing_of(database, clock, **changes):
@@ -189,3 +191,21 @@ async def test_what_two_clouds_learn_of_an_edge_adds_up(database, clock):
     assert (clouds[0].view("a").reliability, clouds[0].view("a").asked) == (0.0, PROBE_SHARE)
     assert clouds[0]._seen["b"]["mill"] == Reliability(1.0, 0.0)
     assert astuple(standing_of(database, clock).view("a")) == astuple(clouds[0].view("a"))
+
+
+async def test_what_was_learnt_is_read_anew_from_a_store_that_was_restored(tmp_path, clock):
+    database = open_database(tmp_path, "")
+    one, two = (standing_of(database, clock) for _ in range(2))
+    with backup(database, file=tmp_path / FILE) as restore:
+        await note(one, "a", "answered", 40)
+        clock.seconds += WRITTEN_EVERY_S
+        await note(one, "a", "answered")
+        await two.renew()
+        assert two.view("a").reliability == 0.0
+        restore()
+    three = standing_of(database, clock)
+    clock.seconds += WRITTEN_EVERY_S
+    await note(three, "b", "answered")
+    await two.renew()
+    assert two.view("a").reliability == 1.0
+    database.close()

@@ -1,7 +1,7 @@
 """Clouds over one PostgreSQL: an edge polls at one, replies at another, and a third has asked."""
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from types import SimpleNamespace
 
 import psycopg
@@ -9,7 +9,10 @@ import pytest
 
 from cloud_server.answering.fan_out import FanOut, FanOutRequest
 from cloud_server.answering.shared_mailbox import LOST
-from shared.errors import Conflict, NotFound, StoreAway
+from cloud_server.database import letters
+from cloud_server.database.letters import check_room
+from cloud_server.database.opening import open_shared
+from shared.errors import Conflict, NotFound, SettingsError, StoreAway
 from shared.identity import make_identity
 from shared.ports import SystemClock
 from shared.wire import EvidenceBody, EvidenceReply, EvidenceRequest
@@ -291,3 +294,20 @@ async def test_notices_that_are_not_ours_are_left_out(clouds, kit):
     (request,) = await poll
     await one.fan_out.deliver("ward", request.request_id, reply(), size=1)
     assert [report.status for report in (await asked).reports] == ["answered"]
+
+
+def test_too_few_connections_for_all_clouds_are_warned_of_and_too_few_for_one_refused(postgres, caplog, monkeypatch):
+    with closing(open_shared(postgres.fresh())) as database:
+        room, others = database.row(letters.ROOM)
+        assert (room, others) == (297, 0)
+        check_room(database)
+        monkeypatch.setattr(letters, "CONNECTIONS", room - 100)
+        check_room(database)
+        assert not caplog.records
+        with database.write() as tx:
+            tx.execute("INSERT INTO replicas VALUES ('lives', clock_timestamp() + interval '1 minute'), ('died', clock_timestamp())")
+        check_room(database)
+        assert "PostgreSQL takes 297 connections, and 2 clouds want up to 394" in caplog.text
+        monkeypatch.setattr(letters, "CONNECTIONS", room + 1)
+        with pytest.raises(SettingsError, match="takes 297 connections, and a cloud wants up to 298"):
+            check_room(database)

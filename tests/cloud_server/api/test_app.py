@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cloud_server.routing.renewal import Renewal
 from shared.errors import ModelUnavailable, StoreError
 from shared.http.keyring import KeyRing
 from shared.identity import make_identity
@@ -338,3 +339,23 @@ async def test_the_log_has_one_line_a_request_and_no_content(service, kit, caplo
     assert caplog.messages[1].startswith("DELETE /v1/edges/{edge} 404 ")
     assert caplog.messages[2].startswith("GET - 404 ")
     assert "secret" not in caplog.text
+
+
+async def test_a_cloud_one_of_whose_tasks_breaks_is_neither_ready_nor_healthy_and_logs_why(tmp_path, kit, monkeypatch, caplog):
+    async def breaks(_):
+        raise error
+
+    async def statuses(http):
+        return [(await http.get(path)).status_code for path in ("/ready", "/health")]
+
+    error = ValueError("odd")
+    async with kit.running(tmp_path / "whole") as whole:
+        assert await statuses(whole.http) == [200, 200]
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+    monkeypatch.setattr(Renewal, "run", breaks)
+    async with kit.running(tmp_path / "broken") as broken:
+        await kit.until(lambda: not broken.app.state.ready)
+        assert await statuses(broken.http) == [503, 503]
+    (record,) = [record for record in caplog.records if record.levelno == logging.CRITICAL]
+    assert "breaks has ended" in record.message
+    assert record.exc_info[1] is error

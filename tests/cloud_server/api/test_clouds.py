@@ -1,6 +1,7 @@
 """Two clouds over one PostgreSQL, each behind its own port: it does not matter which one an edge dials."""
 
 import asyncio
+import re
 import shutil
 from types import SimpleNamespace
 
@@ -8,14 +9,17 @@ import httpx2
 import pytest
 
 from cloud_server.registry.credentials import KEY_FILE
+from cloud_server.registry.sessions import SharedSessions
 from cloud_server.routing.memory_index import MemoryIndex
 from shared.errors import StoreAway
+from shared.http.console.sessions import CSRF_HEADER, IDLE_S, MOST_OF_KEY, OLDEST_S
 from shared.http.open_mode import CALLER
 from tests.support.cloud_socket import cloud_on_a_socket
 from tests.support.signed import AsEdges
 
 pytestmark = pytest.mark.process
 
+PAGE_TOKEN = re.compile(r'data-token="([0-9a-f]{64})"')
 TEXT = "The infusion pump P-204 was replaced in March."
 QUESTION = {"question": "When was the infusion pump P-204 replaced?", "query_id": "q1"}
 
@@ -116,3 +120,42 @@ async def test_an_expulsion_that_the_store_interrupts_ends_the_polls_nevertheles
         await clouds.one.expel("ward")
     assert (await poll).json()["requests"] == []
     assert not clouds.one.mailbox.online("ward")
+
+
+async def test_who_has_signed_in_at_one_cloud_is_known_to_the_other_and_signs_out_of_both(clouds):
+    one, two = clouds.http_one, clouds.http_two
+    key = (await one.post("/v1/keys", json={"name": "ops", "role": "admin"})).json()["token"]
+    two.cookies = one.cookies.jar  # both are one name to the browser, behind the proxy
+
+    async def status(http, **headers):
+        return (await http.get("/", headers=headers)).status_code
+
+    async def change(method, told_by, sent_to, **form):
+        token = PAGE_TOKEN.search((await told_by.get("/")).text)[1]
+        return (await sent_to.request(method, "/console/session", headers={CSRF_HEADER: token}, **form)).status_code
+
+    assert [await status(http) for http in (one, two)] == [401, 401]
+    assert await change("POST", one, two, data={"key": key}) == 204
+    assert [await status(http) for http in (one, two)] == [200, 200]
+    (cookie,) = one.cookies.jar
+    assert await change("DELETE", two, one) == 204
+    assert [await status(http, cookie=f"{cookie.name}={cookie.value}") for http in (one, two)] == [401, 401]
+
+
+async def test_a_session_ends_at_every_cloud_by_its_age_and_each_key_has_twenty_at_most(clouds):
+    def begun(store, session):
+        store.add(session, "anna")
+        return session
+
+    stores = [SharedSessions(cloud.database) for cloud in (clouds.one, clouds.two)]
+    stores[0].add("of ben", "ben")
+    first = begun(stores[0], "first")
+    assert stores[1].key_of(first, is_use=True) == "anna"
+    for number in range(MOST_OF_KEY):
+        begun(stores[number % 2], f"s{number}")
+    assert [stores[1].key_of(session, is_use=False) for session in (first, "s0", "of ben")] == [None, "anna", "ben"]
+    for column, past_s in (("used", IDLE_S), ("began", OLDEST_S)):
+        with clouds.one.database.join() as tx:
+            said = f"UPDATE console_sessions SET {column} = clock_timestamp() - interval '{past_s + 1} seconds' WHERE session = ?"
+            tx.execute(said, ("s1" if column == "used" else "s2",))
+    assert [stores[1].key_of(session, is_use=True) for session in ("s1", "s2", "s3")] == [None, None, "anna"]

@@ -1,8 +1,10 @@
+import time
 from contextlib import ExitStack, closing
 
 import pytest
 
 from cloud_server.database.opening import open_shared
+from cloud_server.registry import nonces
 from cloud_server.registry.nonces import NonceStore, SharedNonces
 from shared.errors import Unauthenticated
 
@@ -27,28 +29,55 @@ def refused(store, nonce, *, expires, now):
 
 
 def test_a_request_is_taken_once_over_a_restart_too(opened):
-    for at in (1000.0, 1010.0):
+    start = time.time()
+    for at in (start, start + 10):
         store = opened()
-        if at == 1000.0:
-            store.remember("key", "a", expires=1060.0, now=at)
-        assert refused(store, "a", expires=1060.0, now=at) == "replayed"
+        if at == start:
+            store.remember("key", "a", expires=start + 60, now=at)
+        assert refused(store, "a", expires=start + 60, now=at) == "replayed"
         store.close()
 
 
-def test_a_clock_that_jumps_ahead_and_back_brings_no_request_back(opened):
-    store = opened()
-    store.remember("key", "a", expires=1060.0, now=1000.0)
-    store.remember("key", "of the time ahead", expires=1660.0, now=1600.0)
+def test_a_clock_that_jumps_ahead_and_back_brings_no_request_back(opened, database_url):
+    store, start = opened(), time.time()
+    store.remember("key", "a", expires=start + 60, now=start)
+    store.remember("key", "of the time ahead", expires=start + 660, now=start + 600)
     store.close()
     store = opened()
-    assert refused(store, "a", expires=1060.0, now=1005.0) == "clock"
-    store.remember("key", "made since", expires=1066.0, now=1006.0)
+    assert refused(store, "a", expires=start + 60, now=start + 5) == ("replayed" if database_url else "clock")
+    store.remember("key", "made since", expires=start + 66, now=start + 6)
     store.close()
 
 
-def test_what_is_too_old_anyway_is_deleted(opened):
-    store = opened()
-    for at in range(1000, 2000, 100):
-        store.remember("key", f"of {at}", expires=at + 60.0, now=float(at))
+def test_what_is_too_old_anyway_is_deleted_and_refused_for_ever(opened):
+    store, start = opened(), time.time()
+    for before in range(1000, -1, -100):
+        store.remember("key", f"of {before} s ago", expires=start - before + 60, now=start - before)
     assert store._database.row("SELECT count(*) FROM nonces")[0] == 1
+    assert refused(store, "of 100 s ago", expires=start - 40, now=start) == "clock"
     store.close()
+
+
+def shared_with_one_ahead(url, start, ahead_s):
+    """What two clouds say to a request that was taken, to a new one, and to that again; one clock of them is ahead."""
+    with closing(open_shared(url)) as database:
+        right, ahead = SharedNonces(database), SharedNonces(database)
+        right.remember("key", "a", expires=start + 60, now=start)
+        ahead.remember("key", "b", expires=start + ahead_s + 60, now=start + ahead_s)
+        assert refused(right, "a", expires=start + 60, now=start) == "replayed"
+        right.remember("key", "c", expires=start + 59, now=start)
+        assert refused(ahead, "c", expires=start + 59, now=start + ahead_s) == "replayed"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("ahead_s", [-3600, 70, 3600])
+def test_a_cloud_whose_clock_is_off_makes_no_other_forget_or_refuse(postgres, ahead_s):
+    shared_with_one_ahead(postgres.fresh(), time.time(), ahead_s)
+
+
+@pytest.mark.process
+def test_where_a_cloud_forgets_by_its_own_clock_the_others_refuse_what_is_new(postgres, monkeypatch):
+    start = time.time()
+    monkeypatch.setattr(nonces, "PASSED", f"SELECT max(expires) FROM nonces WHERE expires < {start + 3600}")
+    with pytest.raises(AssertionError, match="clock"):
+        shared_with_one_ahead(postgres.fresh(), start, 3600)

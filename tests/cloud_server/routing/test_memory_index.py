@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cloud_server.database.sqlite import SqliteDatabase
+from cloud_server.database.opening import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing import memory_index as module
 from cloud_server.routing.memories import MemoryStore

@@ -3,6 +3,8 @@
 import asyncio
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloud_server.database.opening import open_database
+from cloud_server.database.changes import changes
+from cloud_server.database.opening import FILE, open_database
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.memories import MemoryStore
 from cloud_server.routing.memory_index import MemoryIndex
@@ -24,6 +27,7 @@ from shared.ports import SystemClock
 from shared.records import Summary, SummaryDelta
 from shared.wire import MemoryBody, MemoryDelta
 from tests.cloud_server.conftest import enrol, running
+from tests.support.restoring import backup
 from tests.support.waiting import until
 
 EDGES = ("bank", "mill", "ward")
@@ -208,20 +212,47 @@ async def test_a_renewal_that_breaks_off_is_made_again(database, monkeypatch):
     assert two.held() == one.held()
 
 
-async def test_a_store_that_was_restored_is_read_anew(database, caplog):
+@pytest.fixture
+def backup_of(request, database_url, tmp_path):
+    """Takes a backup of the store at once; what is yielded restores it."""
+    postgres = request.getfixturevalue("postgres") if database_url else None
+    return partial(backup, postgres=postgres, file=tmp_path / FILE)
+
+
+async def restored(database, backup_of, *, told_again):
+    """Two clouds tell; then the store goes back, and a third one tells as often as ``told_again``. Returns what one and a new one hold."""
     one, two = [await Replica(database).open() for _ in range(2)]
     for edge in ("bank", "ward"):
         one.registry.enrol(edge)
         await one.tell(edge, "s1", "pumps")
-        await one.remember(edge, "m1", "loans")
-    await two.renew()
-    with database.write() as tx:
-        tx.execute("DELETE FROM edges WHERE edge = 'ward'")
-        tx.execute("DELETE FROM changes WHERE edge = 'ward'")
-    await two.renew()
+    with backup_of(database) as restore:
+        await one.tell("bank", "s2", "loans")
+        await one.tell("ward", "s2", "loans")
+        await two.renew()
+        restore()
+        three = await Replica(database).open()
+        for number in range(told_again):
+            await three.tell("ward", f"s{3 + number}", "gears")
+        await two.renew()
+        return two.held(), (await Replica(database).open()).held()
+
+
+@pytest.mark.parametrize("told_again", [0, 1, 2, 3])
+async def test_a_store_that_was_restored_is_read_anew_even_where_its_numbers_are_used_again(database, backup_of, caplog, told_again):
+    held, new = await restored(database, backup_of, told_again=told_again)
+    assert held == new
+    assert "bank/s2" not in new[0][0]
     assert "went back" in caplog.text
-    assert two.held() == (await Replica(database).open()).held()
-    assert list(two.held()[0][0]) == ["bank/s1"]
+
+
+async def test_where_only_numbers_are_compared_a_restored_store_is_not_noticed(database, backup_of, monkeypatch):
+    def by_number(database, kind, *, after):
+        found = changes(database, kind, after=after)
+        return replace(found, is_known=0 <= after.seq <= found.last.seq)
+
+    monkeypatch.setattr("cloud_server.routing.replica.changes", by_number)
+    held, new = await restored(database, backup_of, told_again=2)
+    assert "bank/s2" in held[0][0].keys() - new[0][0].keys()
 
 
 async def test_what_is_told_at_one_cloud_is_found_at_another_that_had_no_notice(database):

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from cloud_server.database.sqlite import SqliteDatabase
+from cloud_server.database.opening import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.summaries import SummaryStore
 from shared.errors import StoreError

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from cloud_server.database.sqlite import SqliteDatabase
+from cloud_server.database.opening import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.summaries import SummaryStore
 from cloud_server.routing.summary_index import SummaryIndex

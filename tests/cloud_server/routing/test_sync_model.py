@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloud_server.database.opening import open_shared
-from cloud_server.database.sqlite import SqliteDatabase
+from cloud_server.database.opening import SqliteDatabase, open_shared
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.summaries import SummaryStore
 from shared.errors import ResyncNeeded, StaleEpoch

@@ -13,6 +13,7 @@ import yaml
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 from pydantic import TypeAdapter
 
+from cloud_server.database.letters import CONNECTIONS
 from deploy.container.first_start import KnownKey
 from shared.http.keyring import TOKEN
 from tests.conftest import ROOT
@@ -160,6 +161,22 @@ def test_a_rollout_takes_no_cloud_away_before_another_is_ready():
     assert of(found, "Deployment", "dgrag-cloud")["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
     assert of(found, "PodDisruptionBudget", "dgrag-cloud")["spec"]["maxUnavailable"] == 1
     assert "replicas" not in of(found, "Deployment", "dgrag-cloud")["spec"]  # the autoscaler's
+
+
+@pytest.mark.parametrize(
+    ("cloud", "most"), [({}, 10), ({"autoscaling": {"max": 25}}, 25), ({"autoscaling": {"enabled": False}, "replicas": 4}, 4)]
+)
+def test_the_bundled_postgresql_takes_the_connections_of_as_many_clouds_as_there_may_be(cloud, most):
+    (container,) = pods(objects(SMALL | {"cloud": cloud}))["dgrag-postgresql"]["containers"]
+    assert container["args"] == ["-c", f"max_connections={CONNECTIONS * (most + 1) + 20}"]
+
+
+def test_each_render_without_a_cluster_makes_other_keys_and_with_a_secret_of_yours_none():
+    """So whoever renders and applies, as GitOps does, names a Secret; an install and an upgrade look into the cluster."""
+    one, other = ([found for found in objects({"model": SMALL["model"]}) if found["kind"] == "Secret"] for _ in range(2))
+    assert one[0]["stringData"]["cloud.key"] != other[0]["stringData"]["cloud.key"]
+    assert objects(SMALL) == objects(SMALL)
+    assert not [found for found in objects(SMALL) if found["kind"] == "Secret"]
 
 
 def test_the_first_install_makes_secrets_that_our_services_read():

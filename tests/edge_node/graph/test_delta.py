@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cloud_server.database.sqlite import SqliteDatabase
+from cloud_server.database.opening import SqliteDatabase
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.summaries import SummaryStore
 from edge_node.database.schema import Database

@@ -49,3 +49,8 @@ seccompProfile: {type: RuntimeDefault}
   labelSelector:
     matchLabels: {{- include "dgrag.selector" . | nindent 6 }}
 {{- end }}
+
+{{/* Connections that PostgreSQL has to take: 14 of each cloud, of one more during a rollout, and some for people and backups. */}}
+{{- define "dgrag.connections" -}}
+{{- with .Values.cloud }}{{ add 20 (mul 14 (add 1 (ternary .autoscaling.max .replicas .autoscaling.enabled))) }}{{ end -}}
+{{- end }}
