@@ -41,6 +41,7 @@ SINGLE = (
             "hnsw",
             "hostile_files",
             "hypergraph",
+            "labels",
             "leiden",
             "levels",
             "life",
