@@ -228,7 +228,7 @@ def test_a_run_on_other_code_begins_anew_and_says_so(tmp_path, data, services, m
     figures = Runner(asked, tmp_path / "work", board).run(tmp_path / "out").figures
     assert len(services.asked) == 2 * before
     assert len(services.added) == indexed  # what only reads has changed
-    assert "routing, answers, retrieval and judging start anew" in board.said[0]
+    assert "routing, answers and retrieval start anew" in board.said[0]
     assert figures["run"]["code"]["answers"] == "other-code"
     for name in ("answering_code", "indexing_code"):
         monkeypatch.setattr(runner, name, lambda **_: "code-that-writes")
