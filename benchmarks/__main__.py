@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -16,10 +18,11 @@ from pydantic import TypeAdapter
 from rich.console import Console
 
 from benchmarks import calibration
-from benchmarks.board import Board, headline
+from benchmarks.board import Board, headline, plan_table
 from benchmarks.cluster import drop_settings_of_the_shell
 from benchmarks.config import RunConfig, load_config
 from benchmarks.errors import BenchmarkError
+from benchmarks.evidence import DONE, chosen, folder_of, indexes, lacking, made, planned
 from benchmarks.records import AnswerRow
 from benchmarks.runner import Result, Runner
 from benchmarks.summary import calibrations
@@ -36,6 +39,7 @@ Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of the result."
 Data = Annotated[Path | None, typer.Option(help="Root of the data, instead of the config's.")]
 FIELDS = calibration.Matching.__dataclass_fields__
 WORK, OUT = Path(".dgrag-bench"), Path("benchmarks/results")
+RESULTS_PAGE = Path("docs/results.md")
 
 
 @app.command()
@@ -47,6 +51,44 @@ def run(config: Config, limit: Limit = None, seed: Seed = None, work: Work = WOR
         console.print(table)
     console.print(f"result: {result.file}", markup=False)
     console.print(f"next: python -m benchmarks report {result.file}", markup=False)
+
+
+@app.command("all")
+def run_all(
+    only: Annotated[list[str] | None, typer.Option(help="This configuration alone; may be given again for others.")] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Say what would run, and the hours that it took last time; run nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Say also which indexes are there, and what is lacking; run nothing.")] = False,
+    limit: Limit = None,
+    work: Work = WORK,
+    out: Out = OUT,
+    data: Data = None,
+) -> None:
+    """Run every configuration, those that share an index one after another, into one dated folder below OUT.
+
+    A killed command goes on where it was, as long as the code is the same.
+    """
+    configs = [_given(config, limit, None, data) for config in chosen(only or ())]
+    if listing or dry_run:
+        _told(configs, work, out, checks=dry_run)
+        return
+    folder = folder_of(out, datetime.now(UTC), limit=limit or 0)
+    record = made(configs, folder, lambda config: _made(config, work, folder), limit=limit or 0, now=partial(datetime.now, UTC))
+    for name, outcome in record["runs"].items():
+        typer.echo(f"{name}: {outcome}")
+    typer.echo(f"results: {folder}\nnext: python -m benchmarks tables {folder}")
+    if failed := [config.name for config in configs if record["runs"][config.name] != DONE]:
+        raise BenchmarkError(f"{', '.join(failed)} failed", next_step="mend it; the same command runs what is left")
+
+
+@app.command()
+def tables(
+    folder: Annotated[Path, typer.Argument(help="Of results.", exists=True, file_okay=False)],
+    page: Annotated[Path, typer.Option(help="The text to fill.", exists=True, dir_okay=False)] = RESULTS_PAGE,
+) -> None:
+    """Fill the marked tables of docs/results.md from the results of a folder; of others they stay."""
+    from benchmarks.report.marked import filled  # with its plots: see above
+
+    page.write_text(filled(page.read_text(encoding="utf-8"), folder), encoding="utf-8")
 
 
 @app.command()
@@ -88,9 +130,9 @@ def calibrate(
             f"{source} has no split with answers that a gate has judged, within and out of domain",
             next_step="run dgrag with within and out",
         )
-    for split, chosen in found:
+    for split, best in found:
         typer.echo(f"The gate by threshold, split {split}:")
-        typer.echo(calibration.render(chosen))
+        typer.echo(calibration.render(best))
 
 
 @app.command()
@@ -116,8 +158,23 @@ def _swept_matching(result: Path) -> Iterator[str]:
         yield calibration.render_matching([calibration.Matching(**{name: row[name] for name in FIELDS}) for row in rows])
 
 
+def _told(configs: Sequence[RunConfig], work: Path, out: Path, *, checks: bool) -> None:
+    Console(width=None if sys.stdout.isatty() else TABLE_WIDTH).print(plan_table(list(planned(configs, out))))
+    if not checks:
+        return
+    lacks = [f"{config.name}: {what}" for config in configs for what in lacking(config)]
+    if lacks:
+        raise BenchmarkError("; ".join(lacks), next_step="put the data there, or give --data; `dgrag model fetch` fetches weights")
+    for config in configs:
+        for split, is_there in indexes(config, work):
+            typer.echo(f"{config.name}, {split}: its index {'is there' if is_there else 'will be made'}")
+
+
 def _asked(config: Path, limit: int | None, seed: int | None, data: Path | None) -> RunConfig:
-    asked = load_config(config)
+    return _given(load_config(config), limit, seed, data)
+
+
+def _given(asked: RunConfig, limit: int | None, seed: int | None, data: Path | None) -> RunConfig:
     given = {"limit": limit, "seed": seed, "data": None if data is None else asked.data.model_copy(update={"root": data})}
     return asked.model_copy(update={name: value for name, value in given.items() if value is not None})
 

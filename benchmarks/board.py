@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+
+from benchmarks.evidence import Plan
 
 COLUMNS = {
     "rouge_l_recall": "ROUGE-L recall",
@@ -70,6 +72,20 @@ def headline(figures: Mapping[str, Any]) -> Iterable[Table]:
         measures = ("recall@2", "recall@5", "recall@10", "coverage", "edges_asked")
         rows = ([row["split"], row["system"], *(_mean(row.get(name)) for name in measures)] for row in figures["retrieval"])
         yield _table("retrieval", ("split", "system", *measures), rows)
+
+
+def plan_table(plans: Sequence[Plan]) -> Table:
+    """What would run, and what it took last time; below, all of it together."""
+    rows = [(one.config.name, one.config.models.generator, one.shares or "its own", *_hours(one)) for one in plans]
+    known = [one.hours for one in plans if one.hours is not None]
+    total = ("together", "", "", f"{sum(known):.1f}", f"{len(known)} of {len(plans)} have run before")
+    return _table("the evidence", ("configuration", "model", "index of", "hours", "when"), [*rows, total])
+
+
+def _hours(plan: Plan) -> tuple[str, str]:
+    if plan.hours is None:
+        return "–", "never run"
+    return f"{plan.hours:.1f}", f"last time, {plan.limit} questions of each kind" if plan.limit else "last time"
 
 
 def _systems(rows: Iterable[Mapping[str, Any]]) -> Table:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,12 +16,9 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.link import LinkConfig
 from benchmarks.peers.run import PeersConfig
 from benchmarks.systems import SAME_FOR_ALL, SIGNALS, parsed_retrieval, system_named
-from deploy.lab.no_model import NO_MODEL, STAND_INS
+from deploy.lab.no_model import NO_MODEL
 from shared.models.settings import ModelSettings
 
-JUDGED = "dgrag"  # whose answers are one of each pair, where no others are named
-Criterion = Literal["comprehensiveness", "diversity", "empowerment", "directness", "overall"]
-DGRAGS: tuple[Criterion, ...] = ("comprehensiveness", "diversity", "empowerment", "overall")
 KEY_CHARS = 12  # of a hash in a folder's name
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")]
 Amount = Annotated[int, Field(ge=-1)]  # -1: all
@@ -120,24 +116,6 @@ class DataConfig(Part):
     root: Path = Path("../shared/data")  # relative to the current folder
 
 
-class JudgeConfig(Part):
-    """Pairs judged by the model (DGRAG Tables I–III, GraphRAG §3.4)."""
-
-    pairs: Annotated[int, Field(ge=0)] = 0  # questions, for each scenario and pair of systems; each in both orders, on all criteria
-    criteria: Annotated[tuple[Criterion, ...], Field(min_length=1), AfterValidator(distinct)] = DGRAGS
-    between: Names = ()  # systems, each with each; empty: dgrag with each other one
-
-    def couples(self, systems: Sequence[str]) -> list[tuple[str, str]]:
-        """The pairs of these systems whose answers are judged.
-
-        >>> JudgeConfig(between=("a", "b", "c")).couples(["c", "a"]), JudgeConfig().couples(["local", "dgrag"])
-        ([('a', 'c')], [('dgrag', 'local')])
-        """
-        if self.between:
-            return list(combinations([name for name in self.between if name in systems], 2))
-        return [(JUDGED, name) for name in systems if name != JUDGED] if JUDGED in systems else []
-
-
 class ModelsConfig(Part):
     """Who writes: a name of the catalogue, the URL of an OpenAI-compatible server, or nobody."""
 
@@ -159,7 +137,6 @@ class RunConfig(Part):
     limit: Annotated[int, Field(ge=0)] = 0  # at most so many askings of each split and scenario, and questions of a split; 0: no limit
     data: DataConfig = DataConfig()
     split: tuple[SplitConfig, ...] = ()
-    judge: JudgeConfig = JudgeConfig()
     peers: PeersConfig = PeersConfig()
     link: LinkConfig | None = None  # between each edge and the cloud; None: as fast as this machine is
     models: ModelsConfig = ModelsConfig()
@@ -174,12 +151,8 @@ class RunConfig(Part):
             raise ValueError(f"two splits have one name: {', '.join(names)}")
         if self.models.generator == NO_MODEL and any(split.systems for split in self.split):
             raise ValueError('systems need a language model: name one in [models], generator = "none" starts none')
-        if self.models.generator in STAND_INS and self.judge.pairs:
-            raise ValueError(f'the judge needs a language model: name one in [models], generator = "{self.models.generator}" is none')
         if not self.peers.enabled and all(split.is_empty for split in self.split):
             raise ValueError("nothing is measured: a [[split]] needs systems, routing, storage or retrieval, or [peers] enabled = true")
-        if self.judge.pairs and not any(self.judge.couples(split.systems) for split in self.split):
-            raise ValueError(f"[judge] has no pairs: a split needs {JUDGED} and another system, or two that `between` names")
         for split in self.split:
             for what, own in split.starts:
                 try:
@@ -203,7 +176,7 @@ class RunConfig(Part):
             )
             for split in self.split
         ]
-        off = {"judge": JudgeConfig(), "peers": PeersConfig(), "metrics": MetricsConfig()}
+        off = {"peers": PeersConfig(), "metrics": MetricsConfig()}
         return self.model_copy(update={"name": f"{self.name}-calibration", "split": tuple(splits), "calibration": True, **off})
 
     def model_settings(self) -> ModelSettings:

@@ -24,7 +24,7 @@ ASKING = ("benchmarks", "deploy/evaluation/text.py")
 # What is made from rows when they are there, and measurements that are no run's. What is not named here counts as asking.
 AFTERWARDS = (
     *(f"benchmarks/{name}" for name in ("calibration", "configs", "report", "results", "README.md", "board.py")),
-    *(f"benchmarks/{name}.py" for name in ("comparing", "costs", "summary")),
+    *(f"benchmarks/{name}.py" for name in ("comparing", "costs", "evidence", "summary")),
     *(f"benchmarks/metrics/{name}.py" for name in ("bertscore", "bootstrap", "fast_path", "retrieval", "routing", "wins")),
 )
 SINGLE = (
@@ -41,6 +41,7 @@ SINGLE = (
             "hnsw",
             "hostile_files",
             "hypergraph",
+            "labels",
             "leiden",
             "levels",
             "life",

@@ -173,19 +173,3 @@ class RoutingRow:
     seconds: float
     plain: bool = False
     code: str = ""  # that matched: machine.answering_code
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """One pair judged once, on one criterion, in one order."""
-
-    split: str
-    scenario: Scenario
-    question_id: str
-    edge: str
-    system: str
-    against: str
-    criterion: str  # one of judge.CRITERIA
-    first: str  # the system whose answer was shown first
-    p_first: float  # probability that the judge prefers the first one shown, [0, 1]
-    tied: bool = False  # the answers are equal, so nobody was asked

@@ -32,7 +32,6 @@ from benchmarks.sharing import sharing
 from benchmarks.stages import Progress, Task, Work
 from benchmarks.stages.answers import answers
 from benchmarks.stages.index import index, seconds_before, state_name
-from benchmarks.stages.judging import judging
 from benchmarks.stages.remembering import remembering
 from benchmarks.stages.retrieval import retrieval
 from benchmarks.stages.routing import routing
@@ -43,7 +42,7 @@ from deploy.lab.namespaces import unable
 from shared.http.open_mode import CALLER
 
 HTTP_TIMEOUT = httpx2.Timeout(120.0, connect=10.0)
-STAGES = ("index", "storage", "memories", "routing", "answers", "retrieval", "judging", "link", "skipped")
+STAGES = ("index", "storage", "memories", "routing", "answers", "retrieval", "link", "skipped")
 BARE = "naive"  # a copy of a state from which all that is derived is gone
 
 
@@ -92,7 +91,7 @@ class Runner:
         folder = self._work / f"{run}-{self._code}"
         if not folder.exists() and any(self._work.glob(f"{run}-*")):
             self._progress.say(
-                "The code has changed since this run began: routing, answers, retrieval and judging start anew. "
+                "The code has changed since this run began: routing, answers and retrieval start anew. "
                 "An index is used again where the code that writes it is the same."
             )
         return Journal(folder / "journal.jsonl")
@@ -124,7 +123,6 @@ class Runner:
                 for number, reason in enumerate(corpus.skipped()):
                     note(journal, f"{measured.name}/{number}", {"what": f"a row of {measured.name}", "why": reason})
                 await self._stages(work)
-                await judging(work)
             if not journal.done("models", "served"):
                 journal.add("models", "served", await served(fleet, config.models.generator))
 

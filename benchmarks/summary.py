@@ -18,9 +18,9 @@ from benchmarks.metrics.fast_path import fast_path
 from benchmarks.metrics.overviews import overview_values
 from benchmarks.metrics.retrieval import all_at, recall_at
 from benchmarks.metrics.routing import any_mismatch, hit, right_share
-from benchmarks.metrics.text import exact_match, f1, rouge_l_recall
+from benchmarks.metrics.text import claims_told, exact_match, f1, rouge_l_recall
 from benchmarks.metrics.wins import wins
-from benchmarks.records import AnswerRow, Judgement, RoutingRow
+from benchmarks.records import AnswerRow, RoutingRow
 from deploy.evaluation.intervals import wilson
 from deploy.evaluation.text import accuracy
 
@@ -67,7 +67,7 @@ def summarise(
         "memory": fast_path(answers, seed=seed),
         "pareto": _pareto(answers, seed),
         "thresholds": [asdict(one) for one in thresholds(list(looked(answers)))],
-        "wins": wins([Judgement(**row) for row in rows.get("judging", ())], seed=seed),
+        "wins": wins(grouped, gated=GATED, seed=seed),
         "retrieval": [_retrieval(split, system, group, seed) for (split, system), group in by(found, "split", "system").items()],
         "retrieval_ratios": _ratios(found, seed),
         "calibration": [{"split": split, **asdict(one)} for split, one in calibrations(rows.get("answers", ()))],
@@ -104,6 +104,7 @@ def measured(answer: Row) -> dict[str, float]:
             "em": exact_match(text, references),
             "f1": f1(text, references),
             "accuracy": accuracy(text, references),
+            "claims": claims_told(answer["question"], text if answer["answered"] else "", references[0]),
         }
     if (recall := answer.get("bertscore_recall")) is not None:
         quality["bertscore_recall"] = recall
@@ -145,7 +146,7 @@ def _differences(grouped: Groups, seed: int) -> list[dict[str, Any]]:
     found = []
     for (split, scenario, against), theirs in grouped.items():
         ours = grouped.get((split, scenario, GATED), ())
-        for metric in ("rouge_l_recall", "bertscore_recall", "f1", "accuracy"):
+        for metric in ("rouge_l_recall", "bertscore_recall", "f1", "accuracy", "claims"):
             if against != GATED and (both := pairs(ours, theirs, metric)).of:
                 difference = asdict(bootstrap(both.differences, seed=seed, of=both.of))
                 found.append(

@@ -1,4 +1,4 @@
-"""A text against the accepted answers: ROUGE-L recall (DGRAG §IV-B), exact match, F1 and Coverage (KET-RAG)."""
+"""A text against the accepted answers: ROUGE-L recall (DGRAG §IV-B), claims that are told, exact match, F1 and Coverage (KET-RAG)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rouge_score.rouge_scorer import RougeScorer
 
-from deploy.evaluation.text import YES_NO, normalised
+from deploy.evaluation.text import YES_NO, claims, is_told, normalised
 
 _ROUGE_L = RougeScorer(["rougeL"], use_stemmer=False)
 
@@ -21,6 +21,16 @@ def rouge_l_recall(answer: str, reference: str) -> float:
     0.3333333333333333
     """
     return float(_ROUGE_L.score(target=reference, prediction=answer)["rougeL"].recall)
+
+
+def claims_told(question: str, answer: str, reference: str) -> float:
+    """Share of the reference's claims that the answer tells, [0, 1]: both by rule, from words (``deploy.evaluation.text``).
+
+    >>> claims_told("What did Ann do?", "She repaired the pump.", "Ann repaired the pump, and she wrote a report.")
+    0.5
+    """
+    told = [is_told(claim, answer, question) for claim in claims(reference)]
+    return sum(told) / len(told)
 
 
 def exact_match(answer: str, references: Sequence[str]) -> float:

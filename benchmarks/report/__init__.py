@@ -108,7 +108,7 @@ def sections(result: Row, reference: Row) -> Iterator[Section]:
     yield prices.storage(result, reference)
     yield retrieval.routing(result)
     yield retrieval.thresholds(result)
-    yield answers.judged(result, reference)
+    yield answers.by_claims(result, reference)
     yield overviews.overviews(result)
     yield overviews.levels(result)
     yield memory.fast_path(result)

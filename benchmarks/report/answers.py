@@ -1,9 +1,8 @@
-"""Sections on what was answered: references (DGRAG Fig. 5 and 7), the judge's wins (DGRAG Tables I–III, GraphRAG Fig. 4)."""
+"""Sections on what was answered: references (DGRAG Fig. 5 and 7), wins by claims (DGRAG Tables I–III)."""
 
 from __future__ import annotations
 
 from benchmarks.metrics.bootstrap import ENOUGH
-from benchmarks.metrics.wins import FLIPS_AT_MOST, is_undecided
 from benchmarks.report import plots
 from benchmarks.report.tables import (
     FAILURES,
@@ -17,17 +16,21 @@ from benchmarks.report.tables import (
     failures,
     kind_of,
     names,
-    set_of,
     sizes,
 )
 from deploy.evaluation.intervals import Estimate
 
-QUALITY = {"rouge_l_recall": "ROUGE-L recall", "bertscore_recall": "BERTScore recall", "em": "EM", "f1": "F1", "accuracy": "accuracy"}
-REFERENCE_BASED = ("rouge_l_recall", "bertscore_recall")
+QUALITY = {
+    "rouge_l_recall": "ROUGE-L recall",
+    "claims": "claims told",
+    "bertscore_recall": "BERTScore recall",
+    "em": "EM",
+    "f1": "F1",
+    "accuracy": "accuracy",
+}
+REFERENCE_BASED = ("rouge_l_recall", "claims", "bertscore_recall")
 PAPER = " (paper)"
 GATED = "dgrag"
-UNDECIDED = "undecided"
-OF_THE_JUDGE = (Column("position bias", "%"), Column("flips", "%"), Column("equal"))
 
 
 def against_references(result: Row) -> Section:
@@ -110,25 +113,20 @@ def sign(difference: Row) -> str:
     return "better" if difference["low"] > 0 else "worse" if difference["high"] < 0 else "not clear"
 
 
-def judged(result: Row, reference: Row) -> Section:
-    """How often a language model prefers one system's answer."""
-    rows = result["wins"]
+def by_claims(result: Row, reference: Row) -> Section:
+    """How often one system's answers tell more claims of the reference than another's."""
+    rows = [row for row in result["wins"] if "flips" not in row]  # a result of before has a judge's, who went by the order
     asked = [(split, scenario) for split in names(rows, "split") for scenario in names(rows, "scenario")]
     parts = [found for one in asked if (found := [row for row in rows if (row["split"], row["scenario"]) == one])]
     text = (
-        "Each pair was judged in both orders. Position bias: how much more than one half the judge gave to the answer shown first. "
-        "Flips: pairs whose verdict changed with the order. Equal: pairs with one answer, about which the judge was not asked. "
-        "Margin: how much more of its probability the first system's answers have than the other's, over both orders. "
-        f"Undecided: more than {FLIPS_AT_MOST:.0%} of the verdicts changed with the order, so a win would tell of the place and of noise. "
-        "The papers' judges are Qwen-Max (DGRAG) and GPT-4 (GraphRAG), ours the run's own model: read the order, not the height. "
-        "Directness is GraphRAG's control: what wins by telling more should lose there."
+        "The reference is split into claims by rule; who tells more of them, by words, wins the asking, equal ones tie, and no model "
+        "judges. Of the papers' criteria this is comprehensiveness, which their judge (Qwen-Max) saw in whole answers: read the order, "
+        "not the height."
     )
-    drawn = [[row for row in part if not is_undecided(row["flips"])] for part in parts]
-    figures = tuple(_win_dots(part, result, reference["paper"]) for part in drawn if part)
     return Section(
-        "Pairs judged by a language model (DGRAG Tables I–III, GraphRAG Fig. 4)",
+        "Pairs by the claims that they tell (DGRAG Tables I–III)",
         text if rows else "",
-        figures,
+        tuple(_win_dots(part, result, reference["paper"]) for part in parts),
         tuple(_wins(part, result, reference["paper"]) for part in parts),
     )
 
@@ -137,62 +135,34 @@ def paper_wins(row: Row, result: Row, paper: Row) -> float | None:
     """The paper's win rate for a row of "wins"; None where it gives none, or where ours is of another kind of split."""
     fits = (kind_of(result, row["split"]) or "domain") == ("mixed" if row["scenario"] == "mixed" else "domain")
     found = paper["wins"].get(row["scenario"], {}).get(row["against"], {}) if fits and row["system"] == GATED else {}
-    return found.get(row["criterion"], head_to_head(row, set_of(result, row["split"]), paper["conditions"]))
-
-
-def head_to_head(row: Row, data_set: str, conditions: Row) -> float | None:
-    """GraphRAG's win rate of one condition over another on the same set (Fig. 4); None where it gives none."""
-    order, matrix = conditions["order"], conditions.get(data_set, {}).get(row["criterion"])
-    if matrix is None or not {row["system"], row["against"]}.issubset(order):
-        return None
-    return float(matrix[order.index(row["system"])][order.index(row["against"])]) / 100
+    return float(found[row["criterion"]]) if row["criterion"] in found else None
 
 
 def _wins(rows: list[Row], result: Row, paper: Row) -> Table:
     split, scenario = rows[0]["split"], rows[0]["scenario"]
-    cells = [
-        (
-            f"{row['system']} vs. {row['against']}",
-            row["criterion"],
-            UNDECIDED if is_undecided(row["flips"]) else estimate(row["win"]),
-            estimate(row.get("margin")),  # a result of before has none
-            paper_wins(row, result, paper),
-            estimate(row["position_bias"]),
-            estimate(row["flips"]),
-            row["equal"],
-        )
-        for row in rows
-    ]
-    columns = (Column("pair"), Column("criterion"), Column("wins", "%"), Column("margin", "%"), Column("paper", "%"), *OF_THE_JUDGE)
+    cells = [(f"{row['system']} vs. {row['against']}", estimate(row["win"]), row["equal"], paper_wins(row, result, paper)) for row in rows]
     return Table(
         f"wins-{split}-{scenario}",
-        f"Wins, split {split}, asked {SCENARIOS[scenario]}",
-        columns,
+        f"Wins by claims, split {split}, asked {SCENARIOS[scenario]}",
+        (Column("pair"), Column("wins", "%"), Column("equal"), Column("paper, comprehensiveness", "%")),
         tuple(cells),
-        "Share of pairs; equal answers are a tie.",
+        "Share of askings; equal ones are a tie.",
     )
 
 
 def _win_dots(rows: list[Row], result: Row, paper: Row) -> Figure:
     split, scenario = rows[0]["split"], rows[0]["scenario"]
-    series: dict[str, dict[str, plots.Value]] = {}
-    ours_alone = len(systems := names(rows, "system")) == 1
-    for criterion in names(rows, "criterion"):
-        for row in (row for row in rows if row["criterion"] == criterion):
-            place = f"vs. {row['against']}" if ours_alone else f"{row['system']} vs. {row['against']}"
-            if ours := estimate(row["win"]):
-                series.setdefault(criterion, {})[place] = ours
-            if (theirs := paper_wins(row, result, paper)) is not None:
-                series.setdefault(criterion + PAPER, {})[place] = theirs
-    panel = plots.Panel(
-        f"Wins of {systems[0] if ours_alone else 'the first'}, asked {SCENARIOS[scenario]}",
-        "share of pairs won",
-        series,
-        share=True,
-        marks={"even": 0.5},
-    )
+    ours, theirs = dict[str, plots.Value](), dict[str, plots.Value]()
+    for row in rows:
+        place = f"{row['system']} vs. {row['against']}"
+        if found := estimate(row["win"]):
+            ours[place] = found
+        if (known := paper_wins(row, result, paper)) is not None:
+            theirs[place] = known
+    series = {"claims told": ours} | ({"claims told" + PAPER: theirs} if theirs else {})
+    panel = plots.Panel(f"Wins of the first, asked {SCENARIOS[scenario]}", "share of askings won", series, share=True, marks={"even": 0.5})
     caption = (
-        f"Split {split}: filled, ours with 95 % bootstrap intervals ({sizes(estimate(row['win']) for row in rows)}); hollow, the paper's. "
-        "Without the undecided ones."
+        f"Split {split}: filled, ours with 95 % bootstrap intervals ({sizes(estimate(row['win']) for row in rows)}); "
+        "hollow, the paper's comprehensiveness."
     )
     return Figure(f"wins-{split}-{scenario}", caption, plots.dots([panel], hollow=PAPER))

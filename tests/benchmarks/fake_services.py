@@ -27,7 +27,6 @@ class Services:
         self.copies = []
         self.running = False
         self.url = ""
-        self.verdict = "A"  # of the judge
         self.gate = {"decision": "local"}
         self.away = False  # the cloud
         self.failing = 0  # so many of the next questions get a 503
@@ -47,8 +46,6 @@ class Services:
                 else []
             )
             return {"evidence": [item, item], "facts": [], "edges": reports, "degraded": self.away, "reason": "away" if self.away else ""}
-        if path.endswith("/chat/completions"):
-            return {"choices": [{"message": {"content": self.verdict}}], "usage": {"prompt_tokens": 9, "completion_tokens": 1}}
         if body.get("mode") == "global":
             sites = [] if body.get("allow_escalation") == "no" else [SITE]
             told = f"The dock is closed in winter [1]. {next(self.answers)}"

@@ -51,8 +51,6 @@ def test_a_split_has_the_papers_defaults(tmp_path):
         ("name = ", "is no TOML"),
         ("", "name: Field required"),
         (WITHIN + 'systems = ["dgrag"]\n[models]\ngenerator = "none"', "systems need a language model"),
-        (SPLIT + '[judge]\npairs = 1\n[models]\ngenerator = "none"', "the judge needs a language model"),
-        (SPLIT + '[judge]\npairs = 1\n[models]\ngenerator = "unknowing"', "the judge needs a language model"),
         ("seed = -1" + SPLIT, "seed: Input should be greater than or equal to 0"),
         (WITHIN + 'systems = ["cloud", "cloud"]', "systems: 'cloud' stands there twice"),
         (SPLIT + 'retrieval = ["local", "local"]', "retrieval: 'local' stands there twice"),
@@ -72,10 +70,6 @@ def test_a_split_has_the_papers_defaults(tmp_path):
         ('name = "a"', "nothing is measured"),
         (SPLIT.replace("routing = true", ""), "nothing is measured"),
         (SPLIT + 'systems = ["dgrag"]', "the systems are asked nothing"),
-        (WITHIN + 'systems = ["dgrag"]\n[judge]\npairs = 1', "[judge] has no pairs"),
-        (WITHIN + 'systems = ["cloud", "local"]\n[judge]\npairs = 1', "[judge] has no pairs"),
-        (WITHIN + 'systems = ["cloud", "local"]\n[judge]\npairs = 1\nbetween = ["cloud", "naive"]', "[judge] has no pairs"),
-        (WITHIN + 'systems = ["cloud", "dgrag"]\n[judge]\npairs = 1\ncriteria = ["beauty"]', "judge.criteria.0: Input should be 'comp"),
         (WITHIN + 'systems = ["graphrag-central:read=all"]', "DGRAG_EDGE_GLOBAL_READ_TOKENS = all"),
     ],
 )
@@ -114,7 +108,7 @@ def test_the_ablations_ask_the_papers_questions_on_its_index():
 def test_a_calibration_makes_only_what_its_thresholds_need(tmp_path):
     text = SPLIT + 'within = 2\nsystems = ["dgrag", "local"]\nmore = { dgrag = 3 }\nstorage = true\nretrieval = ["local"]'
     text += "\nsubgraph_entities = [40, 80]"
-    config = loaded(tmp_path, text + '\n[judge]\npairs = 3\n[peers]\nenabled = true\n[metrics]\nbertscore = "x"')
+    config = loaded(tmp_path, text + '\n[peers]\nenabled = true\n[metrics]\nbertscore = "x"')
     found = config.calibrating()
     (split,) = found.split
     assert (split.systems, split.routing, split.storage, split.retrieval, split.subgraph_entities) == (
@@ -124,16 +118,9 @@ def test_a_calibration_makes_only_what_its_thresholds_need(tmp_path):
         (),
         (40,),
     )
-    assert (found.judge.pairs, found.peers.enabled, found.metrics.bertscore) == (0, False, "")
+    assert (found.peers.enabled, found.metrics.bertscore) == (False, "")
     assert (split.within, split.more) == (2, {"dgrag": 3})  # what the run asks must be known to leave it out
     assert found.key() != config.key()
-
-
-def test_a_judge_compares_each_named_system_with_each_and_keeps_their_order(tmp_path):
-    text = WITHIN + 'systems = ["graphrag-ts", "graphrag-c0", "local"]\n[judge]\npairs = 1\n'
-    judge = loaded(tmp_path, text + 'criteria = ["directness"]\nbetween = ["graphrag-c0", "graphrag-ss", "graphrag-ts"]').judge
-    assert judge.couples(["graphrag-ts", "graphrag-c0", "local"]) == [("graphrag-c0", "graphrag-ts")]
-    assert judge.criteria == ("directness",)
 
 
 def test_one_index_may_read_as_much_as_all_the_edges_together():

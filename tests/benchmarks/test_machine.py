@@ -52,7 +52,7 @@ def test_a_prompts_hash_follows_its_text(tmp_path):
 
 
 def test_every_prompt_of_the_project_is_listed():
-    assert {"edge_node/prompts/answer.md", "cloud_server/prompts/answer.md", "benchmarks/prompts/judge.md"} <= prompts().keys()
+    assert {"edge_node/prompts/answer.md", "cloud_server/prompts/answer.md", "benchmarks/prompts/covers.md"} <= prompts().keys()
 
 
 def written(root, place, text):
@@ -89,7 +89,7 @@ def test_an_index_belongs_to_all_that_can_change_it(tmp_path, place):
         "cloud_server/answering/passages.py",
         "benchmarks/systems.py",
         "benchmarks/metrics/text.py",
-        "benchmarks/prompts/judge.md",
+        "benchmarks/prompts/covers.md",
         "benchmarks/of_tomorrow.py",
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import runner
 from benchmarks.__main__ import main
-from benchmarks.config import JudgeConfig, MetricsConfig, ModelsConfig, RunConfig
+from benchmarks.config import MetricsConfig, ModelsConfig, RunConfig
 from benchmarks.errors import BenchmarkError
 from benchmarks.journal import Journal
 from benchmarks.link import LinkConfig
@@ -228,7 +228,7 @@ def test_a_run_on_other_code_begins_anew_and_says_so(tmp_path, data, services, m
     figures = Runner(asked, tmp_path / "work", board).run(tmp_path / "out").figures
     assert len(services.asked) == 2 * before
     assert len(services.added) == indexed  # what only reads has changed
-    assert "routing, answers, retrieval and judging start anew" in board.said[0]
+    assert "routing, answers and retrieval start anew" in board.said[0]
     assert figures["run"]["code"]["answers"] == "other-code"
     for name in ("answering_code", "indexing_code"):
         monkeypatch.setattr(runner, name, lambda **_: "code-that-writes")
@@ -300,39 +300,16 @@ def test_a_finished_run_starts_nothing_again(tmp_path, data, services):
     assert second.figures["run"]["seconds"] == pytest.approx(sum(one["seconds"] for one in second.figures["run"]["sessions"]))
 
 
-def judged(data):
-    return config(data, within=1, out=1, systems=["dgrag", "local"]).model_copy(update={"judge": JudgeConfig(pairs=1)})
-
-
-def test_a_judge_that_always_says_the_first_finds_no_winner_and_all_of_the_bias(tmp_path, data, services):
-    services.answers = iter(f"In January {number}." for number in range(100))  # no two alike, so that the judge is asked
-    figures = Runner(judged(data), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
-    assert {(row["scenario"], row["criterion"]) for row in figures["wins"]} >= {("within", "overall"), ("out", "diversity")}
-    assert {row["win"]["mean"] for row in figures["wins"]} == {0.5}
-    assert sum(path.endswith("/chat/completions") for path, _ in services.asked) == 2 * 4 * 2  # scenarios, criteria, orders
-
-
-def test_what_the_judge_cannot_judge_is_left_out_with_the_reason_and_not_asked_again(tmp_path, data, services):
-    services.answers, services.verdict = iter(f"In January {number}." for number in range(100)), "neither"
-    figures = Runner(judged(data), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
-    assert figures["wins"] == []
-    assert "neither A nor B" in figures["skipped"][0]["why"]
-    asked = len(services.asked)
-    Runner(judged(data), tmp_path / "work", Quiet()).run(tmp_path / "out")
-    assert len(services.asked) == asked
-
-
 OVERVIEWS = ["graphrag-c0", "graphrag-ts", "graphrag-ss", "graphrag-federated"]
 
 
-def overviews(data, **judge):
-    asked = config(data, within=1, systems=OVERVIEWS)
-    return asked.model_copy(update={"judge": JudgeConfig(pairs=1, criteria=("directness",), **judge)})
+def overviews(data):
+    return config(data, within=1, systems=OVERVIEWS)
 
 
 def test_an_answer_about_everything_is_opened_at_its_edge_and_its_bytes_are_a_share_of_the_corpus(tmp_path, data, services):
     """Four documents of 18 characters; 10 bytes came from the one site that answered."""
-    figures = Runner(overviews(data, between=OVERVIEWS[:2]), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    figures = Runner(overviews(data), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
     metrics = {row["system"]: row["metrics"] for row in figures["systems"]}
     assert metrics["graphrag-federated"]["bytes_of_corpus"]["mean"] == pytest.approx(10 / (4 * 18))
     assert metrics["graphrag-federated"]["reports"]["mean"] == 2
@@ -345,18 +322,8 @@ def test_an_answer_about_everything_is_opened_at_its_edge_and_its_bytes_are_a_sh
     assert levels == {0, "text", None}
 
 
-def test_the_judge_compares_what_it_is_told_to(tmp_path, data, services):
-    services.answers = iter(f"Rule {number}." for number in range(100))
-    figures = Runner(overviews(data, between=OVERVIEWS[:3]), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
-    assert [(row["system"], row["against"], row["criterion"]) for row in figures["wins"]] == [
-        ("graphrag-c0", "graphrag-ts", "directness"),
-        ("graphrag-c0", "graphrag-ss", "directness"),
-        ("graphrag-ts", "graphrag-ss", "directness"),
-    ]
-
-
 def test_conditions_that_read_whole_levels_share_a_start(tmp_path, data, services):
-    Runner(overviews(data, between=OVERVIEWS[:2]), tmp_path / "work", Quiet()).run(tmp_path / "out")
+    Runner(overviews(data), tmp_path / "work", Quiet()).run(tmp_path / "out")
     read = [environment.get("DGRAG_EDGE_GLOBAL_READ_TOKENS") for _, environment in services.starts]
     assert read.count("0") == 1
 

@@ -3,7 +3,7 @@ from dataclasses import asdict
 import orjson
 import pytest
 
-from benchmarks.records import AnswerRow, Judgement, RetrievalRow, RoutingRow, Step
+from benchmarks.records import AnswerRow, RetrievalRow, RoutingRow, Step
 from benchmarks.summary import measured, summarise, with_bertscore
 
 RUN = {"name": "run", "seed": 1, "config": {}}
@@ -209,10 +209,14 @@ def test_a_failed_retrieval_found_nothing_and_has_no_time():
     assert "ms" not in found
 
 
-def test_wins_come_from_judgements_in_both_orders():
-    both = [Judgement("s", "within", "q", "e", "dgrag", "local", "overall", first, p) for first, p in (("dgrag", 0.9), ("local", 0.3))]
-    (row,) = summary(judging=[asdict(one) for one in both])["wins"]
-    assert (row["win"]["mean"], row["win"]["n"]) == (1.0, 1)
+def test_the_system_that_tells_more_claims_of_the_reference_wins():
+    """The reference has two claims; dgrag tells both, local one, in whatever order they are listed."""
+    reference = {"references": ("Ann Lee repaired the pump, and Bo Orr wrote the report.",)}
+    ours = answer("dgrag", said="Ann Lee repaired the pump. Bo Orr wrote the report.") | reference
+    theirs = answer("local", said="The pump was repaired by Ann Lee.") | reference
+    for rows in ([ours, theirs], [theirs, ours]):
+        (row,) = summary(answers=rows)["wins"]
+        assert (row["system"], row["against"], row["win"]["mean"], row["equal"]) == ("dgrag", "local", 1.0, 0)
 
 
 def gated(scenario, nearness):

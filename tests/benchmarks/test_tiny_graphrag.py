@@ -58,7 +58,7 @@ def test_each_condition_answers_and_every_reference_opens(run):
     (index,) = figures["index"]
     assert index["writing_calls"] >= sum(one["by_model"] for one in index["reports"][-1:]) > 0
     assert [one["level"] for one in index["reports"]] == [0, 1, 2]
-    assert {(row["system"], row["against"]) for row in figures["wins"]} <= {("graphrag-c0", "graphrag-ts")}
+    assert figures["wins"] == []  # a question about everything has no reference to count claims of
 
 
 def test_a_federated_answer_names_all_sites_and_every_reference_opens_at_its_own(run):

@@ -5,14 +5,13 @@ from dataclasses import asdict
 
 import pytest
 
-from benchmarks.records import AnswerRow, Judgement, RetrievalRow, RoutingRow, Step
+from benchmarks.records import AnswerRow, RetrievalRow, RoutingRow, Step
 from benchmarks.summary import summarise
 
 EDGES = ("harbour", "library", "orchard")
 WORDS = [f"word{number}" for number in range(16)]
 # system -> share of the reference's words that it says
 SYSTEMS = {"naive": 0.3, "local": 0.4, "cloud": 0.6, "centralized": 0.62, "dgrag": 0.58, "dgrag-no-confidence": 0.45, "dgrag-no-graph": 0.5}
-CRITERIA = ("comprehensiveness", "diversity", "empowerment", "overall")
 PROVENANCE = {
     "name": "invented",
     "seed": 7,
@@ -100,17 +99,6 @@ def answer_rows(rng, questions=24):
     ]
 
 
-def judgements(rng):
-    return [
-        asdict(Judgement("domain", scenario, f"q{number}", "harbour", "dgrag", against, criterion, first, rng.uniform(0.3, 0.9)))
-        for scenario in ("within", "out")
-        for against in ("naive", "local", "cloud", "centralized")
-        for criterion in CRITERIA
-        for number in range(12)
-        for first in ("dgrag", against)
-    ]
-
-
 def routing_rows(rng, sizes=(20, 40, 80)):
     rows = []
     for size in sizes:
@@ -155,7 +143,6 @@ def journal():
         "routing": routing_rows(rng),
         "answers": answer_rows(rng),
         "retrieval": retrieval_rows(rng),
-        "judging": judgements(rng),
         "peers": [
             {
                 "system": "dgrag",

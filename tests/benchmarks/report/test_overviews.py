@@ -1,10 +1,9 @@
 import pytest
 
-from benchmarks.report import answers, chapter, goals, overviews
-from benchmarks.report.answers import head_to_head
+from benchmarks.report import answers, goals, overviews
 from benchmarks.report.goals import goals as goals_of
 
-REFERENCE = {"paper": {"wins": {}, "conditions": {"order": []}}}
+REFERENCE = {"paper": {"wins": {}}}
 
 
 def mean(value):
@@ -22,13 +21,7 @@ def told(result):
     place = {"split": "news", "system": "graphrag-federated", "edge": "client-0", "question_id": "q1"}
     coverage = [place | {"coverage": "2 of 3 sites answered", "faults": ["404"]}]
     config = {"split": [{"name": "news", "kind": "federated", "set": "multihop_rag"}]}
-    return {**result, "systems": systems, "coverage": coverage, "run": {"name": "graphrag", "config": config}, "wins": wins()}
-
-
-def wins():
-    row = {"split": "news", "scenario": "mixed", "win": mean(0.6), "position_bias": None, "flips": None, "equal": 0}
-    couples = [("graphrag-c0", "graphrag-ss"), ("graphrag-c0", "graphrag-ts"), ("graphrag-ts", "graphrag-ss")]
-    return [row | {"system": ours, "against": theirs, "criterion": "directness"} for ours, theirs in couples]
+    return {**result, "systems": systems, "coverage": coverage, "run": {"name": "graphrag", "config": config}, "wins": []}
 
 
 def test_what_was_read_and_moved_stands_by_system_and_each_coverage_line_is_shown(told):
@@ -53,26 +46,12 @@ def test_the_goals_of_a_global_answer_are_a_fiftieth_of_the_corpus_and_reference
     }
 
 
-def test_the_papers_win_rates_stand_beside_ours_on_the_same_set(told):
-    """Fig. 4, news, directness: C0 over SS 41, over TS 45; TS over SS 46."""
-    pytest.importorskip("matplotlib")
-    (table,) = [table for section in chapter(told).sections for table in section.tables if table.name == "graphrag-wins-news-mixed"]
-    assert [(row[0], row[4]) for row in table.rows] == [
-        ("graphrag-c0 vs. graphrag-ss", 0.41),
-        ("graphrag-c0 vs. graphrag-ts", 0.45),
-        ("graphrag-ts vs. graphrag-ss", 0.46),
-    ]
-
-
-def test_a_win_that_hangs_on_the_order_is_undecided_and_not_drawn(told):
-    pytest.importorskip("matplotlib")
-    judged = [row | {"flips": mean(flips), "margin": mean(0.01)} for row, flips in zip(told["wins"], (0.9, 0.5, 0.51), strict=True)]
-    section = answers.judged(told | {"wins": judged}, REFERENCE)
-    (table,), (figure,) = section.tables, section.figures
-    assert [row[2] if isinstance(row[2], str) else row[2].mean for row in table.rows] == ["undecided", 0.6, "undecided"]
-    assert {row[3].mean for row in table.rows} == {0.01}
-    assert "n = 12" in figure.caption
-    assert answers.judged(told | {"wins": judged[::2]}, REFERENCE).figures == ()
+def test_wins_of_the_former_judge_who_went_by_the_order_are_not_shown(told):
+    row = {"split": "news", "scenario": "mixed", "system": "graphrag-c0", "against": "graphrag-ts", "criterion": "comprehensiveness"}
+    found = row | {"win": mean(0.6), "equal": 0}
+    assert answers.by_claims(told | {"wins": [found | {"flips": mean(0.9)}]}, REFERENCE).tables == ()
+    (table,) = answers.by_claims(told | {"wins": [found]}, REFERENCE).tables
+    assert (table.rows[0][0], table.rows[0][1].mean) == ("graphrag-c0 vs. graphrag-ts", 0.6)
 
 
 LEVEL = {"communities": 4, "tokens_plain": 300, "tokens": 900, "by_model": 3, "tokens_by_model": 840}
@@ -92,11 +71,3 @@ def test_reports_of_the_model_stand_by_level_beside_plain_ones_and_the_texts(tol
 
 def test_an_index_with_plain_reports_has_no_table_of_levels(told):
     assert overviews.levels(told).tables == ()
-
-
-def test_a_set_or_a_system_that_the_paper_has_not_has_no_win_rate():
-    conditions = {"order": ["a", "b"], "news": {"directness": [[50, 40], [60, 50]]}}
-    row = {"system": "b", "against": "a", "criterion": "directness"}
-    assert head_to_head(row, "news", conditions) == 0.6
-    assert head_to_head(row, "podcast", conditions) is None
-    assert head_to_head(row | {"against": "c"}, "news", conditions) is None

@@ -86,7 +86,7 @@ def test_the_papers_figures_stand_beside_ours(sections):
     assert 0.708 in tables["invented-escalation"].rows[1]
     assert 117.0 in tables["invented-storage"].rows[0]
     assert 0.39 in next(row for row in tables["invented-tokens"].rows if row[1:3] == ("all", "dgrag"))
-    assert 0.688 in next(row for row in tables["invented-wins-domain-within"].rows if row[:2] == ("dgrag vs. naive", "comprehensiveness"))
+    assert 0.688 in next(row for row in tables["invented-wins-domain-within"].rows if row[0] == "dgrag vs. naive")
     assert ("BM25 (floor)", "", 0.592, 0.768, 0.9, 0.656, 0.936) in [row[:7] for row in tables["invented-retrieval-hotpotqa"].rows]
 
 

@@ -1,0 +1,79 @@
+"""Tables of a text that a program writes: each between two marks, the first of which names the result and the table that it is made of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from benchmarks.errors import BenchmarkError
+from benchmarks.report import chapter, load
+from benchmarks.report.page import stem
+from benchmarks.report.tables import Cell, Column, Row, Table, interval, number
+from deploy.evaluation.intervals import Estimate
+
+END = "<!-- until here -->"
+_REGION = re.compile(rf"<!-- made of (\S+\.json): ([\w-]+) -->\n(?:.*?\n)??{re.escape(END)}", re.DOTALL)
+COMMIT_CHARS = 7
+
+
+def filled(text: str, folder: Path) -> str:
+    """The text with its tables made of the results in a folder; a table whose run has no result there stays made of what it was."""
+
+    def pointed(match: re.Match[str]) -> str:
+        source = folder / Path(match[1]).name
+        return match[0].replace(match[1], source.as_posix(), 1) if source.exists() else match[0]
+
+    return remade(_REGION.sub(pointed, text), Path())
+
+
+def remade(text: str, root: Path) -> str:
+    """The text with each table made anew of the result that its mark names below ``root``. Raises BenchmarkError where there is none."""
+    results = {source: _read(root / source) for source, _ in set(_REGION.findall(text))}
+
+    def made(match: re.Match[str]) -> str:
+        run, tables = results[match[1]]
+        if match[2] not in tables:
+            raise BenchmarkError(f"{match[1]} has no table {match[2]!r}", next_step=f"it has {', '.join(tables) or 'none'}")
+        return f"<!-- made of {match[1]}: {match[2]} -->\n{as_markdown(tables[match[2]])}\n\n{provenance(run)}\n{END}"
+
+    return _REGION.sub(made, text)
+
+
+def _read(file: Path) -> tuple[Row, dict[str, Table]]:
+    """The run of a result, and its tables by their names within it."""
+    result = load(file)
+    own = f"{stem(result['run']['name'])}-"
+    return result["run"], {table.name.removeprefix(own): table for section in chapter(result).sections for table in section.tables}
+
+
+def provenance(run: Row) -> str:
+    """One line: how to make it again, when and on what it was made."""
+    seen = "with changes that no commit has" if run.get("dirty") else "as committed"
+    machine = run.get("machine", {})
+    size = f", at most {run['limit']} questions of each kind" if run.get("limit") else ""
+    return (
+        f"`python -m benchmarks run benchmarks/configs/{run['name']}.toml`{size}, commit {run['commit'][:COMMIT_CHARS]} {seen}, "
+        f"{run['started'][:10]}, {machine.get('cores', '?')} cores ({machine.get('cpu', 'unknown')})."
+    )
+
+
+def as_markdown(table: Table) -> str:
+    """A table in Markdown; a mean has its 95 % interval and n beside it.
+
+    >>> print(as_markdown(Table("t", "Title", (Column("m"), Column("hit", "%")), ((1, Estimate(0.5, 0.25, 0.75, 40)), (2, None)))))
+    | m | hit |
+    | --- | --- |
+    | 1 | 50.0 % (25.0–75.0, n = 40) |
+    | 2 | – |
+    """
+    head = [column.title for column in table.columns]
+    body = [[_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [head, ["---"] * len(head), *body])
+
+
+def _cell(cell: Cell, column: Column) -> str:
+    if cell is None:
+        return "–"
+    if isinstance(cell, Estimate):
+        return f"{number(cell.mean, column.unit)} ({interval(cell, column.unit)})"
+    return cell.replace("|", "\\|") if isinstance(cell, str) else number(cell, column.unit)
