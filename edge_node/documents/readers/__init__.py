@@ -11,7 +11,18 @@ from edge_node.documents.readers.archive import DAMAGED
 from edge_node.documents.readers.json_text import read_json, read_json_lines
 from edge_node.documents.readers.markdown import read_markdown
 from edge_node.documents.readers.plain import read_plain, read_table
-from edge_node.documents.readers.text import MAX_TEXT_CHARS, OLE_MAGIC, ReadText, normalised, one_line, stem, suffix, too_large
+from edge_node.documents.readers.text import (
+    MAX_TEXT_CHARS,
+    OLE_MAGIC,
+    ReadText,
+    is_noise,
+    normalised,
+    not_text,
+    one_line,
+    stem,
+    suffix,
+    too_large,
+)
 from shared.errors import UnreadableDocument
 
 __all__ = ["MAX_TEXT_CHARS", "READERS", "SUFFIXES", "ReadText", "Reader", "load_all", "normalised", "read"]
@@ -170,6 +181,8 @@ def _inside(name: str, data: bytes, *, depth: int) -> ReadText:
     found = reader(name, data) if reader not in (_read_mail, _read_zip) else partial(reader, depth=depth)(name, data)
     if len(found.text) > MAX_TEXT_CHARS:
         raise too_large(name, f"holds more than {MAX_TEXT_CHARS} characters of text")
+    if is_noise(found.text):
+        raise not_text(name)
     text = found.text if found.places else normalised(found.text)
     if not any(character.isalnum() for character in text):
         raise _empty(name)

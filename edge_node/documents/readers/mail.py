@@ -13,6 +13,7 @@ from edge_node.documents.readers.text import ReadText, stem
 from shared.errors import UnreadableDocument
 
 MAX_ATTACHED = 200
+MAX_HEAD_CHARS = 4_000  # of one head: some hundred receivers
 _SAID = ("From", "To", "Cc", "Date")
 _DAMAGED = (MessageError, LookupError, ValueError, TypeError, AttributeError, RecursionError)  # the standard parser's, on hostile headers
 
@@ -27,7 +28,7 @@ def read_mail(name: str, data: bytes, inner: Inner) -> ReadText:
         mail = message_from_bytes(data, policy=policy.default)
         if not isinstance(mail, EmailMessage) or not any(mail[field] for field in ("From", "Subject", "Received")):
             raise bad
-        subject, heads = str(mail["Subject"] or ""), [f"{field}: {mail[field]}" for field in _SAID if mail[field]]
+        subject, heads = str(mail["Subject"] or ""), [f"{field}: {mail[field]}"[:MAX_HEAD_CHARS] for field in _SAID if mail[field]]
         text, attached = _body(mail, inner), list(_attached(mail))
     except _DAMAGED as error:
         raise bad from error
