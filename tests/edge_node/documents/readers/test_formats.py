@@ -131,6 +131,13 @@ def test_a_slide_of_libreoffice_says_its_list_its_shape_its_table_and_its_notes(
     assert found.text.count("P-7") == 1
 
 
+def test_a_slide_that_another_program_has_written_says_the_same():
+    """The file was made by odfpy 1.4.1."""
+    found = read("show.odp", Path(__file__).with_name("show.odp").read_bytes())
+    assert found.text.count("Pump P-7 was recalled in Bergen.\n\n- Stop the pump\n- Call Bo Lind\n\nPump: P-7; Lot: L-22.\n\nAsk Anna") == 1
+    assert place(found, "called Ann Lee") == "slide 2"
+
+
 def test_a_presentation_that_is_none_is_parked():
     mime = b"application/vnd.oasis.opendocument.presentation"
     assert reason_of("a.odp", archive(mimetype=mime)) == "bad_office"
@@ -145,6 +152,12 @@ def test_each_page_of_a_scan_of_several_is_recognised_under_its_number(kind: str
     assert place(found, "recalled in Bergen") == "page 1"
     assert place(found, "called Ann Lee") == "page 2"
     assert [code for code, _ in found.shortfalls] == ["ocr"]
+
+
+def test_a_fax_whose_packing_is_not_read_is_told_how_to_save_it():
+    with pytest.raises(UnreadableDocument) as caught:
+        read("fax.tiff", scanned("Pump P-7 was recalled.", kind="group3"))
+    assert (caught.value.reason, "Group 3" in caught.value.next_step) == ("bad_image", True)
 
 
 def test_a_message_of_outlook_is_its_heads_its_text_and_what_is_attached():
