@@ -8,7 +8,8 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Literal, TypeVar
 
 from edge_node.answering.answerer import Answerer, Ask
 from edge_node.answering.fast_path import FastPath
@@ -18,7 +19,7 @@ from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
 from edge_node.change import EmbedderChange
 from edge_node.cloud.link import CloudConnection
 from edge_node.database.backup import Backups
-from edge_node.documents.changing import relabel, rename
+from edge_node.documents.changing import bring, relabel, rename
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Estimate, Estimator
 from edge_node.documents.filters import NOTHING_MATCHES
@@ -242,9 +243,7 @@ class EdgeNode:
 
     async def accept(self, offered: Offered) -> Accepted:
         """Commit a document for indexing; when this returns, it is on disk. Raises TooLarge, InputError, DiskFull."""
-        self._check(offered)
-        await self.background.run(require_space, self.settings.state_dir, floor=self.settings.min_free_bytes)
-        accepted = await self.background.run(
+        commit = partial(
             self.documents.accept,
             offered.name,
             offered.raw,
@@ -255,9 +254,21 @@ class EdgeNode:
             source=offered.source,
             adopt=offered.adopt,
         )
-        self.worker.stop(accepted.ended_jobs)
-        self.worker.wake()
-        return accepted
+        return await self._committed(offered, commit)
+
+    async def bring(self, offered: Offered, *, replace: bool) -> Accepted | Literal["here", "kept"]:
+        """Commit a document of another edge, as ``changing.bring``. Raises as ``accept``."""
+        now = self.documents.clock.now()
+        return await self._committed(offered, partial(bring, self.documents.database, offered, replace=replace, now=now))
+
+    async def _committed(self, offered: Offered, commit: Callable[[], T]) -> T:
+        self._check(offered)
+        await self.background.run(require_space, self.settings.state_dir, floor=self.settings.min_free_bytes)
+        done = await self.background.run(commit)
+        if isinstance(done, Accepted):
+            self.worker.stop(done.ended_jobs)
+            self.worker.wake()
+        return done
 
     async def ask(self, ask: Ask | GlobalAsk, trace: Trace, on_text: OnText = ignore_text, on_asked: OnText = ignore_text) -> Answer:
         """The answer, when its turn has come; one from memory needs none. It can be judged by its id then.

@@ -19,6 +19,7 @@ from edge_node.folders.syncing import TOGETHER
 from shared.client.errors import ServiceError, body
 from shared.records import DocumentId
 
+UPDATE = "update the edge, then sync again: dgrag add FOLDER --labels LABEL gives it files and labels meanwhile"
 CONFLICT = 409
 UNFIT = {400, CONFLICT, 413, 415, 422}  # what an edge answers to one document, not to all
 
@@ -33,13 +34,19 @@ class RestTarget:
         self._threads = ThreadPoolExecutor(TOGETHER)  # so many deletions wait for one settle of the edge
 
     async def held(self) -> Mapping[str, Held]:
-        """All documents. Raises ClusterError for a key that may not see all: what it does not see would be sent again and again."""
+        """All documents. Raises ClusterError for a key that may not see all: what it does not see would be sent again and again.
+
+        And for an edge of a release that does not tell whose a document is, or who reads it.
+        """
         return await asyncio.to_thread(self._held)
 
     def _held(self) -> Mapping[str, Held]:
-        if body(self.http.get(f"{self.url}/v1/caller"))["labels"] is not None:
-            raise ClusterError("a key that reads some labels only cannot keep a folder in step", next_step="take one that reads all")
-        return held_of(paged(self.http, self._documents))
+        try:
+            if body(self.http.get(f"{self.url}/v1/caller"))["labels"] is not None:
+                raise ClusterError("a key that reads some labels only cannot keep a folder in step", next_step="take one that reads all")
+            return held_of(paged(self.http, self._documents))
+        except KeyError as error:
+            raise ClusterError(f"this edge is of an older release: it does not tell the {error}", next_step=UPDATE) from error
 
     async def send(self, name: str, raw: bytes, wishes: Wishes) -> Refusal | None:
         """Send a file; its name travels as a field, as a file's name in a form loses some characters."""

@@ -16,6 +16,7 @@ from starlette.datastructures import UploadFile
 from edge_node.api.access import GuardedRoute, Node
 from edge_node.api.documents import Labels, validated
 from edge_node.documents.archive import POLICY, SETTINGS, archive_of
+from edge_node.documents.store import Accepted
 from edge_node.node import EdgeNode
 from edge_node.records import Offered, document_id
 from edge_node.settings import CloudLineSettings, EdgeSettings, NodeSettings
@@ -112,14 +113,7 @@ async def import_document(request: Request, node: Node) -> Imported:
         if not isinstance(file, UploadFile) or not isinstance(said, str):
             raise RequestValidationError([{"type": "missing", "loc": ("body",), "msg": "the form has no parts 'file' and 'about'"}])
         about, raw = validated(lambda: ImportAbout.model_validate_json(said)), await file.read()
-    identity = document_id(about.name, raw)
-    if outcome := await asyncio.to_thread(_here, node, about, identity):
-        return Imported(document_id=identity, outcome=outcome)
-    source = about.source or None
-    await node.accept(Offered(identity, about.name, raw, about.reader, about.title, about.labels, about.created_at, source))
-    return Imported(document_id=identity, outcome="added")
-
-
-def _here(node: EdgeNode, about: ImportAbout, identity: DocumentId) -> Outcome | None:
-    there = [one["document_id"] for one in node.documents.list(limit=2, name=about.name)]
-    return "here" if identity in there else "kept" if there and not about.replace else None
+    identity, source = document_id(about.name, raw), about.source or None
+    offered = Offered(identity, about.name, raw, about.reader, about.title, about.labels, about.created_at, source)
+    done = await node.bring(offered, replace=about.replace)
+    return Imported(document_id=identity, outcome="added" if isinstance(done, Accepted) else done)

@@ -1,11 +1,12 @@
-"""Other labels, or another name, for a document that is here: without its content being sent again."""
+"""Other labels, or another name, for a document that is here, without its content being sent again; and what comes from another edge."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import replace as changed
+from typing import Literal
 
 from edge_node.database.schema import Database
 from edge_node.documents.store import WHOLE, Accepted, Removed, accept, labels_watched, read_labels, remove, require_own
@@ -48,8 +49,20 @@ def rename(
         require_own(tx, source, name=name)
         before = _content(tx, identity)
         reader = name if before.reader == before.name else before.reader
-        accepted = accept(tx, replace(before, document_id=document_id(name, before.raw), name=name, reader=reader), now)
+        accepted = accept(tx, changed(before, document_id=document_id(name, before.raw), name=name, reader=reader), now)
         return accepted, remove(tx, identity, now) if accepted.document_id != identity else None
+
+
+def bring(database: Database, offered: Offered, *, replace: bool, now: float) -> Accepted | Literal["here", "kept"]:
+    """Commit a document of another edge, unless the same is here, or another version of its name that is not to be replaced.
+
+    In one transaction: nothing takes the name between the look and the commit.
+    """
+    with database.write() as tx:
+        there = {row["document_id"] for row in tx.execute("SELECT document_id FROM documents WHERE name = ?", (offered.name,))}
+        if offered.document_id in there:
+            return "here"
+        return "kept" if there and not replace else accept(tx, offered, now)
 
 
 def _content(tx: sqlite3.Connection, identity: DocumentId) -> Offered:

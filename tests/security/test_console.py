@@ -71,6 +71,7 @@ async def run_through(visit, pages, full, empty, *, asks=False):
             found += await visit.page.evaluate(PIECES, pieces(row))
         if asks:
             await visit.page.fill("#question", "Which seal?")
+            await visit.page.evaluate("document.querySelector('form[data-ask] [name=path]').value = '*'")
             await visit.page.evaluate("ask(document.querySelector('form[data-ask]'))")
             found += await visit.page.evaluate(FRAMES, [])
             assert await visit.page.locator("[data-answer]").count() == 1
@@ -109,6 +110,7 @@ async def test_two_hundred_payloads_in_every_place_of_a_sites_pages_run_nowhere(
                 ["POST", "/console/health/backups", {}, "#backups"],
                 ["POST", "/console/health/keys", {"name": f"key{row}", "role": "read", "days": ""}, "#keys"],
                 ["POST", "/console/answers/q1", {"verdict": "right"}],
+                ["POST", "/console/found", {"question": PUMP}],
                 ["DELETE", f"/console/documents/{indexed}", {}],
                 ["GET", "/console/nothing", {}],
             ]

@@ -22,17 +22,19 @@ from edge_node.api.console.access import ConsoleRoute
 from edge_node.api.console.citing import opened
 from edge_node.api.console.excerpts import word_start
 from edge_node.api.console.way import Way
+from edge_node.api.filtering import FiltersBody, Moment, Path, Word
 from edge_node.api.memories import CallerDep, FeedbackReply, feedback
 from edge_node.api.steps import doing_step
 from edge_node.api.streaming import Begun, hearing
 from edge_node.node import EdgeNode
+from edge_node.records import Filters
 from shared.client.hearing import Completed, Void
 from shared.http.console.pages import Pages, pages_of
 from shared.http.console.routes import BLANK_IS_NONE
 from shared.http.middleware import while_connected
 from shared.http.problems import KNOWN, told_of
 from shared.records import Answer, Evidence, TraceStep, located
-from shared.telemetry.trace import Trace, component_of
+from shared.telemetry.trace import component_of
 from shared.text.citations import supporting
 from shared.text.fence import one_line
 from shared.wire import Feedback, Purpose, Question
@@ -42,21 +44,33 @@ FOUND = 5  # passages that are shown where there is no answer
 BEGINNING = 220  # characters of each
 
 
-class AskForm(BaseModel):
-    """The form of a question; a field that is left empty is as the site has it set."""
+class WhatForm(BaseModel):
+    """A question, and of which documents it is asked; a field that is left empty narrows nothing."""
 
     model_config = ConfigDict(extra="forbid")
 
     question: Question
+    label: Annotated[Word | None, BLANK_IS_NONE] = None
+    language: Annotated[Word | None, BLANK_IS_NONE] = None
+    since: Annotated[Moment | None, BLANK_IS_NONE] = None
+    until: Annotated[Moment | None, BLANK_IS_NONE] = None
+    path: Annotated[Path | None, BLANK_IS_NONE] = None
+
+    def narrowed(self) -> dict[str, str]:
+        """The filters that are filled in, by name."""
+        return self.model_dump(include=set(FiltersBody.model_fields), exclude_none=True)
+
+    def filters(self) -> Filters | None:
+        """As the edge applies them."""
+        return FiltersBody.model_validate(self.narrowed()).asked()
+
+
+class AskForm(WhatForm):
+    """The form of a question; a field that is left empty is as the site has it set."""
+
     mode: Literal["auto", "local", "global"] = "auto"
     escalation: Annotated[Literal["yes", "no", "ask"] | None, BLANK_IS_NONE] = None
     purpose: Annotated[Purpose | None, BLANK_IS_NONE] = None
-
-
-class WhatForm(BaseModel):
-    """A question whose nearest passages are wanted."""
-
-    question: Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +96,9 @@ async def ask(form: Annotated[AskForm, Form()], request: Request, node: Node) ->
     """
     asked: Ask | GlobalAsk
     if form.mode == "global":
-        asked = GlobalAsk(form.question, None, form.escalation, form.purpose or "")
+        asked = GlobalAsk(form.question, None, form.escalation, form.purpose or "", filters=form.filters())
     else:
-        asked = Ask(form.question, form.mode, None, form.escalation, form.purpose or "")
+        asked = Ask(form.question, form.mode, None, form.escalation, form.purpose or "", filters=form.filters())
     node.check_turn(asked)
     return EventSourceResponse(_events(pages_of(request), request, node, asked, form))
 
@@ -99,7 +113,8 @@ async def judge(query_id: str, form: Annotated[Feedback, Form()], request: Reque
 @router.post("/console/found")
 async def found(form: Annotated[WhatForm, Form()], request: Request, node: Node) -> HTMLResponse:
     """The passages of this site that are nearest to a question, for somebody who got no answer; no language model has a part in it."""
-    got = await while_connected(request, node.answerer.retrieve(form.question, Trace(), top_k=FOUND))
+    asked = Ask(form.question, "local", filters=form.filters())
+    got = await while_connected(request, node.answerer.find_here(asked, top_k=FOUND))
     return pages_of(request).page(request, "own/found.html", near=[_near(one, form.question) for one in got.evidence[:FOUND]])
 
 

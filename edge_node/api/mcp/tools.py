@@ -87,10 +87,11 @@ class EdgeTools:
         return await self._answered(ctx, {"question": question, "mode": scope, "filters": _told(filters)} | leaving)
 
     async def overview(
-        self, question: Asked, ctx: Context, may_leave: MayLeave = None, purpose: Purpose = None
+        self, question: Asked, ctx: Context, may_leave: MayLeave = None, purpose: Purpose = None, filters: Narrowed = None
     ) -> Annotated[CallToolResult, AnswerResult]:
         """Answer a question about all documents together, as "What are the main risks?". Takes minutes; single facts: use ask."""
-        return await self._answered(ctx, {"question": question, "mode": "global", "allow_escalation": may_leave, "purpose": purpose})
+        leaving = {"allow_escalation": may_leave, "purpose": purpose}
+        return await self._answered(ctx, {"question": question, "mode": "global", "filters": _told(filters)} | leaving)
 
     async def retrieve(
         self,

@@ -11,7 +11,18 @@ from edge_node.documents.readers.archive import DAMAGED
 from edge_node.documents.readers.json_text import read_json, read_json_lines
 from edge_node.documents.readers.markdown import read_markdown
 from edge_node.documents.readers.plain import read_plain, read_table
-from edge_node.documents.readers.text import MAX_TEXT_CHARS, OLE_MAGIC, ReadText, normalised, one_line, stem, suffix, too_large
+from edge_node.documents.readers.text import (
+    MAX_TEXT_CHARS,
+    OLE_MAGIC,
+    ReadText,
+    is_noise,
+    normalised,
+    not_text,
+    one_line,
+    stem,
+    suffix,
+    too_large,
+)
 from shared.errors import UnreadableDocument
 
 __all__ = ["MAX_TEXT_CHARS", "READERS", "SUFFIXES", "ReadText", "Reader", "load_all", "normalised", "read"]
@@ -69,10 +80,10 @@ def _read_old_office(kind: str, name: str, data: bytes) -> ReadText:
     return read_old_office(name, data, kind)
 
 
-def _read_msg(name: str, data: bytes) -> ReadText:
+def _read_msg(name: str, data: bytes, depth: int = 0) -> ReadText:
     from edge_node.documents.readers.mail import read_msg
 
-    return read_msg(name, data)
+    return read_msg(name, data, partial(_inside, depth=depth + 1))
 
 
 def _read_mail(name: str, data: bytes, depth: int = 0) -> ReadText:
@@ -167,9 +178,11 @@ def _inside(name: str, data: bytes, *, depth: int) -> ReadText:
     if not data.strip():
         raise _empty(name)
     reader = _reader(name, data)
-    found = reader(name, data) if reader not in (_read_mail, _read_zip) else partial(reader, depth=depth)(name, data)
+    found = reader(name, data) if reader not in (_read_mail, _read_msg, _read_zip) else partial(reader, depth=depth)(name, data)
     if len(found.text) > MAX_TEXT_CHARS:
         raise too_large(name, f"holds more than {MAX_TEXT_CHARS} characters of text")
+    if is_noise(found.text):
+        raise not_text(name)
     text = found.text if found.places else normalised(found.text)
     if not any(character.isalnum() for character in text):
         raise _empty(name)
@@ -211,10 +224,17 @@ def _packed(name: str, data: bytes) -> Reader:
 
 
 def _of_ole(data: bytes) -> Reader:
-    """The reader of a compound file, by the names of its streams; Word's says why it cannot read any other."""
-    if "EncryptedPackage".encode("utf-16-le") in data:
+    """The reader of a compound file, by what stands at its top, of a damaged one by any stream; Word's says why it reads no other."""
+    from edge_node.documents.readers.outlook import names_of
+
+    names = names_of(data)
+
+    def holds(stream: str) -> bool:
+        return any(name.startswith(stream) for name in names) if names else stream.encode("utf-16-le") in data
+
+    if holds("EncryptedPackage"):
         return _read_word
-    return READERS[next((kind for stream, kind in _OLE if stream.encode("utf-16-le") in data), ".docx")]
+    return READERS[next((kind for stream, kind in _OLE if holds(stream)), ".docx")]
 
 
 def _empty(name: str) -> UnreadableDocument:

@@ -18,7 +18,15 @@ _ENCRYPTED = re.compile(r"password|encrypt", re.IGNORECASE)
 
 
 def extracted(
-    name: str, data: bytes, mime: str, *, bad: str, markdown: bool = False, languages: str = "", pages: Sequence[int] | None = None
+    name: str,
+    data: bytes,
+    mime: str,
+    *,
+    bad: str,
+    markdown: bool = False,
+    languages: str = "",
+    pages: Sequence[int] | None = None,
+    next_step: str = "open and save it again",
 ) -> Any:
     """Kreuzberg's result. ``languages``: of the text in images, as Tesseract names them ("deu+eng"), "" for none; ``pages``: of a PDF.
 
@@ -40,7 +48,7 @@ def extracted(
     except _FAILED as error:
         if _ENCRYPTED.search(str(error)):
             raise UnreadableDocument(name, "encrypted", "is behind a password", next_step="save it without a password") from error
-        raise UnreadableDocument(name, bad, "is damaged, or not what its name says", next_step="open and save it again") from error
+        raise UnreadableDocument(name, bad, "is damaged, or not what its name says", next_step=next_step) from error
 
 
 def paged(content: str) -> dict[int, str]:

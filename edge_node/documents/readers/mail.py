@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from email import message_from_bytes, policy
 from email.errors import MessageError
 from email.message import EmailMessage
 
 from edge_node.documents.readers.archive import Inner, joined
-from edge_node.documents.readers.extracted import extracted, paged
+from edge_node.documents.readers.outlook import DAMAGED, MAX_ATTACHED, as_mail
 from edge_node.documents.readers.text import ReadText, stem
 from shared.errors import UnreadableDocument
 
-MAX_ATTACHED = 200
+MAX_HEAD_CHARS = 4_000  # of one head: some hundred receivers
 _SAID = ("From", "To", "Cc", "Date")
-_DAMAGED = (MessageError, LookupError, ValueError, TypeError, AttributeError, RecursionError)  # the standard parser's, on hostile headers
 
 
 def read_mail(name: str, data: bytes, inner: Inner) -> ReadText:
@@ -22,26 +21,25 @@ def read_mail(name: str, data: bytes, inner: Inner) -> ReadText:
 
     The plain text is taken, else the HTML. Raises UnreadableDocument: ``bad_mail``, or as ``joined``.
     """
+    return _read(name, lambda: message_from_bytes(data, policy=policy.default), inner)
+
+
+def read_msg(name: str, data: bytes, inner: Inner) -> ReadText:
+    """Return the same of a message of Outlook."""
+    return _read(name, lambda: as_mail(data), inner)
+
+
+def _read(name: str, parsed: Callable[[], object], inner: Inner) -> ReadText:
     bad = UnreadableDocument(name, "bad_mail", "is not a readable mail", next_step="save it as .eml or PDF again")
     try:
-        mail = message_from_bytes(data, policy=policy.default)
+        mail = parsed()
         if not isinstance(mail, EmailMessage) or not any(mail[field] for field in ("From", "Subject", "Received")):
             raise bad
-        subject, heads = str(mail["Subject"] or ""), [f"{field}: {mail[field]}" for field in _SAID if mail[field]]
+        subject, heads = str(mail["Subject"] or ""), [f"{field}: {mail[field]}"[:MAX_HEAD_CHARS] for field in _SAID if mail[field]]
         text, attached = _body(mail, inner), list(_attached(mail))
-    except _DAMAGED as error:
+    except (MessageError, *DAMAGED) as error:
         raise bad from error
     return joined(name, subject or stem(name), _whole(subject, heads, text), attached, inner)
-
-
-def read_msg(name: str, data: bytes) -> ReadText:
-    """Return an Outlook message's text; attachments are named as shortfalls. Raises UnreadableDocument: ``encrypted``, ``bad_mail``."""
-    found = extracted(name, data, "application/vnd.ms-outlook", bad="bad_mail")
-    told = found.metadata
-    subject = str(told.get("subject") or "")
-    attached = [str(one) for one in told.get("attachments") or ()][:MAX_ATTACHED]
-    shortfalls = [("part_unread", f"the attachment {one} was not read: add it as a file") for one in attached]
-    return ReadText(subject or stem(name), "\n".join(paged(found.content).values()), shortfalls=tuple(shortfalls))
 
 
 def _whole(subject: str, heads: list[str], text: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from charset_normalizer import from_bytes
 
-from edge_node.documents.readers.text import ReadText, placed, row_sentence, stem
+from edge_node.documents.readers.text import ReadText, not_text, placed, row_sentence, stem
 from shared.errors import UnreadableDocument
 
 _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
@@ -50,7 +50,7 @@ def decoded(name: str, data: bytes) -> str:
         if data.startswith(mark):
             return data[len(mark) :].decode(encoding, errors="replace")
     if _looks_binary(data):
-        raise _not_text(name)
+        raise not_text(name)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -69,12 +69,8 @@ def _older_encoding(name: str, data: bytes) -> str:
         return western
     guess = from_bytes(data).best()
     if guess is None:
-        raise _not_text(name)
+        raise not_text(name)
     return str(guess)
-
-
-def _not_text(name: str) -> UnreadableDocument:
-    return UnreadableDocument(name, "not_text", "its bytes are not text in any known encoding", next_step="save it as UTF-8 text or as PDF")
 
 
 def read_table(name: str, data: bytes) -> ReadText:

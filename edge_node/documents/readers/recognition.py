@@ -27,6 +27,7 @@ AT_ONCE = 4  # pages
 SHARE_OF_TIME = 0.6  # of the seconds that a reader has: then the pages that are left stay unread
 MAX_IMAGES = 500  # in one TIFF file
 INSTALL = "apt-get install tesseract-ocr tesseract-ocr-deu (or another language), then retry it"
+SAVE = "save it again, as PNG or PDF: faxes of Group 3 and BigTIFF are not read"
 Shortfalls = tuple[tuple[str, str], ...]
 
 
@@ -71,7 +72,8 @@ def read_image(name: str, data: bytes) -> ReadText:
         if _is_late():
             left.append(number)
         else:
-            pages[number] = "\n".join(paged(extracted(name, one, kind, bad="bad_image", languages=read).content).values())
+            found = extracted(name, one, kind, bad="bad_image", languages=read, next_step=SAVE)
+            pages[number] = "\n".join(paged(found.content).values())
     body, places = placed(name, ((f"page {number}", text) for number, text in pages.items()))
     shortfalls = (*_share(pages, pages, read), *_late(left, len(pages) + len(left)))
     return ReadText(stem(name), body, places if len(pages) > 1 else (), shortfalls)

@@ -21,6 +21,10 @@ _UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u202a
 _MAX_MARKS = 30  # on one letter, as in Unicode's stream-safe format: NFC takes time with the square of their number
 _MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{_MAX_MARKS + 1},}}")
 _BLANK_LINES = re.compile(r"\n{3,}")
+_KEPT_OF_DATA = 64  # characters: enough to see what it was
+_DATA = re.compile(rf"(?<![\w+/=-])([\w+/=-]{{{_KEPT_OF_DATA}}})[\w+/=-]{{960,}}+", re.ASCII)  # Base64 in one line: no word is so long
+_LOST = "\ufffd"  # stands for bytes that are no character
+_MAX_LOST_SHARE = 0.2  # French that is read as ASCII loses 4 % of its characters, noise half of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +38,14 @@ class ReadText:
 
 
 def normalised(text: str) -> str:
-    r"""Return ``text`` in NFC, with ``\n`` line ends, without control characters, lone surrogates and runs of blank lines.
+    r"""Return ``text`` in NFC, with ``\n`` line ends, without control characters, lone surrogates, runs of blank lines and Base64.
 
     >>> normalised('Cafe\u0301\r\n\r\n\r\n\x00two\ud800  \n')
     'Café\n\ntwo'
     """
     text = _UNWANTED.sub("", _LINE_ENDS.sub("\n", text)).replace("\xa0", " ")
     text = unicodedata.normalize("NFC", _MARKS.sub(_fewer_marks, text))
+    text = _DATA.sub(r"\1…", text)
     return _BLANK_LINES.sub("\n\n", "\n".join(line.rstrip() for line in text.split("\n"))).strip("\n")
 
 
@@ -102,6 +107,20 @@ def placed(name: str, parts: Iterable[tuple[str, str]], *, separator: str = "\n"
                 yield kept
 
     return capped(name, texts(), separator=separator), tuple(marks)
+
+
+def is_noise(text: str) -> bool:
+    """Whether so much of ``text`` stands for no character that it is other bytes, read as text.
+
+    >>> is_noise("Caf\ufffd, two rooms, ten tables"), is_noise("\ufffd\ufffdP\ufffd")
+    (False, True)
+    """
+    return text.count(_LOST) > _MAX_LOST_SHARE * len(text)
+
+
+def not_text(name: str) -> UnreadableDocument:
+    """Return the error for bytes that stand for no text."""
+    return UnreadableDocument(name, "not_text", "its bytes are not text in any known encoding", next_step="save it as UTF-8 text or as PDF")
 
 
 def too_large(name: str, message: str) -> UnreadableDocument:

@@ -225,3 +225,13 @@ async def test_a_question_of_which_nothing_can_be_seen_is_refused(edge, question
         assert "the question is blank" in refused.json()["detail"]
     refused = await edge.http.post("/v1/chat/completions", json={"model": "dgrag", "messages": [{"role": "user", "content": question}]})
     assert (refused.status_code, "the question is blank" in refused.json()["error"]["message"]) == (422, True)
+
+
+# ---------------------------------------------------------------- from another edge
+
+
+async def test_of_versions_of_one_name_that_are_imported_at_once_one_is_added_and_the_others_are_told_of_it(edge):
+    about = '{"name": "a.txt", "reader": "a.txt", "created_at": 1}'
+    sent = [{"file": ("file", f"Pump P-{number} failed.".encode())} for number in range(12)]
+    replies = await asyncio.gather(*(edge.http.post("/v1/import", files=one, data={"about": about}) for one in sent))
+    assert sorted(reply.json()["outcome"] for reply in replies) == ["added"] + ["kept"] * 11

@@ -94,6 +94,21 @@ async def test_a_site_that_gave_nothing_has_a_crossed_box_and_stands_below_the_a
     assert re.search(r'class="yes"><h3>bank</h3>\s*<p>It sent 1 passage\.', markup)
 
 
+async def test_a_question_about_some_documents_is_answered_from_these_and_the_page_says_so(tmp_path):
+    async with visited_edge(tmp_path, generator=scripted("Pump P-204 failed on 14 March [1].")) as by:
+        for folder in ("icu", "attic"):
+            await by["write"].add(f"{folder}/pump.md", f"{TWO} It stands in the {folder}.", labels=folder)
+        for wanted in ({"path": "icu/*"}, {"label": "icu", "since": "2020-01-01", "language": ""}):
+            markup = html.unescape(dict(await asked(by, "What became of pump P-204?", **wanted))["answer"])
+            assert ("icu/pump.md" in markup, "attic/pump.md" in markup) == (True, False)
+            assert f"Asked only of documents with {', '.join(f'{name} {value}' for name, value in wanted.items() if value)}." in markup
+            fields = {"question": "What became of pump P-204?", **wanted}
+            near = (await by["read"].send("POST", "/console/found", data=fields)).text
+            assert ("Open" in near, "attic" in near) == (True, False)
+        wrong = await by["read"].send("POST", "/console/ask", data={"question": "?", "until": "soon"})
+        assert wrong.status_code == 422
+
+
 async def test_who_is_set_aside_by_the_clouds_operator_is_named_to_who_asks_through_a_real_cloud(tmp_path):
     sites = {"ward": (WARD, REFUSAL), "plant": (PLANT, REFUSAL)}
     async with federation(tmp_path, cloud_answer=REFUSAL, edge_answers=sites) as (edges, _, cloud):

@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from benchmarks.outlook import message
 from edge_node.documents.readers import read, recognition
+from edge_node.documents.readers.outlook import unpacked
 from shared.errors import UnreadableDocument
 from shared.records import place_of
 
@@ -130,6 +131,13 @@ def test_a_slide_of_libreoffice_says_its_list_its_shape_its_table_and_its_notes(
     assert found.text.count("P-7") == 1
 
 
+def test_a_slide_that_another_program_has_written_says_the_same():
+    """The file was made by odfpy 1.4.1."""
+    found = read("show.odp", Path(__file__).with_name("show.odp").read_bytes())
+    assert found.text.count("Pump P-7 was recalled in Bergen.\n\n- Stop the pump\n- Call Bo Lind\n\nPump: P-7; Lot: L-22.\n\nAsk Anna") == 1
+    assert place(found, "called Ann Lee") == "slide 2"
+
+
 def test_a_presentation_that_is_none_is_parked():
     mime = b"application/vnd.oasis.opendocument.presentation"
     assert reason_of("a.odp", archive(mimetype=mime)) == "bad_office"
@@ -146,17 +154,42 @@ def test_each_page_of_a_scan_of_several_is_recognised_under_its_number(kind: str
     assert [code for code, _ in found.shortfalls] == ["ocr"]
 
 
-def test_a_message_of_outlook_is_its_heads_and_its_text_and_what_is_attached_is_told():
+def test_a_fax_whose_packing_is_not_read_is_told_how_to_save_it():
+    with pytest.raises(UnreadableDocument) as caught:
+        read("fax.tiff", scanned("Pump P-7 was recalled.", kind="group3"))
+    assert (caught.value.reason, "Group 3" in caught.value.next_step) == ("bad_image", True)
+
+
+def test_a_message_of_outlook_is_its_heads_its_text_and_what_is_attached():
     people, long = {"sender": ("Anna Keller", "anna@example.org"), "to": [("Bo Lind", "bo@example.org")]}, "It was tested again. " * 300
     at, body = datetime(2026, 3, 2, 10, tzinfo=UTC), f"Pump P-7 was recalled – Grüße an 北京.\r\n{long}"
-    found = read("a.msg", message("Recall of P-7", body, sent=at, attached=[("stock.xlsx", workbook())], **people))
+    locked = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage WordDocument".encode("utf-16-le")
+    attached = [("stock.xlsx", workbook()), ("locked.docx", locked)]
+    found = read("a.msg", message("Recall of P-7", body, sent=at, attached=attached, **people))
     assert found.title == "Recall of P-7"
-    for said in ("anna@example.org", "Bo Lind", "2026-03-02", "recalled – Grüße an 北京.", long.strip()):
+    for said in ("anna@example.org", "Bo Lind", "02 Mar 2026", "recalled – Grüße an 北京.", long.strip()):
         assert said in found.text
+    assert place(found, SAID) == "stock.xlsx, Stock, row 5"
     assert [code for code, _ in found.shortfalls] == ["part_unread"]
-    assert "stock.xlsx" in found.shortfalls[0][1]
+    assert "locked.docx" in found.shortfalls[0][1]
     cut = message("Recall of P-7", body, sent=at, **people)[:-2000]
     assert reason_of("a.msg", cut) == "bad_mail"
+
+
+def test_a_message_that_another_program_has_written_is_read_with_the_message_in_it():
+    """The file was made by aspose-email-foss 26.3."""
+    found = read("recall.msg", Path(__file__).with_name("recall.msg").read_bytes())
+    assert "To: Bo Lind <bo@example.org>\nDate: Mon, 02 Mar 2026" in found.text
+    assert place(found, "Grüße an 北京") == ""
+    assert place(found, "Pump: P-7; Lot: L-22.") == "stock.csv, row 2"
+    assert place(found, "stands at Cedar Hall") == "Old word.eml"
+    assert place(found, "Stop the pump") == "Old word.eml, steps.txt"
+
+
+def test_the_packed_rich_text_of_outlook_is_unpacked():
+    """The example of [MS-OXRTFCP], section 3.1.1."""
+    packed = "2d0000002b0000004c5a4675f1c5c7a703000a007263706731323542320af32068656c090020627705b06c647d0a800fa0"
+    assert unpacked(bytes.fromhex(packed)) == b"{\\rtf1\\ansi\\ansicpg1252\\pard hello world}\r\n"
 
 
 def test_pages_of_a_pdf_are_told_across_lines_that_flow(make_pdf):

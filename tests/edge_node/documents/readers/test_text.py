@@ -48,6 +48,14 @@ def test_a_letter_keeps_at_most_thirty_marks():
     assert len(normalised("x" + "\u0316" * 5000)) == 31
 
 
+def test_base64_in_one_line_is_cut_and_a_line_of_minified_json_is_not():
+    assert (
+        normalised("A picture: " + "iVBORw0KGgo+/_" * 90 + "== of Cedar Hall") == f"A picture: {('iVBORw0KGgo+/_' * 5)[:64]}… of Cedar Hall"
+    )
+    rows = ",".join('{"pump":"P-7"}' for _ in range(200))
+    assert normalised(rows) == rows
+
+
 def test_normalising_twice_changes_nothing():
     once = normalised("e\u0301\r\n\r\n\r\n \ud800x  ")
     assert normalised(once) == once
