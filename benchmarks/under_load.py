@@ -24,7 +24,7 @@ QUESTIONS = (
     "Who supplies the battery cabinet?",
     "How is the levee inspected?",
 )
-READY_S = 60.0
+READY_S = 300.0  # a busy machine
 IDLE_ROUNDS = 40
 BEFORE_SHARE = 3  # one of so many documents is there before the others come
 

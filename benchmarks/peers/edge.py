@@ -20,9 +20,9 @@ from benchmarks.stand_ins import DIMENSIONS, Said, chunk_entities, chunk_relatio
 from edge_node.build import Adapters, build_node
 from edge_node.database.replies import ReplyCache
 from edge_node.extraction.extractor import Extractor
+from edge_node.extraction.language_packs import LanguagePacks
 from edge_node.extraction.model_extraction import ModelExtractor
 from edge_node.extraction.nlp import MODEL, Extraction, SpacyExtractor
-from edge_node.extraction.readers import Readers
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from shared.models.build import build_tokenizer
@@ -94,7 +94,7 @@ class WithSpacy(Adapter):
     """The same with the product's own spaCy, in this process: what an edge's indexing costs with the entities found."""
 
     def _tagger(self) -> SpacyExtractor:
-        return SpacyExtractor(parser=Readers(MODEL))
+        return SpacyExtractor(parser=LanguagePacks(MODEL))
 
 
 class WireGenerator:

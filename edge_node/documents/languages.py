@@ -13,7 +13,7 @@ from shared.text.language import READ
 TOLD = "languages_told"  # key in meta: how often some were written
 SOUND = "SELECT chunk_id FROM chunk_languages WHERE crc(CAST(chunk_id AS BLOB), CAST(language AS BLOB)) = crc"
 TELLING = SOUND.replace("chunk_id FROM", "chunk_id, language FROM")
-READERS = "SELECT chunk_id, language FROM chunk_readers WHERE crc(CAST(chunk_id AS BLOB), CAST(language AS BLOB), CAST(pack AS BLOB)) = crc"
+READ_IN = "SELECT chunk_id, language FROM chunk_readers WHERE crc(CAST(chunk_id AS BLOB), CAST(language AS BLOB), CAST(pack AS BLOB)) = crc"
 IS_READ = f"{SOUND} AND language = '{READ}'"
 UNREAD = f"SELECT chunk_id, document_id FROM chunks WHERE chunk_id NOT IN ({IS_READ})"
 State = tuple[int, ...]
@@ -55,7 +55,7 @@ class Languages:
         """
         query = (
             f"SELECT document_id, coalesce(readers.language, told.language) AS spoken, sum(tokens) AS n FROM chunks"
-            f" LEFT JOIN ({READERS}) AS readers USING (chunk_id) LEFT JOIN ({TELLING}) AS told USING (chunk_id)"
+            f" LEFT JOIN ({READ_IN}) AS readers USING (chunk_id) LEFT JOIN ({TELLING}) AS told USING (chunk_id)"
             " WHERE spoken IS NOT NULL GROUP BY document_id, spoken ORDER BY n, spoken DESC"
         )
         return {row["document_id"]: row["spoken"] for row in self._database.rows(query)}

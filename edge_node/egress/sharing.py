@@ -424,7 +424,9 @@ class Sharing:
         escalation = policy.escalation(client)
         if escalation == "no":
             return OutgoingQuestion("no")
-        return OutgoingQuestion(escalation, self.redactor(policy).mask(question), f"questions: {policy.questions}; policy {policy.key}")
+        return OutgoingQuestion(
+            escalation, self.redactor(policy).mask_question(question), f"questions: {policy.questions}; policy {policy.key}"
+        )
 
 
 def _key_of(unread: frozenset[str]) -> str:

@@ -1,6 +1,6 @@
 """``python -m edge_node.extraction FD MODEL``: parses passages for the edge, which speaks on the socket ``FD``, until that is closed.
 
-It holds the packs' models and nothing else: no key, no store, no other socket. Each message is the name of a method of ``Readers`` with
+It holds the packs' models and nothing else: no key, no store, no other socket. Each message names a method of ``LanguagePacks``, with
 its arguments, and each gets what that returns, or the OSError or ImportError of a model that is not there.
 """
 
@@ -11,21 +11,21 @@ import signal
 import sys
 from multiprocessing.connection import Connection
 
-from edge_node.extraction.readers import Readers
+from edge_node.extraction.language_packs import LanguagePacks
 
 NICENESS = 5  # questions go first
 
 
 def serve(line: Connection, model_name: str) -> None:
     """Parse until the edge has gone."""
-    readers = Readers(model_name)
+    packs = LanguagePacks(model_name)
     while True:
         try:
             name, arguments, options = line.recv()
         except EOFError:
             return
         try:
-            reply = getattr(readers, name)(*arguments, **options)
+            reply = getattr(packs, name)(*arguments, **options)
         except (OSError, ImportError) as error:
             reply = error
         line.send(reply)

@@ -10,11 +10,11 @@ from functools import cache
 from itertools import groupby, islice
 
 from edge_node.extraction.facts import MOST_FACTS, Fact
+from edge_node.extraction.language_packs import LanguagePacks
 from edge_node.extraction.languages import reading_languages
 from edge_node.extraction.packs.table import installed_pack
 from edge_node.extraction.parser_process import ParserProcess
 from edge_node.extraction.parsing import Passage, Reading
-from edge_node.extraction.readers import Readers
 from shared.records import Chunk, ChunkId, DocumentId, EntityMention, RelationMention
 from shared.text.language import language_of_question
 
@@ -64,7 +64,7 @@ class _Reading:
 
 
 @cache
-def parser_of(model_name: str) -> Readers | ParserProcess:
+def parser_of(model_name: str) -> LanguagePacks | ParserProcess:
     """One for all who read in this process."""
     return ParserProcess(model_name)
 
@@ -76,7 +76,12 @@ class SpacyExtractor:
     """
 
     def __init__(
-        self, model_name: str = MODEL, *, batch_size: int = 64, with_facts: bool = False, parser: Readers | ParserProcess | None = None
+        self,
+        model_name: str = MODEL,
+        *,
+        batch_size: int = 64,
+        with_facts: bool = False,
+        parser: LanguagePacks | ParserProcess | None = None,
     ) -> None:
         """``parser``: takes the place of the process, for who counts what parsing costs."""
         self._parser = parser

@@ -31,7 +31,7 @@ class _Child:
 
 
 class ParserProcess:
-    """``readers.Readers`` in the process ``python -m edge_node.extraction``, started at first use, and again where it has ended.
+    """``LanguagePacks`` in the process ``python -m edge_node.extraction``, started at first use, and again where it has ended.
 
     One call at a time. Raises OSError where the model is not there, and ModelUnavailable where the process ends twice.
     """
@@ -41,12 +41,12 @@ class ParserProcess:
         self._child = HeldWhileUsed(self._start, idle_s=idle_s, close=_Child.end)
 
     def read(self, passages: Sequence[Passage], *, with_facts: bool, language: str = READ) -> list[Reading]:
-        """As ``Readers.read``."""
+        """As ``LanguagePacks.read``."""
         readings: list[Reading] = self._asked("read", passages, with_facts=with_facts, language=language)
         return readings
 
     def phrases(self, question: str, *, language: str = READ) -> list[str]:
-        """As ``Readers.phrases``."""
+        """As ``LanguagePacks.phrases``."""
         found: list[str] = self._asked("phrases", question, language=language)
         return found
 

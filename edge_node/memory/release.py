@@ -9,8 +9,9 @@ from typing import Literal
 
 from edge_node.memory.records import Memory
 from edge_node.policy.hints import Names, TextPart, could_name, exchanged, is_telling_nothing, shortened
-from edge_node.policy.redaction import Redactor, Shadow
+from edge_node.policy.redaction import Redactor
 from edge_node.policy.rules import Level, MemoryRules
+from edge_node.policy.shadow import Shadow
 from edge_node.policy.surrogates import Drawing, ReleasedName
 from shared.records import DocumentId, document_of, is_withheld
 from shared.wire import MAX_MEMORY_ANSWER_CHARS, MAX_MEMORY_QUESTION_CHARS
@@ -103,7 +104,7 @@ class MemoryRelease:
             return "level"
         if not (self._has_support(memory.question) and self._has_support(memory.answer)):
             return "support"
-        question, answer = self.redactor.mask(memory.question), self.redactor.mask(memory.answer)
+        question, answer = self.redactor.mask_question(memory.question), self.redactor.mask(memory.answer)
         fits = len(question) <= MAX_MEMORY_QUESTION_CHARS and len(answer) <= MAX_MEMORY_ANSWER_CHARS
         is_bare = (question, answer) == (memory.question, memory.answer)
         if level >= Level.FULL and self.rules.share == "answers" and fits and is_bare:

@@ -3,172 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from urllib.parse import unquote
 
 import phonenumbers
-from stdnum import iban, numdb
-from stdnum.fr import nir
-from stdnum.gb import nhs
-from stdnum.us import ssn
 
+from edge_node.policy.identifiers import FINDERS
+from edge_node.policy.lettering import UNSPACED, WITH_CAPITALS, capitalised, is_unspaced, strangely_written
 from edge_node.policy.patterns import bounded
 from edge_node.policy.rules import Identifier, Redact
-from shared.text.language import is_latin
+from edge_node.policy.shadow import Shadow
+from shared.text.language import language_of_question
 
 CONTEXT_CHARS = 80  # beside a passage: an identifier that its edge cuts is looked for as a whole
 MASK = "█"
-_GAP = "[ ._/-]"  # what stands between groups of digits
-_WIDE_GAP = "(?: ?[|,-] ?|[ ._/])"  # of an IBAN, whose country, length and check digits tell it from the cells of a table
-_DASH = "(?: ?- ?|[ ._/])"
-_NO_CODE = re.compile(r"[^A-Za-z0-9]")
-_CARD_GROUPS = re.compile(  # of four times four digits, or of 4, 6 and 5: there alone a comma or a bar may stand between them
-    r"(?<![^\W_])(?:(?:[3-6]\d|2[2-7])\d\d(?P<gap> ?[|,-] ?)\d{4}(?P=gap)\d{4}(?P=gap)\d{4}"
-    r"|3[47]\d\d(?P<other> ?[|,-] ?)\d{6}(?P=other)\d{5})(?!\d)",
-    re.ASCII,
-)
-_LEAST_CARD = 13  # digits
-_DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)  # the sum of the digits of twice a digit
-_WORD = re.compile(r"[^\W_]+")
+_FOLDED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "0": "o"})
+_WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")  # what is written without blanks: letter by letter
 _NAME_GAP_CHARS = 3  # at most so many characters between two words of a name
 _PARTICLES = frozenset("al bin da de del della den der di do dos du el ibn la le ten ter van vom von zu zum zur".split())  # noqa: SIM905
 _MOST_PARTICLES = 3  # "van der", "de la"
-_MAX_NAME_WORDS = 12
+_MAX_NAME_WORDS = 60
 _LEAST_GENITIVE = 4  # letters of a word to which a language adds an s, as in "Obermayers Akte"
-_EMAIL = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
-_PERSON = re.compile(  # numbers of persons in the United States, Britain and France, whose shape or check digits are known
-    rf"(?<!\d)(?:\d{{3}}{_DASH}?\d{{2}}{_DASH}?\d{{4}}|\d{{3}}{_DASH}?\d{{3}}{_DASH}?\d{{4}}|[12](?:{_DASH}?\d){{14}})(?!\d)", re.ASCII
-)
-_RECORD = re.compile(
-    r"\b(?P<code>[A-Z]{1,6}[-/_]?\d[\d-]{3,14}\d)\b"
-    r"|\b(?:mrn|record|patient|case|chart|file|account|acct|policy|invoice|customer|member|admission|no|nr|number|id)\b"
-    r"[\s.:#-]{0,4}(?:(?:no|nr|number|id)\b[\s.:#-]{0,4})?(?P<number>[A-Z]{0,6}[-/_]?\d[\d./-]{2,18}\d)\b",
-    re.IGNORECASE,
-)
-
-_LINE_END = r"[^\S\n]*+\n\s*+"  # with blanks around it; possessive, so that no run of white space is looked at twice
-_PIECE = re.compile(
-    r"(?P<entity>&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});)"
-    rf"|(?P<joined>-{_LINE_END}(?=[a-z])|(?<=-){_LINE_END}(?=\d)|(?<=@){_LINE_END}|{_LINE_END}(?=@)"  # what the end of a line cuts
-    r"|\*{1,3}|\\(?=[^\w\s]))"  # Markdown
-    r"|(?P<percent>(?:%[0-9A-Fa-f]{2}){1,12})"  # of an address
-    r"|(?P<inline></?(?:b|em|font|i|mark|small|span|strong|u)(?:\s[^<>\n]{0,200})?>)"
-    r"|(?P<tag></?[A-Za-z][^<>\n]{0,200}>)"
-    r"|(?P<space>\s+)"
-    r"|(?P<character>.)",
-    re.DOTALL,
-)
-_PLAIN = re.compile(r"(?:[^\W_]|[.,;:!?@/#()'\"-]| (?! ))*", re.ASCII)  # most texts: nothing here means anything else
-_FOLDED = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "0": "o"})
-# Cyrillic, Greek and Armenian letters that are drawn as Latin ones
-_LOOKS_LIKE = str.maketrans(
-    "АВЕЅІЈКМНОРСТУХԚԜаеіјорсухѕԛԝһԁΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαινρυՕՍՏԼօսհոյցզ",
-    "ABESIJKMHOPCTYXQWaeijopcyxsqwhdABEZHIKMNOPTYXoaivpuOUSLouhnjgq",
-)
-
-_LETTERED_WORD = re.compile(r"[^\W\d_]+(?:['’.-][^\W\d_]+)*")
-_LETTERED_PARTICLES = frozenset("da de del della der di dos du el la le ten ter van von y".split())  # noqa: SIM905 - a list would be a page long
-_LETTER_GAP = re.compile(r"[ \t\u00a0]{1,2}|\. ?")  # between the words of a name
-LEAST_LETTERS = 2  # one letter of another script is a symbol, as in a formula
-
-
-@dataclass(frozen=True, slots=True)
-class Shadow:
-    """``text`` to be searched, and for each of its characters where what it stands for begins and ends in the original."""
-
-    text: str
-    places: tuple[tuple[int, int], ...] | None  # None: the same as in the original
-
-    @classmethod
-    def of(cls, original: str, *, joined: bool = False) -> Shadow:
-        r"""Compatibility forms become plain ones, digits 0-9, dashes "-", white space one blank; accents and what is invisible go.
-
-        A tag is a blank; ``joined``: one inside a line, as <b>, is nothing.
-
-        >>> Shadow.of("4111\u00ad **1111**, Nightin-\ngale").text
-        '4111 1111, Nightingale'
-        """
-        if _PLAIN.fullmatch(original):
-            return cls(original, None)
-        text, places = list[str](), list[tuple[int, int]]()
-        for piece in _PIECE.finditer(original):
-            for character in "" if joined and piece["inline"] else _meant(piece):
-                text.append(character)
-                places.append(piece.span())
-        return cls("".join(text), tuple(places))
-
-    @classmethod
-    def readings(cls, original: str) -> list[Shadow]:
-        """A text as its words are written, and, where a tag inside a line may cut one, as they are read."""
-        apart = cls.of(original)
-        return [apart, cls.of(original, joined=True)] if "<" in original and ">" in original else [apart]
-
-    def place(self, start: int, end: int) -> tuple[int, int]:
-        """Where [start, end) of ``text`` stands in the original; never empty for what is not."""
-        if self.places is None or start >= end:
-            return start, end
-        return self.places[start][0], self.places[end - 1][1]
-
-
-def _meant(piece: re.Match[str]) -> str:
-    if piece["joined"]:
-        return ""
-    if piece["space"] or piece["tag"] or piece["inline"]:
-        return " "
-    if piece["percent"]:
-        return "".join(map(_plain_letters, unquote(piece["percent"])))
-    if piece["entity"]:
-        return "".join(map(_plain_letters, html.unescape(piece["entity"])))
-    return _plain_letters(piece["character"])
-
-
-@lru_cache(4_096)
-def _plain_letters(character: str) -> str:
-    category = unicodedata.category(character)
-    if category == "Nd":
-        return str(unicodedata.decimal(character))
-    if category == "Pd" or character == "\u2212":
-        return "-"
-    if category in {"Cf", "Mn", "Me"}:
-        return ""
-    whole = unicodedata.normalize("NFKD", character.translate(_LOOKS_LIKE))
-    return "".join(part for part in whole if not unicodedata.combining(part))
-
-
-def strangely_written(text: str) -> Iterator[tuple[int, int]]:
-    """Characters [start, end) of words of a script that is not Latin, and of runs of capitalised words one of which has an accent.
-
-    >>> text = "Dr. María de García saw 张伟 at the café."
-    >>> [text[start:end] for start, end in strangely_written(text)]
-    ['Dr. María de García', '张伟']
-    """
-    if text.isascii():
-        return
-    run: list[tuple[int, int]] = []
-    for match in _LETTERED_WORD.finditer(text):
-        word = match.group()
-        joined = bool(run) and _LETTER_GAP.fullmatch(text, run[-1][1], match.start()) is not None
-        if not joined or not (word[0].isupper() or word in _LETTERED_PARTICLES):
-            yield from _name(text, run)
-            run = []
-        if word[0].isupper() or run:
-            run.append(match.span())
-        if sum(not is_latin(letter) for letter in word if letter.isalpha()) >= LEAST_LETTERS:
-            yield match.span()
-    yield from _name(text, run)
-
-
-def _name(text: str, run: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    while run and text[slice(*run[-1])] in _LETTERED_PARTICLES:
-        run = run[:-1]
-    if run and any(len(word) > 1 and not word.isascii() for word in (text[start:end] for start, end in run)):
-        yield run[0][0], run[-1][1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +90,13 @@ class Redactor:
         """The text with everything masked that it holds."""
         return masked(text, self.spans(text))
 
+    def mask_question(self, question: str) -> str:
+        """A question with everything masked that it holds; where names of persons are, and nobody finds them in its language, all names."""
+        spans = self.spans(question)
+        if self.redact.masks_persons and language_of_question(question) not in WITH_CAPITALS:
+            spans += [Span(start, end, "name") for start, end in capitalised(question)]
+        return masked(question, spans)
+
     def mask_within(self, context: str, start: int, end: int) -> str:
         """``context[start:end]``, masked also where what is masked goes on beyond it."""
         cut = [Span(max(span.start, start) - start, min(span.end, end) - start, span.kind) for span in self.spans(context)]
@@ -263,7 +128,7 @@ class Redactor:
                 for match in phonenumbers.PhoneNumberMatcher(text, region, leniency=phonenumbers.Leniency.VALID, max_tries=1_000):
                     yield Span(match.start, match.end, kind)
             return
-        for start, end in _FINDERS[kind](text):
+        for start, end in FINDERS[kind](text):
             yield Span(start, end, kind)
 
     def _names(self, text: str) -> Iterator[Span]:
@@ -333,10 +198,10 @@ def _joined(spans: Collection[Span]) -> list[tuple[int, int, str]]:
 def last_words(names: Iterable[str]) -> set[str]:
     """The last word of each name of several words, in lower case without accents.
 
-    >>> last_words(["Ann Lee", "Mortar"])
+    >>> last_words(["Ann Lee", "Mortar", "张伟"])
     {'lee'}
     """
-    return {words[-1] for words in map(words_of, names) if len(words) > 1}
+    return {words[-1] for words in map(words_of, names) if len(words) > 1 and not is_unspaced(words[-1])}
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -396,91 +261,4 @@ def _plain(word: str) -> str:
     return "".join(letter for letter in bare if not unicodedata.combining(letter)).translate(_FOLDED)
 
 
-def _grouped(
-    first: str, character: str, most: int, longest: Callable[[str], int], *, gap: str = _GAP
-) -> Callable[[str], Iterator[tuple[int, int]]]:
-    """A finder of codes with check digits, in groups or not: the longest one from each place counts.
-
-    ``longest`` tells how many of at most so many characters are the longest right code; 0: none is. It is asked once for each place where
-    a group begins, so the time is linear in the text.
-    """
-    begin = re.compile(rf"(?:(?<![^\W_])|(?<=\bIBAN)){first}")
-    run = re.compile(rf"{character}(?:{gap}?{character}){{0,{most - 1}}}")
-
-    def find(text: str) -> Iterator[tuple[int, int]]:
-        done = 0
-        for match in begin.finditer(text):
-            whole = run.match(text, match.start()) if match.start() >= done else None
-            if whole is None:
-                continue
-            code = _NO_CODE.sub("", whole.group())
-            if size := longest(code):
-                done = [place for place, letter in enumerate(whole.group(), match.start() + 1) if letter.isalnum()][size - 1]
-                yield match.start(), done
-
-    return find
-
-
-def _cards(text: str) -> Iterator[tuple[int, int]]:
-    yield from _plain_cards(text)
-    for match in _CARD_GROUPS.finditer(text):
-        if _longest_card(code := _NO_CODE.sub("", match.group())) == len(code):
-            yield match.span()
-
-
-def _longest_card(digits: str) -> int:
-    """Of the prefixes with 13 digits or more the length of the longest one with a right last digit (Luhn's sum, as ``stdnum.luhn`` has it).
-
-    >>> _longest_card("41111111111111110"), _longest_card("4111111111111112")
-    (16, 0)
-    """
-    plain = doubled = size = 0  # the sums of the prefix, its last digit taken once, or twice
-    for number, digit in enumerate(map(int, digits), 1):
-        plain, doubled = doubled + digit, plain + _DOUBLED[digit]
-        if number >= _LEAST_CARD and plain % 10 == 0:
-            size = number
-    return size
-
-
-def _longest_iban(code: str) -> int:
-    """The length that the country's have, where the code begins with a right one.
-
-    >>> _longest_iban("DE89370400440532013000AND"), _longest_iban("AB12AB12AB12AB12")
-    (22, 0)
-    """
-    size = _iban_size(code[:2].upper())
-    return size if 0 < size <= len(code) and iban.is_valid(code[:size]) else 0
-
-
-@cache
-def _iban_size(country: str) -> int:
-    """How many characters a country's numbers have; 0: it has none."""
-    form = numdb.get("iban").info(country)[0][1].get("bban", "")
-    return 4 + sum(map(int, re.findall("[0-9]+", form))) if form else 0
-
-
-def _person_numbers(text: str) -> Iterator[tuple[int, int]]:
-    for match in _PERSON.finditer(text):
-        digits = "".join(filter(str.isdigit, match.group()))
-        if ssn.is_valid(digits) or nhs.is_valid(digits) or nir.is_valid(digits):
-            yield match.span()
-
-
-def _emails(text: str) -> Iterator[tuple[int, int]]:
-    return (match.span() for match in _EMAIL.finditer(text)) if "@" in text else iter(())
-
-
-def _records(text: str) -> Iterator[tuple[int, int]]:
-    for match in _RECORD.finditer(text):
-        yield match.span("code" if match["code"] else "number")
-
-
-_plain_cards = _grouped("[0-9]", "[0-9]", 19, _longest_card)
-_FINDERS: dict[Identifier, Callable[[str], Iterator[tuple[int, int]]]] = {
-    "email": _emails,
-    "iban": _grouped("[A-Za-z]{2}[0-9]{2}", "[A-Za-z0-9]", 34, _longest_iban, gap=_WIDE_GAP),
-    "card": _cards,
-    "ssn": _person_numbers,
-    "record": _records,
-}
 NOTHING_MASKED = Redactor.of(Redact())

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge_node.extraction.names import normalise
-from edge_node.policy.redaction import Shadow
 from edge_node.policy.rules import NAME_KINDS, NameKind
+from edge_node.policy.shadow import Shadow
 
 IntArray = NDArray[np.int64]
 Chances = NDArray[np.uint64]

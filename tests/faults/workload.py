@@ -14,7 +14,7 @@ import httpx2
 from edge_node.database.backup import back_up
 from edge_node.documents import progress
 from edge_node.extraction import nlp
-from edge_node.extraction.readers import Readers
+from edge_node.extraction.language_packs import LanguagePacks
 from shared.errors import DgragError
 from shared.http.problems import status_of
 from shared.wire import WIRE_VERSION
@@ -44,7 +44,7 @@ def preload():
 
     spaCy parses in the children themselves: they must not share a process that their parent has started.
     """
-    nlp.parser_of = cache(Readers)
+    nlp.parser_of = cache(LanguagePacks)
     with tempfile.TemporaryDirectory() as name:
 
         def remember(line):

@@ -33,7 +33,7 @@ class Edge:
 
     async def settled(self):
         """Wait until everything that was accepted is indexed or parked."""
-        await until(lambda: self.node.status()["settled"])
+        await until(lambda: self.node.status()["settled"], limit_s=120)  # the first document of a language waits for its pack
 
     async def add(self, name, text, **fields):
         response = await self.http.post("/v1/documents", json={"name": name, "text": text, **fields})

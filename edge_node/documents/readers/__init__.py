@@ -25,9 +25,9 @@ from edge_node.documents.readers.text import (
 )
 from shared.errors import UnreadableDocument
 
-__all__ = ["MAX_TEXT_CHARS", "READERS", "SUFFIXES", "ReadText", "Reader", "load_all", "normalised", "read"]
+__all__ = ["FORMAT_READERS", "MAX_TEXT_CHARS", "SUFFIXES", "FormatReader", "ReadText", "load_all", "normalised", "read"]
 
-Reader = Callable[[str, bytes], ReadText]
+FormatReader = Callable[[str, bytes], ReadText]
 MAX_DEPTH = 3  # of documents in documents: a mail with an archive of mails
 
 
@@ -98,7 +98,7 @@ def _read_zip(name: str, data: bytes, depth: int = 0) -> ReadText:
     return read_zip(name, data, partial(_inside, depth=depth + 1))
 
 
-READERS: dict[str, Reader] = {
+FORMAT_READERS: dict[str, FormatReader] = {
     ".csv": read_table,
     ".doc": partial(_read_old_office, ".doc"),
     ".docx": _read_word,
@@ -130,7 +130,7 @@ READERS: dict[str, Reader] = {
     ".xlsx": _read_sheet,
     ".zip": _read_zip,
 }
-SUFFIXES = tuple(READERS)
+SUFFIXES = tuple(FORMAT_READERS)
 _ROWS = {".jsonl": read_json_lines, ".ndjson": read_json_lines}  # inside archives; else each row is a document of its own
 _HEADS = (  # first bytes, which tell more than a name does
     (b"{\\rtf", ".rtf"),
@@ -189,7 +189,7 @@ def _inside(name: str, data: bytes, *, depth: int) -> ReadText:
     return ReadText(one_line(found.title) or one_line(stem(name)), text, found.places, found.shortfalls)
 
 
-def _reader(name: str, data: bytes) -> Reader:
+def _reader(name: str, data: bytes) -> FormatReader:
     """Return the reader by the file's first bytes if they are telling, else by its suffix, else by a look for HTML."""
     head = data[:1024].lstrip().lower()
     if head.startswith(b"%pdf-"):
@@ -199,31 +199,31 @@ def _reader(name: str, data: bytes) -> Reader:
     if data.startswith(OLE_MAGIC):
         return _of_ole(data)
     if kind := next((kind for begins, kind in _HEADS if data.startswith(begins)), None):
-        return READERS[kind]
-    if known := {**READERS, **_ROWS}.get(suffix(name)):
+        return FORMAT_READERS[kind]
+    if known := {**FORMAT_READERS, **_ROWS}.get(suffix(name)):
         return known
     return _read_html if head.startswith((b"<!doctype html", b"<html")) else read_plain
 
 
-def _packed(name: str, data: bytes) -> Reader:
+def _packed(name: str, data: bytes) -> FormatReader:
     """The reader of an archive, by what it holds; of a damaged one, by its name."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             parts = set(archive.namelist())
             if kind := next((kind for part, kind in _PARTS if part in parts), None):
-                return READERS[kind]
+                return FORMAT_READERS[kind]
             mime = b""
             if "mimetype" in parts:
                 with archive.open("mimetype") as told:
                     mime = told.read(100)
     except DAMAGED:
-        return READERS.get(suffix(name), _read_zip)
+        return FORMAT_READERS.get(suffix(name), _read_zip)
     if b"opendocument" in mime:
-        return next((READERS[kind] for said, kind in _OPEN if said in mime), READERS[".odt"])
-    return READERS[named] if (named := suffix(name)) in (".docx", ".xlsx", ".pptx", ".epub", ".odp", ".odt", ".ods") else _read_zip
+        return next((FORMAT_READERS[kind] for said, kind in _OPEN if said in mime), FORMAT_READERS[".odt"])
+    return FORMAT_READERS[named] if (named := suffix(name)) in (".docx", ".xlsx", ".pptx", ".epub", ".odp", ".odt", ".ods") else _read_zip
 
 
-def _of_ole(data: bytes) -> Reader:
+def _of_ole(data: bytes) -> FormatReader:
     """The reader of a compound file, by what stands at its top, of a damaged one by any stream; Word's says why it reads no other."""
     from edge_node.documents.readers.outlook import names_of
 
@@ -234,7 +234,7 @@ def _of_ole(data: bytes) -> Reader:
 
     if holds("EncryptedPackage"):
         return _read_word
-    return READERS[next((kind for stream, kind in _OLE if holds(stream)), ".docx")]
+    return FORMAT_READERS[next((kind for stream, kind in _OLE if holds(stream)), ".docx")]
 
 
 def _empty(name: str) -> UnreadableDocument:

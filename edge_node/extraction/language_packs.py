@@ -22,7 +22,7 @@ class ReadsPassages(Protocol):
         """The names and noun phrases of a question, in its order."""
 
 
-class Readers:
+class LanguagePacks:
     """The packs of this process. Raises OSError where the English model, and ImportError where another pack is not there."""
 
     def __init__(self, model_name: str) -> None:
