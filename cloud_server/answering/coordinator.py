@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from cloud_server.answering.gathering import EdgeQuery, EvidenceCollector
 from cloud_server.answering.passages import Reader
-from cloud_server.answering.prompts import NOT_MATCHED, none_of, render, unsupported_by, with_edges
+from cloud_server.answering.prompts import none_of, render, unsupported_by, with_edges
 from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.settings import AnswerSettings
 from shared.errors import ModelTimeout
@@ -22,6 +22,7 @@ from shared.records import Answer, EdgeId, Evidence
 from shared.reduce import UNSUPPORTED, left_out, tell
 from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence
+from shared.text.no_answer import no_answer
 from shared.text.prompts import load_prompt
 from shared.text.refusals import REFUSAL, is_refusal, probability_of, probability_of_start
 from shared.text.support import Checking
@@ -85,18 +86,18 @@ class Coordinator:
         query_id = body.query_id or self._new_id()
         if (remembered := await self._stored_answers.answer(sought, query_id, trace, until=until)) is not None:
             return remembered
-        nobody = Answer(query_id, NOT_MATCHED, (), "cloud", answered=False)
+        nobody = Answer(query_id, no_answer("not_matched", body.question), (), "cloud", answered=False)
         found = await self._collector.for_answer(sought, trace, m=body.m, until=until)
         if not found.asked:
             return with_edges(replace(nobody, reason=found.reason), found.reports, trace.steps())
-        nobody = replace(nobody, answer=none_of(found.asked))
+        nobody = replace(nobody, answer=none_of(body.question, found.asked))
         answer = await self._write(body.question, found.evidence, nobody, trace, until=until)
         return with_edges(answer, found.reports, trace.steps())
 
     async def _write(self, question: str, evidence: Sequence[Evidence], nobody: Answer, trace: Trace, *, until: float) -> Answer:
         if not evidence:
             return replace(nobody, reason="no passage is near enough to the question")
-        nobody = replace(nobody, answer=unsupported_by(evidence))
+        nobody = replace(nobody, answer=unsupported_by(question, evidence))
         fence = Fence(secrets.token_hex(FENCE_BYTES))
         with trace.step("generate") as step:
             messages, settings = render(ANSWER, question, evidence, fence), self._settings

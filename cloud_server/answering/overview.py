@@ -24,6 +24,7 @@ from shared.ports import Clock, embed_questions
 from shared.records import Answer, EdgeId, EdgeReport, Evidence
 from shared.reduce import OnText, ReducedAnswer, Reducer, coverage, ignore_text, left_out, said, spoken
 from shared.telemetry.trace import Trace
+from shared.text.no_answer import no_answer
 from shared.wire import QuestionBody
 
 FAN_OUT_SHARE = 0.75  # of the time that is left, at most: the model needs the rest
@@ -31,7 +32,6 @@ EMBED_SHARE = 0.25  # of the time that is left then: points that could not be co
 REDUCE_SHARE = 0.9  # of the time that is left then: a model that is late leaves enough to tell the points as they are
 EMBEDDED_CHARS = 600  # of a point, by which it is compared; an edge may send 16,000
 MOST_SPOKEN = 12  # points that are told where the model is away
-NOTHING_TOLD = "No connected site has told anything that answers this question."
 
 
 class GlobalCoordinator:
@@ -74,7 +74,7 @@ class GlobalCoordinator:
             result = await self._ask(asked, body, requester, trace, until=until)
             with trace.step("rescore"):
                 points, uncompared = await self._read(body.question, result, requester, until=until)
-            answer = Answer(body.query_id or self._new_id(), NOTHING_TOLD, (), "global", answered=False)
+            answer = Answer(body.query_id or self._new_id(), no_answer("not_told", body.question), (), "global", answered=False)
             if uncompared:
                 answer = _as_they_came(answer, points, uncompared)
             elif points:

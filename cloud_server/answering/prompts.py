@@ -12,32 +12,30 @@ from shared.ports import Message
 from shared.records import Answer, EdgeId, EdgeReport, Evidence, TraceStep
 from shared.text.asking import asked
 from shared.text.fence import Fence
+from shared.text.no_answer import no_answer
 from shared.text.prompts import PromptFile, listed
 
-NOT_MATCHED = "No connected site seems to share documents about this question."
 
-
-def none_of(edges: Sequence[EdgeId]) -> str:
+def none_of(question: str, edges: Sequence[EdgeId]) -> str:
     """What is said when all that were asked could not tell. It leaves open whether they have any: who asks must not learn that.
 
-    >>> none_of([EdgeId("ward"), EdgeId("bank")])
+    >>> none_of("Who?", [EdgeId("ward"), EdgeId("bank")])
     'The sites that were asked (ward, bank) share no documents that answer this question.'
     """
-    sites = "The sites that were asked" if len(edges) > 1 else "The site that was asked"
-    return f"{sites} ({', '.join(edges)}) {'share' if len(edges) > 1 else 'shares'} no documents that answer this question."
+    return no_answer("none_of_many" if len(edges) > 1 else "none_of_one", question, sites=", ".join(edges))
 
 
-def unsupported_by(evidence: Sequence[Evidence]) -> str:
+def unsupported_by(question: str, evidence: Sequence[Evidence]) -> str:
     """What is said when passages came and none of them carries an answer. Names sites only: a document's name is its site's own words.
 
     >>> from shared.records import ChunkId, DocumentId
     >>> pump = Evidence(EdgeId("ward"), DocumentId("d"), "d.md", ChunkId("d:0"), (0, 5), "Pumps", 0.9)
-    >>> unsupported_by([pump, pump])
+    >>> unsupported_by("Who?", [pump, pump])
     'Passages near to this question were found (2 of ward), but they support no statement that answers it.'
     """
     of = Counter(passage.edge for passage in evidence)
-    found = ", ".join(f"{number} of {edge}" for edge, number in of.items())
-    return f"Passages near to this question were found ({found}), but they support no statement that answers it."
+    found = ", ".join(no_answer("passages_of", question, number=number, site=edge) for edge, number in of.items())
+    return no_answer("unsupported", question, found=found)
 
 
 def render(prompt: PromptFile, question: str, passages: Sequence[Evidence], fence: Fence, *, task: str = "") -> tuple[Message, ...]:

@@ -32,6 +32,7 @@ from shared.records import DENIED, Answer, EdgeReport, Evidence, GateReport, Rou
 from shared.reduce import UNSUPPORTED, ReducedAnswer, left_out, tell
 from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence
+from shared.text.no_answer import no_answer
 from shared.text.refusals import is_refusal
 from shared.text.sentences import questions_in
 from shared.text.support import Checking
@@ -39,11 +40,9 @@ from shared.wire import EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.answer")
 HERE_ONLY = "filters are for the documents of this site, and this would ask other sites, which do not know them"
-WAITS = "This question would be sent to the cloud, and waits for a yes to that."
 Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
 HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
 NOTHING_TOLD = ReducedAnswer("", ())
-NO_LOCAL_ANSWER = "The documents of this site do not answer this question."
 
 
 Mode = Literal["auto", "local", "cloud"]
@@ -176,7 +175,7 @@ class Answerer:
         tried = await self._try_locally(ask, stays, trace, deadline)
         if tried.report.decision == "local" or stays:
             why = f"{tried.report.reason}; {STAYS}" if ask.filters is not None and tried.report.decision == "escalate" else ""
-            return await self._local_answer(query_id, tried, trace, deadline, route="local", reason=why)
+            return await self._local_answer(query_id, ask.question, tried, trace, deadline, route="local", reason=why)
         return await self._escalate(ask, query_id, trace, deadline, tried)
 
     async def retrieve(
@@ -275,13 +274,13 @@ class Answerer:
         return NOTHING_TOLD
 
     async def _local_answer(
-        self, query_id: str, tried: LocalAttempt, trace: Trace, deadline: Deadline, *, route: Route, reason: str = ""
+        self, query_id: str, asked: str, tried: LocalAttempt, trace: Trace, deadline: Deadline, *, route: Route, reason: str = ""
     ) -> Answer:
         report, told = tried.report, await self._tell(tried, trace, deadline)
         why = "" if report.decision == "local" else report.reason
         return Answer(
             query_id,
-            told.text or NO_LOCAL_ANSWER,
+            told.text or no_answer("not_here", asked),
             told.citations,
             route,
             gate=report,
@@ -302,7 +301,7 @@ class Answerer:
             if departing.escalation == "ask":
                 if tried and tried.is_unsampled:
                     tried = await self._try_locally(ask, True, trace, deadline)
-                return await self._waiting(query_id, tried, trace, deadline, departing.text)
+                return await self._waiting(ask, query_id, tried, trace, deadline, departing.text)
             limit_s = min(self.settings.cloud_deadline_s, deadline.left_s())
             with trace.step("cloud") as step, self._sharing.asking_for(ask.labels):
                 found, sent, received = await self._cloud.ask(
@@ -314,16 +313,19 @@ class Answerer:
             if tried is None or tried.is_unsampled:
                 tried = await self._try_locally(ask, True, trace, deadline)
             route: Route = "local" if isinstance(error, Withheld) else "degraded"
-            return await self._local_answer(query_id, tried, trace, deadline, route=route, reason=error.message)
+            return await self._local_answer(query_id, ask.question, tried, trace, deadline, route=route, reason=error.message)
         report = tried.report if tried else None
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
         return replace(found, query_id=query_id, gate=report, trace=trace.steps())
 
-    async def _waiting(self, query_id: str, tried: LocalAttempt | None, trace: Trace, deadline: Deadline, question: str) -> Answer:
+    async def _waiting(
+        self, ask: Ask, query_id: str, tried: LocalAttempt | None, trace: Trace, deadline: Deadline, question: str
+    ) -> Answer:
         """The best local answer, if there was a try, and the question as it would leave."""
         if tried is None:
-            return Answer(query_id, WAITS, (), "local", reason=WAITS, answered=False, would_ask=question, trace=trace.steps())
-        return replace(await self._local_answer(query_id, tried, trace, deadline, route="local"), would_ask=question)
+            waits = no_answer("waits", ask.question)
+            return Answer(query_id, waits, (), "local", reason=waits, answered=False, would_ask=question, trace=trace.steps())
+        return replace(await self._local_answer(query_id, ask.question, tried, trace, deadline, route="local"), would_ask=question)
 
     async def find(self, ask: Ask, trace: Trace, *, budget_tokens: int | None = None, top_k: int | None = None) -> SearchResult:
         """Passages of all sites for a client's own model, this site's among them; degraded to those of here when the cloud is away.

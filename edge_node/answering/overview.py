@@ -33,6 +33,7 @@ from shared.ports import FloatArray, embed_questions
 from shared.records import DENIED, Answer, Chunk, ChunkId, Evidence, Level, TraceStep, is_withheld
 from shared.reduce import OnText, ReducedAnswer, Reducer, coverage_alone, fitting, ignore_text, left_out, ordered, spoken
 from shared.telemetry.trace import Trace
+from shared.text.no_answer import no_answer
 from shared.wire import EvidenceRequest, SharedLevel
 
 log = logging.getLogger("dgrag.edge.answer")
@@ -43,7 +44,6 @@ LAST_SHARE = 0.9  # … for what no other call follows: the answer is still to b
 OTHERS_SHARE = 3  # for another site's question one in so many sentences is judged: many sites answer it
 CHOOSE = "choose"  # the step
 MAX_COMPARED = 256  # findings that are compared with the question where no model reads them
-NOTHING_HELPS = "The documents of this site do not answer this question."
 UNREAD = "there was no time to read reports, or the model tells no probabilities"
 NO_REPORTS = "it makes no reports"
 UNSUPPORTED = "the points are not joined: no sentence that the model wrote rests on a point"
@@ -206,7 +206,7 @@ class GlobalAnswerer:
         told, unjoined = await self._told(ask.question, found, trace, deadline, on_text)
         return Answer(
             query_id,
-            told.text or NOTHING_HELPS,
+            told.text or no_answer("not_here", ask.question),
             told.citations,
             "global",
             partial=found.read < found.chosen,

@@ -11,8 +11,10 @@ from threading import Lock
 import numpy as np
 
 from edge_node.extraction.names import terms_of
+from edge_node.extraction.packs.words import stop_words
 from shared.ports import FloatArray
 from shared.records import DocumentId, document_of
+from shared.text.language import language_of_question
 from shared.vectors import top_rows
 
 K1, B = 1.2, 0.75  # saturation of a word's count, and weight of a text's length
@@ -84,15 +86,19 @@ class LexicalIndex:
     def unknown(self, question: str, withheld: Collection[str] = ()) -> float:
         """The share of a question's words that stand in no chunk, [0, 1], as if the withheld documents were not there.
 
-        Only words of scripts with capitals count: those without write no blanks between words, so a phrase would pass for a word.
+        Only words of scripts with capitals count: those without write no blanks between words, so a phrase would pass for a word. Words
+        without a meaning of their own in the question's language do not count.
 
         >>> index = LexicalIndex()
         >>> index.put([("d:0", "Novabell delivers insulin.")])
         >>> index.unknown("Who delivers insulin by helicopter?"), index.unknown("Who?")
         (0.3333333333333333, 0.0)
+        >>> index.unknown("Wie viele Kisten Insulin liefert Novabell?")
+        0.5
         """
         with self._lock:
-            asked = [term for term in terms_of(question) if term.upper() != term or term.isdigit()]
+            idle = terms_of(" ".join(stop_words(language_of_question(question))))
+            asked = [term for term in terms_of(question) if (term.upper() != term or term.isdigit()) and term not in idle]
             hidden = set(self._withheld_rows(withheld))
             known = sum(
                 any(self._lengths[row] and row not in hidden for row in (number >> COUNT_BITS for number in self._postings[term]))
