@@ -83,7 +83,6 @@ clean: ## remove .venv, caches and build folders; keeps .dgrag (the state) and t
 $(VENV)/.installed: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes --requirement requirements.lock
-	$(BIN)/python -m compileall -qq -j $(JOBS) $(VENV)/lib || true # pip compiles on one core; some packages hold files of other Pythons
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 

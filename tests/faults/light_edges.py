@@ -11,8 +11,8 @@ from shared.identity import key_id, make_identity
 from shared.signing import ANY_CLOUD, Signature
 from shared.wire import WIRE_VERSION
 from tests.faults.report import Report
+from tests.support.waiting import HANGS_S
 
-TRIES_S = 30.0  # an edge goes on for so long; longer than any outage of a campaign
 AWAY = (httpx2.TransportError, asyncio.TimeoutError)
 PAUSE_S = 0.05
 
@@ -55,7 +55,7 @@ class LightEdge:
 
     async def insist(self, method, path, body=None, **options):
         """The request, signed anew, until a cloud takes or refuses it."""
-        async with asyncio.timeout(TRIES_S):
+        async with asyncio.timeout(HANGS_S):
             while True:
                 try:
                     response = await self.call(method, path, body, **options)

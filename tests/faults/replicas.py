@@ -28,6 +28,7 @@ from tests.faults.light_edges import AWAY, PAUSE_S, LightEdge
 from tests.faults.report import campaign, tell
 from tests.support.postgres import Postgres
 from tests.support.synced import free_port
+from tests.support.waiting import HANGS_S
 
 NAMES = ("a", "b", "c")
 QUESTION_S = 20.0
@@ -181,14 +182,14 @@ class Campaign:
         while not self.ended.is_set():
             await edge.poll()
 
-    async def _operator(self, method, path, body=None, *, timeout_s=QUESTION_S, again=()):
+    async def _operator(self, method, path, body=None, *, again=()):
         """A request of an operator, at another cloud where one is away; ``again``: answers where the first one may have been lost."""
-        async with asyncio.timeout(timeout_s * 2):
+        async with asyncio.timeout(HANGS_S):
             tries = 0
             while True:
                 url, tries = self.rng.choice(self.replicas).url, tries + 1
                 try:
-                    response = await self.http.request(method, url + path, json=body, headers=CALLER, timeout=timeout_s)
+                    response = await self.http.request(method, url + path, json=body, headers=CALLER, timeout=QUESTION_S)
                 except AWAY:
                     await asyncio.sleep(PAUSE_S)
                     continue
@@ -294,7 +295,7 @@ class Campaign:
         held = edge.life.held
         wanted = sorted(held)[-1] if held else None
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(HANGS_S):
                 while wanted is not None:
                     reply = await self._matched(replica, held[wanted], timeout_s=10.0)
                     if reply.is_success and wanted in {one["summary_id"] for one in reply.json()["matches"]}:
