@@ -377,6 +377,7 @@ BORDER = [
     "shared/telemetry/metrics.py",
     "shared/telemetry/spans.py",
     "shared/telemetry/trace.py",
+    "shared/text/no_answer.py",
     "shared/text/prompts.py",
     "shared/text/support.py",
     "shared/tls.py",

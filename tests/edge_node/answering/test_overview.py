@@ -9,7 +9,7 @@ import pytest
 
 from edge_node.answering import overview as overview_module
 from edge_node.answering.mapping import Mapper
-from edge_node.answering.overview import NOTHING_HELPS, GlobalAnswerer, GlobalAsk
+from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
 from edge_node.communities.elements import Finding
 from edge_node.communities.reports import Report
 from edge_node.communities.selection import SelectedReports
@@ -201,7 +201,12 @@ async def test_packs_that_do_not_help_are_left_out_and_one_point_needs_no_second
 
 async def test_where_nothing_helps_the_question_is_not_answered():
     answer = await overview(model(zero="Notes")).answer(GlobalAsk("What happened?"), Trace(), Deadline(9.0))
-    assert (answer.answer, answer.answered, answer.citations, answer.degraded) == (NOTHING_HELPS, False, (), False)
+    assert (answer.answer, answer.answered, answer.citations, answer.degraded) == (
+        "The documents of this site do not answer this question.",
+        False,
+        (),
+        False,
+    )
 
 
 async def test_an_edge_without_reports_says_that_it_has_none():
