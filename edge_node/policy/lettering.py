@@ -14,7 +14,7 @@ _LETTER_GAP = re.compile(r"[ \t\u00a0]{1,2}|\. ?")  # between the words of a nam
 UNSPACED = "\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff"
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 WITH_CAPITALS = frozenset({READ, "de", "lb"})  # English writes headings so, and German and Luxembourgish all nouns
-_BEGINNING = re.compile(r"(?:^|[.!?:¿¡\n])[^\w\n]*\Z")
+_OPENING = frozenset(".!?:¿¡\n")  # between a word and the first one of a sentence
 LEAST_LETTERS = 2  # one letter of another script is a symbol, as in a formula
 
 
@@ -56,14 +56,17 @@ def capitalised(text: str) -> Iterator[tuple[int, int]]:
     ['Jan Kowalski', 'Jan Nowak']
     """
     run: list[tuple[int, int]] = []
-    for match in [*_LETTERED_WORD.finditer(text), None]:
-        goes_on = match is not None and bool(run) and _LETTER_GAP.fullmatch(text, run[-1][1], match.start()) is not None
-        if run and not (goes_on and match is not None and match.group()[0].isupper()):
-            if len(run) > 1 or not _BEGINNING.search(text, 0, run[0][0]):
+    behind, opens = 0, True
+    for start, end in [*(match.span() for match in _LETTERED_WORD.finditer(text)), (len(text), len(text))]:
+        is_capital = text[start:end][:1].isupper()
+        if run and not (is_capital and _LETTER_GAP.fullmatch(text, run[-1][1], start)):
+            if len(run) > 1 or not opens:
                 yield run[0][0], run[-1][1]
             run = []
-        if match is not None and match.group()[0].isupper():
-            run.append(match.span())
+        if is_capital:
+            opens = opens if run else behind == 0 or not _OPENING.isdisjoint(text[behind:start])
+            run.append((start, end))
+        behind = end
 
 
 def is_unspaced(word: str) -> bool:

@@ -17,7 +17,9 @@ VERBS = frozenset({"v", "vd"})
 LONGEST = 400  # characters that the network reads at once
 LEAST_PHRASE = 3  # characters of a noun that names a thing of its own
 GENITIVE = "的"  # "the generator of the cellar"
-_CODE = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-/_.]?[A-Za-z0-9]+)*\d[A-Za-z0-9]*(?![A-Za-z0-9])")  # "L-22", which the network tears apart
+_CODE = re.compile(
+    r"(?<![A-Za-z0-9/_.-])[A-Za-z](?=[A-Za-z/_.-]{0,30}\d)[A-Za-z0-9/_.-]{0,40}[A-Za-z0-9](?![A-Za-z0-9])"
+)  # "L-22", which the network tears apart
 _SENTENCE = re.compile(r"[^。！？!?；;\n]+[。！？!?；;\n]*|[。！？!?；;\n]+")
 
 
