@@ -21,7 +21,7 @@ LOSSES = {  # what is missing -> the loss that must be seen
     "commit of passages": "half",
     "kept replies": "paid twice",
 }
-QUICK = "commit of passages", "kept replies"
+QUICK = ("kept replies",)  # the others need up to a hundred kills
 TRIES = 150  # at most: as many as the protected edge survives
 
 
