@@ -14,6 +14,7 @@ def test_under_blows_nothing_is_lost_taken_twice_or_taken_again():
     assert min(report.figures.get(count, 0) for count in ("acknowledged", "answered", "replays", "expelled")) > 0
 
 
+@pytest.mark.long
 def test_clouds_that_remember_requests_each_for_itself_take_one_again():
     assert told("replicas", 3, "--edges", 6, "--without", "nonces").found["replayed"]
 
