@@ -129,7 +129,7 @@ async def ask(http, figures):
     figures.statuses[response.status_code] = figures.statuses.get(response.status_code, 0) + 1
     if response.status_code == 200:
         figures.accepted_s.append(asyncio.get_running_loop().time() - began)
-    else:
+    elif response.status_code == 503:
         figures.without_time += not response.headers.get("retry-after", "").isdigit()
         told = WAITING.search(response.text)
         figures.most_waiting = max(figures.most_waiting, int(told[2]) if told else 0)

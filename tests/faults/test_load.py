@@ -17,7 +17,7 @@ HEALTH_S = 0.1 if (os.cpu_count() or 1) >= 4 else 0.2  # the load comes from thi
 def missed(figures):
     """What is promised under load on any machine, and these figures do not show."""
     promises = {
-        "some are told to come again": set(figures.statuses) == {200, 503},
+        "some are told to come again": {200, 503} <= set(figures.statuses) <= {200, 503, 504},  # 504: late on a busy machine
         "they are told when": figures.without_time == 0,
         "the queue has its cap": figures.most_waiting == WAITING,
         "memory has its bound": figures.grown_mb <= 300,
@@ -32,6 +32,7 @@ async def test_four_times_too_many_questions_are_answered_or_told_when_to_come_a
     print(f"R13, {seconds} s: {figures}")  # noqa: T201 - the figures are what the run is for
     assert missed(figures) == []
     if seconds > 100:
+        assert 504 not in figures.statuses
         assert percentile(figures.accepted_s, 0.99) <= DEADLINE_S
         assert percentile(figures.health_s, 0.99) <= HEALTH_S
         assert figures.normal_after_s <= SOON_S

@@ -63,11 +63,11 @@ class CutLine:
 
     def _cut(self, client, server, data):
         when, self._armed = self._armed, ""
+        self.cut.set()  # before anybody can notice it
         client.shutdown(socket.SHUT_RDWR)
         if when == "after":
             server.sendall(data)
         server.shutdown(socket.SHUT_WR)  # it ends after what it was told
-        self.cut.set()
 
     def _pass_back(self, server, client):
         with contextlib.suppress(OSError):
