@@ -6,6 +6,7 @@ VENV := .venv
 REST := process or campaign or model
 BESIDE = -n $(JOBS) --dist loadfile --no-loadscope-reorder
 BIN := $(VENV)/bin
+MODELS_OF_TESTS := $(VENV)/.models-small $(VENV)/.models-use-multilingual
 unexport PYTHONDONTWRITEBYTECODE # a test's processes, hundreds of them, would each compile all modules anew
 PACKAGES := shared edge_node cloud_server deploy benchmarks
 BENCH ?= paper
@@ -25,13 +26,13 @@ demo: install ## four sites and a cloud on this machine: documents indexed, ques
 test: $(VENV)/.installed ## the tests that need no process, no campaign and no model: minutes
 	$(BIN)/python -m pytest -m "not ($(REST)) and not long" $(BESIDE)
 
-test-rest: $(VENV)/.models-small ## those that do; fetches the small model (0.5 GB)
+test-rest: $(MODELS_OF_TESTS) ## those that do; fetches the small model (0.5 GB) and the multilingual embedder (30 MB)
 	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "($(REST)) and not long" $(BESIDE)
 
-test-all: $(VENV)/.models-small ## all that CI runs, in one run: one collection, and who waits for a process leaves the cores to others
+test-all: $(MODELS_OF_TESTS) ## all that CI runs, in one run: one collection, and who waits for a process leaves the cores to others
 	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m "not long" $(BESIDE)
 
-test-campaigns: $(VENV)/.models-small ## the tests that take minutes each, one after the other; CI does not run them
+test-campaigns: $(MODELS_OF_TESTS) ## the tests that take minutes each, one after the other; CI does not run them
 	DGRAG_REQUIRE_MODELS=1 $(BIN)/python -m pytest -m long
 
 check: check-deploy check-types check-code ## lint, format, types, import contracts, unsafe code; then the size of each package
