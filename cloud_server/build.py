@@ -202,5 +202,5 @@ def _routing(
 
 
 def _availability(database: Database, clock: Clock, settings: CloudSettings) -> Availability:
-    failures, breaker_s, deadline_s = settings.breaker_failures, settings.breaker_s, settings.deadline_s
-    return Availability(database, clock, breaker_failures=failures, breaker_s=breaker_s, deadline_s=deadline_s)
+    failures, breaker_s, fair_s = settings.breaker_failures, settings.breaker_s, min(settings.deadline_s, settings.straggler_s)
+    return Availability(database, clock, breaker_failures=failures, breaker_s=breaker_s, deadline_s=fair_s)

@@ -47,7 +47,8 @@ class ServiceSettings(TelemetrySettings, FrontSettings):
     oidc_label_claim: str = ""  # a token with labels may do nothing here: which documents have them, only their sites know
     connections_per_address: Annotated[int, Field(ge=0)] = 256  # an edge has about four
     questions_at_once: Count = 16
-    questions_waiting: Annotated[int, Field(ge=0)] = 64  # beyond, 503 with Retry-After
+    searches_at_once: Count = 64  # for passages alone: no model is kept busy, and most of a search waits for edges
+    questions_waiting: Annotated[int, Field(ge=0)] = 64  # of each kind; beyond, 503 with Retry-After
 
 
 class TrustSettings(Section):
@@ -79,6 +80,7 @@ class RetrievalSettings(TrustSettings, MemorySettings):
     evidence_threshold: Cosine = EVIDENCE_THRESHOLD
     evidence_budget_tokens: Annotated[int, Field(ge=50, le=100_000)] = EVIDENCE_BUDGET_TOKENS  # suits the 1.5B model; a large one: 4000
     deadline_s: Seconds = 20.0  # of one fan-out
+    straggler_s: Seconds = 5.0  # after which the replies of more than half of the asked edges are enough
 
 
 class AnswerSettings(Section):

@@ -116,7 +116,7 @@ class Availability:
         *,
         breaker_failures: int,
         breaker_s: float,
-        deadline_s: float,  # of a whole fan-out for passages
+        deadline_s: float,  # so long an edge may take in a fan-out for passages
         rng: random.Random | None = None,
     ) -> None:
         self._database = database

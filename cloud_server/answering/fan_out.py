@@ -101,9 +101,12 @@ class FanOut:
         self._pending: dict[str, _Asked] = {}
         mailbox.serve(self)
 
-    async def ask(self, edges: Sequence[EdgeId], wanted: FanOutRequest, *, deadline_s: float) -> FanOutResult:
+    async def ask(
+        self, edges: Sequence[EdgeId], wanted: FanOutRequest, *, deadline_s: float, straggler_s: float | None = None
+    ) -> FanOutResult:
         """Ask ``edges`` for passages or points; returns when all have answered, and after ``deadline_s`` at the latest.
 
+        After ``straggler_s`` it returns as soon as more than half of the edges have answered: the others are late.
         A late, offline, refusing or expelled edge is a value in the reports. What has no reply by then, or when the caller is cancelled,
         is withdrawn.
         """
@@ -111,15 +114,14 @@ class FanOut:
         asked = [self._addressed(edge, wanted, deadline_s) for edge in edges]
         posting = [asyncio.create_task(self._post(item)) for item in asked]
         try:
-            if asked:
-                everything: list[asyncio.Future[Any]] = [*posting, *(item.arrival for item in asked)]
-                await asyncio.wait(everything, timeout=deadline_s)
+            is_cut = await _wait([*posting, *(item.arrival for item in asked)], asked, deadline_s=deadline_s, straggler_s=straggler_s)
         finally:
             for item, post in zip(asked, posting, strict=True):
                 self._pending.pop(item.request.request_id)
                 post.add_done_callback(partial(self._end, item))
         ended = self._clock.monotonic()
-        outcomes = [_outcome(item, started=started, ended=ended) for item in asked]
+        why_late = f"no reply within {deadline_s:.3g} s" if not is_cut else "no reply when most others had answered"
+        outcomes = [_outcome(item, why_late, started=started, ended=ended) for item in asked]
         replies = {item.edge: arrived.reply for item in asked if item.request.task == "reports" and (arrived := _arrived(item))}
         return FanOutResult(
             evidence={report.edge: passages for report, passages in outcomes if passages},
@@ -221,12 +223,26 @@ class FanOut:
             asked.arrival.cancel()
 
 
-def _outcome(asked: _Asked, *, started: float, ended: float) -> tuple[EdgeReport, tuple[Evidence, ...]]:
+async def _wait(
+    everything: Sequence[asyncio.Future[Any]], asked: Sequence[_Asked], *, deadline_s: float, straggler_s: float | None
+) -> bool:
+    """Until all is done or the deadline is over; after ``straggler_s`` more than half of the replies are enough: whether that ended it."""
+    loop, first_s = asyncio.get_running_loop(), deadline_s if straggler_s is None else min(straggler_s, deadline_s)
+    ends = loop.time() + deadline_s
+    pending = (await asyncio.wait(everything, timeout=first_s))[1] if everything else set[asyncio.Future[Any]]()
+    while pending and (left_s := ends - loop.time()) > 0:
+        if 2 * sum(_arrived(item) is not None for item in asked) > len(asked):
+            return True
+        pending = (await asyncio.wait(pending, timeout=left_s, return_when=asyncio.FIRST_COMPLETED))[1]
+    return False
+
+
+def _outcome(asked: _Asked, why_late: str, *, started: float, ended: float) -> tuple[EdgeReport, tuple[Evidence, ...]]:
     task = asked.request.task
     if asked.arrival.cancelled():
         return EdgeReport(asked.edge, task, "offline", 0.0, 0, 0, "the edge holds no poll"), ()
     if not asked.arrival.done():
-        return EdgeReport(asked.edge, task, "late", _ms(ended - started), 0, 0, "no reply before the deadline"), ()
+        return EdgeReport(asked.edge, task, "late", _ms(ended - started), 0, 0, why_late), ()
     arrived = asked.arrival.result()
     if isinstance(arrived, str):
         return EdgeReport(asked.edge, task, "failed", _ms(ended - started), 0, 0, arrived), ()

@@ -110,7 +110,8 @@ class EvidenceCollector:
     async def ask(self, edges: Sequence[EdgeId], wanted: FanOutRequest, trace: Trace, *, until: float) -> FanOutResult:
         """One round: all ``edges`` at once, for half of the time that is left at most."""
         with trace.step("fan_out") as step:
-            result = await self._fan_out.ask(edges, wanted, deadline_s=self._retrieval_s(until))
+            straggler_s = self.settings.straggler_s
+            result = await self._fan_out.ask(edges, wanted, deadline_s=self._retrieval_s(until), straggler_s=straggler_s)
             step.transfer(sent=result.bytes_out, received=result.bytes_in)
         trace.extend(result.steps)
         return result

@@ -112,8 +112,9 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     app.state.cloud, app.state.ready, app.state.healthy, app.state.guard = cloud, False, True, door
     app.state.sessions, app.state.pages = sessions, cloud_pages(settings, sessions)
     app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
+    app.state.search_admission = Admission(at_once=settings.searches_at_once, waiting=settings.questions_waiting)
     app.state.global_admission = Admission(at_once=settings.global_questions_at_once, waiting=settings.questions_waiting)
-    turns = {"question": app.state.admission, "global": app.state.global_admission}
+    turns = {"question": app.state.admission, "search": app.state.search_admission, "global": app.state.global_admission}
     app.state.scrape = Scrape(cloud.meter, CloudReadings(cloud, turns, cloud.clock).read, cloud.clock)
     _include_routes(app, ring)
     install_problems(app, max_body_bytes=settings.max_body_bytes, page=console_problem)

@@ -60,7 +60,7 @@ async def ask(
 @router.post("/evidence", response_model=Found)
 async def find(body: SearchBody, cloud: CloudDep, caller: CallerDep, request: Request, deadline_ms: RemainingMs = None) -> Found | Response:
     """The passages of all sites that may know, best first, for the asker's own model; deadlines and lines as for a question."""
-    admission, limit_s = request.app.state.admission, cloud.settings.answer_deadline_s
+    admission, limit_s = request.app.state.search_admission, cloud.settings.answer_deadline_s
     turn = _turn(cloud, admission, caller, partial(cloud.coordinator.find, body), deadline_ms, limit_s=limit_s)
     return await _told(request, turn, lambda found: FindLine(found=found), [])
 

@@ -289,3 +289,22 @@ async def test_an_edge_that_tells_of_many_steps_is_not_heard_to_the_end(fan_out,
     task = await started(fan_out, kit, ["a"])
     await fan_out.deliver("a", "r1", EvidenceReply(trace=[TraceStep("map", 1.0)] * 64), size=1)
     assert len((await task).steps) == 16
+
+
+@pytest.mark.parametrize(("answering", "waited_s"), [(1, 20.0), (2, 5.0)])
+def test_after_a_while_more_than_half_of_the_replies_are_enough(fan_out, mailbox, kit, on_skipping_loop, answering, waited_s):
+    async def main(_):
+        await online(mailbox, "a", "b", "c")
+        began = asyncio.get_running_loop().time()
+        task = asyncio.create_task(fan_out.ask(["a", "b", "c"], FanOutRequest("why?", 100), deadline_s=20.0, straggler_s=5.0))
+        await kit.until(lambda: len(fan_out._pending) == 3)
+        for edge, request in list(zip("abc", ["r1", "r2", "r3"], strict=True))[:answering]:
+            await fan_out.deliver(edge, request, reply("one"), size=1)
+        return await task, asyncio.get_running_loop().time() - began
+
+    result, took_s = on_skipping_loop(main)
+    assert took_s == pytest.approx(waited_s, abs=0.5)
+    assert len(result.evidence) == answering
+    assert {one.reason for one in result.missing} == {
+        "no reply within 20 s" if answering == 1 else "no reply when most others had answered"
+    }
