@@ -1,11 +1,12 @@
 """How many single facts two short calls answer: ``python -m benchmarks.single_facts SET --url http://127.0.0.1:8090/v1`` (FD-RAG §4.3).
 
-SET is a multi-hop folder whose questions have a ``decomposition``. Four kinds are asked: ``single``, sub-questions that stand alone;
-``absent``, some of these without their paragraph and without any other that holds the answer; ``nested``, whole multi-hop questions;
-``later``, sub-questions that follow another, with that one's answer put in. An edge in this process reads the paragraphs with spaCy and
-the default embedder. One line a question goes into a journal, so a killed run goes on. The bar is chosen on one half of the first three
-kinds for a precision of 90 %, and judged on the other; then the halves change places. ``later`` chose nothing: the product's bar is
-judged on it, with the names that it wants in the sentence.
+SET is a multi-hop folder. Of a ``decomposition`` come ``single``, sub-questions that stand alone; ``absent``, some of these without any
+paragraph that holds the answer; and ``later``, sub-questions that follow another, with that one's answer put in. Of a set without one,
+``data/sub_facts.jsonl`` asks ``fact``, single facts of its gold paragraphs, and each again as ``absent-fact``. ``nested`` are whole
+multi-hop questions. An edge in this process reads the paragraphs with spaCy and the default embedder. One line a question goes into a
+journal, so a killed run goes on. The bar is chosen on one half of single, absent and nested for a precision of 90 %, and judged on the
+other; then the halves change places. The product's bar is judged on all kinds, with the names that it wants in the sentence and the
+questions that it does not try. ``later``, ``fact`` and ``absent-fact`` chose nothing.
 """
 
 from __future__ import annotations
@@ -48,8 +49,12 @@ from shared.models.settings import ModelSettings
 from shared.ports import Generator
 from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence
+from shared.text.same_question import is_single
 
-Kind = Literal["single", "absent", "nested", "later"]
+Kind = Literal["single", "absent", "nested", "later", "fact", "absent-fact"]
+CHOSE = ("single", "absent", "nested")  # a bar
+ABSENT: dict[Kind, Kind] = {"single": "absent", "fact": "absent-fact"}
+FACTS = Path(__file__).parent / "data" / "sub_facts.jsonl"
 STAGE, SEED = "span", 7
 TOP_K, DEADLINE_S = 10, 120.0
 BUDGET_TOKENS = 20_000
@@ -70,8 +75,11 @@ class Asked:
     hidden: frozenset[str] = frozenset()
 
 
-def asked_of(questions: Sequence[dict[str, Any]], texts: dict[str, str]) -> list[Asked]:
-    """All questions of a set, ``MOST`` of those kinds at most; a sub-question that comes again is asked once."""
+def asked_of(questions: Sequence[dict[str, Any]], texts: dict[str, str], facts: Sequence[dict[str, Any]] = ()) -> list[Asked]:
+    """All questions of a set, ``MOST`` of those kinds at most, and ``facts``; a sub-question that comes again is asked once.
+
+    Raises BenchmarkError for a fact that its paragraph does not hold.
+    """
     found: dict[str, Asked] = {}
     for row in questions:
         steps = row.get("decomposition") or ()
@@ -79,12 +87,21 @@ def asked_of(questions: Sequence[dict[str, Any]], texts: dict[str, str]) -> list
             key = digest([question.casefold()])
             found.setdefault(key, Asked("later" if "#" in step["question"] else "single", key, question, (answer,)))
     single, later = ([one for one in found.values() if one.kind == kind] for kind in ("single", "later"))
-    absent = [
-        Asked("absent", f"{one.key}-absent", one.question, (), frozenset(key for key, text in texts.items() if covered(text, one.answers)))
-        for one in stride(single, MOST["absent"], seed=SEED)
-    ]
+    fact = [_fact(row, texts) for row in facts]
+    absent = [_absent(one, texts) for one in (*stride(single, MOST["absent"], seed=SEED), *fact)]
     nested = [Asked("nested", row["id"], row["question"], tuple(row["answers"])) for row in questions if row.get("hops", 2) > 1]
-    return [*single, *absent, *stride(nested, MOST["nested"], seed=SEED), *later]
+    return [*single, *fact, *absent, *stride(nested, MOST["nested"], seed=SEED), *later]
+
+
+def _fact(row: dict[str, Any], texts: dict[str, str]) -> Asked:
+    if not covered(texts.get(row["doc_id"], ""), row["answers"]):
+        raise BenchmarkError(f"{row['doc_id']} does not answer {row['question']!r}", next_step="name the set that it was written for")
+    return Asked("fact", digest([row["question"], row["answers"]]), row["question"], tuple(row["answers"]))
+
+
+def _absent(one: Asked, texts: dict[str, str]) -> Asked:
+    hidden = frozenset(key for key, text in texts.items() if covered(text, one.answers))
+    return Asked(ABSENT[one.kind], f"{one.key}-absent", one.question, (), hidden)
 
 
 def with_answers(steps: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -114,31 +131,35 @@ def bar(rows: Iterable[dict[str, Any]], *, precision: float = PRECISION) -> floa
 
 def figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """By kind: what the bars of the halves answer, each half by the bar of the other, and what the product does."""
-    first = [row for row in rows if row["kind"] != "later"]
-    halves = [sorted(first, key=lambda row: digest([row["key"].removesuffix("-absent")]))[place::2] for place in (0, 1)]
+    kinds = {kind: asked for kind in get_args(Kind) if (asked := [row for row in rows if row["kind"] == kind])}
+    chose = [kind for kind in CHOSE if kind in kinds and "single" in kinds]
+    first = sorted((row for kind in chose for row in kinds[kind]), key=lambda row: digest([row["key"].removesuffix("-absent")]))
+    halves = first[::2], first[1::2]
     bars = [bar(row for row in half if row["certainty"] is not None) for half in halves]
-    told: dict[str, Any] = {"bars": bars, "crossed": {}, "product": {}}
-    for kind in get_args(Kind):
-        asked = [row for row in rows if row["kind"] == kind]
-        crossed = [row for half, least in zip(halves, reversed(bars), strict=True) for row in half if _sure(row, least)]
-        if kind != "later":
-            told["crossed"][kind] = _share(asked, [row for row in crossed if row["kind"] == kind])
-        told["product"][kind] = _share(asked, [row for row in asked if _sure(row, SURE["standard"]) and row["named"]])
-    seconds = [row["seconds"] for row in rows]
-    return {**told, **{f"p{q}_s": percentile_ms(seconds, q) / 1000 for q in (50, 90)}}
+    crossed = [row for half, least in zip(halves, reversed(bars), strict=True) for row in half if _sure(row, least)]
+    return {
+        "bars": bars,
+        "crossed": {kind: _share(kinds[kind], [row for row in crossed if row["kind"] == kind]) for kind in chose},
+        "product": {kind: _share(asked, [row for row in asked if _by_product(row)]) for kind, asked in kinds.items()},
+    }
 
 
 def _share(asked: Sequence[dict[str, Any]], answered: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """``held``: the sentences hold the answer; ``copied``: the span is right, whether or not it was sure enough."""
     right = [float(row["right"]) for row in answered]
-    told = {"asked": len(asked), "held": sum(row["held"] for row in asked), "copied": sum(row["right"] for row in asked)}
+    told: dict[str, Any] = {"asked": len(asked), "held": sum(row["held"] for row in asked), "copied": sum(row["right"] for row in asked)}
     told |= {"answered": len(answered), "right": int(sum(right))}
+    told |= {f"p{q}_s": percentile_ms([row["seconds"] for row in asked], q) / 1000 for q in (50, 90)}
     found = wilson(right) if right else None
     return told | ({"precision": [round(one, 3) for one in (found.mean, found.low, found.high)]} if found else {})
 
 
 def _sure(row: dict[str, Any], least: float) -> bool:
     return row["certainty"] is not None and row["certainty"] >= least
+
+
+def _by_product(row: dict[str, Any]) -> bool:
+    return _sure(row, SURE["standard"]) and row["named"] and is_single(row["question"])
 
 
 class _Bench:
@@ -175,13 +196,9 @@ def _said(span: Span | None, asked: Asked) -> dict[str, Any]:
 
 async def measured(folder: Path, settings: ModelSettings, journal: Journal, state: Path) -> list[dict[str, Any]]:
     """Index the set in ``state``, or go on with what is there, and ask what the journal does not hold yet."""
-    lines = [orjson.loads(line) for line in (folder / CORPUS).read_bytes().splitlines()]
+    lines = _lines(folder / CORPUS)
     texts = {line["doc_id"]: line["text"] for line in lines}
-    asked = asked_of([orjson.loads(line) for line in (folder / QUESTIONS).read_bytes().splitlines()], texts)
-    if not asked:
-        raise BenchmarkError(
-            f"no question of {folder} has a `decomposition` with a sub-question that stands alone", next_step="name another set"
-        )
+    asked = asked_of(_lines(folder / QUESTIONS), texts, [row for row in _lines(FACTS) if row["set"] == folder.name])
     embedder, tokenizer = build_embedder(settings), build_tokenizer(settings)
     async with model_http(settings) as http:
         generator = build_generator(settings, http)
@@ -195,7 +212,11 @@ async def measured(folder: Path, settings: ModelSettings, journal: Journal, stat
             for one in asked:
                 if not journal.done(STAGE, one.key):
                     journal.add(STAGE, one.key, await bench.row(one))
-    return journal.rows(STAGE)
+    return [journal.row(STAGE, one.key) for one in asked]
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    return [orjson.loads(line) for line in file.read_bytes().splitlines()]
 
 
 def main(
