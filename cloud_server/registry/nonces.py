@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
+from collections import deque
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from cloud_server.database.port import SharedDatabase
-from shared.errors import Unauthenticated
+from shared.errors import StoreError, Unauthenticated
 from shared.sqlite import Database
 
 
@@ -42,26 +45,51 @@ INSERT INTO forgotten VALUES (0);
 PASSED = "SELECT max(expires) FROM nonces WHERE expires < extract(epoch FROM clock_timestamp())"  # PostgreSQL's clock, one for all
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """A request that waits to be written."""
+
+    key_id: str
+    nonce: str
+    expires: float
+    now: float
+    is_written: bool = False
+    refused: Unauthenticated | None = None  # why it cannot be taken
+
+
 class NonceStore:
-    """A file of its own: a request must not wait until the eraser has written the whole store anew."""
+    """A file of its own: a request must not wait until the eraser has written the whole store anew.
+
+    What comes while one thread waits for the disk is written by the next one, in one transaction.
+    """
 
     def __init__(self, path: Path) -> None:
         self._database = Database(path, migrations=[SCHEMA, FORGOTTEN])
+        self._waiting = deque[_Waiting]()
+        self._turn = threading.Lock()
 
     def remember(self, key_id: str, nonce: str, *, expires: float, now: float) -> None:
         """As the port says."""
-        with self._database.write() as tx:
-            (until,) = tx.execute(
-                "SELECT max(until, coalesce((SELECT max(expires) FROM nonces WHERE expires < ?), 0)) FROM forgotten", (now,)
-            ).fetchone()
-            if expires <= until:
-                raise _behind()
-            if tx.execute("DELETE FROM nonces WHERE expires < ?", (now,)).rowcount:
-                tx.execute("UPDATE forgotten SET until = ?", (until,))
-            try:
-                tx.execute("INSERT INTO nonces VALUES (?, ?, ?)", (key_id, nonce, expires))
-            except sqlite3.IntegrityError as error:
-                raise _replayed() from error
+        mine = _Waiting(key_id, nonce, expires, now)
+        self._waiting.append(mine)
+        with self._turn:
+            if not mine.is_written:
+                self._write(mine)
+        if mine.refused:
+            raise mine.refused
+
+    def _write(self, mine: _Waiting) -> None:
+        """Write down all that wait. Where the store cannot, only ``mine`` hears of it: each of the others tries for itself."""
+        taken = [self._waiting[place] for place in range(len(self._waiting))]  # others are added meanwhile
+        try:
+            with self._database.write() as tx:
+                refused = [_taken(tx, one) for one in taken]
+        except (StoreError, sqlite3.Error):
+            self._waiting.remove(mine)
+            raise
+        for one, why in zip(taken, refused, strict=True):
+            one.refused, one.is_written = why, True
+            self._waiting.popleft()
 
     def close(self) -> None:
         """Close the file."""
@@ -111,6 +139,19 @@ class SharedNonces:
 
     def close(self) -> None:
         """The store is the cloud's own to close."""
+
+
+def _taken(tx: sqlite3.Connection, one: _Waiting) -> Unauthenticated | None:
+    """Write a request down, or say why it cannot be taken; what has passed is deleted."""
+    (until,) = tx.execute(
+        "SELECT max(until, coalesce((SELECT max(expires) FROM nonces WHERE expires < ?), 0)) FROM forgotten", (one.now,)
+    ).fetchone()
+    if one.expires <= until:
+        return _behind()
+    if tx.execute("DELETE FROM nonces WHERE expires < ?", (one.now,)).rowcount:
+        tx.execute("UPDATE forgotten SET until = ?", (until,))
+    taken = tx.execute("INSERT INTO nonces VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (one.key_id, one.nonce, one.expires))
+    return None if taken.rowcount else _replayed()
 
 
 def _behind() -> Unauthenticated:

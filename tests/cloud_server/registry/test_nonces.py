@@ -1,4 +1,5 @@
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 
 import pytest
@@ -6,7 +7,7 @@ import pytest
 from cloud_server.database.opening import open_shared
 from cloud_server.registry import nonces
 from cloud_server.registry.nonces import NonceStore, SharedNonces
-from shared.errors import Unauthenticated
+from shared.errors import DiskFull, Unauthenticated
 
 
 @pytest.fixture
@@ -46,6 +47,41 @@ def test_a_clock_that_jumps_ahead_and_back_brings_no_request_back(opened, databa
     store = opened()
     assert refused(store, "a", expires=start + 60, now=start + 5) == ("replayed" if database_url else "clock")
     store.remember("key", "made since", expires=start + 66, now=start + 6)
+    store.close()
+
+
+def of_many(store, nonces):
+    """What came of them, all in threads of their own at the same time."""
+
+    def outcome(nonce):
+        try:
+            store.remember("key", nonce, expires=time.time() + 60, now=time.time())
+        except (Unauthenticated, DiskFull) as error:
+            return error.code
+        return "taken"
+
+    with ThreadPoolExecutor(len(nonces)) as threads:
+        return sorted(threads.map(outcome, nonces))
+
+
+def test_of_many_at_once_each_is_taken_once(opened):
+    store = opened()
+    assert of_many(store, [f"n{number // 2}" for number in range(40)]) == ["replayed"] * 20 + ["taken"] * 20
+    store.close()
+
+
+def test_all_that_wait_for_a_disk_that_is_full_hear_of_it_and_may_come_again(tmp_path, monkeypatch):
+    store, writes = NonceStore(tmp_path / "nonces.db"), []
+
+    def full():
+        writes.append("a transaction")
+        raise DiskFull(tmp_path)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(store._database, "write", full)
+        assert of_many(store, [f"n{number}" for number in range(20)]) == [DiskFull(tmp_path).code] * 20
+    assert len(writes) == 20
+    assert of_many(store, [f"n{number}" for number in range(20)]) == ["taken"] * 20
     store.close()
 
 
