@@ -21,6 +21,7 @@ from shared.text.inert import inert
 from shared.wire import EvidenceBody, EvidenceReply, EvidenceRequest, Task
 
 UNABLE: Mapping[str, EdgeStatus] = {BUSY: "late", OUT_OF_TIME: "late", BROKEN: "failed"}  # by what an edge says of itself
+SLOWER = 10  # times the slowest of the replies that came: who has not answered by then is left out
 WAY_BACK = 0.1  # share of the deadline that the edge must leave for its reply to arrive
 UNSCORED = 0.0  # until the cloud has compared a passage itself
 MAX_REASON_CHARS, MAX_STEP_CHARS, MOST_STEPS = 300, 64, 16  # of what an edge says of itself: operators and other sites read it
@@ -106,7 +107,7 @@ class FanOut:
     ) -> FanOutResult:
         """Ask ``edges`` for passages or points; returns when all have answered, and after ``deadline_s`` at the latest.
 
-        After ``straggler_s`` it returns as soon as more than half of the edges have answered: the others are late.
+        With ``straggler_s`` half of the edges are enough, once that time and ten times that of the slowest of them are over.
         A late, offline, refusing or expelled edge is a value in the reports. What has no reply by then, or when the caller is cancelled,
         is withdrawn.
         """
@@ -114,13 +115,13 @@ class FanOut:
         asked = [self._addressed(edge, wanted, deadline_s) for edge in edges]
         posting = [asyncio.create_task(self._post(item)) for item in asked]
         try:
-            is_cut = await _wait([*posting, *(item.arrival for item in asked)], asked, deadline_s=deadline_s, straggler_s=straggler_s)
+            is_cut = await self._wait([*posting, *(item.arrival for item in asked)], asked, deadline_s, straggler_s or deadline_s)
         finally:
             for item, post in zip(asked, posting, strict=True):
                 self._pending.pop(item.request.request_id)
                 post.add_done_callback(partial(self._end, item))
         ended = self._clock.monotonic()
-        why_late = f"no reply within {deadline_s:.3g} s" if not is_cut else "no reply when most others had answered"
+        why_late = f"no reply within {deadline_s:.3g} s" if not is_cut else "no reply long after others had answered"
         outcomes = [_outcome(item, why_late, started=started, ended=ended) for item in asked]
         replies = {item.edge: arrived.reply for item in asked if item.request.task == "reports" and (arrived := _arrived(item))}
         return FanOutResult(
@@ -185,6 +186,20 @@ class FanOut:
         if asked is not None and asked.edge == edge and not asked.arrival.done():
             asked.arrival.set_result(outcome)
 
+    async def _wait(
+        self, everything: Sequence[asyncio.Future[Any]], asked: Sequence[_Asked], deadline_s: float, straggler_s: float
+    ) -> bool:
+        """Until all is done, or no longer worth waiting for; True: though the deadline is not over."""
+        pending, began = set(everything), self._clock.monotonic()
+        while pending:
+            took_s = [arrived.at - began for item in asked if (arrived := _arrived(item))]
+            patience_s = max(straggler_s, SLOWER * max(took_s)) if 2 * len(took_s) >= len(asked) else deadline_s
+            left_s = began + min(patience_s, deadline_s) - self._clock.monotonic()
+            if left_s <= 0:
+                return patience_s < deadline_s
+            _, pending = await asyncio.wait(pending, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+        return False
+
     def _end(self, asked: _Asked, _: asyncio.Task[None]) -> None:
         """The request was posted, or could not be: nobody waits for it now."""
         if asked.arrival.done():
@@ -221,20 +236,6 @@ class FanOut:
             return
         if not is_posted and not asked.arrival.done():
             asked.arrival.cancel()
-
-
-async def _wait(
-    everything: Sequence[asyncio.Future[Any]], asked: Sequence[_Asked], *, deadline_s: float, straggler_s: float | None
-) -> bool:
-    """Until all is done or the deadline is over; after ``straggler_s`` more than half of the replies are enough: whether that ended it."""
-    loop, first_s = asyncio.get_running_loop(), deadline_s if straggler_s is None else min(straggler_s, deadline_s)
-    ends = loop.time() + deadline_s
-    pending = (await asyncio.wait(everything, timeout=first_s))[1] if everything else set[asyncio.Future[Any]]()
-    while pending and (left_s := ends - loop.time()) > 0:
-        if 2 * sum(_arrived(item) is not None for item in asked) > len(asked):
-            return True
-        pending = (await asyncio.wait(pending, timeout=left_s, return_when=asyncio.FIRST_COMPLETED))[1]
-    return False
 
 
 def _outcome(asked: _Asked, why_late: str, *, started: float, ended: float) -> tuple[EdgeReport, tuple[Evidence, ...]]:
