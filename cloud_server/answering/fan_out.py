@@ -103,11 +103,18 @@ class FanOut:
         mailbox.serve(self)
 
     async def ask(
-        self, edges: Sequence[EdgeId], wanted: FanOutRequest, *, deadline_s: float, straggler_s: float | None = None
+        self,
+        edges: Sequence[EdgeId],
+        wanted: FanOutRequest,
+        *,
+        deadline_s: float,
+        straggler_s: float | None = None,
+        earlier: Sequence[EdgeReport] = (),
     ) -> FanOutResult:
         """Ask ``edges`` for passages or points; returns when all have answered, and after ``deadline_s`` at the latest.
 
-        With ``straggler_s`` half of the edges are enough, once that time and ten times that of the slowest of them are over.
+        With ``straggler_s`` half of the edges are enough, once that time and ten times that of the slowest of them are over; those of
+        ``earlier`` rounds count.
         A late, offline, refusing or expelled edge is a value in the reports. What has no reply by then, or when the caller is cancelled,
         is withdrawn.
         """
@@ -115,7 +122,7 @@ class FanOut:
         asked = [self._addressed(edge, wanted, deadline_s) for edge in edges]
         posting = [asyncio.create_task(self._post(item)) for item in asked]
         try:
-            is_cut = await self._wait([*posting, *(item.arrival for item in asked)], asked, deadline_s, straggler_s or deadline_s)
+            is_cut = await self._wait([*posting, *(item.arrival for item in asked)], asked, deadline_s, straggler_s or deadline_s, earlier)
         finally:
             for item, post in zip(asked, posting, strict=True):
                 self._pending.pop(item.request.request_id)
@@ -187,13 +194,20 @@ class FanOut:
             asked.arrival.set_result(outcome)
 
     async def _wait(
-        self, everything: Sequence[asyncio.Future[Any]], asked: Sequence[_Asked], deadline_s: float, straggler_s: float
+        self,
+        everything: Sequence[asyncio.Future[Any]],
+        asked: Sequence[_Asked],
+        deadline_s: float,
+        straggler_s: float,
+        earlier: Sequence[EdgeReport],
     ) -> bool:
         """Until all is done, or no longer worth waiting for; True: though the deadline is not over."""
         pending, began = set(everything), self._clock.monotonic()
+        before_s = [report.ms / 1000 for report in earlier if report.status == "answered"]
         while pending:
-            took_s = [arrived.at - began for item in asked if (arrived := _arrived(item))]
-            patience_s = max(straggler_s, SLOWER * max(took_s)) if 2 * len(took_s) >= len(asked) else deadline_s
+            took_s = [*before_s, *(arrived.at - began for item in asked if (arrived := _arrived(item)))]
+            is_half = 2 * len(took_s) >= len(asked) + len(earlier)
+            patience_s = max(straggler_s, SLOWER * max(took_s)) if is_half else deadline_s
             left_s = began + min(patience_s, deadline_s) - self._clock.monotonic()
             if left_s <= 0:
                 return patience_s < deadline_s

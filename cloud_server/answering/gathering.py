@@ -107,11 +107,13 @@ class EvidenceCollector:
         slots, lead, reaches = self.settings.slots_per_edge, self.settings.match_lead, self._fan_out.reaches
         return await self._summary_index.match(question, questions, m=m, min_cosine=min_cosine, slots=slots, lead=lead, reaches=reaches)
 
-    async def ask(self, edges: Sequence[EdgeId], wanted: FanOutRequest, trace: Trace, *, until: float) -> FanOutResult:
-        """One round: all ``edges`` at once, for half of the time that is left at most."""
+    async def ask(
+        self, edges: Sequence[EdgeId], wanted: FanOutRequest, trace: Trace, *, until: float, earlier: Sequence[EdgeReport] = ()
+    ) -> FanOutResult:
+        """One round, after ``earlier`` ones: all ``edges`` at once, for half of the time that is left at most."""
         with trace.step("fan_out") as step:
-            straggler_s = self.settings.straggler_s
-            result = await self._fan_out.ask(edges, wanted, deadline_s=self._retrieval_s(until), straggler_s=straggler_s)
+            deadline_s, straggler_s = self._retrieval_s(until), self.settings.straggler_s
+            result = await self._fan_out.ask(edges, wanted, deadline_s=deadline_s, straggler_s=straggler_s, earlier=earlier)
             step.transfer(sent=result.bytes_out, received=result.bytes_in)
         trace.extend(result.steps)
         return result

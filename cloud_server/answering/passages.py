@@ -53,7 +53,7 @@ class Reader:
         pool = await self._pool(results[0], questions, trace, budget_tokens=budget_tokens)
         found = await self._read(pool, sought.question, questions, trace)
         if len(asked) < settings.edges_k and (further := await self._further(sought, found, questions, asked, trace)):
-            results.append(await collector.ask(further, wanted, trace, until=until))
+            results.append(await collector.ask(further, wanted, trace, until=until, earlier=results[0].reports))
             asked += further
             pool = pool.and_also(await self._pool(results[1], questions, trace, budget_tokens=budget_tokens))
             found = await self._read(pool, sought.question, questions, trace)

@@ -7,7 +7,7 @@ from cloud_server.answering.fan_out import FanOut, FanOutRequest
 from cloud_server.answering.mailbox import LocalMailbox
 from shared.errors import Conflict, NotFound
 from shared.ports import SystemClock
-from shared.records import TraceStep
+from shared.records import EdgeReport, TraceStep
 from shared.wire import EvidenceBody, EvidenceReply
 
 
@@ -309,3 +309,17 @@ def test_half_of_the_replies_are_enough_when_the_others_had_ten_times_as_long(ma
     assert len(result.evidence) == len(answer_s)
     why = "no reply within 20 s" if waited_s == 20 else "no reply long after others had answered"
     assert {one.reason for one in result.missing} <= {why}
+
+
+@pytest.mark.parametrize(
+    ("earlier", "waited_s"), [(["answered"], 5.0), (["answered", "late"], 20.0), (["answered", "answered", "late"], 5.0)]
+)
+def test_a_later_rounds_edge_is_waited_for_as_if_all_were_asked_at_once(mailbox, on_skipping_loop, earlier, waited_s):
+    async def main(clock):
+        fan_out = FanOut(mailbox, clock, lambda: "r1")
+        await online(mailbox, "a")
+        before = [EdgeReport(f"e{place}", "evidence", status, 100.0, 0, 0) for place, status in enumerate(earlier)]
+        await fan_out.ask(["a"], FanOutRequest("why?", 100), deadline_s=20.0, straggler_s=5.0, earlier=before)
+        return clock.monotonic()
+
+    assert on_skipping_loop(main) == pytest.approx(waited_s, abs=0.01)
