@@ -6,7 +6,8 @@ paragraph that holds the answer; and ``later``, sub-questions that follow anothe
 multi-hop questions. An edge in this process reads the paragraphs with spaCy and the default embedder. One line a question goes into a
 journal, so a killed run goes on. The bar is chosen on one half of single, absent and nested for a precision of 90 %, and judged on the
 other; then the halves change places. The product's bar is judged on all kinds, with the names that it wants in the sentence and the
-questions that it does not try. ``later``, ``fact`` and ``absent-fact`` chose nothing.
+questions that it does not try. ``later``, ``fact`` and ``absent-fact`` chose nothing. Each fact that the product answers from memory the
+model is asked as well, the slow way: one answer from the passages, and nobody judges it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import asyncio
 import re
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -36,11 +38,14 @@ from benchmarks.machine import code, machine, prompts
 from benchmarks.meters import percentile_ms
 from benchmarks.metrics.text import covered, f1
 from benchmarks.questions import WORK
+from benchmarks.systems import ONE_ANSWER
 from deploy.evaluation.intervals import wilson
 from deploy.evaluation.text import accuracy
+from edge_node.answering.answerer import Ask
 from edge_node.answering.narrowing import SentenceSelector
 from edge_node.build import Adapters, build_node
 from edge_node.memory.spans import SENTENCES, SURE, Span, copied, names_are_there
+from edge_node.node import EdgeNode
 from edge_node.records import Offered, document_id
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
@@ -55,13 +60,14 @@ Kind = Literal["single", "absent", "nested", "later", "fact", "absent-fact"]
 CHOSE = ("single", "absent", "nested")  # a bar
 ABSENT: dict[Kind, Kind] = {"single": "absent", "fact": "absent-fact"}
 FACTS = Path(__file__).parent / "data" / "sub_facts.jsonl"
-STAGE, SEED = "span", 7
+STAGE, SLOW, SEED = "span", "slow", 7
 TOP_K, DEADLINE_S = 10, 120.0
 BUDGET_TOKENS = 20_000
 PRECISION = 0.9
 SAME = 0.6  # F1 of a span with the answer: "the Anglican Church" for "Anglican Church of England"
 REFERENCE = re.compile(r"#(\d+)")  # to the answer of an earlier step, from 1
 MOST = {"absent": 30, "nested": 60}
+ALONE: dict[str, Any] = {name.removeprefix("DGRAG_EDGE_").lower(): value for name, value in ONE_ANSWER.items()}  # of the slow way
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +135,11 @@ def bar(rows: Iterable[dict[str, Any]], *, precision: float = PRECISION) -> floa
     return best
 
 
-def figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """By kind: what the bars of the halves answer, each half by the bar of the other, and what the product does."""
+def figures(rows: Sequence[dict[str, Any]], slow: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    """By kind: what the bars of the halves answer, each half by the bar of the other, and what the product does.
+
+    ``slow``: of facts that the product answered and the model as well; of these, how many each has right.
+    """
     kinds = {kind: asked for kind in get_args(Kind) if (asked := [row for row in rows if row["kind"] == kind])}
     chose = [kind for kind in CHOSE if kind in kinds and "single" in kinds]
     first = sorted((row for kind in chose for row in kinds[kind]), key=lambda row: digest([row["key"].removesuffix("-absent")]))
@@ -141,7 +150,15 @@ def figures(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "bars": bars,
         "crossed": {kind: _share(kinds[kind], [row for row in crossed if row["kind"] == kind]) for kind in chose},
         "product": {kind: _share(asked, [row for row in asked if _by_product(row)]) for kind, asked in kinds.items()},
+        "beside_the_model": _beside(slow, {row["key"]: bool(row["right"]) for row in kinds.get("fact", ())}),
     }
+
+
+def _beside(slow: Sequence[dict[str, Any]], by_memory: Mapping[str, bool]) -> dict[str, Any]:
+    pairs = Counter((by_memory[row["key"]], bool(row["right"])) for row in slow)
+    told: dict[str, Any] = {"asked": len(slow), "answered": sum(row["answered"] for row in slow), "both_right": pairs[True, True]}
+    told |= {"only_memory_right": pairs[True, False], "only_model_right": pairs[False, True]}
+    return told | {f"p{q}_s": percentile_ms([row["seconds"] for row in slow], q) / 1000 for q in (50, 90) if slow}
 
 
 def _share(asked: Sequence[dict[str, Any]], answered: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -185,6 +202,15 @@ class _Bench:
         return {"kind": asked.kind, "key": asked.key, "seconds": round(time.perf_counter() - began, 3), "held": holds, **_said(span, asked)}
 
 
+async def _the_slow_way(node: EdgeNode, asked: Asked) -> dict[str, Any]:
+    """What the model answers of the passages, once, with nobody to judge it."""
+    began = time.perf_counter()
+    said = await node.ask(Ask(asked.question, mode="local", memory=False), Trace())
+    right = said.answered and accuracy(said.answer, asked.answers) > 0
+    told = {"key": asked.key, "answered": said.answered, "right": right, "answer": said.answer}
+    return {**told, "seconds": round(time.perf_counter() - began, 3)}
+
+
 def _said(span: Span | None, asked: Asked) -> dict[str, Any]:
     if span is None:
         return {"certainty": None, "right": False}
@@ -194,15 +220,17 @@ def _said(span: Span | None, asked: Asked) -> dict[str, Any]:
     return {"certainty": span.certainty, "right": right, **parts, "named": names_are_there(asked.question, span.sentence), **said}
 
 
-async def measured(folder: Path, settings: ModelSettings, journal: Journal, state: Path) -> list[dict[str, Any]]:
-    """Index the set in ``state``, or go on with what is there, and ask what the journal does not hold yet."""
+async def measured(
+    folder: Path, settings: ModelSettings, journal: Journal, state: Path
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Index the set in ``state``, or go on with what is there, and ask what the journal does not hold yet; the rows of both ways."""
     lines = _lines(folder / CORPUS)
     texts = {line["doc_id"]: line["text"] for line in lines}
     asked = asked_of(_lines(folder / QUESTIONS), texts, [row for row in _lines(FACTS) if row["set"] == folder.name])
     embedder, tokenizer = build_embedder(settings), build_tokenizer(settings)
     async with model_http(settings) as http:
         generator = build_generator(settings, http)
-        node = build_node(EdgeSettings(state_dir=state, id="facts"), Adapters(generator, embedder, tokenizer, None))
+        node = build_node(EdgeSettings(state_dir=state, id="facts", **ALONE), Adapters(generator, embedder, tokenizer, None))
         async with running(node):
             for line in lines:
                 name, raw = line["doc_id"], line["text"].encode()
@@ -212,7 +240,12 @@ async def measured(folder: Path, settings: ModelSettings, journal: Journal, stat
             for one in asked:
                 if not journal.done(STAGE, one.key):
                     journal.add(STAGE, one.key, await bench.row(one))
-    return [journal.row(STAGE, one.key) for one in asked]
+            rows = [journal.row(STAGE, one.key) for one in asked]
+            both = [one for one, row in zip(asked, rows, strict=True) if one.kind == "fact" and _by_product(row)]
+            for one in both:
+                if not journal.done(SLOW, one.key):
+                    journal.add(SLOW, one.key, await _the_slow_way(node, one))
+    return rows, [journal.row(SLOW, one.key) for one in both]
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:
@@ -232,8 +265,8 @@ def main(
     state = work / f"single-facts-{folder.name}"
     state.mkdir(parents=True, exist_ok=True)
     with Journal(own / "journal.jsonl") as journal:
-        rows = asyncio.run(measured(folder, settings, journal, state))
-    typer.echo(orjson.dumps({**code(), "machine": machine(), "set": folder.name, **figures(rows)}))
+        rows, slow = asyncio.run(measured(folder, settings, journal, state))
+    typer.echo(orjson.dumps({**code(), "machine": machine(), "set": folder.name, **figures(rows, slow)}))
 
 
 if __name__ == "__main__":

@@ -58,3 +58,10 @@ def test_facts_choose_no_bar_and_are_judged_by_that_of_the_product():
         "absent-fact": (1, 1, 0),
     }
     assert (told["product"]["fact"]["p50_s"], told["product"]["fact"]["p90_s"]) == (1.0, 1.0)
+
+
+def test_beside_memory_stands_what_the_model_made_of_the_same_facts():
+    facts = [row("fact", f"f{n}", 0.5, n < 2) for n in range(3)]
+    slow = [{"key": f"f{n}", "answered": n > 0, "right": n == 1, "seconds": 9.0} for n in range(3)]
+    told = figures(facts, slow)["beside_the_model"]
+    assert told == {"asked": 3, "answered": 2, "both_right": 1, "only_memory_right": 1, "only_model_right": 0, "p50_s": 9.0, "p90_s": 9.0}
