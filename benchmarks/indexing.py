@@ -68,9 +68,9 @@ def texts_and_questions(files: Sequence[Path], most_chars: int) -> tuple[list[st
     return list(kept), [row["input"] for row in rows if row["context"] in kept]
 
 
-def measured(folder: Path, texts: list[str], questions: list[str]) -> dict[str, Any]:
+def measured(folder: Path, texts: list[str], questions: list[str], *, workers: int) -> dict[str, Any]:
     """Index the texts at a new edge, then ask."""
-    with edge_process(folder) as (http, process):
+    with edge_process(folder, DGRAG_EDGE_WORKERS=str(workers)) as (http, process):
         empty_mb, began, cpu_before = memory_mb(process.pid), time.perf_counter(), cpu_s(process.pid)
         for number, text in enumerate(texts):
             http.post("/v1/documents", json={"name": f"{number}.md", "text": text}).raise_for_status()
@@ -115,13 +115,15 @@ def _wait(http: httpx2.Client, pid: int) -> float:
 def main(
     files: Annotated[list[Path], typer.Argument(help="Splits of UltraDomain, as JSON lines.", exists=True, dir_okay=False)],
     chars: Annotated[int, typer.Option(min=1, help="At most so many characters of its texts.")] = 500_000,
+    workers: Annotated[int, typer.Option(min=1, max=16, help="DGRAG_EDGE_WORKERS of the edge.")] = 1,
 ) -> None:
     """Index textbooks at a fresh edge, and print what it took."""
     drop_settings_of_the_shell()
     texts, questions = texts_and_questions(files, chars)
     with tempfile.TemporaryDirectory() as folder:
-        found = measured(Path(folder), texts, questions)
-    asked = {"files": [file.name for file in files], "texts": len(texts), "chars": sum(map(len, texts)), "questions": len(questions)}
+        found = measured(Path(folder), texts, questions, workers=workers)
+    counts = {"texts": len(texts), "chars": sum(map(len, texts)), "questions": len(questions), "workers": workers}
+    asked = {"files": [file.name for file in files], **counts}
     typer.echo(orjson.dumps({**code(), "machine": machine(), **asked, **found}))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import astuple, dataclass
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal, Protocol, TypeAlias
 
 from pydantic import AfterValidator, Field
 
@@ -95,6 +95,9 @@ class Progress(Protocol):
         """``done`` of ``total`` in the named step."""
 
 
+Turn: TypeAlias = Callable[[], Awaitable[None]]  # returns when what comes first has ended
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """What the common write path must keep for a method; chunks and their vectors are always there."""
@@ -113,6 +116,10 @@ class Needs:
 
 def silent(step: str, done: int, total: int) -> None:
     """A Progress that tells nobody."""
+
+
+async def at_once() -> None:
+    """A Turn that nobody waits for."""
 
 
 def document_id(name: str, raw: bytes) -> DocumentId:
@@ -164,8 +171,8 @@ class Indexer(Protocol):
     async def open(self) -> None:
         """Build the in-memory caches from the store."""
 
-    async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Added:
-        """Index all chunks of one document and commit what was learnt; adding twice equals adding once."""
+    async def add(self, chunks: Sequence[Chunk], progress: Progress, turn: Turn = at_once) -> Added:
+        """Index all chunks of one document and commit what was learnt when its ``turn`` has come; adding twice equals adding once."""
 
     async def forget(self, chunk_ids: Sequence[ChunkId]) -> None:
         """Hide chunks that are gone from the store; ``settle`` then removes what was derived from them."""

@@ -190,7 +190,7 @@ class IndexingSettings(GenerationSettings):
     extraction_share: Share = 0.0  # β of KET-RAG §4: share of chunks that the model extracts; the others get spaCy
     extraction_form: Literal["lines", "json"] = "lines"
     gleanings: Annotated[int, Field(ge=0, le=5)] = 0  # GraphRAG §3.1.1: further rounds that ask for what was missed
-    workers: Annotated[int, Field(ge=1, le=16)] = 1  # documents that are indexed at the same time
+    workers: Annotated[int, Field(ge=1, le=16)] = 1  # documents read at once, and processes that parse; what is stored is the same
     settle_every: Annotated[int, Field(ge=1)] = 64  # documents after which graph and summaries are renewed in a long queue
 
     @model_validator(mode="after")

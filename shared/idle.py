@@ -34,6 +34,11 @@ class HeldWhileUsed(Generic[Held]):
         """What is held."""
         return self._held
 
+    @property
+    def is_used(self) -> bool:
+        """Somebody uses it now, or opens it."""
+        return self._lock.locked()
+
     @contextmanager
     def used(self) -> Iterator[Held]:
         """The thing, for one user; an exception within closes it, as it may be broken."""

@@ -269,6 +269,7 @@ BORDER = [
     "edge_node/documents/chunking.py",
     "edge_node/documents/estimate.py",
     "edge_node/documents/jobs.py",
+    "edge_node/documents/lane.py",
     "edge_node/documents/lexical.py",
     "edge_node/documents/progress.py",
     "edge_node/documents/read_by.py",

@@ -70,6 +70,14 @@ class JobProgress:
             self.seconds[self.now.step] = self.seconds.get(self.now.step, 0.0) + at - self.since
         self.now, self.since = step, at
 
+    async def wait(self, turn: asyncio.Event) -> None:
+        """Wait for the documents that come first; that is no work of this one."""
+        if not turn.is_set():
+            before = self.now
+            self.report(Step(job_id=before.job_id), time.perf_counter())
+            await turn.wait()
+            self.report(before, time.perf_counter())
+
     @property
     def share(self) -> float:
         """What is done of the whole job, from 0 to 1, in work that is weighed by the seconds that earlier documents took.

@@ -14,6 +14,7 @@ from edge_node.database.replies import usage
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Rates, model_calls
 from edge_node.documents.jobs import Job, JobQueue, reason_of
+from edge_node.documents.lane import Lane, UnderWay
 from edge_node.documents.progress import Backoff, JobProgress, News, Step
 from edge_node.documents.receipts import ReceiptStore
 from edge_node.records import Cost, Indexer, Progress
@@ -75,7 +76,7 @@ class Background:
 
 
 class Worker:
-    """The write path of one edge."""
+    """The write path of one edge: several documents are read at once, and all is written as if they came one by one."""
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class Worker:
         self._on_settled = on_settled
         self._wake = asyncio.Event()
         self._settling = asyncio.Lock()
-        self._tasks: dict[str, asyncio.Task[None]] = {}  # by job: what is being added
+        self._lane = Lane()  # what is being added
         self._committed: list[str] = []  # jobs that only miss a settle
         self._wanted, self._settled = 1, 0  # settles: what a crash left between two steps is settled at start
         self._settle_trouble, self._settle_at = Backoff(), 0.0  # not before this time (perf_counter)
@@ -107,7 +108,7 @@ class Worker:
         self._quiet = False  # nothing waits, nothing is under way
         self._stopping = False
         self._resting, self._refining = False, False
-        self._busy = 0  # workers between two looks at ``_resting``
+        self._busy = False  # between two looks at ``_resting``
         self.rates = Rates()
         self.news = News()
         self.busy_s = 0.0
@@ -117,7 +118,7 @@ class Worker:
     @property
     def idle(self) -> bool:
         """Nothing is under way, and graph and plain summaries are up to date."""
-        return self._wanted == self._settled and not self._tasks and not self._settling.locked()
+        return self._wanted == self._settled and not self._lane and not self._settling.locked()
 
     def wake(self) -> None:
         """There may be work."""
@@ -126,15 +127,13 @@ class Worker:
 
     def stop(self, job_ids: tuple[str, ...]) -> None:
         """Go on no further with jobs that have ended in the store; what they have not committed never is."""
-        for job_id in job_ids:
-            if job_id in self._tasks:
-                self._tasks[job_id].cancel()
+        self._lane.stop(job_ids)
 
     async def rest(self) -> None:
         """Begin nothing any more, and return when nothing is under way."""
         self._resting = True
         self.wake()
-        while self._busy or self._tasks or self._settling.locked() or self._refining:
+        while self._busy or self._lane or self._settling.locked() or self._refining:
             await self.news.next_change(self.news.changes, wait_s=REST_S)
 
     async def settle(self) -> BaseException | None:
@@ -163,9 +162,9 @@ class Worker:
                 tasks.create_task(self._refine_while_quiet(), name="refine")
                 tasks.create_task(self._renew_leases(), name="leases")
                 await self._try_alone()
-                for number in range(self.settings.workers):
-                    tasks.create_task(self._take_jobs(), name=f"worker {number}")
+                tasks.create_task(self._take_jobs(), name="jobs")
         finally:
+            await self._lane.clear()
             error = await failure_of(self._background.run(self._queue.release))
             if error is not None:
                 log.warning("what was under way counts as interrupted: %s", redacted(error))
@@ -174,31 +173,32 @@ class Worker:
         """Documents that were under way when the process died: where one of them kills it again, no other is to blame."""
         while job := await self._take(least_crashes=1):
             log.warning("job %s was under way when the edge died, %d times so far; it is tried alone", job.job_id, job.crashes)
-            await self._index(job)
+            self._lane.begin(job, self._add)
+            await self._end(await self._lane.ended())
 
     async def _take_jobs(self) -> None:
         while True:
             self._wake.clear()
             started = time.perf_counter()
-            if self._resting:
+            if self._resting and not self._lane:
                 await self._wake.wait()
                 continue
-            self._busy += 1
+            self._busy = True
             try:
                 has_worked = await self._work_once(started)
             finally:
-                self._busy -= 1
+                self._busy = False
             if has_worked:
                 self.busy_s += time.perf_counter() - started
             else:
                 await self._rest(started)
 
     async def _work_once(self, started: float) -> bool:
-        """Index one document, or settle; False where neither is due."""
-        job = await self._take() if started >= self._resume_at else None
-        if job is not None:
-            self._wake.set()  # there may be one more, for another worker
-            await self._index(job)
+        """Begin with as many documents as there may be, and write the first, or settle; False where nothing is due."""
+        while self._has_room and not self._resting and started >= self._resume_at and (job := await self._take()):
+            self._lane.begin(job, self._add)
+        if self._lane:
+            await self._end(await self._lane.ended(self._wake if self._has_room else None))
             if len(self._committed) >= self.settings.settle_every and started >= self._settle_at:
                 await self._settle(self._wanted)
             return True
@@ -207,15 +207,19 @@ class Worker:
             return True
         return False
 
+    @property
+    def _has_room(self) -> bool:
+        return len(self._lane) < self.settings.workers
+
     async def _take(self, *, least_crashes: int = 0) -> Job | None:
-        return await self._keep(self._queue.take_next, (*self._tasks, *self._committed), least_crashes=least_crashes)
+        return await self._keep(self._queue.take_next, (*self._lane.job_ids, *self._committed), least_crashes=least_crashes)
 
     async def _rest(self, now: float) -> None:
         """Until there is work, or something that failed is due again; ``now``: when the queue was looked at."""
         due_s = await self._background.run(self._queue.due_in_s)
         unsettled, paused = self._wanted != self._settled and not self._settling.locked(), now < self._resume_at
         waits = [self._settle_at - now] * unsettled + [self._resume_at - now] * paused + ([] if due_s is None or paused else [due_s])
-        if not self._tasks and not self._settling.locked() and not self._wake.is_set():
+        if not self._settling.locked() and not self._wake.is_set():
             self._quiet = not waits
             waiting = "waiting to settle again" if unsettled else "waiting for the model" if waits else ""
             await self.news.tell(Step(waiting))
@@ -228,7 +232,7 @@ class Worker:
     async def _renew_leases(self) -> None:
         while True:
             await asyncio.sleep(HEARTBEAT_S)
-            if held := (*self._tasks, *self._committed):
+            if held := (*self._lane.job_ids, *self._committed):
                 error = await failure_of(self._background.run(self._queue.renew, held))
                 if error is not None:
                     log.warning("the leases were not renewed: %s", type(error).__name__)
@@ -239,14 +243,12 @@ class Worker:
 
     # ------------------------------------------------------------ one document
 
-    async def _index(self, job: Job) -> None:
-        task = self._tasks[job.job_id] = asyncio.create_task(self._add(job))  # its own task: it can be stopped alone
-        try:
-            await asyncio.wait([task])
-        finally:
-            task.cancel()
-            del self._tasks[job.job_id]
-            self.news.jobs.pop(job.job_id, None)
+    async def _end(self, ended: UnderWay | None) -> None:
+        """Note what became of a document."""
+        if ended is None:
+            return
+        job, task = ended.job, ended.task
+        self.news.jobs.pop(job.job_id, None)
         error = None if task.cancelled() else task.exception()
         self._wanted += 1  # whatever became of it: it may have committed chunks
         if task.cancelled() or isinstance(error, NotFound):
@@ -258,15 +260,18 @@ class Worker:
             await self._put_back(job, error)
         else:
             await self._park(job, error)
+        if isinstance(error, ModelTimeout | ModelUnavailable):
+            await self._put_back_others()
 
-    async def _add(self, job: Job) -> None:
+    async def _add(self, job: Job, turn: asyncio.Event) -> None:
         await self.news.tell(Step("read", 0, 1, job.job_id))
         cut = await self._cutter.cut(job.document)
         chunks = cut.chunks
         calls = model_calls(len(chunks), share=self.settings.model_share, gleanings=self.settings.gleanings)
         before = tuple((await self._background.run(usage, self._queue.database)).values())
         progress = self.news.jobs[job.job_id] = JobProgress(self.rates, len(chunks), calls, before, time.perf_counter())
-        added = await with_space(lambda: self._indexer.add(chunks, self._progress(job.job_id)), self.news.tell)
+        report, waits = self._progress(job.job_id), partial(progress.wait, turn)
+        added = await with_space(lambda: self._indexer.add(chunks, report, waits), self.news.tell)
         progress.report(Step(job_id=job.job_id), time.perf_counter())
         self._learn(progress, added.cost)
         await self._keep(self._queue.record, job.job_id, added.cost, (*cut.shortfalls, *added.shortfalls))
@@ -285,6 +290,14 @@ class Worker:
         await self._keep(self._queue.requeue, job.job_id, wait_s=wait_s, code=error.code, reason=error.message)
         self._resume_at = time.perf_counter() + wait_s  # not before the job itself is due: it goes first
         await self.news.tell(Step("waiting for the model", job_id=job.job_id))
+
+    async def _put_back_others(self) -> None:
+        """What was read ahead waits too, and that was no attempt: it is not to be written before a document that comes first."""
+        if others := self._lane.job_ids:
+            await self._lane.clear()
+            for job_id in others:
+                self.news.jobs.pop(job_id, None)
+            await self._keep(self._queue.release)
 
     async def _park(self, job: Job, error: BaseException) -> None:
         reason = reason_of(error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Protocol
 
@@ -32,6 +32,10 @@ class LanguagePacks:
     def read(self, passages: Sequence[Passage], *, with_facts: bool, language: str = READ) -> list[Reading]:
         """One reading for each passage, in their order; all are in one language."""
         return self._of(language).read(passages, with_facts=with_facts)
+
+    def read_all(self, batches: Sequence[Sequence[Passage]], *, with_facts: bool, language: str = READ) -> Iterator[list[Reading]]:
+        """``read`` of each batch, in their order."""
+        return (self.read(batch, with_facts=with_facts, language=language) for batch in batches)
 
     def phrases(self, question: str, *, language: str = READ) -> list[str]:
         """The names and noun phrases of a question, in its order."""

@@ -13,7 +13,7 @@ from edge_node.extraction.facts import MOST_FACTS, Fact
 from edge_node.extraction.language_packs import LanguagePacks
 from edge_node.extraction.languages import reading_languages
 from edge_node.extraction.packs.table import installed_pack
-from edge_node.extraction.parser_process import ParserProcess
+from edge_node.extraction.parser_process import ParserProcesses
 from edge_node.extraction.parsing import Passage, Reading
 from shared.records import Chunk, ChunkId, DocumentId, EntityMention, RelationMention
 from shared.text.language import language_of_question
@@ -64,13 +64,13 @@ class _Reading:
 
 
 @cache
-def parser_of(model_name: str) -> LanguagePacks | ParserProcess:
-    """One for all who read in this process."""
-    return ParserProcess(model_name)
+def parser_of(model_name: str, processes: int) -> LanguagePacks | ParserProcesses:
+    """One for all who read in this process, with so many that parse."""
+    return ParserProcesses(model_name, most=processes)
 
 
 class SpacyExtractor:
-    """Entities and relations of chunks by the pack of their language, in a process of its own; a question never waits for a whole document.
+    """Entities and relations of chunks by the pack of their language, in other processes; a question never waits for a whole document.
 
     English is spaCy's; a passage in a language without an installed pack says nothing.
     """
@@ -81,10 +81,12 @@ class SpacyExtractor:
         *,
         batch_size: int = 64,
         with_facts: bool = False,
-        parser: LanguagePacks | ParserProcess | None = None,
+        parser: LanguagePacks | ParserProcesses | None = None,
+        processes: int = 1,
     ) -> None:
-        """``parser``: takes the place of the process, for who counts what parsing costs."""
-        self._parser = parser
+        """``parser``: takes the place of the processes, for who counts what parsing costs."""
+        self._given = parser
+        self._processes = processes
         self.model_name = model_name
         self.batch_size = batch_size
         self.with_facts = with_facts
@@ -116,13 +118,12 @@ class SpacyExtractor:
 
     def _read(self, chunks: Sequence[Chunk], read_by: Sequence[ReadBy]) -> Iterator[_Reading]:
         """In their order; what follows each other in one language is read together."""
-        parser = self._parser or parser_of(self.model_name)
         read = [(one.language, chunk) for chunk, one in zip(chunks, read_by, strict=True) if one.pack]
         for language, run in groupby(read, key=lambda item: item[0]):
             passages = [Passage(chunk, text, is_heading) for _, chunk in run for text, is_heading in passages_of(chunk.text)]
-            for start in range(0, len(passages), self.batch_size):
-                batch = passages[start : start + self.batch_size]
-                readings = parser.read(batch, with_facts=self.with_facts, language=language)
+            batches = [passages[start : start + self.batch_size] for start in range(0, len(passages), self.batch_size)]
+            parsed = self._parser.read_all(batches, with_facts=self.with_facts, language=language)
+            for batch, readings in zip(batches, parsed, strict=True):
                 yield from (_Reading(passage.chunk, said) for passage, said in zip(batch, readings, strict=True))
 
     def phrases(self, question: str) -> list[str]:
@@ -130,7 +131,11 @@ class SpacyExtractor:
         language = language_of_question(question)
         if not installed_pack(language):
             return []
-        return (self._parser or parser_of(self.model_name)).phrases(question, language=language)
+        return self._parser.phrases(question, language=language)
+
+    @property
+    def _parser(self) -> LanguagePacks | ParserProcesses:
+        return self._given or parser_of(self.model_name, self._processes)
 
 
 def read_by_of(chunks: Sequence[Chunk]) -> tuple[ReadBy, ...]:

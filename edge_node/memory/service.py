@@ -39,12 +39,12 @@ CALLS = 4  # of the model in one turn: a new document must not wait longer (perf
 class MemoryMaker:
     """Makes memories and puts them on the shelf, a few chunks at a time. ``version``: of the templates and the anchors."""
 
-    def __init__(self, tools: Tools, shelf: MemoryIndex, anchoring: Anchoring) -> None:
+    def __init__(self, tools: Tools, shelf: MemoryIndex, anchoring: Anchoring, *, processes: int) -> None:
         self._documents = tools.documents
         self._embedder = tools.embedder
         self._shelf = shelf
         self._anchoring = anchoring
-        self._tagger = SpacyExtractor(with_facts=True)
+        self._tagger = SpacyExtractor(with_facts=True, processes=processes)
         self.version = version_of(anchoring)
 
     async def read(self, chunk_ids: Mapping[str, bool], progress: Progress) -> None:
@@ -137,12 +137,12 @@ class Memories:
     A turn of ``work`` takes a second or two, and what it made is committed at once: a stop loses no more than a turn.
     """
 
-    def __init__(self, tools: Tools, settings: MemorySettings, *, grouped: bool) -> None:
-        """``grouped``: somebody reads the hypergraphs."""
+    def __init__(self, tools: Tools, settings: MemorySettings, *, grouped: bool, processes: int) -> None:
+        """``grouped``: somebody reads the hypergraphs. ``processes``: that parse."""
         self._vectors = tools.graph.vectors
         self._kind, self.is_grouped = settings.memory, grouped
         self._shelf = MemoryIndex(tools)
-        self._maker = MemoryMaker(tools, self._shelf, settings.memory_anchors)
+        self._maker = MemoryMaker(tools, self._shelf, settings.memory_anchors, processes=processes)
         self.grouping = HypergraphBuilder(tools)
         tokens = settings.memory_tokens if settings.memory == "model" else 0
         maker = self._maker

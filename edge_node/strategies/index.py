@@ -19,7 +19,7 @@ from edge_node.graph.passages import Passages
 from edge_node.graph.tools import Tools
 from edge_node.graph.view import Visibility, graphml, named, neighbourhood
 from edge_node.memory.store import IncidenceStore, MemoryStore
-from edge_node.records import NO_GRAPH, NOTHING_WITHHELD, WITH_GRAPH, Added, Cost, Progress, Retrieval
+from edge_node.records import NO_GRAPH, NOTHING_WITHHELD, WITH_GRAPH, Added, Cost, Progress, Retrieval, Turn, at_once
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.erarag.store import TreeStore
 from edge_node.strategies.method import Method, MethodQuery
@@ -81,10 +81,14 @@ class Index:
         for method in self.methods:
             await method.open()
 
-    async def add(self, chunks: Sequence[Chunk], progress: Progress) -> Added:
-        """Read the chunks of a document, embed them, and commit all that is made of them at once, in place of its former version."""
+    async def add(self, chunks: Sequence[Chunk], progress: Progress, turn: Turn = at_once) -> Added:
+        """Read the chunks of a document, embed them, and commit all that is made of them together, in place of its former version.
+
+        Up to its ``turn`` nothing depends on what other documents have left in the store.
+        """
         found, rows = await self._read_and_embed(chunks, progress)
         drafts = [draft for method in self.methods for draft in await method.drafts(chunks, rows, progress)]
+        await turn()
         return await self.write_path.save(chunks, found, rows, drafts, progress)
 
     async def _read_and_embed(self, chunks: Sequence[Chunk], progress: Progress) -> tuple[Extracted, VectorRows]:

@@ -36,7 +36,7 @@ class WritePath:
     def __init__(self, tools: Tools, settings: EdgeSettings, needs: Needs, extractor: Extracts | None = None) -> None:
         self._tools = tools
         self.needs = needs
-        self.tagger = SpacyExtractor(with_facts=needs.facts)
+        self.tagger = SpacyExtractor(with_facts=needs.facts, processes=settings.workers)
         words = LexicalIndex() if needs.words else None
         self.passages = Passages(tools.edge, tools.documents, tools.graph, tools.embedder, tools.index, words)
         model = ModelExtractor(
@@ -49,7 +49,7 @@ class WritePath:
         self.reports = CommunityReports(tools, self.updater, self.passages, settings, with_graph=needs.graph)
         with_claims = needs.graph and settings.claims == "model" and not self.reports.is_off
         self._claims = ClaimReader(tools, self.updater, self.reports, is_on=with_claims, deadline_s=settings.model_deadline_s)
-        self.memories = Memories(tools, settings, grouped=needs.hyperedges)
+        self.memories = Memories(tools, settings, grouped=needs.hyperedges, processes=settings.workers)
         self._report_writer = ReportWriter(tools, self.reports, settings)
 
     @property

@@ -44,7 +44,7 @@ def preload():
 
     spaCy parses in the children themselves: they must not share a process that their parent has started.
     """
-    nlp.parser_of = cache(LanguagePacks)
+    nlp.parser_of = cache(lambda model, _: LanguagePacks(model))
     with tempfile.TemporaryDirectory() as name:
 
         def remember(line):

@@ -20,7 +20,7 @@ from tests.support.running_edge import running_edge
 folder, first = Path(sys.argv[1]), sys.argv[2] == "first"
 add, begun, both = Index.add, [], asyncio.Event()
 
-async def deadly(self, chunks, progress):
+async def deadly(self, chunks, progress, turn):
     begun.append(chunks)
     if first and len(begun) == 2:
         both.set()
@@ -30,7 +30,7 @@ async def deadly(self, chunks, progress):
         os._exit(9)
     if first:
         await asyncio.Event().wait()
-    return await add(self, chunks, progress)
+    return await add(self, chunks, progress, turn)
 
 async def life():
     async with running_edge(folder, workers=2, min_free_bytes=0) as edge:

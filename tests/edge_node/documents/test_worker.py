@@ -46,7 +46,7 @@ class Strategy:
         if self.errors.get(key):
             raise self.errors[key].pop(0)
 
-    async def add(self, chunks, progress):
+    async def add(self, chunks, progress, turn):
         self.progress = progress
         self.started.append(chunks[0].text)
         self.at_once += 1
@@ -58,6 +58,7 @@ class Strategy:
         for key in self.errors:
             if key in chunks[0].text:
                 self.fail(key)
+        await turn()
         await asyncio.to_thread(serve, self.database, chunks[0].document_id, chunks[0].text)
         self.added.append(chunks[0].text)
         return self.outcome
