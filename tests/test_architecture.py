@@ -337,6 +337,7 @@ BORDER = [
     "shared/client/llama_index.py",
     "shared/client/tries.py",
     "shared/http/access.py",
+    "shared/http/background.py",
     "shared/http/connections.py",
     "shared/http/console/keys.py",
     "shared/http/console/pages.py",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import FastAPI
 
@@ -19,6 +18,7 @@ from cloud_server.database.opening import ring_in
 from cloud_server.database.port import SharedDatabase
 from cloud_server.registry.sealing import Sealer
 from cloud_server.registry.sessions import SharedSessions
+from shared.http.background import at_work
 from shared.http.console.keys import key_pages
 from shared.http.console.routes import console_problem, console_router
 from shared.http.console.sessions import SharedSignIn
@@ -35,8 +35,6 @@ from shared.telemetry.metrics import MetricReading, Scrape, each, single, turns_
 from shared.wire import EdgeView
 
 access = logging.getLogger("dgrag.cloud.access")
-log = logging.getLogger("dgrag.cloud")
-
 STATES = ("online", "offline", "quarantined")
 
 
@@ -99,7 +97,7 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await cloud.open()
         app.state.ready = True
-        async with _at_work(app, cloud.background):
+        async with at_work(app, cloud.background):
             yield
             app.state.ready = False
             cloud.mailbox.close()
@@ -121,25 +119,6 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     app.add_middleware(AccessLog, meter=cloud.meter, log=access)
     app.add_middleware(Correlation, recorder=recorder)
     return app
-
-
-@asynccontextmanager
-async def _at_work(app: FastAPI, background: Sequence[Callable[[], Coroutine[Any, Any, None]]]) -> AsyncIterator[None]:
-    """What runs until the cloud stops. Where an error ends it, the cloud is neither ready nor healthy, and its keeper starts it anew."""
-
-    def ended(task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()):
-            log.critical("%s has ended, so this cloud has to be started anew", task.get_name(), exc_info=error)
-            app.state.ready, app.state.healthy = False, False
-
-    tasks = [asyncio.create_task(work(), name=work.__qualname__) for work in background]
-    for task in tasks:
-        task.add_done_callback(ended)
-    yield
-    for task in tasks:
-        task.remove_done_callback(ended)
-        task.cancel()
-    await asyncio.wait(tasks)
 
 
 def _include_routes(app: FastAPI, ring: KeyRing) -> None:

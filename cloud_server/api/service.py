@@ -34,7 +34,7 @@ async def health(request: Request, response: Response) -> dict[str, str]:
 @router.get("/ready")
 async def ready(request: Request, response: Response, cloud: CloudDep) -> Ready:
     """The index is filled, and all that runs beside the requests runs; 503 else."""
-    is_ready = bool(request.app.state.ready)
+    is_ready = bool(request.app.state.ready and request.app.state.healthy)
     response.status_code = 200 if is_ready else 503
     edges = await asyncio.to_thread(cloud.registry.all)
     return Ready(ready=is_ready, edges=len(edges), summaries=len(cloud.summary_index))

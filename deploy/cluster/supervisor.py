@@ -1,8 +1,8 @@
 """``python -m deploy.cluster.supervisor STATE``: the parent of a cluster's processes, for as long as the cluster is to run.
 
-It starts them in order, starts again what ends (``backoff``), ends what is stuck (``pulse``) and so starts it again, and writes all of
-it into ``cluster.json``, each service's log, and its own. SIGTERM: stop all, and end. SIGHUP: what waits, or was given up, starts now.
-The processes die with it, however it ends (``child``).
+It starts them in order, starts again what ends (``backoff``), ends what is stuck or broken (``pulse``) and so starts it again, and writes
+all of it into ``cluster.json``, each service's log, and its own. SIGTERM: stop all, and end. SIGHUP: what waits, or was given up, starts
+now. The processes die with it, however it ends (``child``).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ HOPELESS = {
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a service may be silent: ``misses`` times in a row ``timeout_s``, asked ``every_s``. A busy machine is no stuck one."""
+    """How often a service may be unwell in a row, asked ``every_s``; one that is silent so long is. A busy machine is no stuck one."""
 
     every_s: float = 10.0
     timeout_s: float = 30.0
@@ -55,13 +55,13 @@ class Patience:
 
 
 class LivenessProbe:
-    """Counts the silences of each service. A refused connection is none: who starts, or has ended, is not stuck."""
+    """Counts how often each service was unwell in a row."""
 
     def __init__(self, urls: Mapping[str, str], patience: Patience) -> None:
         """``urls``: of what answers at once, by the service's name."""
         self._urls = urls
         self._patience = patience
-        self._silences = Counter[str]()
+        self._misses = Counter[str]()
         self._ending = threading.Event()
 
     def start(self) -> None:
@@ -73,36 +73,40 @@ class LivenessProbe:
         self._ending.set()
 
     def is_stuck(self, name: str) -> bool:
-        """True for a service that has been silent too often."""
-        return self._silences[name] >= self._patience.misses
+        """True for a service that has been unwell too often."""
+        return self._misses[name] >= self._patience.misses
 
     def forgive(self, name: str) -> None:
         """Count anew, for a service that begins again."""
-        self._silences[name] = 0
+        self._misses[name] = 0
 
     def _ask_all(self) -> None:
         while not self._ending.wait(self._patience.every_s):
             for name, url in self._urls.items():
-                if is_silent(url, timeout_s=self._patience.timeout_s):
-                    self._silences[name] += 1
+                if is_unwell(url, timeout_s=self._patience.timeout_s):
+                    self._misses[name] += 1
                 else:
                     self.forgive(name)
 
 
-def is_silent(url: str, *, timeout_s: float) -> bool:
-    """True when a server takes the call and says nothing; ``url`` is plain HTTP, of this machine."""
+def is_unwell(url: str, *, timeout_s: float) -> bool:
+    """True when a server takes the call and says nothing, or that only a new one helps (503); ``url`` is plain HTTP, of this machine.
+
+    A refused connection is no sign: who starts, or has ended, is not stuck.
+    """
     parts = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout_s)
     try:
         connection.request("GET", parts.path)
-        connection.getresponse().read()
+        reply = connection.getresponse()
+        reply.read()
     except TimeoutError:
         return True
     except (OSError, http.client.HTTPException):
         return False
     finally:
         connection.close()
-    return False
+    return reply.status == http.HTTPStatus.SERVICE_UNAVAILABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +253,7 @@ class Supervisor:
             return
         self._pulse.forgive(name)
         if not is_paused(pid):  # by somebody who wants it so
-            log.warning("%s takes calls and answers none: it is killed", name)
+            log.warning("%s takes calls and answers none, or says that it is broken: it is killed", name)
             signal_group(pid, signal.SIGKILL)
 
     def _tell(self, kept: SupervisedService, what: str, *, level: int = logging.INFO) -> None:

@@ -24,6 +24,7 @@ from edge_node.cloud.membership import Membership
 from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged
+from shared.http.background import at_work
 from shared.http.console.keys import key_pages
 from shared.http.console.routes import console_problem, console_router
 from shared.http.docs import docs_router
@@ -34,7 +35,6 @@ from shared.http.problems import install_problems
 from shared.http.service import TELEMETRY_OFF, browser_sessions, doorkeeper
 from shared.ports import SystemClock
 from shared.telemetry.correlation import Correlation
-from shared.telemetry.logs import redacted
 from shared.telemetry.metrics import Scrape
 
 log = logging.getLogger("dgrag.edge")
@@ -75,22 +75,16 @@ def create_app(node: EdgeNode) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        work = asyncio.create_task(node.run(), name="edge")
-        work.add_done_callback(_report)
         try:
-            async with serving_mcp(app):
+            async with at_work(app, [node.run]), serving_mcp(app):
                 yield
         finally:
-            work.cancel()
-            try:
-                await asyncio.wait([work])  # raises nothing of the work's: _report has told it
-            finally:
-                await asyncio.to_thread(node.close)
-                door.close()
+            await asyncio.to_thread(node.close)
+            door.close()
 
     title, version = f"DGRAG edge {settings.id}", metadata.version("dgrag")
     app = FastAPI(title=title, lifespan=lifespan, version=version, redirect_slashes=False, openapi_url=None, telemetry=TELEMETRY_OFF)
-    app.state.node, app.state.guard = node, door
+    app.state.node, app.state.healthy, app.state.guard = node, True, door
     app.state.sessions, app.state.pages = sessions, edge_pages(settings, sessions)
     turns = {"question": node.admissions.questions, "global": node.admissions.overviews}
     app.state.scrape = Scrape(node.meter, EdgeReadings(node, turns).read, clock)
@@ -101,8 +95,3 @@ def create_app(node: EdgeNode) -> FastAPI:
     app.add_middleware(AccessLog, meter=node.meter, log=access)
     app.add_middleware(Correlation, recorder=node.recorder)
     return app
-
-
-def _report(work: asyncio.Task[None]) -> None:
-    if not work.cancelled() and work.exception() is not None:
-        log.critical("the edge's background work failed; the node is not ready: %s", redacted(work.exception()))

@@ -18,9 +18,11 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
 @router.get("/health")
-async def health() -> dict[str, str]:
-    """The process answers."""
-    return {"status": "ok"}
+async def health(request: Request, response: Response) -> dict[str, str]:
+    """The process answers; 503 where only a new one helps."""
+    is_healthy = bool(request.app.state.healthy)
+    response.status_code = 200 if is_healthy else 503
+    return {"status": "ok" if is_healthy else "broken"}
 
 
 @router.get("/ready")

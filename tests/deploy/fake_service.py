@@ -2,7 +2,7 @@
 
 An edge named "damaged" is in safe mode.
 It takes documents ("park" in the name parks, "big" is refused), answers questions, and may crash, ignore SIGTERM, have a child,
-get stuck, or end with a code at its second start.
+get stuck, say that it is broken, or end with a code at its second start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 DOCUMENTS: dict[str, dict[str, Any]] = {}
 EDGE = os.environ.get("DGRAG_EDGE_ID", "edge")
-STUCK = False
+STUCK = BROKEN = False
 HOLD = {"rule": 'label "law"', "documents": 1, "passages": 0, "line": '"law" = "full"', "advice": "under [labels]"}
 KEPT_BACK = {"summaries": 80, "all_summaries": 80, "documents": 1, "all_documents": 1, "holds": [HOLD]}
 
@@ -50,6 +50,8 @@ class Service(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/health" and STUCK:
             threading.Event().wait()
+        elif self.path == "/health" and BROKEN:
+            self.reply(503, {"status": "broken"})
         elif self.path == "/ready" and EDGE == "damaged":
             why = {"reason": "the store is damaged", "next_step": "restore a backup", "code": "safe_mode"}
             self.reply(503, {"ready": False} | why)
@@ -122,6 +124,7 @@ if __name__ == "__main__":
         sys.stderr.write("the store is damaged\n")
         sys.exit(5)
     STUCK = "--stuck-once" in sys.argv and not been_here(Path(sys.argv[-1]))
+    BROKEN = "--broken-once" in sys.argv and not been_here(Path(sys.argv[-1]))
     if "--stubborn" in sys.argv:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "--child" in sys.argv:

@@ -110,15 +110,22 @@ async def test_estimates_are_made_one_after_the_other(node, monkeypatch):
     assert most == [1] * 6
 
 
-async def test_background_work_that_ends_is_the_reason_and_the_store_is_closed(node, monkeypatch):
-    async def ends():
-        raise ValueError("content of a document")
+@pytest.mark.parametrize("part", ["worker", "folders"])
+async def test_an_edge_whose_background_work_breaks_is_neither_ready_nor_healthy_logs_why_and_closes_its_store(
+    node, monkeypatch, caplog, part
+):
+    async def ends(*_):
+        raise ValueError("a canary of a document")
 
-    monkeypatch.setattr(node.worker, "run", ends)
-    app = create_app(node)
-    async with app.router.lifespan_context(app):
-        await until(lambda: node.failed != "starting" and node.failed != "")
+    monkeypatch.setattr(type(getattr(node, part)), "run", ends)
+    async with served(node) as http:
+        await until(lambda: "has ended" in caplog.text)
+        assert [(await http.get(path)).status_code for path in ("/ready", "/health")] == [503, 503]
         assert node.failed == "nothing is indexed: background work ended: ValueError"
+    (record,) = [record for record in caplog.records if record.levelname == "CRITICAL"]
+    assert record.message.startswith("EdgeNode.run has ended, so this service has to be started anew: ")
+    assert "ValueError at test_node.py:" in record.message
+    assert "canary" not in caplog.text
     with pytest.raises(StoreError, match="is closed"):
         node.documents.counts()
 
@@ -126,3 +133,4 @@ async def test_background_work_that_ends_is_the_reason_and_the_store_is_closed(n
 async def test_a_node_that_works_says_so_in_its_status(tmp_path):
     async with running_edge(tmp_path) as edge:
         assert (await edge.http.get("/v1/status")).json()["failed"] == ""
+        assert (await edge.http.get("/health")).status_code == 200

@@ -21,7 +21,7 @@ from deploy.cluster.names import Ports
 from deploy.cluster.processes import wait_gone
 from deploy.cluster.services import Service
 from deploy.cluster.state import ClusterState, Member, StateDir, SupervisorPlan
-from deploy.cluster.supervisor import Patience, Supervisor, is_silent
+from deploy.cluster.supervisor import Patience, Supervisor, is_unwell
 from tests.support.waiting import HANGS_S, eventually
 
 pytestmark = pytest.mark.process
@@ -120,8 +120,9 @@ def test_damaged_data_is_told_and_not_tried_again_until_somebody_says_so(directo
     assert eventually(lambda: not only(directory).given_up and answers(moon))
 
 
-def test_a_service_that_takes_calls_and_answers_none_is_killed_and_comes_back(directory: StateDir, keep, tmp_path: Path):
-    moon = service("--stuck-once", str(tmp_path / "been"))
+@pytest.mark.parametrize("how", ["--stuck-once", "--broken-once"])
+def test_a_service_that_answers_no_call_or_says_that_it_is_broken_is_killed_and_comes_back(directory, keep, tmp_path: Path, how: str):
+    moon = service(how, str(tmp_path / "been"))
     keep(moon, patience=IMPATIENT)
     assert eventually(lambda: only(directory).restarts == 1 and answers(moon))
     assert only(directory).last_exit == -signal.SIGKILL
@@ -133,7 +134,7 @@ def test_a_paused_service_is_silent_and_not_killed_for_it(directory: StateDir, k
     first = pid(directory)
     os.kill(first, signal.SIGSTOP)
     for _ in range(3):
-        assert is_silent(moon.health_url, timeout_s=1.0)
+        assert is_unwell(moon.health_url, timeout_s=1.0)
     os.kill(first, signal.SIGCONT)
     assert eventually(lambda: answers(moon))
     assert (pid(directory), only(directory).restarts) == (first, 0)
