@@ -191,7 +191,11 @@ def open_mailbox(
 def _routing(
     settings: CloudSettings, models: Models, database: Database, registry: EdgeRegistry, eraser: Eraser, clock: Clock
 ) -> tuple[SummaryStore, SummaryIndex, MemoryStore, MemoryIndex]:
-    """What edges tell, and where it is found."""
+    """What edges tell, and where it is found. Raises SettingsError where it would be deleted, and other clouds find it."""
+    if isinstance(database, SharedDatabase) and not settings.memory_bank:
+        from cloud_server.database.letters import check_forgetting  # an extra
+
+        check_forgetting(database)
     embedder, known = models.embedder, cosines_of(models.embedder.fingerprint)
     index, direct, hints = (open_index(settings.index, embedder.dimensions) for _ in range(3))
     store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)

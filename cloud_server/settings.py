@@ -63,7 +63,7 @@ class TrustSettings(Section):
 class MemorySettings(Section):
     """What edges let the cloud know of their memories (FD-RAG §6)."""
 
-    memory_bank: bool = True  # False: none is held
+    memory_bank: bool = True  # False: none is held; of several clouds all have to stop first
     memory_trusted: tuple[str, ...] = ()  # edges whose answers may be given on the word of one site alone, as JSON: ["ward"]
     memory_threshold: Annotated[float, Field(ge=0, le=2)] = 0.92  # of the score from which one answers; above 1: none does
     memory_hint: Cosine = 0.6  # of a question with a memory's from which the memory's edge may know

@@ -168,6 +168,17 @@ def check_room(database: SharedDatabase) -> None:
         )
 
 
+def check_forgetting(database: SharedDatabase) -> None:
+    """Whether a cloud that holds no memories may delete those of the store: no other cloud that lives may find with them.
+
+    Raises SettingsError where there are some, and another cloud lives or has died a moment ago.
+    """
+    _, others = database.row(ROOM) or (0, 0)
+    if others and database.row("SELECT 1 FROM edges WHERE memory_epoch != ''") is not None:
+        step = "stop all clouds of this store, and start them with this setting; or take it away here"
+        raise SettingsError("DGRAG_CLOUD_MEMORY_BANK=false would delete the memories that other clouds of this store hold", next_step=step)
+
+
 def to_its_end(work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
     """Await this: ``work`` goes on where the caller is cancelled, and its error then is nobody's, for ``told`` has logged it."""
     task = asyncio.create_task(work)

@@ -204,6 +204,25 @@ async def test_clouds_of_one_store_know_the_same_edges_keys_and_requests(tmp_pat
     ring.close()
 
 
+async def test_a_cloud_that_is_to_hold_no_memories_does_not_delete_those_that_another_one_holds(tmp_path, url):
+    without = {"database_url": url, "memory_bank": False}
+    async with running_cloud(tmp_path, database_url=url) as one:
+        edges = AsEdges(one.cloud.credentials.identity.key_id)
+        await join(one.http, "ward", edges.identity("ward"))
+        async with running_cloud(tmp_path, **without) as other:
+            assert (await other.http.get("/ready")).is_success
+        told = {"memory_id": "m1", "question": "Who built Orrin Mill?", "answer": "Ann Lee", "direct": True}
+        delta = {"epoch": "e1", "base_version": 0, "version": 1, "upserts": [told], "removals": []}
+        assert (await one.http.put("/v1/edges/ward/memories", json=delta, auth=edges.of("ward"))).is_success
+        with pytest.raises(SettingsError, match="DGRAG_CLOUD_MEMORY_BANK") as refused:
+            async with running_cloud(tmp_path, **without):
+                pass
+        assert "stop all clouds" in refused.value.next_step
+        assert one.cloud.memories.counts() == {"ward": (1, 0)}
+    async with running_cloud(tmp_path, **without) as alone:
+        assert alone.cloud.memories.counts() == {}
+
+
 @pytest.mark.parametrize("has_key", [True, False])
 async def test_a_cloud_with_another_key_does_not_start(tmp_path, url, has_key):
     async with running_cloud(tmp_path / "a", database_url=url) as a:
