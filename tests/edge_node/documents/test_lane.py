@@ -23,6 +23,7 @@ from edge_node.documents.receipts import ReceiptStore
 from edge_node.documents.store import DocumentStore
 from edge_node.documents.worker import Background, Worker
 from edge_node.extraction.nlp import MODEL, parser_of
+from edge_node.graph.store import DRIFT
 from edge_node.records import Added, Cost
 from edge_node.settings import IndexingSettings
 from shared.errors import ModelUnavailable
@@ -136,7 +137,7 @@ def reading_until_the_next_is_written(add):
 # ------------------------------------------------------------ real texts, parsed by real processes
 
 OF_CHANCE = {"job_id", "created_at", "ended_at", "lease_until", "not_before"}  # columns that time and chance fill
-KEPT_META = ("version",)
+KEPT_META = ("version", "memories_version", DRIFT)
 
 
 def rows(folder):
