@@ -241,6 +241,14 @@ def test_records_of_json_name_their_fields():
     assert reason_of("a.json", b"[" * 100_000) == "bad_json"
 
 
+def test_rows_of_json_lines_are_sentences_and_a_half_written_one_is_a_shortfall():
+    found = read("log.jsonl", '{"pump": "P-7", "note": "old\u2028worn"}\n\n{"pump": "P-8"}\n{"pump": "P-9", "lo'.encode())
+    assert place(found, "pump: P-7; note: old worn.") == "row 1"
+    assert place(found, "pump: P-8.") == "row 3"
+    assert found.shortfalls == (("part_unread", "not JSON: 1 row, first row 4"),)
+    assert reason_of("log.ndjson", b"{'pump'\n") == "bad_json"
+
+
 def test_rich_text_is_read_and_no_mail_is_none():
     assert read("a.rtf", rb"{\rtf1 The pump \b P-7\b0  is old.\par Gr\'fc\'dfe}").text.startswith("The pump P-7 is old.")
     assert reason_of("a.eml", b"no mail at all") == "bad_mail"
