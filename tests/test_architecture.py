@@ -273,6 +273,7 @@ BORDER = [
     "edge_node/documents/progress.py",
     "edge_node/documents/read_by.py",
     "edge_node/documents/readers/__main__.py",
+    "edge_node/documents/readers/extracted.py",
     "edge_node/documents/readers/pool.py",
     "edge_node/documents/readers/recognition.py",
     "edge_node/documents/receipts.py",
@@ -383,7 +384,7 @@ BORDER = [
     "shared/tls.py",
 ]
 
-# The only files outside settings.py that touch the environment: they start processes and hand an environment on.
+# The only files outside settings.py that touch the environment: they start processes and hand an environment on, or set what a library reads.
 ENVIRONMENT_READERS = [
     "benchmarks/cluster.py",
     "benchmarks/life.py",
@@ -392,6 +393,7 @@ ENVIRONMENT_READERS = [
     "deploy/cli/rest.py",
     "deploy/cluster/processes.py",
     "deploy/container/__main__.py",
+    "edge_node/documents/readers/extracted.py",
     "shared/client/access.py",
     "shared/http/service.py",
     "shared/models/serve.py",

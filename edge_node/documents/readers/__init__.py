@@ -139,6 +139,8 @@ _HEADS = (  # first bytes, which tell more than a name does
     (b"\xff\xd8\xff", ".jpg"),
     (b"II*\0", ".tif"),
     (b"MM\0*", ".tif"),
+    (b"II+\0", ".tif"),
+    (b"MM\0+", ".tif"),
 )
 _PARTS = (  # of an archive: what it is
     ("word/document.xml", ".docx"),
