@@ -35,7 +35,7 @@ _ENGLISH = re.compile(  # words that hardly any other language writes so: German
 def language_of_question(question: str) -> str:
     """The language of a few words; English unless they are clearly in another one.
 
-    >>> [language_of_question(text) for text in ("Was fehlt dem Drucker?", "谁更换了泵？", "Who is María de la Cruz?", "P-7")]
+    >>> [language_of_question(text) for text in ("Was hat das Teleskop entdeckt?", "谁更换了泵？", "Who is María de la Cruz?", "P-7")]
     ['de', 'zh', 'en', 'en']
     """
     return READ if _ENGLISH.search(question) else by_script(as_a_whole(question), question)
