@@ -384,7 +384,7 @@ BORDER = [
     "shared/tls.py",
 ]
 
-# The only files outside settings.py that touch the environment: they start processes and hand an environment on, or set what a library reads.
+# The only files outside settings.py that touch the environment: they start processes with an environment, or set what a library reads.
 ENVIRONMENT_READERS = [
     "benchmarks/cluster.py",
     "benchmarks/life.py",

@@ -36,7 +36,8 @@ def read_json_lines(name: str, data: bytes) -> ReadText:
     body, places = placed(name, _lines(decoded(name, data), bad))
     if bad and not body:
         raise UnreadableDocument(name, "bad_json", NOT_JSON, next_step=SAVE)
-    return ReadText(stem(name), body, places, (("part_unread", f"not JSON: {counted(len(bad), 'row')}, first row {bad[0]}"),) if bad else ())
+    shortfalls = (("part_unread", f"not JSON: {counted(len(bad), 'row')}, first row {bad[0]}"),) if bad else ()
+    return ReadText(stem(name), body, places, shortfalls)
 
 
 def _lines(text: str, bad: list[int]) -> Iterator[tuple[str, str]]:

@@ -27,7 +27,7 @@ MOST_LANGUAGES = 4  # at once: each takes its time
 AT_ONCE = 4  # pages
 SHARE_OF_TIME = 0.6  # of the seconds that a reader has: then the pages that are left stay unread
 MAX_IMAGES = 500  # in one TIFF file
-INSTALL = "pip install 'dgrag[ocr]' (English, German) or apt-get install tesseract-ocr tesseract-ocr-fra (or another language), then retry it"
+INSTALL = "pip install 'dgrag[ocr]' (English, German) or apt-get install tesseract-ocr tesseract-ocr-fra (or others), then retry it"
 SAVE = "save it again, as PNG or PDF: faxes of Group 3 and BigTIFF are not read"
 Shortfalls = tuple[tuple[str, str], ...]
 
